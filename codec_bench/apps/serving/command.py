@@ -34,9 +34,9 @@ def serve(
 ) -> None:  # fmt: skip
     """Keep metrics loaded and score audio over HTTP, for training loops and services."""
     from codec_bench.api.read_arguments import group_options
-    from codec_bench.apps.serving.rewards import read_reward
+    from codec_bench.apps.serving.rewards import is_reward_file, parse_reward, read_reward
     from codec_bench.apps.serving.scorer import Scorer
-    from codec_bench.apps.serving.server import Service
+    from codec_bench.apps.serving.server import Service, check_port
     from codec_bench.terminal.request import parse_settings
 
     token = None
@@ -49,13 +49,15 @@ def serve(
             f"--host {host} lets other machines in, and there is no token",
             hint="name the environment variable that holds one with --token-env",
         )
+    check_port(host, port)
+    parsed = parse_reward(reward) if reward is not None and is_reward_file(reward) else reward
     talk(f"loading {metrics}")
     scorer = Scorer(
         metrics, device=device, workers=workers, options=group_options(parse_settings(settings or []), []),
         max_wait_ms=max_wait_ms, queue=queue, time_limit_s=time_limit_s, record=record,
     )  # fmt: skip
     with scorer:
-        spec = None if reward is None else read_reward(reward, scorer.higher_is_better)
+        spec = None if parsed is None else read_reward(parsed, scorer.higher_is_better)
         scorer.warm_up()
         service = Service(scorer, spec, token, time_limit_s)
         asyncio.run(_serve(service, host, port))
@@ -69,5 +71,6 @@ async def _serve(service: object, host: str, port: int) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    await run_service(service, host, port, on_ready=lambda url: talk(f"ready: {url}"), stop=stop.wait())
+    ended = asyncio.ensure_future(stop.wait())
+    await run_service(service, host, port, on_ready=lambda url: talk(f"ready: {url}"), stop=ended)
     talk("stopped")

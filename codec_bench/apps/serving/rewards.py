@@ -127,12 +127,12 @@ def read_reward(reward: str | Path | Mapping[str, Any] | RewardSpec, better: Map
     if isinstance(reward, str) and reward in better:
         steps = (Transform(negate=True),) if better[reward] is False else ()
         return RewardSpec(terms={reward: Term(metric=reward, transform=steps)})
-    if isinstance(reward, RewardSpec):
-        spec = reward
-    elif isinstance(reward, Mapping):
-        spec = fit(dict(reward), RewardSpec, source="the reward")
-    else:
-        spec = fit(load_mapping(Path(reward)), RewardSpec, source=str(reward))
+    if isinstance(reward, str) and not is_reward_file(reward):
+        raise UserError(
+            f"the reward '{reward}' is no YAML file and no metric that is scored",
+            hint=f"scored are {', '.join(better)}",
+        )
+    spec = parse_reward(reward)
     for name, term in spec.terms.items():
         if term.metric not in better:
             raise UserError(
@@ -140,6 +140,24 @@ def read_reward(reward: str | Path | Mapping[str, Any] | RewardSpec, better: Map
                 hint=f"scored are {', '.join(better)}; add it to the metrics",
             )
     return spec
+
+
+def is_reward_file(reward: str) -> bool:
+    """Whether a text names a file rather than a metric."""
+    return Path(reward).suffix in (".yaml", ".yml") or Path(reward).is_file()
+
+
+def parse_reward(reward: str | Path | Mapping[str, Any] | RewardSpec) -> RewardSpec:
+    """A reward of a YAML file or of a mapping, before it is known what is scored.
+
+    Raises:
+        UserError: a field does not fit.
+    """
+    if isinstance(reward, RewardSpec):
+        return reward
+    if isinstance(reward, Mapping):
+        return fit(dict(reward), RewardSpec, source="the reward")
+    return fit(load_mapping(Path(reward)), RewardSpec, source=str(reward))
 
 
 def flag_code(score: Score) -> str | None:

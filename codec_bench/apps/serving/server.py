@@ -12,6 +12,8 @@ import base64
 import hmac
 import json
 import logging
+import os
+import socket
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -409,6 +411,23 @@ async def _lines(request: web.Request, take: Callable[[int], None]) -> AsyncIter
         yield line
 
 
+def check_port(host: str, port: int) -> None:
+    """Checks that a port is free, before networks are loaded.
+
+    Raises:
+        UserError: it cannot be used.
+    """
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        raise _unusable_port(host, port, error) from error
+
+
+def _unusable_port(host: str, port: int, error: OSError) -> UserError:
+    reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+    return UserError(f"port {port} of {host} cannot be used: {reason}", hint="--port 0 takes a free one")
+
+
 async def run_service(
     service: Service, host: str, port: int, *, on_ready: Callable[[str], None], stop: Awaitable[Any]
 ) -> None:
@@ -431,7 +450,7 @@ async def run_service(
         try:
             await site.start()
         except OSError as error:
-            raise UserError(f"port {port} of {host} cannot be used: {error.strerror or error}") from error
+            raise _unusable_port(host, port, error) from error
         bound = runner.addresses[0][1]
         on_ready(f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{bound}")
         await stop

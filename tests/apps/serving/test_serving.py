@@ -225,7 +225,7 @@ def test_a_missing_value_is_never_a_silent_zero():
 @pytest.mark.parametrize(
     "document",
     [{}, {"terms": {}}, {"terms": {"a": {"metric": "pesq"}}}, {"terms": {"a": {"metric": "wer", "weigth": 1}}},
-     {"terms": {"a": {"metric": "wer", "transform": [{"log": 1}]}}}, "nothing.yaml",
+     {"terms": {"a": {"metric": "wer", "transform": [{"log": 1}]}}}, "nothing.yaml", "no-metric",
      *({"terms": {"a": {"metric": "wer", "transform": [step]}}} for step in ({}, {"clip": [1, 0]}, {"clip": [0, 1], "negate": True}))],
 )  # fmt: skip
 def test_a_wrong_reward_is_refused(document):
@@ -698,5 +698,10 @@ def test_a_remote_scorer_has_the_same_methods(scorer, items, expected):
 def test_the_command_needs_a_token_for_other_machines(cli):
     code, out, err = cli("serve", "--metrics", "si_sdr", "--host", "0.0.0.0")
     assert (code, out) == (2, "") and "--token-env" in err
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        code, out, err = cli("serve", "--metrics", "no-such", "--port", str(busy.getsockname()[1]))
+    assert (code, out) == (2, "") and "--port 0" in err
+    code, out, err = cli("serve", "--metrics", "no-such", "--reward", "nowhere.yaml", "--port", "0")
+    assert (code, out) == (2, "") and "nowhere.yaml" in err
     code, out, err = cli("serve", "--metrics", "si_sdr", "--host", "0.0.0.0", "--token-env", "NO_SUCH_VARIABLE")
     assert (code, out) == (2, "") and "NO_SUCH_VARIABLE" in err
