@@ -2,7 +2,7 @@
 
 `python scripts/write_docs.py` writes them; `--check` writes nothing and exits 1 when a page is not as it should be.
 
-Written are the pages of docs/reference, the tables of columns in docs/export.md and docs/report.md (each between its
+Written are the pages of docs/reference, the tables of columns in docs/export.md and docs/report.md, and of names in docs/versa.md (each between its
 two marks), and a page in docs/codecs for each family of codecs that no other page there mentions. The first line of a written page says that it is written; a page without that line belongs
 to a person and is never changed. What stands in docs/ of the rows of the benches is written by bench/table.py.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import csv
 import inspect
 import json
 import re
@@ -73,6 +74,10 @@ def pages() -> dict[Path, str]:
     texts[DOCS / "export.md"] = marked("export.md", **tables)
     rows = [(code(column.name), ", ".join(column.places), column.means) for column in SYSTEM_COLUMNS]
     texts[DOCS / "report.md"] = marked("report.md", beside=table(("column", "stands in", "what it holds"), rows))
+    with (Path(__file__).with_name("versa_names.csv")).open(encoding="utf-8", newline="") as file:
+        of_versa = [tuple(row.values()) for row in csv.DictReader(file)]
+    head = ("VERSA's configuration", "VERSA's name", "here", "largest difference", "what differs, or why there is none")
+    texts[DOCS / "versa.md"] = marked("versa.md", names=table(head, of_versa))
     texts[DOCS / "metrics" / "text_rules.md"] = marked("metrics/text_rules.md", signs=signs_table())
     texts.update(family_pages())
     return texts

@@ -94,6 +94,8 @@ NUMBERS: dict[str, Number] = {
     **dict.fromkeys(("arousal_emo_vad", "valence_emo_vad", "dominance_emo_vad"), Number("emo_vad", None, ANY, False)),
 }
 """Numbers of VERSA's report by name."""
+FAMILIES = {"universa": Number("universa", None, ANY, False), "arecho": Number("arecho", None, ANY, False)}
+"""Numbers whose names begin with this word and `_`, and end as a checkpoint decides."""
 
 
 class VersaMetric(Metric):
@@ -112,9 +114,10 @@ class VersaMetric(Metric):
 
     def __init__(self, name: str, variant: str | None = None) -> None:
         self._key = name.removeprefix(PREFIX)
-        if self._key not in NUMBERS:
+        family = self._key.partition("_")[0]
+        facts = NUMBERS.get(self._key) or (FAMILIES.get(family) if self._key != family else None)
+        if facts is None:
             raise UnknownName("metric", name, [PREFIX + number for number in NUMBERS])
-        facts = NUMBERS[self._key]
         self._configuration, self._options = facts.configuration, _options(facts.configuration, variant)
         digest = hashlib.sha256(self._options.encode()).hexdigest()[:8] if variant else "defaults"
         self.name = name + (f"[{variant}]" if variant else "")

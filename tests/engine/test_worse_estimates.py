@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "silence.md"
 WORSE = ("Silence", "Faint", "Constant", "Half", "Noise", "Foreign")
 CODED = "opus-6k"
 METRICS = (
-    "pesq_wb", "pesq_nb", "stoi", "estoi", "si_sdr", "snr", "snr_seg", "warpq", "warpq[versa]", "lsd", "mel_distance", "stft_distance", "loudness_error",
+    "pesq_wb", "pesq_nb", "stoi", "estoi", "si_sdr", "snr", "snr_seg", "log_wmse", "warpq", "warpq[versa]", "lsd", "mel_distance", "stft_distance", "loudness_error",
     "fwsegsnr", "llr", "wss", "cd", "csig", "cbak", "covl", "csii_high", "csii_mid", "csii_low", "ncm", "sdr", "srmr", "energy_corr", "f0_rmse", "f0_corr", "voiced_in_both", "vuv_error", "speech_kept", "silence_kept", "leading_silence_error", "sim[ge2e]",
     "dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808", "distillmos", "wer[pocketsphinx]", "dwer[pocketsphinx]",
 )  # fmt: skip
