@@ -90,7 +90,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _over(parts: Parts, scored: Mapping[int, Mapping[str, Any]], name: str, *, share: bool = False) -> Counted:
     """The mean of one entry of the details, with its interval over the same units as that of the value."""
-    of = parts.at([place for place, number in enumerate(parts.numbers) if name in scored.get(number, {})])
+    of = parts.at([position for position, number in enumerate(parts.numbers) if name in scored.get(number, {})])
     sums = np.asarray([(scored[number][name], 1.0) for number in of.numbers], np.float64).reshape(-1, 2)
     return replace(of, sums=sums, fold=ratios, share=share, bounds=None).counted(Counted)
 

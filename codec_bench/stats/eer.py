@@ -85,9 +85,13 @@ def _rates_with_interval(
     one, other = blocks[enrolment], blocks[test]
 
     def rate(rest: np.ndarray) -> float | None:
-        kept = np.isin(one, rest) & np.isin(other, rest)
-        own = same[kept]
-        return None if own.all() or not own.any() else equal_error_rate(scores[kept][own], scores[kept][~own])
+        inside = np.isin(one, rest) & np.isin(other, rest)
+        is_own = same[inside]
+        return (
+            None
+            if is_own.all() or not is_own.any()
+            else equal_error_rate(scores[inside][is_own], scores[inside][~is_own])
+        )
 
     return jackknife(rate, blocks, why=why, note=note)
 

@@ -52,7 +52,7 @@ def kernel_distance(
     why = Note("few_items", needed=FEWEST_ITEMS, items=len(chosen))
     if len(chosen) < FEWEST_ITEMS:
         return no_value(why, len(chosen))
-    blocks = blocks_of([units[place] for place in chosen])
+    blocks = blocks_of([units[index] for index in chosen])
     references, estimates, across = kernel(*_sides(pairs, chosen))
     differences = references + estimates - across - across.T
     np.fill_diagonal(differences, 0.0)
@@ -75,7 +75,7 @@ def neighbour_value(pairs: np.ndarray, names: Sequence[str], units: Sequence[str
     from scipy.spatial.distance import cdist
 
     chosen, note = chosen_items(names)
-    blocks = blocks_of([units[place] for place in chosen])
+    blocks = blocks_of([units[index] for index in chosen])
     references, estimates = _sides(pairs, chosen)
     # Without cancellation, so that equal embeddings have exactly 0.
     between, across = cdist(references, references), cdist(references, estimates)
