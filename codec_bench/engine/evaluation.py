@@ -82,7 +82,8 @@ def plan_evaluation(evaluation: Evaluation, running: Running) -> Plan:
     if not len(source):
         raise UserError(f"'{source.name}' holds no samples", hint="name data that holds at least one")
     gpu = has_gpu(running.device) if running.as_on_gpu is None else running.as_on_gpu
-    return build_plan(evaluation.systems, evaluation.metrics, evaluation.options, source.languages, gpu=gpu)
+    seed = evaluation.request["seed"]
+    return build_plan(evaluation.systems, evaluation.metrics, evaluation.options, source.languages, gpu=gpu, seed=seed)
 
 
 def open_folders(

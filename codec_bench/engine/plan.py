@@ -45,6 +45,7 @@ class FeaturePlan:
         batch_s: padded seconds of a batch. cache_id: its part of the cache key; None if its results are not cached.
         mib_per_s: of a GPU's memory for a padded second, or None.
         reads_language: whether it is told the language of a sample. kind: what its model is called in messages.
+        seed: of the run, from which it draws for each sample; None if it draws nothing, or from the signal alone.
     """
 
     name: str
@@ -56,6 +57,7 @@ class FeaturePlan:
     mib_per_s: float | None = None
     reads_language: bool = False
     kind: str = "model"
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ def build_plan(
     languages: Iterable[str | None] | None = None,
     *,
     gpu: bool = False,
+    seed: int | None = None,
 ) -> Plan:
     """Makes the plan.
 
@@ -100,6 +103,7 @@ def build_plan(
         options: arguments by codec or feature name, such as {"dnsmos": {"weights": "path"}}.
         languages: of the samples; features that none of these languages needs are left out. None: of any language.
         gpu: whether there is one for the run, which some features are computed on in another way.
+        seed: of the run, for features that draw; None where samples have no ids that last.
 
     Raises:
         UserError: a name is unknown or given twice, a package is missing, or an option is for a name that is not in the
@@ -110,7 +114,7 @@ def build_plan(
         raise UserError("no metric was named", hint="see codec-bench list metrics")
     built = {name: _built(name) for name in expand(list(metrics))}
     estimate_features, reference_features = _features(list(built.values()), languages)
-    features, missing = _plan_features(dict.fromkeys([*estimate_features, *reference_features]), options, gpu)
+    features, missing = _plan_features(dict.fromkeys([*estimate_features, *reference_features]), options, gpu, seed)
     for metric in built.values():
         for name in features_read(metric):
             weights = options.get(name, {}).get("weights")
@@ -230,14 +234,14 @@ def _features(
 
 
 def _plan_features(
-    names: Iterable[str], options: Mapping[str, Mapping[str, Any]], gpu: bool
+    names: Iterable[str], options: Mapping[str, Mapping[str, Any]], gpu: bool, seed: int | None
 ) -> tuple[dict[str, FeaturePlan], list[str]]:
     """The features by name, and the weights that are not on this machine."""
     planned: dict[str, FeaturePlan] = {}
     missing: list[str] = []
     for name in names:
         try:
-            planned[name] = _plan_feature(name, options, gpu)
+            planned[name] = _plan_feature(name, options, gpu, seed)
         except WeightsMissing as error:
             missing += error.names
     return planned, missing
@@ -260,7 +264,7 @@ def _codec_weights_missing(systems: Iterable[System]) -> list[str]:
     return missing
 
 
-def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool) -> FeaturePlan:
+def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool, seed: int | None) -> FeaturePlan:
     mine = dict(options.get(name, {}))
     if unknown := [option for option in mine if option != "weights"]:
         raise UnknownName(f"option of the feature '{name}'", unknown[0], ["weights"])
@@ -281,4 +285,5 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool
         mib_per_s=feature.mib_per_s,
         reads_language=feature.reads_language,
         kind=_KINDS.get(".".join(type(feature).__module__.split(".")[-2:-1]), "model"),
+        seed=seed if getattr(feature, "reads_seed", False) else None,
     )

@@ -44,6 +44,7 @@ from codec_bench.engine.stage import (
 from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, phase_of, timings
 from codec_bench.errors import UserError
+from codec_bench.features.base import seed_of
 from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import NOT_COMPARED, Compared, compared, flagged, inputs_or_score
 from codec_bench.store.rows import SILENT, ItemRecord, Results
@@ -406,6 +407,9 @@ class Engine:
         key = f"{signal.content_hash}|{feature.cache_id}" if feature.cache_id is not None else None
         if key is not None and feature.reads_language:
             key += f"|{language or 'detected'}"
+        seed = None if feature.seed is None else seed_of(feature.seed, sample.id)
+        if key is not None and seed is not None:
+            key += f"|{seed}"
         stored = self._cache.get(key) if key is not None else None
         if stored is not None:
             signal.features[feature.name] = stored
@@ -425,7 +429,7 @@ class Engine:
                 if waiter.features_missing == 0:
                     self._on_features(waiter, waiter.estimate)
 
-        work = FeatureWork(signal.rates[feature.rate_hz], language)
+        work = FeatureWork(signal.rates[feature.rate_hz], language, seed)
         self._dispatcher.put(feature.stage.key, work, signal.duration_s, done)
 
     def _on_features(self, outcome: _Outcome, estimate: Signal) -> None:

@@ -131,10 +131,11 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class FeatureWork:
-    """One item for a feature: its signal `(samples,)` at the feature's rate, and its language if the feature reads it."""
+    """One item for a feature: its signal `(samples,)` at the feature's rate; its language and seed if it reads them."""
 
     signal: Region
     language: str | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +277,9 @@ class FeatureStage:
         signals = [cut(segments.view(w.signal)) for w in works]
         if not isinstance(self.feature, PreparedFeature):
             return signals
-        return of_signals(self.feature, self.feature.prepare, signals, [w.language for w in works])
+        return of_signals(
+            self.feature, self.feature.prepare, signals, [w.language for w in works], [w.seed for w in works]
+        )
 
     def run(
         self, works: Sequence[FeatureWork], segments: Segments, batch: Any = None
@@ -286,7 +289,8 @@ class FeatureStage:
         if isinstance(self.feature, PreparedFeature):
             results = self.feature.compute_prepared(batch)
         else:
-            results = of_signals(self.feature, self.feature.compute, batch, [w.language for w in works])
+            languages, seeds = [w.language for w in works], [w.seed for w in works]
+            results = of_signals(self.feature, self.feature.compute, batch, languages, seeds)
         if len(results) != len(works):
             raise RuntimeError(f"{self.feature.name} returned {len(results)} results for {len(works)} signals")
         return [
@@ -299,11 +303,17 @@ def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Seq
     return of_signals(feature, feature.compute, signals, languages)
 
 
-def of_signals(feature: Any, call: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> Any:
-    """Calls a method of a feature with signals, and with their languages if the feature reads them."""
+def of_signals(
+    feature: Any, call: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None],
+    seeds: Sequence[int | None] | None = None,
+) -> Any:  # fmt: skip
+    """Calls a method of a feature with signals, and with their languages and seeds if the feature reads them."""
     signals = lent(feature, signals)
+    more: dict[str, Any] = {"languages": languages} if feature.reads_language else {}
+    if getattr(feature, "reads_seed", False):
+        more["seeds"] = seeds
     with preserved_torch_state(feature):
-        return call(signals, languages=languages) if feature.reads_language else call(signals)
+        return call(signals, **more)
 
 
 class MetricStage:

@@ -9,6 +9,7 @@ Conventions
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -18,6 +19,11 @@ import numpy as np
 Result = dict[str, Any]
 Word = tuple[str, float, float]
 """A word that was heard, with its beginning and end in seconds."""
+
+
+def seed_of(*names: object) -> int:
+    """A seed of 32 bits from names, such as the seed of a run and the id of an item."""
+    return int.from_bytes(hashlib.blake2b(repr(names).encode(), digest_size=4).digest(), "big")
 
 
 class Unavailable(Exception):
@@ -38,6 +44,8 @@ class Feature(ABC):
         cached: whether results go to the feature cache.
         languages: base codes (`en`, `zh`) of the languages that it supports; empty if the language does not matter.
         reads_language: whether `compute` takes `languages`, one base code or None per signal.
+        reads_seed: whether `compute` takes `seeds`, of what is drawn for each signal (see `seed_of`); None draws from
+            the hash of the signal.
         times_words: whether a recogniser has `timed`, which gives the words of one signal with their times; an instance
         may set it.
         by: what computes it, where a device has its own way and the protocol does not say which; part of the cache key,
@@ -58,6 +66,7 @@ class Feature(ABC):
     cached: ClassVar[bool] = True
     languages: tuple[str, ...] = ()
     reads_language: ClassVar[bool] = False
+    reads_seed: bool = False
     times_words: bool = False
     by: str = ""
     licence: ClassVar[str] = ""

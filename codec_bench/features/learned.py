@@ -5,13 +5,15 @@ outputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from textwrap import indent
 from typing import Any, ClassVar
 
 import numpy as np
 
-from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.audio.hash import content_hash
+from codec_bench.features.base import PreparedFeature, Result, Unavailable, seed_of
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.scorers import SCORERS, Network
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
@@ -45,6 +47,7 @@ class Learned(PreparedFeature):
         super().__init__(device, weights)
         self._path = find(self.row.weights, weights).path
         self._net: Any = None
+        self.reads_seed = self.row.draws
 
     def load(self) -> None:
         """Loads the network."""
@@ -59,11 +62,32 @@ class Learned(PreparedFeature):
     def _architecture(cls) -> Any:
         return load_attribute(cls.row.path)()
 
-    def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
-        """The windows of the signals, on the device."""
+    def prepare(self, signals: Sequence[np.ndarray], seeds: Sequence[int | None] | None = None) -> WindowedBatch:
+        """The windows of the signals, on the device, and what the network draws for each."""
         kind = load_attribute(self.row.path)
         on_cpu, on_gpu = kind.at_once
-        return windowed_batch(signals, self._obstacle, kind.cut, self.device, Limits(on_cpu, on_gpu, 1.0), kind.room)
+        limits = Limits(on_cpu, on_gpu, 1.0)
+        batch = windowed_batch(signals, self._obstacle, kind.cut, self.device, limits, kind.room)
+        if not self.row.draws:
+            return batch
+        from codec_bench.networks.transfer import uploaded
+
+        known = [
+            seed_of(content_hash(signal, self.rate_hz)) if seed is None else seed
+            for signal, seed in zip(signals, seeds or [None] * len(signals), strict=True)
+        ]
+        passes = [
+            replace(one, drawn=uploaded(kind.draw([known[batch.owners[p]] for p in one.places]), self.device))
+            for one in batch.passes
+        ]
+        return replace(batch, passes=passes)
+
+    def compute(
+        self, signals: Sequence[np.ndarray], seeds: Sequence[int | None] | None = None
+    ) -> list[Result | Unavailable]:
+        """One result per signal, in order."""
+        self.load()
+        return self.compute_prepared(self.prepare(signals, seeds))
 
     def compute_prepared(self, batch: WindowedBatch) -> list[Result | Unavailable]:
         """One result per signal `(samples,)`, float32 at the feature's rate."""
@@ -75,7 +99,7 @@ class Learned(PreparedFeature):
 
     def _passed(self, one: Any) -> Any:
         """What the network says of the windows of one pass, which are of one length."""
-        return in_rows(self._net, [one.waves], one.lengths)
+        return in_rows(self._net, [one.waves] if one.drawn is None else [one.waves, one.drawn], one.lengths)
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
         row = self.row

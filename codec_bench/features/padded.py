@@ -18,12 +18,13 @@ class PaddedPass:
 
     Args:
         places: of the signals in the batch. waves: float32 `(signals, longest)` on the device. lengths: of each, in
-            samples.
+            samples. drawn: what a network draws for each signal, on the device, or None.
     """
 
     places: list[int]
     waves: Any
     lengths: list[int]
+    drawn: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,6 +31,7 @@ class Network:
         least: the samples of the shortest signal that it hears.
         batch_s: padded seconds of audio in a batch, at first.
         most_s: the seconds of the longest signal that it hears; 0 where it hears any.
+        draws: whether the class has `draw`, which makes a tensor with a row for each seed that is an input too.
     """
 
     path: str
@@ -44,6 +45,7 @@ class Network:
     least: int
     batch_s: float
     most_s: float = 0.0
+    draws: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,25 +345,26 @@ Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7
             "plcmos": Output(
                 "mos",
                 "How good speech with concealed packet losses sounds, as PLCMOS predicts it without a reference. Higher is better; 1 to 5.",
-                "Trained on ratings of speech whose lost packets were concealed. The package draws 15 raters in every call; here the score is\n"
-                "the mean over 960 fixed raters, so a score does not change from run to run.",
+                "Trained on ratings of speech whose lost packets were concealed. The score is the mean over 15 raters that are drawn by the\n"
+                "seed of the run and the id of the item. `scatter` in the detail is its standard error over raters.",
             )
         },
         paper="Diener, Purin, Sootla, Saabas, Aichner, Cutler: PLCMOS: A Data-driven Non-intrusive Metric for The Evaluation of Packet Loss Concealment Algorithms, Interspeech 2023",
-        source="speechmos 0.0.1, with the same raters, to 1e-4",
+        source="speechmos 0.0.1, with the same raters, to 1e-4", detail="scatter",
         notes='Paper: L. Diener et al., "PLCMOS", Interspeech 2023. Reference implementation: speechmos 0.0.1 (PLCMOS v2), with the same\n'
         "raters, to 1e-4.",
         network=Network(
-            "codec_bench.networks.plcmos:PlcmosNet", weights="plcmos-v2", key=None, protocol="plcmos/v2/960-raters",
-            title="PLCMOS", outputs=("mos",), windows="windows", least=1281, batch_s=240.0, most_s=120.0,
+            "codec_bench.networks.plcmos:PlcmosNet", weights="plcmos-v2", key=None, protocol="plcmos/v2/15-raters",
+            title="PLCMOS", outputs=("mos", "scatter"), windows="windows", least=1281, batch_s=240.0, most_s=120.0, draws=True,
             about="""The opinion score that PLCMOS v2 gives a signal. Higher is better; 1 to 5.
 
 A log spectrum of 32 ms every 16 ms, three convolutions, two recurrent layers in both directions, and a head that also takes a point
-for a rater. The score is the mean over 960 raters, the first normal draws of NumPy's generator with the seed 0.
+for a rater. The score is the mean over 15 raters, normal draws of NumPy's generator with a seed of the item; `scatter` is its
+standard error over raters.
 
 A signal is heard as a whole. Zeros beyond the end of an item of a batch reach nothing, so batches give the scores one by one.
 
-Result: `{"mos": float, "windows": int}`.
+Result: `{"mos": float, "scatter": float, "windows": int}`.
 
 Paper: L. Diener et al., "PLCMOS: A Data-driven Non-intrusive Metric for The Evaluation of Packet Loss Concealment Algorithms",
 Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same raters, to 1e-4.""",

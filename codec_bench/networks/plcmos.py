@@ -26,15 +26,10 @@ SCALE, SLOPE = 20.0, 0.1
 SPREAD = 2
 """The dilation of the convolutions over time, each of which takes as many frames off."""
 CHANNELS, WIDTH, RATER, DEPTH = (32, 64, 128), 32, 64, 4
-RATERS, SEED = 960, 0
-"""As many raters as 64 calls of the package draw: the score is the package's expectation, to about 0.002."""
+RATERS = 15
+"""As many as a call of the package draws."""
 _HELD = 1e4
 """Added to what opens the gate that keeps the state: its sigmoid is one, so that a step of padding changes nothing."""
-
-
-def _raters() -> Tensor:
-    """The raters, `(960, 64)`: the first normal draws of NumPy's generator with the seed 0."""
-    return torch.from_numpy(np.random.RandomState(SEED).normal(size=(RATERS, RATER)).astype(np.float32))
 
 
 class _Layer(nn.GRU):
@@ -66,7 +61,6 @@ class PlcmosNet(WholeSignal, nn.Module):
 
     They bound the memory of the first convolution: 2 MB for each second.
     """
-    raters: Tensor
     window: Tensor
 
     def __init__(self) -> None:
@@ -82,8 +76,13 @@ class PlcmosNet(WholeSignal, nn.Module):
         self.embed_dense2 = nn.ModuleList(nn.Linear(128, 128) for _ in range(DEPTH))
         self.dense1, self.dense3 = nn.Linear(4 * WIDTH, 32), nn.Linear(32, 1)
         self.dense2 = nn.ModuleList(nn.Linear(32, 32) for _ in range(DEPTH))
-        self.register_buffer("raters", _raters(), persistent=False)
         self.register_buffer("window", torch.hamming_window(FFT, dtype=torch.float64), persistent=False)
+
+    @staticmethod
+    def draw(seeds: Sequence[int]) -> Tensor:
+        """The raters of signals with these seeds, float32 `(signals, 15, 64)`: what the package draws after a seed."""
+        raters = [np.random.RandomState(seed).normal(size=(RATERS, RATER)) for seed in seeds]
+        return torch.from_numpy(np.stack(raters).astype(np.float32))
 
     @staticmethod
     def translated(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -97,11 +96,12 @@ class PlcmosNet(WholeSignal, nn.Module):
                 renamed |= {f"layers.{layer}.{name}": value for name, value in tensors.items()}
         return {name: value for name, value in renamed.items() if not name.startswith("onnx::Concat")}
 
-    def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """The score of each signal, the mean over the raters, float32 `(signals, 1)`.
+    def forward(self, waves: Tensor, raters: Tensor, lengths: Sequence[int]) -> Tensor:
+        """The score of each signal, the mean over its raters, and the standard error of that, float32 `(signals, 2)`.
 
         Args:
             waves: float32 `(signals, samples)` at 16 kHz, zeros beyond a signal's end. lengths: the samples of each.
+            raters: float32 `(signals, raters, 64)`.
         """
         frames = each(uploaded(lengths, waves.device), lambda n: (n + FFT - 1) // HOP)
         x = self._levels(waves, frames)[:, None]
@@ -111,7 +111,7 @@ class PlcmosNet(WholeSignal, nn.Module):
             frames = each(frames, lambda n: n - SPREAD)
             x = _compact(F.max_pool2d(x, (1, 4)), frames)
         x = block.conv_project(x.permute(0, 3, 1, 2).flatten(1, 2)).transpose(1, 2)
-        return self._rated(self._ends(x, frames))
+        return self._rated(self._ends(x, frames), raters)
 
     def _levels(self, waves: Tensor, frames: Sequence[int]) -> Tensor:
         """The logarithm of the power, a twentieth of it, `(signals, frames, bins)`; zeros beyond a signal's end."""
@@ -136,9 +136,8 @@ class PlcmosNet(WholeSignal, nn.Module):
         last = on_device(frames, x.device)[:, None, None].expand(-1, 1, WIDTH) - 1
         return torch.cat([x[..., :WIDTH].gather(1, last)[:, 0], x[:, 0, WIDTH:]], dim=1)
 
-    def _rated(self, states: Tensor) -> Tensor:
-        """The mean score over the raters, `(signals, 1)`."""
-        raters = self.raters
+    def _rated(self, states: Tensor, raters: Tensor) -> Tensor:
+        """The mean score over the raters and its standard error, `(signals, 2)`."""
         for layer in (self.embed_dense1, *self.embed_dense2, self.embed_dense3):
             raters = F.leaky_relu(layer(raters), SLOPE)
         # The first layer is linear in signal and rater, so each is projected once and not for every pair.
@@ -147,8 +146,8 @@ class PlcmosNet(WholeSignal, nn.Module):
         x = F.leaky_relu(x, SLOPE)
         for layer in self.dense2:
             x = F.leaky_relu(layer(x), SLOPE)
-        scores: Tensor = (1 + 4 * self.dense3(x).sigmoid()).mean(1)
-        return scores
+        scores = 1 + 4 * self.dense3(x)[..., 0].sigmoid()
+        return torch.stack([scores.mean(1), scores.std(1) / math.sqrt(scores.shape[1])], dim=1)
 
 
 def _compact(x: Tensor, frames: Sequence[int]) -> Tensor:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 from glides import glide
 
+from codec_bench import evaluate
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import WeightsError
 from codec_bench.features import Unavailable, load_feature
@@ -37,10 +39,10 @@ def lossy(signal):
     return signal * np.repeat(retained, 160)[: signal.size].astype(np.float32)
 
 
-def expected(theirs, signal):
-    """The package's score with the raters that are drawn here."""
+def expected(theirs, signal, seed):
+    """The package's score after this seed."""
     before = np.random.get_state()
-    np.random.seed(0)
+    np.random.seed(seed)
     try:
         return theirs.get_mos(signal)
     finally:
@@ -51,28 +53,47 @@ def expected(theirs, signal):
 def test_a_batch_gives_the_packages_scores_of_one_by_one(theirs, feature, spoken):
     signals = sorted((prepare(audio, 16_000) for _, audio in spoken), key=len)
     signals = [*signals[:: max(1, len(signals) // 2)], lossy(signals[-1]), noisy(SHORTEST), noisy(20_000)]
-    requested = [expected(theirs, signal) for signal in signals]
+    seeds = list(range(len(signals)))
+    requested = [expected(theirs, *of) for of in zip(signals, seeds)]
     assert max(requested) - min(requested) > 1
-    every = feature._net.raters
-    feature._net.raters = every[:15]  # as many as the package draws in a call
-    try:
-        np.testing.assert_allclose([one["mos"] for one in feature.compute(signals)], requested, atol=5e-6)
-    finally:
-        feature._net.raters = every
+    results = feature.compute(signals, seeds)
+    np.testing.assert_allclose([one["mos"] for one in results], requested, atol=5e-6)
+    swapped = feature.compute(signals[::-1], seeds[::-1])[::-1]
+    np.testing.assert_allclose([one["mos"] for one in swapped], requested, atol=5e-6)
 
 
-def test_the_score_is_the_mean_of_the_packages_own_calls(theirs, feature, spoken):
-    signals = [prepare(audio, 16_000)[:24_000] for _, audio in list(spoken)[:3]]
-    before = np.random.get_state()
-    np.random.seed(7)
-    try:
-        calls = np.array([[theirs.get_mos(signal) for signal in signals] for _ in range(10)])
-    finally:
-        np.random.set_state(before)
-    errors = np.array([one["mos"] for one in feature.compute(signals)]) - calls.mean(0)
-    scatter = calls.std(0, ddof=1) / np.sqrt(len(calls))
-    assert calls.std(0).min() > 0.004
-    assert (np.abs(errors) < 4 * np.hypot(scatter, 0.001)).all()
+def test_the_scatter_is_that_of_other_seeds(theirs, feature):
+    signal = lossy(noisy(24_000))
+    results = feature.compute([signal] * 60, range(60))
+    scores, scatter = np.array([(one["mos"], one["scatter"]) for one in results]).T
+    assert 0.7 < scores.std(ddof=1) / np.sqrt((scatter**2).mean()) < 1.4 and scores.std() > 0.002
+    calls = [expected(theirs, signal, seed) for seed in range(100, 110)]
+    assert abs(np.mean(calls) - scores.mean()) < 4 * scores.std() * np.sqrt(1 / 10 + 1 / 60)
+
+
+def test_a_signal_without_a_seed_draws_from_its_samples(feature):
+    one, other = noisy(8000), noisy(9000)
+    alone = feature.compute([one])[0]["mos"]
+    assert feature.compute([other, one])[1]["mos"] == pytest.approx(alone, abs=2e-6)
+    assert feature.compute([one], [1])[0]["mos"] != pytest.approx(alone, abs=2e-5)
+
+
+def test_a_score_depends_on_the_seed_and_the_id_alone(tmp_path):
+    """Whatever the order, the batch and the other items."""
+    for name, seed in (("a", 1), ("b", 2), ("same as a", 3)):
+        soundfile.write(tmp_path / f"{name}.wav", noisy(8000, seed % 3 or 1), 16_000, subtype="FLOAT")
+
+    def score(batch_s, seed, limit=None):
+        options = {"metrics": "plcmos", "device": "cpu", "check": False, "batch_s": batch_s}
+        run = evaluate(codec="unprocessed", data=tmp_path, seed=seed, limit=limit, **options)
+        return {one.id: one.value for one in run.scores("unprocessed", "plcmos")}
+
+    first = score(0.6, 0)
+    assert score(60.0, 0) == pytest.approx(first, abs=2e-6) and len(set(first.values())) == 3
+    (some,) = score(60.0, 0, limit=1).items()
+    assert some[1] == pytest.approx(first[some[0]], abs=2e-6)
+    others = score(60.0, 1)
+    assert all(abs(others[id] - value) > 2e-5 for id, value in first.items())
 
 
 def test_signals_of_other_lengths_in_one_pass_change_nothing(feature):
@@ -81,9 +102,10 @@ def test_signals_of_other_lengths_in_one_pass_change_nothing(feature):
     waves = torch.zeros(len(signals), 16_000)
     for row, signal in zip(waves, signals):
         row[: signal.size] = torch.from_numpy(signal)
+    raters = feature._net.draw(range(len(signals)))
     with torch.inference_mode():
-        together = feature._net(waves, [signal.size for signal in signals])[:, 0].tolist()
-    alone = [feature.compute([signal])[0]["mos"] for signal in signals]
+        together = feature._net(waves, raters, [signal.size for signal in signals])[:, 0].tolist()
+    alone = [feature.compute([signal], [seed])[0]["mos"] for seed, signal in enumerate(signals)]
     assert np.ptp(alone) > 0.1
     np.testing.assert_allclose(together, alone, atol=2e-6)
 
