@@ -86,12 +86,8 @@ def _rates_with_interval(
 
     def rate(rest: np.ndarray) -> float | None:
         inside = np.isin(one, rest) & np.isin(other, rest)
-        is_own = same[inside]
-        return (
-            None
-            if is_own.all() or not is_own.any()
-            else equal_error_rate(scores[inside][is_own], scores[inside][~is_own])
-        )
+        genuine, impostor = scores[inside & same], scores[inside & ~same]
+        return equal_error_rate(genuine, impostor) if genuine.size and impostor.size else None
 
     return jackknife(rate, blocks, why=why, note=note)
 
