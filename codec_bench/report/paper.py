@@ -40,6 +40,10 @@ _LATEX = {
 }  # fmt: skip
 
 
+_LONGEST_NOTE = 4_000
+"""Characters."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Cell:
     """A value with its interval, and on how many items it rests if that is not said elsewhere in the row."""
@@ -56,6 +60,12 @@ class _Table:
     rows: Sequence[tuple[Sequence[str], Sequence[_Cell]]]
     """The name of a system with what stands beside it, and a cell for each metric."""
     notes: Sequence[str]
+    protocols: str
+
+    @property
+    def notes_with_protocols(self) -> list[str]:
+        """The notes; the last one ends with the protocols."""
+        return [*self.notes[:-1], f"{self.notes[-1]} {self.protocols}"]
 
 
 def export_summary(run: Run, form: str, out: Target) -> None:
@@ -108,7 +118,7 @@ def summary_markdown(summary: Summary, first: Sequence[str] = ()) -> str:
     heads = list(map(_markdown, (*_extra_heads(summary), *table.heads)))
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
     lines += [[*map(_markdown, extra_cells), *map(shown, cells)] for extra_cells, cells in table.rows]
-    notes = "".join(f"\n- {_markdown(note)}" for note in (*first, *table.notes))
+    notes = "".join(f"\n- {_markdown(note)}" for note in (*first, *table.notes_with_protocols))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n{notes}\n"
 
 
@@ -122,7 +132,8 @@ def summary_latex(summary: Summary, first: Sequence[str] = ()) -> str:
     table = _table(summary)
     lines = [[*map(latex_text, extra_cells), *map(shown, cells)] for extra_cells, cells in table.rows]
     heads = list(map(latex_text, (*_extra_heads(summary), *table.heads)))
-    return latex_table(f"l{'r' * (len(heads) - 1)}", heads, lines, (*first, *table.notes))
+    comment = f"% {numbers.plain(table.protocols, _LONGEST_NOTE)}\n"
+    return comment + latex_table(f"l{'r' * (len(heads) - 1)}", heads, lines, (*first, *table.notes))
 
 
 def latex_table(aligned: str, heads: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
@@ -171,7 +182,7 @@ def summary_html(summary: Summary) -> str:
         f"{''.join(f'<td>{_html(text)}</td>' for text in extra_cells)}{''.join(map(shown, cells))}</tr>"
         for (system, *extra_cells), cells in table.rows
     )
-    notes = "".join(f"<li><small>{_html(note)}</small></li>" for note in table.notes)
+    notes = "".join(f"<li><small>{_html(note)}</small></li>" for note in table.notes_with_protocols)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
 
 
@@ -197,7 +208,9 @@ def _table(summary: Summary) -> _Table:
     ]
     heads = [head for head, _ in columns]
     fewer = any(cell.items for _, cells in columns for cell in cells.values())
-    return _Table(heads, rows, _notes(summary, systems, heads, fewer))
+    protocols = {metric: entry.protocol for held in systems.values() for metric, entry in held.items()}
+    text = f"Protocols: {'; '.join(f'{metric} is {protocol}' for metric, protocol in protocols.items())}."
+    return _Table(heads, rows, _notes(summary, systems, heads, fewer), text)
 
 
 def _column(
@@ -236,8 +249,6 @@ def _notes(
         if (failed_items := held.without_estimate)
     ]
     rows += _chances(entries)
-    protocols = {metric: entry.protocol for _, metric, entry in entries}
-    rows += [f"Protocols: {'; '.join(f'{metric} is {protocol}' for metric, protocol in protocols.items())}"]
     more = [
         *control_notes(summary),
         *numbers.rows_notes(summary.rows, summary.other_data or ()),
@@ -266,14 +277,14 @@ def _finite(entry: MetricSummary) -> MetricSummary:
 
 
 def _markdown(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", numbers.plain(text))
+    return _MARKDOWN.sub(r"\\\1", numbers.plain(text, _LONGEST_NOTE))
 
 
 def latex_text(text: str) -> str:
     """A text in LaTeX, with every letter that LaTeX would take for a command made harmless."""
-    escaped = "".join(_LATEX.get(letter, letter) for letter in numbers.plain(text))
+    escaped = "".join(_LATEX.get(letter, letter) for letter in numbers.plain(text, _LONGEST_NOTE))
     return re.sub(r"-(?=-)", "-{}", escaped)  # two hyphens would become one dash
 
 
 def _html(text: str) -> str:
-    return html.escape(numbers.plain(text))
+    return html.escape(numbers.plain(text, _LONGEST_NOTE))

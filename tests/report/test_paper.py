@@ -161,6 +161,15 @@ def test_markdown_has_values_intervals_units_directions_and_protocols():
     assert "Protocols: bitrate is b/1; si_sdr is s/1; rate is m/1." in notes and notes.count("\n- ") == 1
 
 
+def test_protocols_of_many_metrics_are_whole_and_no_note_of_a_paper():
+    columns = {f"metric{n}": {"a": entry(0.5, protocol=f"metric{n}/a-long-protocol-id-{n}")} for n in range(20)}
+    built = Summary.from_dict(summary(**columns))
+    latex, markdown = summary_latex(built), summary_markdown(built)
+    (comment,) = [line for line in latex.splitlines() if "protocol-id-0" in line]
+    assert comment.startswith("% ") and all(f"a-long-protocol-id-{n}" in comment for n in range(20))
+    assert "…" not in markdown and "a-long-protocol-id-10;" in markdown.replace("\\", "")
+
+
 def test_bold_is_what_the_summary_says_is_the_best():
     standing = lambda best: {"standing": {"best": best, "compared": True, "why": None}}  # noqa: E731
     column = {"a": entry(0.8) | standing(False), "b": entry(0.9) | standing(True), "c": entry(0.9) | standing(True), "d": entry(0.95)}  # fmt: skip
