@@ -114,8 +114,8 @@ def _describe(name: str) -> dict[str, Any]:
         return {"group": name, "stands for": "those that can be measured here", "metrics": group_metrics(name)}
     if name in REGISTERED:
         return _data_facts(name)
-    if name in config_names("preset"):
-        return {"preset": name, **read_config("preset", name)}
+    if name in config_names("preset"):  # a suite may have the same name
+        return {**(describe(name) or {}), "preset": name, **read_config("preset", name)}
     is_file = is_benchmark_path(name) or is_model_config(name)
     if not is_file and (is_own_code(name) or codecs.has_codec(name)):
         return _codec_facts(name)
