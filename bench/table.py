@@ -222,11 +222,12 @@ def with_places(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table whose last column, the machine and the day, is a letter that the line below explains."""
     rows = list(rows)
     letters = {
-        place: string.ascii_lowercase[i] for i, place in enumerate(dict.fromkeys(row[-1] for row in rows if row[-1]))
+        machine: string.ascii_lowercase[i]
+        for i, machine in enumerate(dict.fromkeys(row[-1] for row in rows if row[-1]))
     }
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     lines += [f"| {' | '.join((*row[:-1], letters.get(row[-1], '')))} |" for row in rows]
-    explained = "; ".join(f"{letter}: {place}" for place, letter in letters.items())
+    explained = "; ".join(f"{letter}: {machine}" for machine, letter in letters.items())
     return "\n".join(lines) + (f"\n\nMeasured on {explained}.\n" if explained else "\n")
 
 

@@ -1,7 +1,4 @@
-"""List identifiers that hold a refused word (`refused_names.yaml`); `make check` runs it.
-
-A room that is listed as pending may have some. Once it has none, it must leave that list.
-"""
+"""List identifiers that hold a refused word (`refused_names.yaml`); `make check` runs it."""
 
 from __future__ import annotations
 
@@ -40,29 +37,16 @@ def split_words(name: str) -> str:
     return f"_{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', name).lower().strip('_')}_"
 
 
-def room_of(path: str) -> str:
-    """The folder that a file counts to."""
-    parts = path.split("/")
-    return "/".join(parts[:2]) if parts[0] in ("codec_bench", "tests") else parts[0]
-
-
 def find_violations(lists: dict, sources: dict[str, str]) -> list[str]:
-    """One line for each refused name, and one for each pending room that has none."""
-    problems = []
-    names = [
-        (path, line, name, split_words(name))
+    """One line for each refused name."""
+    anywhere, alone = "|".join(lists["anywhere"]), "|".join(lists["alone"])
+    refused = re.compile(f"_({anywhere})_|^_({alone})_$")
+    return [
+        f"{path}:{line}: {name}"
         for path, source in sources.items()
         for name, line in [(Path(path).stem, 1), *list_names(ast.parse(source))]
-        if f"{path}:{name}" not in lists["allowed"]
+        if refused.search(split_words(name)) and f"{path}:{name}" not in lists["allowed"]
     ]
-    for group in ("anywhere", "alone"):
-        words, pending = "|".join(lists[group]["words"]), set(lists[group]["pending"])
-        refused = re.compile(f"_({words})_" if group == "anywhere" else f"^_({words})_$")
-        hits = [(path, line, name) for path, line, name, parts in names if refused.search(parts)]
-        problems += [f"{path}:{line}: {name}" for path, line, name in hits if room_of(path) not in pending]
-        clean = pending - {room_of(path) for path, _, _ in hits}
-        problems += [f"{LISTS.name}: {room} is clean; take it off '{group}'" for room in sorted(clean)]
-    return problems
 
 
 def main() -> int:

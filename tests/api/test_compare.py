@@ -40,7 +40,7 @@ def test_values_of_two_precisions_are_not_compared(tmp_path):
         compare(runs=runs)
 
 
-def test_answers_that_were_heard_in_two_precisions_are_not_compared(tmp_path):
+def test_answers_that_were_transcribed_in_two_precisions_are_not_compared(tmp_path):
     runs = []
     for gpu in (False, True):
         scheme = Scheme.of(steps_on(["transcript[ultraeval-audio]"], gpu=gpu), {"accuracy[exact]": None})
@@ -49,7 +49,7 @@ def test_answers_that_were_heard_in_two_precisions_are_not_compared(tmp_path):
         compare(runs=runs)
 
 
-def test_two_runs_of_one_model_are_told_apart(tmp_path):
+def test_two_runs_of_one_model_are_distinguished(tmp_path):
     runs = [recorded(tmp_path / name / "capitals" / "echo", "capitals", [1.0, 0.0]) for name in ("monday", "friday")]
     (pair,) = compare(runs=runs)
     assert (pair.a, pair.b) == ("monday/capitals/echo/echo", "friday/capitals/echo/echo")
@@ -58,15 +58,15 @@ def test_two_runs_of_one_model_are_told_apart(tmp_path):
 def test_a_corpus_metric_is_compared_by_its_own_fold(tmp_path):
     import sacrebleu
 
-    said = (["the cat sat on the mat", "a dog ran far away"], ["the cat sat on a mat", "the dog ran far away now"])
+    message = (["the cat sat on the mat", "a dog ran far away"], ["the cat sat on a mat", "the dog ran far away now"])
     expected = ["the cat sat on the mat", "a dog ran very far away"]
     runs = []
-    for name, texts in zip(("one", "two"), said):
+    for name, texts in zip(("one", "two"), message):
         stats = [sacrebleu.corpus_bleu([text], [[reference]]) for text, reference in zip(texts, expected)]
         counts = [[s.sys_len, s.ref_len, *s.counts, *s.totals] for s in stats]
         runs.append(recorded(tmp_path / name, "b", [s.score for s in stats], aggregate="bleu", counts=counts))
     (pair,) = compare(runs=runs)
-    (found,) = pair.comparisons
-    assert found.value_a == pytest.approx(sacrebleu.corpus_bleu(said[0], [expected]).score, rel=1e-12)
-    assert found.value_b == pytest.approx(sacrebleu.corpus_bleu(said[1], [expected]).score, rel=1e-12)
-    assert found.test.difference == pytest.approx(found.value_a - found.value_b)
+    (result,) = pair.comparisons
+    assert result.value_a == pytest.approx(sacrebleu.corpus_bleu(message[0], [expected]).score, rel=1e-12)
+    assert result.value_b == pytest.approx(sacrebleu.corpus_bleu(message[1], [expected]).score, rel=1e-12)
+    assert result.test.difference == pytest.approx(result.value_a - result.value_b)

@@ -12,23 +12,23 @@ from codec_bench.engine.running import Running, quiet
 from codec_bench.errors import UserError
 
 
-def test_who_is_told_is_what_the_caller_says(monkeypatch):
+def test_the_recipient_is_what_the_caller_says(monkeypatch):
     def mine(*report):
         pass
 
     loud, still = Running(progress=mine), Running()
-    for running, progress, told in (
+    for running, progress, messages in (
         (still, None, quiet),
         (still, False, quiet),
         (loud, None, mine),
         (still, mine, mine),
     ):
-        with show_progress(running, progress) as found:
-            assert found.progress is told
-    with show_progress(still, True) as found:
-        assert found.progress.__self__.stage == "starting"
-        found.progress("running", 1, 2, 0, 3.0)
-        line = found.progress.__self__
+        with show_progress(running, progress) as result:
+            assert result.progress is messages
+    with show_progress(still, True) as result:
+        assert result.progress.__self__.stage == "starting"
+        result.progress("running", 1, 2, 0, 3.0)
+        line = result.progress.__self__
     assert line.line().startswith("finished: 1 of 2 items")
     for wrong in ("yes", 1):
         with pytest.raises(UserError, match="expected True, False or a function"), show_progress(still, wrong):
@@ -42,12 +42,12 @@ def test_in_a_notebook_a_line_is_shown_unasked_and_nothing_if_it_is_not_wished(m
     kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
     monkeypatch.setitem(sys.modules, "IPython", kernel)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    with show_progress(Running(), False) as found:
-        assert found.progress is quiet and shown == []
-    with pytest.raises(KeyboardInterrupt), show_progress(Running(), None) as found:
-        found.progress("running", 3, 7, 1, 5.0)
+    with show_progress(Running(), False) as result:
+        assert result.progress is quiet and shown == []
+    with pytest.raises(KeyboardInterrupt), show_progress(Running(), None) as result:
+        result.progress("running", 3, 7, 1, 5.0)
         raise KeyboardInterrupt
     assert shown[0] == "starting" and shown[-1].startswith("running: 3 of 7 items, 1 failed"), "where it was stopped"
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
-    with show_progress(Running(), None) as found:
-        assert found.progress is quiet, "IPython that is imported and not running is no notebook"
+    with show_progress(Running(), None) as result:
+        assert result.progress is quiet, "IPython that is imported and not running is no notebook"

@@ -22,11 +22,11 @@ def machine(monkeypatch, rng):
     class Whisper:
         rate_hz = 16_000
 
-        def __init__(self, place):
-            self.place = place
+        def __init__(self, position):
+            self.position = position
 
         def compute(self, signals, languages):
-            text = texts[self.place]
+            text = texts[self.position]
             if isinstance(text, Exception):
                 raise text
             return [{"transcript": text}]
@@ -36,26 +36,26 @@ def machine(monkeypatch, rng):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch, "ones", lambda *shape, device: real(*shape))
-    monkeypatch.setattr(first_launch, "triton_fault", lambda place: None)
+    monkeypatch.setattr(first_launch, "triton_fault", lambda position: None)
     monkeypatch.setattr(weights, "lookup", lambda name: name == "whisper-base" or None)
     monkeypatch.setattr(features, "load_feature", lambda name, device: Whisper(device))
     return texts
 
 
-def found(rng_seconds=1.0, listed="two"):
+def result(rng_seconds=1.0, listed="two"):
     clip = Audio(torch.zeros(1, int(16_000 * rng_seconds)).numpy(), 16_000)
     return {finding.what: finding for finding in gpus.check_gpus(lambda: clip, listed)}
 
 
 def test_a_machine_on_which_everything_works(machine):
-    findings = found()
+    findings = result()
     assert [f.state for f in findings.values()] == ["ok"] * 5
     assert "whisper-base writes the same text" in findings["Whisper on cuda:1 and on the CPU"].found
 
 
 def test_empty_transcripts_of_one_gpu_are_wrong(machine):
     machine["cuda:1"] = ""
-    findings = found()
+    findings = result()
     assert findings["Whisper on cuda:0 and on the CPU"].state == "ok"
     wrong = findings["Whisper on cuda:1 and on the CPU"]
     assert wrong.state == "wrong" and "driver" in wrong.do
@@ -63,35 +63,35 @@ def test_empty_transcripts_of_one_gpu_are_wrong(machine):
 
 def test_a_word_that_rounding_decides_is_no_fault(machine):
     machine["cuda:0"] = "it is a fine day."
-    assert found()["Whisper on cuda:0 and on the CPU"].state == "note"
+    assert result()["Whisper on cuda:0 and on the CPU"].state == "note"
 
 
 def test_a_recogniser_that_fails_says_why(machine):
     machine["cuda:0"] = RuntimeError("Library libcublas.so.12 is not found")
-    wrong = found()["Whisper on cuda:0 and on the CPU"]
+    wrong = result()["Whisper on cuda:0 and on the CPU"]
     assert wrong.state == "wrong" and "libcublas" in wrong.found
 
 
 def test_without_a_checkpoint_nothing_is_compared(machine, monkeypatch):
     monkeypatch.setattr(weights, "lookup", lambda name: None)
-    assert found()["Whisper on cuda:0 and on the CPU"].do == "codec-bench weights fetch whisper-tiny-transformers"
+    assert result()["Whisper on cuda:0 and on the CPU"].do == "codec-bench weights fetch whisper-tiny-transformers"
 
 
 def test_triton_without_a_compiler_is_a_note(machine, monkeypatch):
-    monkeypatch.setattr(first_launch, "triton_fault", lambda place: "its first launch failed: no C compiler")
-    finding = found()["Triton on cuda:0"]
+    monkeypatch.setattr(first_launch, "triton_fault", lambda position: "its first launch failed: no C compiler")
+    finding = result()["Triton on cuda:0"]
     assert finding.state == "note" and "no C compiler" in finding.found and "compiler" in finding.do
 
 
 def test_a_driver_that_torch_does_not_take_is_wrong(machine, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    (finding,) = found().values()
+    (finding,) = result().values()
     assert finding.state == "wrong" and "0 of 2" in finding.found and "driver" in finding.do
 
 
 def test_a_gpu_that_the_process_may_not_use_is_wrong(monkeypatch):
     monkeypatch.setattr(device, "cuda_count", lambda: 0)
-    (finding,) = found(listed="NVIDIA H200").values()
+    (finding,) = result(listed="NVIDIA H200").values()
     assert finding.state == "wrong" and "NVIDIA H200" in finding.found
     assert not gpus.check_gpus(lambda: None, "none")
 

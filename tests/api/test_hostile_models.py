@@ -99,11 +99,11 @@ def marks(tmp_path, monkeypatch):
         outcome = run_benchmark(benchmark=str(folder), model=names, out=tmp_path / "out", page=False, workers=1)
         for done in outcome.runs.values():
             done.close()
-        found = {}
+        by_name = {}
         for model in models:
             with closing(open_run(run_folder(tmp_path / "out", "mine", model.lower()))) as record:
-                found[model] = [(row.status, row.reason, row.value) for row in record.rows()]
-        return found
+                by_name[model] = [(row.status, row.reason, row.value) for row in record.rows()]
+        return by_name
 
     return run
 
@@ -111,21 +111,21 @@ def marks(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", [*RIGHT, *FAILS, "EndsOnce"])
 def test_a_model_that_changes_its_process_changes_no_other_row(marks, name):
     before = os.getcwd(), dict(os.environ), np.mean, json.dumps
-    found = marks(name, "Right")
+    result = marks(name, "Right")
     assert (os.getcwd(), dict(os.environ), np.mean, json.dumps) == before
     right = [("ok", None, 1.0)] * 6
-    assert found["Right"] == right
+    assert result["Right"] == right
     if name in RIGHT:
-        assert found[name] == right
+        assert result[name] == right
     elif name == "EndsOnce":
-        ended = [row for row in found[name] if row[0] == "failed"]
-        assert len(ended) == 1 and "exit code 5" in ended[0][1] and found[name].count(right[0]) == 5
+        ended = [row for row in result[name] if row[0] == "failed"]
+        assert len(ended) == 1 and "exit code 5" in ended[0][1] and result[name].count(right[0]) == 5
     else:
-        assert {status for status, _, _ in found[name]} == {"failed"}
-        assert all(FAILS[name] in reason for _, reason, _ in found[name]), found[name]
+        assert {status for status, _, _ in result[name]} == {"failed"}
+        assert all(FAILS[name] in reason for _, reason, _ in result[name]), result[name]
 
 
-def test_a_model_that_cannot_be_started_again_is_given_up(marks, tmp_path):
-    found = marks("StaysDown")["StaysDown"]
-    assert [status for status, _, _ in found] == ["failed"] * 6
+def test_a_model_that_cannot_be_started_again_is_abandoned(marks, tmp_path):
+    result = marks("StaysDown")["StaysDown"]
+    assert [status for status, _, _ in result] == ["failed"] * 6
     assert (tmp_path / "models.py.starts").read_text() == "x" * 3

@@ -40,30 +40,30 @@ def written(path, lines):
 def test_versa(tmp_path, form):
     file = written(tmp_path / "codec_a.txt", [*map(form, VERSA), "", "{'key': 'd', 'utmos': nan, 'dns_overall': -inf}"])
     run = import_results(file, toolkit="versa", out=tmp_path / "run")
-    found = metrics(run)
-    assert set(found) == {f"{name}[imported/versa]" for name in ("utmos", "dns_overall", "whisper_wer")}
-    utmos, wer = found["utmos[imported/versa]"], found["whisper_wer[imported/versa]"]
+    result = metrics(run)
+    assert set(result) == {f"{name}[imported/versa]" for name in ("utmos", "dns_overall", "whisper_wer")}
+    utmos, wer = result["utmos[imported/versa]"], result["whisper_wer[imported/versa]"]
     assert (utmos["value"], utmos["n"], utmos["failed"], utmos["higher_is_better"]) == (3.0, 3, 1, True)
     # Four errors among twelve words; the item without words and the one without counts have no value.
     assert (wer["value"], wer["n"], wer["higher_is_better"]) == (pytest.approx(4 / 12), 2, False)
-    assert found["dns_overall[imported/versa]"]["value"] == 2.5
-    assert all(entry["protocol"].startswith("imported/versa/") for entry in found.values())
+    assert result["dns_overall[imported/versa]"]["value"] == 2.5
+    assert all(entry["protocol"].startswith("imported/versa/") for entry in result.values())
     reasons = {score.reason for score in run.scores(without_value=True)}
     assert "the file holds NaN" in reasons and "the reference has no word" in reasons
     assert list(run.systems) == ["codec_a"] and (run.folder / "report.html").is_file()
 
 
-@pytest.mark.parametrize(("name", "value", "said"), [
+@pytest.mark.parametrize(("name", "value", "message"), [
     ("wer", -0.3, "the file holds -0.3, and no wer is below 0"), ("other_cer/strict", -1, "no other_cer/strict is below 0"),
     ("si_snr", -0.3, None), ("utmos", 1e308, "which no average can hold"), ("utmos", 10**400, "the file holds 1000"),
 ])  # fmt: skip
-def test_a_number_that_no_such_metric_has_is_a_failure(tmp_path, name, value, said):
+def test_a_number_that_no_such_metric_has_is_a_failure(tmp_path, name, value, message):
     lines = [json.dumps({"key": key, name: of}) for key, of in (("a", value), ("b", value), ("c", 1.0))]
     run = import_results(written(tmp_path / "x.txt", lines), toolkit="versa", out=tmp_path / "run")
     (entry,) = metrics(run).values()
     reasons = {score.reason for score in run.scores(without_value=True)}
-    assert entry["failed"] == (0 if said is None else 2)
-    assert reasons == set() if said is None else said in reasons.pop()
+    assert entry["failed"] == (0 if message is None else 2)
+    assert reasons == set() if message is None else message in reasons.pop()
 
 
 def test_ultraeval(tmp_path):
@@ -75,31 +75,31 @@ def test_ultraeval(tmp_path):
         step("error", 2, {"info": "Traceback (most recent call last):\n  ...\nRuntimeError: no answer"}),
     ]  # fmt: skip
     run = import_results(written(tmp_path / "r.jsonl", lines), toolkit="ultraeval", out=tmp_path / "run", system="mine")
-    found = metrics(run)
-    wer = found["wer[imported/ultraeval-audio]"]
+    result = metrics(run)
+    wer = result["wer[imported/ultraeval-audio]"]
     assert (wer["value"], wer["unit"], wer["n"], wer["failed"]) == (25.0, "%", 2, 1)
-    assert found["match[imported/ultraeval-audio]"]["value"] == 0.5
+    assert result["match[imported/ultraeval-audio]"]["value"] == 0.5
     assert [(item.id, item.reason) for item in run.items() if item.status != "ok"] == [("2", "RuntimeError: no answer")]
     assert [sample.text for sample in run.samples()] == ["a c", "x", None]
 
 
 def test_audiobenchs_error_rates_are_those_of_the_corpus(tmp_path):
-    heard = [("a b c d", 0.25), ("e f", 1.5), ("g h i j", 0.0)]
-    items = [{"reference": text, "prediction": "x", "wer": rate} for text, rate in heard]
+    output = [("a b c d", 0.25), ("e f", 1.5), ("g h i j", 0.0)]
+    items = [{"reference": text, "prediction": "x", "wer": rate} for text, rate in output]
     file = tmp_path / "set_wer_score.json"
     file.write_text(json.dumps({"wer": 0.4, "sample_wer": items}))
-    found = metrics(import_results(file, toolkit="audiobench", out=tmp_path / "run"))["wer[imported/audiobench]"]
-    assert (found["value"], found["n"], found["higher_is_better"]) == (pytest.approx(4 / 10), 3, False)
+    result = metrics(import_results(file, toolkit="audiobench", out=tmp_path / "run"))["wer[imported/audiobench]"]
+    assert (result["value"], result["n"], result["higher_is_better"]) == (pytest.approx(4 / 10), 3, False)
 
 
-@pytest.mark.parametrize(("whole", "n", "value"), [(40.0, 2, 2.0), (55.0, 1, 55.0)])
-def test_audiobenchs_ratings_are_read_by_item_where_all_are_in_the_file(tmp_path, whole, n, value):
+@pytest.mark.parametrize(("complete", "n", "value"), [(40.0, 2, 2.0), (55.0, 1, 55.0)])
+def test_audiobenchs_ratings_are_read_by_item_where_all_are_in_the_file(tmp_path, complete, n, value):
     details = [{"reference": "yes", "rate_score": rating} for rating in (1.0, 3.0)]
     file = tmp_path / "set_gpt4o_judge_score.json"
-    file.write_text(json.dumps({"gpt4o_judge": {"judge_score": whole, "success_rate": 1.0}, "details": details}))
+    file.write_text(json.dumps({"gpt4o_judge": {"judge_score": complete, "success_rate": 1.0}, "details": details}))
     run = import_results(file, toolkit="audiobench", out=tmp_path / "run")
-    found = metrics(run)["gpt4o_judge[imported/audiobench]"]
-    assert (found["value"], found["n"]) == (value, n)
+    result = metrics(run)["gpt4o_judge[imported/audiobench]"]
+    assert (result["value"], result["n"]) == (value, n)
     if n == 1:
         assert [sample.id for sample in run.samples()] == ["set_gpt4o_judge_score"]
     file.write_text(json.dumps({"meteor": 0.25}))
@@ -121,16 +121,16 @@ def test_samples_and_results_of_the_harnesses(tmp_path, toolkit):
     (name,) = metrics(run)
     assert name == ("exact_match/strict" if toolkit == "lm-eval" else "exact_match") + f"[imported/{toolkit}]"
     assert (metrics(run)[name]["value"], metrics(run)[name]["n"]) == (0.5, 4)
-    whole = {
+    complete = {
         "results": {"gsm8k": {"alias": "gsm8k", "exact_match,strict": 0.5, "exact_match_stderr,strict": 0.1, "wer,none": 0.25}},
         "higher_is_better": {"gsm8k": {"exact_match": True, "wer": False}}, "n-samples": {"gsm8k": {"original": 9, "effective": 4}},
     }  # fmt: skip
     file = tmp_path / "results.json"
-    file.write_text(json.dumps(whole))
+    file.write_text(json.dumps(complete))
     run = import_results(file, toolkit=toolkit, out=tmp_path / "whole")
-    found = metrics(run)
-    assert found[f"exact_match/strict[imported/{toolkit}]"]["value"] == 0.5
-    assert found[f"wer[imported/{toolkit}]"]["higher_is_better"] is False
+    result = metrics(run)
+    assert result[f"exact_match/strict[imported/{toolkit}]"]["value"] == 0.5
+    assert result[f"wer[imported/{toolkit}]"]["higher_is_better"] is False
     details = {score.metric.partition("[")[0]: score.detail for score in run.scores()}
     assert details["exact_match/strict"] == {"n": 4, "stderr": 0.1} and [s.id for s in run.samples()] == ["gsm8k"]
 
@@ -143,16 +143,16 @@ def test_a_score_of_a_harness_that_is_no_number_has_failed(tmp_path, listed):
     ]
     lines.append({"doc_id": len(values), "target": "a", **({"metrics": ["acc"]} if listed else {"acc": False})})
     run = import_results(written(tmp_path / "s.jsonl", map(json.dumps, lines)), toolkit="lm-eval", out=tmp_path / "run")
-    told = {score.id: (score.status, score.reason) for score in run.scores()}
-    assert [told[str(k)][0] for k in range(6)] == ["ok", "failed", "failed", "failed", "failed", "ok"]
-    assert told["1"][1] == 'the file holds "N/A"' and told["4"][1] == "the file holds [0.5, 2]"
-    assert told["6"] == (("failed", "the file holds no value") if listed else ("ok", None))
-    (found,) = metrics(run).values()
-    assert (found["n"], found["failed"]) == ((2, 5) if listed else (3, 4))
+    options = {score.id: (score.status, score.reason) for score in run.scores()}
+    assert [options[str(k)][0] for k in range(6)] == ["ok", "failed", "failed", "failed", "failed", "ok"]
+    assert options["1"][1] == 'the file holds "N/A"' and options["4"][1] == "the file holds [0.5, 2]"
+    assert options["6"] == (("failed", "the file holds no value") if listed else ("ok", None))
+    (result,) = metrics(run).values()
+    assert (result["n"], result["failed"]) == ((2, 5) if listed else (3, 4))
 
 
 def test_a_log_of_inspect(tmp_path):
-    given = [
+    options = [
         ("a", "C", None),
         ("b", "I", None),
         ("c", "P", None),
@@ -162,14 +162,14 @@ def test_a_log_of_inspect(tmp_path):
     samples = [
         {"id": id, "epoch": 1, "input": "q", "target": "t", "error": error,
          "scores": {} if error else {"match": {"value": letter}, "judge": {"value": {"tone": 0.5, "sense": 1}}}}
-        for id, letter, error in given
+        for id, letter, error in options
     ]  # fmt: skip
     file = tmp_path / "log.json"
     file.write_text(json.dumps({"version": 2, "eval": {"task": "t"}, "samples": samples}))
     run = import_results(file, toolkit="inspect", out=tmp_path / "run")
-    found = metrics(run)
-    assert (found["match[imported/inspect]"]["value"], found["match[imported/inspect]"]["n"]) == (0.5, 3)
-    assert found["judge/tone[imported/inspect]"]["value"] == 0.5
+    result = metrics(run)
+    assert (result["match[imported/inspect]"]["value"], result["match[imported/inspect]"]["n"]) == (0.5, 3)
+    assert result["judge/tone[imported/inspect]"]["value"] == 0.5
     assert "it broke" in str([item.reason for item in run.items()])
     file.write_text(
         json.dumps(
@@ -202,8 +202,8 @@ def test_an_empty_reference_of_audiobench_has_no_error_rate(tmp_path):
     items = [{"reference": "", "wer": 2.0}, {"reference": "a b", "wer": 0.5}]
     file.write_text(json.dumps({"wer": 1.0, "sample_wer": items}))
     run = import_results(file, toolkit="audiobench", out=tmp_path / "run")
-    found = metrics(run)["wer[imported/audiobench]"]
-    assert (found["value"], found["n"]) == (0.5, 1)
+    result = metrics(run)["wer[imported/audiobench]"]
+    assert (result["value"], result["n"]) == (0.5, 1)
     assert [s.reason for s in run.scores(without_value=True) if s.value is None] == ["the reference has no word"]
 
 
@@ -247,8 +247,8 @@ def test_what_is_not_of_a_toolkits_form_is_one_sentence(tmp_path, toolkit, text)
 def test_imported_numbers_are_marked_and_stand_in_no_other_column(tmp_path, command):
     run = import_results(written(tmp_path / "a.txt", map(json.dumps, VERSA)), toolkit="versa", out=tmp_path / "run")
     assert leaderboard("ultraeval-codec", [run.folder]).ignored == (str(run.folder),)
-    own = [table for table in codec_board([run.folder]).tables if table.source == "your runs"]
-    assert len(own) == 3 and all(table.imported for table in own)
+    actual = [table for table in codec_board([run.folder]).tables if table.source == "your runs"]
+    assert len(actual) == 3 and all(table.imported for table in actual)
     code, out, _ = command("leaderboard", "codecs", run.folder, "--metrics", "utmos[imported/versa]")
     assert code == 0 and "(imported)" in out
 
@@ -272,7 +272,7 @@ def measured(folder, ids, **about):
     return folder
 
 
-def test_imported_numbers_stand_beside_those_of_a_run_over_the_same_data(tmp_path, command):
+def test_imported_numbers_join_those_of_a_run_over_the_same_data(tmp_path, command):
     file = written(tmp_path / "old.txt", map(json.dumps, VERSA))
     ours = measured(tmp_path / "ours", "abcd")
     code, _, err = command("import", "versa-results", file, "--out", tmp_path / "old", "--beside", ours)
@@ -284,22 +284,22 @@ def test_imported_numbers_stand_beside_those_of_a_run_over_the_same_data(tmp_pat
     assert [(item.id, item.reason) for item in run.items() if item.status != "ok"] == [
         ("d", "the file has no result of this item")
     ]
-    made = SiteFolder(site([ours, tmp_path / "old"], out=tmp_path / "site").folder)
-    (about,) = made.read_data("index")["boards"]
-    board = made.read_data(f"boards/{about['key']}")
+    built = SiteFolder(site([ours, tmp_path / "old"], out=tmp_path / "site").folder)
+    (about,) = built.read_data("index")["boards"]
+    board = built.read_data(f"boards/{about['key']}")
     # One leaderboard, and no column in which both have a number.
     assert {row["system"] for row in board["rows"]} == {"ours", "old"}
     assert all(sum(row["cells"][c] is not None for row in board["rows"]) == 1 for c in range(len(board["columns"])))
     assert sum(column["protocol"].startswith("imported/versa/") for column in board["columns"]) == 3
 
 
-def test_what_is_not_over_the_same_data_stands_beside_no_run(tmp_path):
+def test_what_is_not_over_the_same_data_matches_no_run(tmp_path):
     file = written(tmp_path / "old.txt", map(json.dumps, VERSA))
     with pytest.raises(UserError, match=r"1 of 3 items of .* are not in .*, such as 'c'"):
         import_results(file, toolkit="versa", out=tmp_path / "old", beside=measured(tmp_path / "ours", "ab"))
-    asked = measured(tmp_path / "asked", "abc", benchmark={"name": "voice"})
+    requests = measured(tmp_path / "asked", "abc", benchmark={"name": "voice"})
     with pytest.raises(UserError, match="is a run of the benchmark 'voice'"):
-        import_results(file, toolkit="versa", out=tmp_path / "old", beside=asked)
+        import_results(file, toolkit="versa", out=tmp_path / "old", beside=requests)
     assert not (tmp_path / "old").exists()
 
 
@@ -314,7 +314,7 @@ def test_on_the_command_line(command, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         (['{"key": "a", "utmos": 1}'] * 2, "line 2: the utterance 'a' is in the file twice"),
         (['{"utmos": 1}'], "line 1: there is no 'key'"),
@@ -325,8 +325,8 @@ def test_on_the_command_line(command, tmp_path):
         ([], "holds no score"),
     ],
 )
-def test_what_is_no_result_file_is_refused(tmp_path, lines, said):
-    with pytest.raises(UserError, match=said):
+def test_what_is_no_result_file_is_refused(tmp_path, lines, message):
+    with pytest.raises(UserError, match=message):
         import_results(written(tmp_path / "x.txt", lines), toolkit="versa", out=tmp_path / "run")
 
 

@@ -9,8 +9,8 @@ import pytest
 from codec_bench import evaluate, merge, open_run, score
 from codec_bench.errors import Note, RunMismatch, UserError
 
-HOW = {"workers": 1, "check": False, "cache": False, "page": False}
-WHAT = {
+OPTIONS = {"workers": 1, "check": False, "cache": False, "page": False}
+KIND = {
     "codec": "unprocessed,g711-ulaw",
     "data": "embedded",
     "metrics": "si_sdr,bitrate",
@@ -27,99 +27,99 @@ def rows(run):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """The folder of the shards' runs, and the run of one machine."""
-    place = tmp_path_factory.mktemp("shards")
+    path = tmp_path_factory.mktemp("shards")
     for k in (1, 2):
-        evaluate(**WHAT, shard=f"{k}/2", out=place / "parts" / str(k), save_audio="all", **HOW).close()
-    return place, evaluate(**WHAT, out=place / "whole", save_audio="all", **HOW)
+        evaluate(**KIND, shard=f"{k}/2", out=path / "parts" / str(k), save_audio="all", **OPTIONS).close()
+    return path, evaluate(**KIND, out=path / "whole", save_audio="all", **OPTIONS)
 
 
 def test_the_merged_run_is_the_run_of_one_machine(runs, tmp_path):
-    place, whole = runs
-    merged = merge(parts=place / "parts", out=tmp_path / "merged")
-    assert rows(merged) == rows(whole)
-    one, other = (json.loads((run.folder / "summary.json").read_text()) for run in (merged, whole))
+    position, complete = runs
+    merged = merge(parts=position / "parts", out=tmp_path / "merged")
+    assert rows(merged) == rows(complete)
+    one, other = (json.loads((run.folder / "summary.json").read_text()) for run in (merged, complete))
     for summary in (one, other):
         for system in summary["systems"].values():
             system.pop("timing", None)
     assert one.pop("record")["state"] == other.pop("record")["state"] == "finished"
     assert one == other
-    heard = [
+    output = [
         {path.relative_to(run.folder): path.read_bytes() for path in run.folder.rglob("*.flac")}
-        for run in (merged, whole)
+        for run in (merged, complete)
     ]
-    assert heard[0] == heard[1] != {}
+    assert output[0] == output[1] != {}
     assert "g711-ulaw" in (tmp_path / "merged" / "report.html").read_text()
     assert merged.meta["config"].items() >= {"command": "evaluate", "limit": 9, "seed": 4}.items()
     assert "shard" not in merged.meta["config"]
 
 
 def test_a_part_is_continued_as_its_own_shard_only(runs):
-    place, _ = runs
-    part = evaluate(**WHAT, shard=(1, 2), out=place / "parts" / "1", save_audio="all", **HOW)
-    assert part.meta["config"]["shard"] == "1/2" and part.meta["timings"]["items"] > 0
+    position, _ = runs
+    item = evaluate(**KIND, shard=(1, 2), out=position / "parts" / "1", save_audio="all", **OPTIONS)
+    assert item.meta["config"]["shard"] == "1/2" and item.meta["timings"]["items"] > 0
     with pytest.raises(RunMismatch, match="shard was 1/2, now 2/2"):
-        evaluate(**WHAT, shard="2/2", out=place / "parts" / "1", **HOW)
+        evaluate(**KIND, shard="2/2", out=position / "parts" / "1", **OPTIONS)
 
 
-def test_a_shard_gets_a_page_only_when_it_is_asked_for(tmp_path, command):
+def test_a_shard_gets_a_page_only_when_it_is_requested(tmp_path, command):
     out = tmp_path / "part"
-    evaluate(**WHAT, shard="1/3", out=out, **{**HOW, "page": True}).close()
+    evaluate(**KIND, shard="1/3", out=out, **{**OPTIONS, "page": True}).close()
     assert (out / "summary.json").is_file() and not (out / "report.html").exists()
     code, _, _ = command("report", str(out))
     assert code == 0 and "g711-ulaw" in (out / "report.html").read_text()
 
 
 def test_merge_on_the_command_line(runs, tmp_path, command):
-    place, whole = runs
-    code, printed, said_aloud = command("merge", str(place / "parts" / "1"), "--out", str(tmp_path / "m"))
-    assert code == 2, said_aloud
-    said = said_aloud
-    assert "1 of 2 shards are missing: 2/2" in said and "--partial" in said
+    position, complete = runs
+    code, printed, stderr = command("merge", str(position / "parts" / "1"), "--out", str(tmp_path / "m"))
+    assert code == 2, stderr
+    text = stderr
+    assert "1 of 2 shards are missing: 2/2" in text and "--partial" in text
     with pytest.warns(Note, match="partial: 1 of 2 shards are missing"):
-        merge(parts=place / "parts" / "1", out=tmp_path / "m", partial=True).close()
-    code, printed, said_aloud = command("merge", str(place / "parts"), "--out", str(tmp_path / "m"), "--json")
-    assert code == 0, said_aloud
+        merge(parts=position / "parts" / "1", out=tmp_path / "m", partial=True).close()
+    code, printed, stderr = command("merge", str(position / "parts"), "--out", str(tmp_path / "m"), "--json")
+    assert code == 0, stderr
     summary = json.loads(printed)
-    assert summary["systems"].keys() == whole.systems.keys()
-    code, printed, said_aloud = command(
+    assert summary["systems"].keys() == complete.systems.keys()
+    code, printed, stderr = command(
         "eval", "--codec", "opus-12k", "--data", "embedded", "--metrics", "stoi", "--shard", "5/4"
     )
-    assert code == 2, said_aloud
-    assert "expected K/N" in said_aloud
+    assert code == 2, stderr
+    assert "expected K/N" in stderr
 
 
 def test_scored_audio_of_two_systems_is_sharded_too(runs, tmp_path):
-    _, whole = runs
+    _, complete = runs
     names = {
         path.name: sample.id
-        for path, sample in zip(sorted((whole.folder / "audio" / "reference").iterdir()), whole.samples())
+        for path, sample in zip(sorted((complete.folder / "audio" / "reference").iterdir()), complete.samples())
     }
-    for system, kept in (("a", "g711-ulaw"), ("b", "g711-ulaw")):
-        for path in (whole.folder / "audio" / kept).iterdir():
-            place = tmp_path / system / f"{names[path.name].replace('/', '_')}.flac"
-            place.parent.mkdir(exist_ok=True)
-            place.write_bytes(path.read_bytes())
+    for system, retained in (("a", "g711-ulaw"), ("b", "g711-ulaw")):
+        for path in (complete.folder / "audio" / retained).iterdir():
+            target = tmp_path / system / f"{names[path.name].replace('/', '_')}.flac"
+            target.parent.mkdir(exist_ok=True)
+            target.write_bytes(path.read_bytes())
     (tmp_path / "b" / sorted(p.name for p in (tmp_path / "b").iterdir())[0]).unlink()
-    what = {
+    kind = {
         "generated": f"a={tmp_path / 'a'},b={tmp_path / 'b'}",
         "data": "embedded",
         "metrics": "si_sdr",
         "limit": 9,
         "seed": 4,
     }
-    alone = score(**what, out=tmp_path / "alone", workers=1, cache=False, page=False)
+    alone = score(**kind, out=tmp_path / "alone", workers=1, cache=False, page=False)
     for k in (1, 2):
-        score(**what, shard=f"{k}/2", out=tmp_path / "parts" / str(k), workers=1, cache=False, page=False).close()
+        score(**kind, shard=f"{k}/2", out=tmp_path / "parts" / str(k), workers=1, cache=False, page=False).close()
     merged = merge(parts=[tmp_path / "parts"], out=tmp_path / "merged", page=False)
     assert rows(merged) == rows(alone)
     assert open_run(tmp_path / "merged").counts()["failed_items"] == 1
 
 
 def test_what_is_no_part_is_named(runs, tmp_path):
-    place, whole = runs
+    position, complete = runs
     with pytest.raises(UserError, match=r"no run folder|holds none"):
         merge(parts=tmp_path, out=tmp_path / "out")
     with pytest.raises(UserError, match="a run of all samples, not of a shard"):
-        merge(parts=[place / "parts", whole.folder], out=tmp_path / "out")
+        merge(parts=[position / "parts", complete.folder], out=tmp_path / "out")
     with pytest.raises(UserError, match="no part was named"):
         merge(parts=[], out=tmp_path / "out")

@@ -60,21 +60,21 @@ def answers(run):
     return [(e.question, e.answer.text, e.answer.status, e.reading) for e in exchanges(run)]
 
 
-@pytest.mark.parametrize("how", [{}, {"prompts": "each"}, {"limit": 15, "seed": 2}])
-def test_the_merged_run_is_the_run_of_one_machine(ask, tmp_path, how):
-    whole = ask("whole", **how)
+@pytest.mark.parametrize("options", [{}, {"prompts": "each"}, {"limit": 15, "seed": 2}])
+def test_the_merged_run_is_the_run_of_one_machine(ask, tmp_path, options):
+    complete = ask("whole", **options)
     for k in (1, 2, 3):
-        part = ask(f"parts/{k}", shard=f"{k}/3", **how)
-        assert 0 < part.counts()["samples"] < whole.counts()["samples"]
+        item = ask(f"parts/{k}", shard=f"{k}/3", **options)
+        assert 0 < item.counts()["samples"] < complete.counts()["samples"]
     outcome = merge(parts=tmp_path / "parts", out=tmp_path / "merged", page=False)
     (merged,) = outcome.runs.values()
     assert merged.folder == run_folder(tmp_path / "merged", "mine", "teller")
-    assert [row._asdict() for row in merged.rows()] == [row._asdict() for row in whole.rows()]
-    assert answers(merged) == answers(whole)
-    one, other = ({k: v for k, v in run.summary().items() if k != "answers"} for run in (merged, whole))
+    assert [row._asdict() for row in merged.rows()] == [row._asdict() for row in complete.rows()]
+    assert answers(merged) == answers(complete)
+    one, other = ({k: v for k, v in run.summary().items() if k != "answers"} for run in (merged, complete))
     assert one == other
     assert one["systems"]["teller"]["metrics"]["cider"]["value"] > 0
-    assert merged.meta["fingerprint"] == whole.meta["fingerprint"]
+    assert merged.meta["fingerprint"] == complete.meta["fingerprint"]
     overview = json.loads((tmp_path / "merged" / "summary.json").read_text())
     assert [row["benchmark"] for row in overview["benchmarks"]] == ["mine"]
 
@@ -88,11 +88,11 @@ def test_asking_and_scoring_may_be_apart_and_the_scores_keep_the_shard(ask, tmp_
     ask("parts/2", phase="scores", shard="2/2")
     with pytest.raises(RunMismatch, match="shard was 1/2, now 2/2"):
         ask("parts/1", shard="2/2", rescore=True, phase="scores")
-    whole = ask("whole")
+    complete = ask("whole")
     (merged,) = merge(
         parts=[tmp_path / "parts" / "1", tmp_path / "parts" / "2"], out=tmp_path / "merged", page=False
     ).runs.values()
-    assert [row._asdict() for row in merged.rows()] == [row._asdict() for row in whole.rows()]
+    assert [row._asdict() for row in merged.rows()] == [row._asdict() for row in complete.rows()]
 
 
 def test_on_the_command_line(ask, tmp_path, command):
@@ -105,8 +105,8 @@ def test_on_the_command_line(ask, tmp_path, command):
             "--out",
             tmp_path / "p" / str(k),
         ]
-        code, _, said = command(*typed, "--shard", f"{k}/2", "--json")
-        assert code == 3, said  # some questions have no answer
-    code, printed, said = command("merge", tmp_path / "p", "--out", tmp_path / "m", "--json")
-    assert code == 3 and "cider need" in said, said
+        code, _, text = command(*typed, "--shard", f"{k}/2", "--json")
+        assert code == 3, text  # some questions have no answer
+    code, printed, text = command("merge", tmp_path / "p", "--out", tmp_path / "m", "--json")
+    assert code == 3 and "cider need" in text, text
     assert json.loads(printed)["benchmarks"][0]["model"] == "teller"

@@ -76,16 +76,16 @@ def test_load_metric_scores_pairs_and_says_why_not(rng):
     assert score["si_sdr"].status == "failed" and "not finite" in score["si_sdr"].reason
 
 
-def test_a_metric_that_is_given_something_else_says_what_it_expects():
+def test_a_metric_that_gets_something_else_states_what_it_expects():
     samples = np.sin(np.arange(8000) / 20) / 2
     clip = codec_bench.Audio(samples, 16000)
-    metric, heard = codec_bench.load_metric("snr"), codec_bench.load_metric("wer[pocketsphinx]")
+    metric, output = codec_bench.load_metric("snr"), codec_bench.load_metric("wer[pocketsphinx]")
     for call, message in (
         (lambda: metric(reference=[clip], estimate=[samples]), "estimate 0 is an array without a rate"),
         (lambda: metric(reference=["a.wav"], estimate=[clip]), "reference 0 is a str"),
         (lambda: metric(reference=[clip, None], estimate=[clip, clip]), "reference 1 is a NoneType"),
-        (lambda: heard(estimate=[clip], text=[3]), "text 0 is a int"),
-        (lambda: heard(estimate=[clip], text=["a"], language=["en", "de"]), "2 language items for 1 estimates"),
+        (lambda: output(estimate=[clip], text=[3]), "text 0 is a int"),
+        (lambda: output(estimate=[clip], text=["a"], language=["en", "de"]), "2 language items for 1 estimates"),
         (lambda: codec_bench.load_codec(None), "the name of a codec is a NoneType"),
         (lambda: codec_bench.Audio.read(None), "got a NoneType"),
         (lambda: codec_bench.Audio.read(samples), "got a ndarray"),

@@ -36,7 +36,7 @@ def seed_tts(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_lists_of_prompts_are_taken_as_prompts_and_said(seed_tts):
+def test_lists_of_prompts_are_accepted_as_prompts_and_reported(seed_tts):
     with pytest.warns(Note, match="prompt of each text"):
         run = score(generated="generated", data="data", metrics="sim[ge2e]", out="run", **SMALL)
     assert run.meta["config"]["reference"] == "prompt"

@@ -51,16 +51,16 @@ class Service:
         batch = self.batches[-1]
         good, bad = [], []
         for line in self.files[batch["input_file_id"]].splitlines():
-            asked = json.loads(line)
-            question = asked["body"]["messages"][-1]["content"]
-            own = self.line(question)
-            entry = {"id": "r", "custom_id": asked["custom_id"], "response": None, "error": None}
-            if any(part in question for part in without):
+            requests = json.loads(line)
+            question = requests["body"]["messages"][-1]["content"]
+            actual = self.line(question)
+            entry = {"id": "r", "custom_id": requests["custom_id"], "response": None, "error": None}
+            if any(item in question for item in without):
                 bad.append(entry | {"error": {"code": f"batch_{state}", "message": "it was not executed"}})
-            elif own is not None:
-                bad.append(entry | {"response": {"status_code": own[0], "request_id": "req-9", "body": own[1]}})
+            elif actual is not None:
+                bad.append(entry | {"response": {"status_code": actual[0], "request_id": "req-9", "body": actual[1]}})
             else:
-                body = self.chat(asked["body"])
+                body = self.chat(requests["body"])
                 good.append(entry | {"response": {"status_code": 200, "request_id": "req-7", "body": body}})
         batch["status"] = state
         for name, lines in (("output_file_id", good[::-1]), ("error_file_id", bad)):
@@ -74,20 +74,22 @@ class Service:
             self.chats += 1
             return 200, self.chat(json.loads(data))
         if (method, path) == ("POST", "/v1/files"):
-            whole = BytesParser().parsebytes(b"Content-Type: " + headers["Content-Type"].encode() + b"\r\n\r\n" + data)
-            parts = {part.get_param("name", header="content-disposition"): part for part in whole.get_payload()}
+            complete = BytesParser().parsebytes(
+                b"Content-Type: " + headers["Content-Type"].encode() + b"\r\n\r\n" + data
+            )
+            parts = {item.get_param("name", header="content-disposition"): item for item in complete.get_payload()}
             assert parts["purpose"].get_payload(decode=True) == b"batch"
             id = f"file-{len(self.files)}"
             self.files[id] = parts["file"].get_payload(decode=True).decode()
             return 200, {"id": id, "object": "file", "purpose": "batch"}
         if (method, path) == ("POST", "/v1/batches"):
             self.submissions += 1
-            asked = json.loads(data)
+            requests = json.loads(data)
             if self.refuses:
                 return 400, {"error": {"message": "this model has no batches", "code": "unsupported"}}
-            assert asked["endpoint"] == "/v1/chat/completions" and asked["completion_window"] == "24h"
+            assert requests["endpoint"] == "/v1/chat/completions" and requests["completion_window"] == "24h"
             self.batches.append(
-                {**asked, "id": f"batch_{len(self.batches)}", "object": "batch", "status": "validating"}
+                {**requests, "id": f"batch_{len(self.batches)}", "object": "batch", "status": "validating"}
             )
             return (None, None) if self.loses_reply else (200, self.batches[-1])
         if path.startswith("/v1/batches?"):
@@ -139,9 +141,9 @@ def ask(tmp_path, monkeypatch, service):
         (folder / "benchmark.yaml").write_text(yaml.safe_dump(DEFINITION))
         rows = [{"id": f"a{n}", "q": f"say | {n}", "right": str(n)} for n in range(questions)]
         (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        given = {"openai-chat": {"base_url": url, "model": "m", "prices": PRICES, **(options or {})}}
+        inputs = {"openai-chat": {"base_url": url, "model": "m", "prices": PRICES, **(options or {})}}
         outcome = run_benchmark(
-            benchmark=str(folder), model="openai-chat", out=tmp_path / out, options=given, page=False, workers=1,
+            benchmark=str(folder), model="openai-chat", out=tmp_path / out, options=inputs, page=False, workers=1,
             terms=Terms(batch=batch, **(terms or {})), **settings,
         )  # fmt: skip
         for done in outcome.runs.values():
@@ -169,11 +171,11 @@ def test_submitted_by_one_call_and_collected_by_the_next(ask, service):
     assert reasons == [] and {id: a.text for id, a in answers.items()} == {f"a{n}": str(n) for n in range(6)}
     assert (served.chats, served.submissions) == (1, 1) and "file-0" not in served.files, "the questions are deleted"
     assert answers["a3"].served == {"model": "m-2026", "request": "req-7", "batch": "batch_0"}
-    whole = 1000 * 10e-6 + 100 * 20e-6
-    assert answers["a0"].usage["cost_usd"] == pytest.approx(whole)
-    assert answers["a3"].usage["cost_usd"] == pytest.approx(whole / 2), "a batch costs half"
+    complete = 1000 * 10e-6 + 100 * 20e-6
+    assert answers["a0"].usage["cost_usd"] == pytest.approx(complete)
+    assert answers["a3"].usage["cost_usd"] == pytest.approx(complete / 2), "a batch costs half"
     with closing(open_run(folder)) as run:
-        assert answers_of(run).as_dict()["cost_usd"] == pytest.approx(whole + 5 * whole / 2)
+        assert answers_of(run).as_dict()["cost_usd"] == pytest.approx(complete + 5 * complete / 2)
 
 
 def test_a_line_fails_as_a_request_fails(ask, service):
@@ -225,7 +227,7 @@ def test_a_batch_that_failed_stops_the_run_with_the_reason(ask, service):
 
 
 @pytest.mark.parametrize("later", [0.0, 1000.0])
-def test_a_submission_whose_reply_was_lost_is_found_and_not_repeated(ask, service, later):
+def test_a_submission_whose_reply_is_missing_is_recovered_and_not_repeated(ask, service, later):
     served, _ = service
     served.loses_reply = True
     (why,), _ = ask()
@@ -262,7 +264,7 @@ def test_a_killed_run_looks_for_its_batch(ask, service, monkeypatch):
 def test_a_batch_that_is_not_listed_yet_is_not_submitted_again_for_some_minutes(ask, service, monkeypatch, tmp_path):
     served, _ = service
     killed_while_submitting(ask, service, monkeypatch)
-    (lost,) = served.batches
+    (dropped,) = served.batches
     served.batches.clear()
     with pytest.raises(UserError, match="it is not known whether the service took a batch of 5"):
         ask()
@@ -271,7 +273,7 @@ def test_a_batch_that_is_not_listed_yet_is_not_submitted_again_for_some_minutes(
         writer.set_meta(batches=[entry | {"when": entry["when"] - batches.SETTLED_S}])
     (why,), folder = ask()
     assert "4 requests wait" in why and served.submissions == 2 and len(held(folder)) == 2
-    assert re.fullmatch("[0-9a-f]{32}", lost["metadata"]["codec_bench"])
+    assert re.fullmatch("[0-9a-f]{32}", dropped["metadata"]["codec_bench"])
 
 
 def fingerprint(tmp_path):
@@ -279,7 +281,7 @@ def fingerprint(tmp_path):
         return run.meta["fingerprint"]
 
 
-def test_a_batch_that_is_not_taken_stops_the_run(ask, service):
+def test_a_batch_that_is_refused_stops_the_run(ask, service):
     served, _ = service
     served.refuses = True
     with pytest.raises(UserError, match=r"the batch was not taken: .*this model has no batches"):
@@ -289,22 +291,22 @@ def test_a_batch_that_is_not_taken_stops_the_run(ask, service):
     assert "4 requests wait" in why and len(held(folder)) == 2
 
 
-def test_it_waits_if_it_is_told_to(ask, service, monkeypatch):
+def test_it_waits_on_request(ask, service, monkeypatch):
     served, _ = service
     monkeypatch.setattr(batches, "POLL_S", 0.01)
     seen = []
 
-    def told(stage, *numbers):
+    def messages(stage, *numbers):
         if "next look" in stage:
             seen.append(stage)
             if len(seen) == 2:
                 served.end()
 
-    reasons, folder = ask(terms={"wait": True}, progress=told)
+    reasons, folder = ask(terms={"wait": True}, progress=messages)
     assert reasons == [] and len(held(folder)) == 6 and served.submissions == 1 and len(seen) >= 2
 
 
-def test_what_waits_is_not_asked_a_second_time_without_batch(ask, service):
+def test_what_waits_is_not_sent_a_second_time_without_batch(ask, service):
     served, _ = service
     ask()
     with pytest.raises(UserError, match=r"wait in 1 batch.*--batch collects"):
@@ -314,8 +316,8 @@ def test_what_waits_is_not_asked_a_second_time_without_batch(ask, service):
 
 def test_a_limit_of_cost_counts_half_prices(ask, service):
     served, _ = service
-    whole = 1000 * 10e-6 + 100 * 20e-6
-    (why,), _ = ask(terms={"max_cost_usd": whole + 2.1 * whole / 2})
+    complete = 1000 * 10e-6 + 100 * 20e-6
+    (why,), _ = ask(terms={"max_cost_usd": complete + 2.1 * complete / 2})
     assert "2 requests wait" in why, "the first question is asked at the whole price"
     served.end()
     with pytest.raises(UserError, match="the limit of"):
@@ -332,12 +334,12 @@ def test_a_large_run_is_several_batches(ask, service, monkeypatch):
     assert all(line.count("\n") <= 2 for line in served.files.values())
 
 
-def test_models_without_batches_say_so(ask):
+def test_models_without_batches_report_it(ask):
     with pytest.raises(UserError, match="answered as a stream"):
         ask(options={"stream": True})
 
 
-def test_collected_answers_are_kept_for_other_runs(ask, service):
+def test_collected_answers_are_stored_for_other_runs(ask, service):
     served, _ = service
     ask(terms={"reuse_answers": True})
     served.end()
@@ -347,7 +349,7 @@ def test_collected_answers_are_kept_for_other_runs(ask, service):
     assert (served.chats, served.submissions) == (1, 1)
 
 
-def test_a_service_without_batches_is_told(ask, service, monkeypatch):
+def test_a_service_without_batches_is_refused(ask, service, monkeypatch):
     served, _ = service
     real = served.answer
     monkeypatch.setattr(

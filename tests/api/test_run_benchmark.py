@@ -153,9 +153,9 @@ def ask(tmp_path, models):
     def run(benchmark, kind="Echo", model=None, out="out", **settings):
         log = tmp_path / "log"
         log.write_text("")
-        own = {"log": str(log), **settings.pop("own", {})}
+        actual = {"log": str(log), **settings.pop("own", {})}
         name = model or models(kind)
-        options = {one: own for one in name.split(",")} | settings.pop("options", {})
+        options = {one: actual for one in name.split(",")} | settings.pop("options", {})
         settings = {"page": False, "cache": False, "workers": 1, **settings}
         outcome = run_benchmark(benchmark=benchmark, model=name, out=tmp_path / out, options=options, **settings)
         for done in outcome.runs.values():
@@ -180,13 +180,13 @@ def overview(folder):
 
 
 def test_both_phases_from_questions_to_numbers(tmp_path, define, ask):
-    outcome, asked = ask(define())
-    assert asked == ["a1", "a2", "a3", "a4", "a5"], "a6 has nothing to ask"
+    outcome, requests = ask(define())
+    assert requests == ["a1", "a2", "a3", "a4", "a5"], "a6 has nothing to ask"
     assert list(outcome.runs) == [("mine", "echo")] and outcome.excluded == ()
     folder = mine(tmp_path / "out")
     assert {p.name for p in folder.iterdir()} == {"run.sqlite", "run.lock", "run.seal", "run.json", "summary.json"}
-    found = numbers(folder)
-    exact = [found[f"a{n}", "accuracy[exact]"] for n in range(1, 7)]
+    result = numbers(folder)
+    exact = [result[f"a{n}", "accuracy[exact]"] for n in range(1, 7)]
     assert [value for value, _, _ in exact] == [1, 1, 0, 0, 0, None]
     assert exact[5][1:] == ("failed", "the row has nothing in 'question'")
     entry = overview(tmp_path / "out")["benchmarks"][0]
@@ -220,10 +220,10 @@ def test_results_are_broken_down_by_a_field_of_the_questions(tmp_path, define, a
     with pytest.raises(UserError, match="no column 'rooms'") as caught:
         ask(benchmark, by="rooms")
     assert "did you mean room" in caught.value.hint
-    _, asked = ask(benchmark, by="room")
-    assert asked == [], "the answers were recorded before the column was missed"
-    found = overview(tmp_path / "out")["benchmarks"][0]["metrics"]["accuracy[exact]"]["subsets"]
-    assert {name: (row["value"], row["n"], row["failed"]) for name, row in found["room"].items()} == {
+    _, requests = ask(benchmark, by="room")
+    assert requests == [], "the answers were recorded before the column was missed"
+    result = overview(tmp_path / "out")["benchmarks"][0]["metrics"]["accuracy[exact]"]["subsets"]
+    assert {name: (row["value"], row["n"], row["failed"]) for name, row in result["room"].items()} == {
         "small": (pytest.approx(1 / 3), 3, 0), "large": (0.5, 2, 1),
     }  # fmt: skip
     ask(benchmark, phase="scores")
@@ -235,7 +235,7 @@ def test_results_are_broken_down_by_a_field_of_the_questions(tmp_path, define, a
     assert json.loads((mine(tmp_path / "out") / "run.json").read_text())["by"] == ["level", "room"]
 
 
-def test_options_beside_running_are_refused(tmp_path, define, ask):
+def test_options_next_to_running_are_refused(tmp_path, define, ask):
     from codec_bench import evaluate
     from codec_bench.engine.running import Running
 
@@ -257,15 +257,15 @@ def test_an_option_that_nothing_in_the_run_reads_is_refused(define, ask, name, p
 def test_the_phases_can_run_apart_and_on_another_machine(tmp_path, define, ask, models):
     benchmark = define()
     ask(benchmark, out="whole")
-    outcome, asked = ask(benchmark, out="there", phase="answers")
-    assert len(asked) == 5 and numbers(mine(tmp_path / "there")) == {}
+    outcome, requests = ask(benchmark, out="there", phase="answers")
+    assert len(requests) == 5 and numbers(mine(tmp_path / "there")) == {}
     entry = overview(tmp_path / "there")["benchmarks"][0]["metrics"]["accuracy[exact]"]
     assert (entry["value"], entry["n"]) == (None, 0)
     shutil.move(tmp_path / "there", tmp_path / "here")
     (tmp_path / "benchmarks" / "mine" / "rows.jsonl").unlink()
     (tmp_path / "models.py").rename(tmp_path / "elsewhere.py")
-    outcome, asked = ask(benchmark, model="echo", out="here", phase="scores")
-    assert asked == [] and list(outcome.runs) == [("mine", "echo")]
+    outcome, requests = ask(benchmark, model="echo", out="here", phase="scores")
+    assert requests == [] and list(outcome.runs) == [("mine", "echo")]
     assert numbers(mine(tmp_path / "here")) == numbers(mine(tmp_path / "whole"))
     same = [overview(tmp_path / name)["benchmarks"][0] for name in ("here", "whole")]
     assert same[0] == same[1]
@@ -286,17 +286,17 @@ def test_answers_need_nothing_that_only_scores_need(tmp_path, define, ask, monke
         with pytest.raises(MissingExtra):
             ask(benchmark)
     ask(benchmark, phase="scores")
-    whole = numbers(mine(tmp_path / "out"))
+    complete = numbers(mine(tmp_path / "out"))
     with monkeypatch.context() as here:  # scored in another folder, continued here
         here.setattr(asking, "scheme_of", missing)
         ask(benchmark, phase="answers")
-    assert numbers(mine(tmp_path / "out")) == whole
+    assert numbers(mine(tmp_path / "out")) == complete
 
 
-def test_scores_without_answers_are_told(tmp_path, define, ask):
-    with pytest.raises(UserError, match="holds no answers to score") as told:
+def test_scores_without_answers_are_reported(tmp_path, define, ask):
+    with pytest.raises(UserError, match="holds no answers to score") as caught:
         ask(define(), phase="scores")
-    assert "answers" in told.value.hint
+    assert "answers" in caught.value.hint
 
 
 def test_a_finished_run_asks_nobody_again(tmp_path, define, ask):
@@ -304,18 +304,18 @@ def test_a_finished_run_asks_nobody_again(tmp_path, define, ask):
     ask(benchmark)
     before = numbers(mine(tmp_path / "out"))
     for settings in ({}, {"rescore": True}, {"phase": "scores"}, {"phase": "scores", "rescore": True}):
-        _, asked = ask(benchmark, **settings)
-        assert asked == [] and numbers(mine(tmp_path / "out")) == before, settings
+        _, requests = ask(benchmark, **settings)
+        assert requests == [] and numbers(mine(tmp_path / "out")) == before, settings
 
 
-def test_failed_questions_are_asked_again_when_told_to(tmp_path, define, ask):
+def test_failed_questions_are_sent_again_on_request(tmp_path, define, ask):
     benchmark = define()
     ask(benchmark, own={"break_on": "a2"})
     assert numbers(mine(tmp_path / "out"))["a2", "accuracy[exact]"] == (None, "failed", "the line is down")
-    _, asked = ask(benchmark)
-    assert asked == []
-    _, asked = ask(benchmark, retry_failed=True)
-    assert asked == ["a2"]
+    _, requests = ask(benchmark)
+    assert requests == []
+    _, requests = ask(benchmark, retry_failed=True)
+    assert requests == ["a2"]
     ask(benchmark, out="whole")
     assert numbers(mine(tmp_path / "out")) == numbers(mine(tmp_path / "whole"))
     paired = [overview(tmp_path / name)["benchmarks"][0]["metrics"] for name in ("out", "whole")]
@@ -341,22 +341,22 @@ CHANGED = {"messages": [{"role": "system", "content": ["Be kind."]}, {"content":
 def test_what_changed_is_refused_with_the_difference(tmp_path, define, ask, changes, settings, says):
     ask(define())
     before = numbers(mine(tmp_path / "out"))
-    with pytest.raises(RunMismatch) as told:
+    with pytest.raises(RunMismatch) as caught:
         ask(define(**changes), **settings)
-    assert says in told.value.message and "--out" in told.value.hint
+    assert says in caught.value.message and "--out" in caught.value.hint
     assert numbers(mine(tmp_path / "out")) == before
-    _, asked = ask(define())
-    assert asked == [], "what was refused left the run as it was"
+    _, requests = ask(define())
+    assert requests == [], "what was refused left the run as it was"
 
 
 @pytest.mark.parametrize("phase", ["both", "scores"])
-def test_new_rules_are_taken_when_scores_are_made_again(tmp_path, define, ask, phase):
+def test_new_rules_are_accepted_when_scores_are_recomputed(tmp_path, define, ask, phase):
     ask(define())
     changed = {"metrics": ["accuracy[contains]", "accuracy[exact]"], "primary": "accuracy[contains]"}
-    _, asked = ask(define(**changed), rescore=True, phase=phase)
-    assert asked == []
-    found = numbers(mine(tmp_path / "out"))
-    assert {metric for _, metric in found} == {"accuracy[contains]", "accuracy[exact]"} and len(found) == 12
+    _, requests = ask(define(**changed), rescore=True, phase=phase)
+    assert requests == []
+    result = numbers(mine(tmp_path / "out"))
+    assert {metric for _, metric in result} == {"accuracy[contains]", "accuracy[exact]"} and len(result) == 12
     assert overview(tmp_path / "out")["benchmarks"][0]["primary"] == "accuracy[contains]"
     with pytest.raises(RunMismatch):
         ask(define(), phase="scores")
@@ -382,16 +382,16 @@ def test_rescoring_with_a_refused_prompt_drops_nothing(tmp_path, define, ask):
 def test_a_limit_takes_the_same_questions_for_every_model(tmp_path, define, ask, models):
     rows = [{"id": f"r{n:03d}", "q": f"{n} | {n % 3}", "right": "1", "level": "x"} for n in range(50)]
     benchmark = define(rows=rows)
-    taken = {}
+    parameters = {}
     for seed in (0, 0, 1):
-        _, asked = ask(benchmark, out=f"out{len(taken)}-{seed}", seed=seed, limit=7)
-        assert len(set(asked)) == 7
-        assert taken.setdefault(seed, asked) == asked
-    assert taken[0] != taken[1]
+        _, requests = ask(benchmark, out=f"out{len(parameters)}-{seed}", seed=seed, limit=7)
+        assert len(set(requests)) == 7
+        assert parameters.setdefault(seed, requests) == requests
+    assert parameters[0] != parameters[1]
     (tmp_path / "copy.py").write_text(MODELS.replace('name="echo"', 'name="other"'))
     both = f"{models('Echo')},{tmp_path / 'copy.py'}:Echo"
-    outcome, asked = ask(benchmark, model=both, out="two", limit=7)
-    assert asked == taken[0] * 2 and list(outcome.runs) == [("mine", "echo"), ("mine", "other")]
+    outcome, requests = ask(benchmark, model=both, out="two", limit=7)
+    assert requests == parameters[0] * 2 and list(outcome.runs) == [("mine", "echo"), ("mine", "other")]
     rows = overview(tmp_path / "two")["benchmarks"]
     assert [row["model"] for row in rows] == ["echo", "other"] and rows[0]["metrics"] == rows[1]["metrics"]
 
@@ -403,7 +403,7 @@ def test_answers_come_from_the_cache_but_never_those_of_own_code(tmp_path, defin
     assert len(first) == len(second) == 5, "code of one's own may have changed"
 
 
-def test_a_judge_rates_and_is_asked_once(tmp_path, define, ask, models):
+def test_a_judge_rates_and_is_called_once(tmp_path, define, ask, models):
     benchmark = define(metrics=["rating[alpaca-1-10]", "accuracy[exact]"], primary="rating[alpaca-1-10]")
     judge = models("Judge")
     with pytest.raises(UserError, match="needs a judge, and none was named"):
@@ -412,8 +412,8 @@ def test_a_judge_rates_and_is_asked_once(tmp_path, define, ask, models):
     settings = {"judge": judge, "options": {judge: {"log": str(log), "name": "judge"}}}
     ask(benchmark, phase="answers")
     ask(benchmark, phase="scores", **settings)
-    found = numbers(mine(tmp_path / "out"))
-    verdicts = [found[f"a{n}", "rating[alpaca-1-10]"][:2] for n in range(1, 7)]
+    result = numbers(mine(tmp_path / "out"))
+    verdicts = [result[f"a{n}", "rating[alpaca-1-10]"][:2] for n in range(1, 7)]
     assert verdicts == [(10, "ok"), (2, "ok"), (10, "ok"), (None, "unparsed"), (None, "unparsed"), (None, "failed")]
     assert len(log.read_text().split()) == 5
     ask(benchmark, **settings)
@@ -423,7 +423,7 @@ def test_a_judge_rates_and_is_asked_once(tmp_path, define, ask, models):
     assert entry["counting_failures"]["value"] == pytest.approx((22 + 3 * 1) / 6)
 
 
-def test_a_rubric_of_ones_own_is_a_file_beside_the_benchmark(tmp_path, define, ask, models, monkeypatch):
+def test_a_rubric_of_ones_own_is_a_file_next_to_the_benchmark(tmp_path, define, ask, models, monkeypatch):
     judge, log = models("Judge"), tmp_path / "judged"
     settings = {"judge": judge, "options": {judge: {"log": str(log), "name": "judge"}}}
     benchmark = define(metrics=["rating[./alpaca-1-10.yaml]"], primary="rating[./alpaca-1-10.yaml]")
@@ -436,7 +436,7 @@ def test_a_rubric_of_ones_own_is_a_file_beside_the_benchmark(tmp_path, define, a
     assert {name for _, name in numbers(mine(tmp_path / "out"))} == {f"rating[alpaca-1-10-{same}]"}
     assert len(log.read_text().split()) == 5
     # It goes on from another folder in a process that has not read the rubric, and there the record says what it was.
-    monkeypatch.setattr("codec_bench.benchmark.judge.rubric._own", {})
+    monkeypatch.setattr("codec_bench.benchmark.judge.rubric._user_rubrics", {})
     monkeypatch.chdir(Path(benchmark).parent)
     ask(f"./{Path(benchmark).name}", **settings)
     assert len(log.read_text().split()) == 5
@@ -464,15 +464,15 @@ def test_a_rubric_of_ones_own_is_a_file_beside_the_benchmark(tmp_path, define, a
         ask(benchmark, **settings)
 
 
-def test_failed_verdicts_are_asked_for_again_when_told_to(tmp_path, define, ask, models):
+def test_failed_verdicts_are_requested_again_on_request(tmp_path, define, ask, models):
     benchmark = define(metrics=["rating[alpaca-1-10]"], primary="rating[alpaca-1-10]", rows=ROWS[:3])
     judge, log = models("Judge"), tmp_path / "judged"
 
     def judged(break_on, **settings):
         log.write_text("")
-        own = {judge: {"log": str(log), "name": "judge", "break_on": break_on}}
-        _, asked = ask(benchmark, judge=judge, options=own, **settings)
-        return asked, log.read_text().split()
+        actual = {judge: {"log": str(log), "name": "judge", "break_on": break_on}}
+        _, requests = ask(benchmark, judge=judge, options=actual, **settings)
+        return requests, log.read_text().split()
 
     assert judged("a2") == (["a1", "a2", "a3"], ["a1#0", "a2#0", "a3#0"])
     assert numbers(mine(tmp_path / "out"))["a2", "rating[alpaca-1-10]"][2] == "the judge: the line is down"
@@ -502,36 +502,36 @@ SPOKEN = {
 }  # fmt: skip
 
 
-def test_spoken_answers_are_heard_compared_and_read(tmp_path, define, ask):
+def test_spoken_answers_are_transcribed_compared_and_read(tmp_path, define, ask):
     """The model answers with the recording that it was given, so voice and words are those of the recording."""
     benchmark = define(**SPOKEN)
     define(rows=spoken_rows(benchmark), **SPOKEN)
-    _, asked = ask(benchmark, "Speaker")
+    _, requests = ask(benchmark, "Speaker")
     folder = mine(tmp_path / "out")
-    found = numbers(folder)
-    assert asked == ["s1", "s2", "s3", "s4", "s5"]
+    result = numbers(folder)
+    assert requests == ["s1", "s2", "s3", "s4", "s5"]
     for id in ("s1", "s2"):
-        assert found[id, "sim[ge2e]"][0] == pytest.approx(1.0, abs=1e-4), "16-bit copies of one sound"
-        assert found[id, "wer[pocketsphinx]"][1] == "ok"
-    assert [found[f"s{n}", "wer[pocketsphinx]"][1] for n in (3, 4, 5)] == ["failed"] * 3
-    assert found["s3", "sim[ge2e]"][2] == "the model gave no audio, and the benchmark needs it"
+        assert result[id, "sim[ge2e]"][0] == pytest.approx(1.0, abs=1e-4), "16-bit copies of one sound"
+        assert result[id, "wer[pocketsphinx]"][1] == "ok"
+    assert [result[f"s{n}", "wer[pocketsphinx]"][1] for n in (3, 4, 5)] == ["failed"] * 3
+    assert result["s3", "sim[ge2e]"][2] == "the model gave no audio, and the benchmark needs it"
     assert (
-        found["s4", "accuracy[exact]"][2]
+        result["s4", "accuracy[exact]"][2]
         == "the answer's audio has 1600 samples that are not finite, the first (nan) at 0.000 s"
     )
     with closing(open_run(folder)) as run:
-        heard = {e.question.id: e for e in exchanges(run)}
-        assert heard["s1"].reading.transcript and heard["s1"].reading.parsed == heard["s1"].reading.transcript
-        assert heard["s1"].audio_path.is_file() and heard["s1"].answer_path.is_file()
-        assert heard["s3"].reading.transcript is None and heard["s3"].answer.text == "only words"
+        output = {e.question.id: e for e in exchanges(run)}
+        assert output["s1"].reading.transcript and output["s1"].reading.parsed == output["s1"].reading.transcript
+        assert output["s1"].audio_path.is_file() and output["s1"].answer_path.is_file()
+        assert output["s3"].reading.transcript is None and output["s3"].answer.text == "only words"
     entry = overview(tmp_path / "out")["benchmarks"][0]["metrics"]
     assert all((entry[m]["n"], entry[m]["failed"]) == (2, 3) for m in SPOKEN["metrics"])
     assert entry["wer[pocketsphinx]"]["counting_failures"]["n"] == 5
     shutil.move(tmp_path / "out", tmp_path / "moved")
     shutil.rmtree(benchmark, ignore_errors=False)
     define(rows=[], **SPOKEN)
-    _, asked = ask(benchmark, model="echo", out="moved", phase="scores", rescore=True)
-    assert asked == [] and numbers(mine(tmp_path / "moved")) == found, "the run folder is enough"
+    _, requests = ask(benchmark, model="echo", out="moved", phase="scores", rescore=True)
+    assert requests == [] and numbers(mine(tmp_path / "moved")) == result, "the run folder is enough"
 
 
 def test_results_are_broken_down_by_the_length_of_the_questions_sounds(tmp_path, define, ask):
@@ -540,21 +540,24 @@ def test_results_are_broken_down_by_the_length_of_the_questions_sounds(tmp_path,
     """
     rows = [{"id": f"s{n}", "sound": f"{n}.wav", "q": "x | Paris", "right": "Paris"} for n in (1, 3, 30, 99, 0)]
     columns = {"audio": "sound", "question": "q", "reference": "right"}
-    asked_with = {"messages": [{"content": [{"audio": "audio"}, "{{ question }}"]}]}
+    template = {"messages": [{"content": [{"audio": "audio"}, "{{ question }}"]}]}
     benchmark = define(
-        rows=rows, data={"path": "rows.jsonl", "id": "id", "columns": columns}, subsets={}, prompt=asked_with
+        rows=rows, data={"path": "rows.jsonl", "id": "id", "columns": columns}, subsets={}, prompt=template
     )
     for seconds in (0, 1, 3, 30):
         soundfile.write(Path(benchmark, f"{seconds}.wav"), [0.0] * (8000 * seconds), 8000)
     ask(benchmark, "Hears", save_audio="none")
     assert "duration" not in overview(tmp_path / "out")["benchmarks"][0]["metrics"]["accuracy[exact]"]["subsets"]
     ask(benchmark, "Hears", save_audio="none", by="duration")
-    found = overview(tmp_path / "out")["benchmarks"][0]["metrics"]["accuracy[exact]"]["subsets"]["duration"]
-    lost = overview(tmp_path / "out")["benchmarks"][0]["failures"]
-    assert lost["items"] == 2 and {"holds no samples", "there is no file"} <= {
-        words for row in lost["reasons"] for words in ("holds no samples", "there is no file") if words in row["reason"]
+    result = overview(tmp_path / "out")["benchmarks"][0]["metrics"]["accuracy[exact]"]["subsets"]["duration"]
+    dropped = overview(tmp_path / "out")["benchmarks"][0]["failures"]
+    assert dropped["items"] == 2 and {"holds no samples", "there is no file"} <= {
+        words
+        for row in dropped["reasons"]
+        for words in ("holds no samples", "there is no file")
+        if words in row["reason"]
     }
-    assert {name: row["n"] + row["failed"] for name, row in found.items()} == {
+    assert {name: row["n"] + row["failed"] for name, row in result.items()} == {
         "under 2 s": 1,
         "2 to 5 s": 1,
         "20 to 60 s": 1,
@@ -585,9 +588,9 @@ def test_chance_levels_and_rules_for_failures_are_shown_wherever_the_score_is(tm
     assert (entry["n"], entry["failed"], entry["chance"]) == (3, 1, 0.5)
     assert entry["policies"]["official"] == {"toolkit": "Theirs", "counts": "as-wrong", "value": 0.25}
     assert [reason["reason"] for reason in row["failures"]["reasons"] if reason["status"] == "flagged"] == [DOUBLED]
-    said = "with failures left out and as wrong: accuracy[choice] 0.333 and 0.250; Theirs counts them as wrong"
+    text = "with failures left out and as wrong: accuracy[choice] 0.333 and 0.250; Theirs counts them as wrong"
     page = (mine(tmp_path / "out") / "report.html").read_text("utf-8")
-    assert '<span class="count quiet">chance 0.50</span>' in page and said in page
+    assert '<span class="count quiet">chance 0.50</span>' in page and text in page
     code, out, _ = command("run", benchmark, "--model", "echo", "--phase", "scores", "--out", tmp_path / "out")
     heads = next(line for line in out.splitlines() if "chance" in line)
     assert code == 3 and heads.split()[-5:] == ["chance", "n", "failed", "counting", "failures"]
@@ -596,10 +599,10 @@ def test_chance_levels_and_rules_for_failures_are_shown_wherever_the_score_is(tm
     assert code == 0 and "chance 0.50 (a guess among the options)" in out and "Theirs counts them as wrong" in out
 
 
-def test_a_model_without_a_voice_is_left_out_and_said_so(tmp_path, define, ask):
+def test_a_model_without_a_voice_is_omitted_and_reported(tmp_path, define, ask):
     text, spoken = define(), define("spoken", rows=[], **SPOKEN)
-    outcome, asked = ask(f"{text},{spoken}")
-    assert len(asked) == 5 and list(outcome.runs) == [("mine", "echo")]
+    outcome, requests = ask(f"{text},{spoken}")
+    assert len(requests) == 5 and list(outcome.runs) == [("mine", "echo")]
     ((benchmark, model, why),) = outcome.excluded
     assert (benchmark, model) == ("spoken", "echo") and "needs answers in audio" in why and "gives text" in why
     assert overview(tmp_path / "out")["left_out"] == [{"benchmark": "spoken", "model": "echo", "reason": why}]
@@ -607,7 +610,7 @@ def test_a_model_without_a_voice_is_left_out_and_said_so(tmp_path, define, ask):
         ask(spoken, out="other")
 
 
-def test_bad_input_is_told(tmp_path, define, ask):
+def test_bad_input_is_reported(tmp_path, define, ask):
     with pytest.raises(UserError, match="no benchmark was named"):
         ask("")
     with pytest.raises(UserError, match="no model was named"):
@@ -650,23 +653,32 @@ def test_the_command_prints_numbers_and_writes_a_page_that_runs_nothing_foreign(
     code, out, _ = command("run", benchmark, "--model", "echo", "--phase", "scores", "--out", "r", "--json")
     assert code == 3 and json.loads(out) == overview(tmp_path / "r")
     assert "more characters are in the record" in page, "of an answer of 100,000"
-    whole, spoken, log = (
+    complete, spoken, log = (
         define("whole", rows=ROWS[:2]),
         define("spoken", rows=[], **SPOKEN),
         f"{model}.log={tmp_path / 'log'}",
     )
-    code, out, _ = command("run", whole, "--model", model, "--set", log, "--out", "s", "--json")
+    code, out, _ = command("run", complete, "--model", model, "--set", log, "--out", "s", "--json")
     assert code == 0 and json.loads(out)["benchmarks"][0]["metrics"]["accuracy[exact]"]["value"] == 1.0
-    code, _, err = command("run", f"{whole},{spoken}", "--model", model, "--set", log, "--out", "s")
+    code, _, err = command("run", f"{complete},{spoken}", "--model", model, "--set", log, "--out", "s")
     assert code == 3 and "left out: spoken with echo: 'spoken' needs answers in audio" in " ".join(err.split())
 
 
 def test_answers_that_are_not_scored_are_counted_and_not_shown_as_scores(tmp_path, define, command, models):
     model = models("Echo")
-    asked = ("run", define(rows=ROWS[:2]), "--model", model, "--set", f"{model}.log={tmp_path / 'log'}", "--out", "r")
-    code, out, err = command(*asked, "--phase", "answers")
+    requests = (
+        "run",
+        define(rows=ROWS[:2]),
+        "--model",
+        model,
+        "--set",
+        f"{model}.log={tmp_path / 'log'}",
+        "--out",
+        "r",
+    )
+    code, out, err = command(*requests, "--phase", "answers")
     assert (code, out) == (0, "") and "2 answers are recorded and not scored yet" in err
-    code, out, err = command(*asked, "--phase", "scores")
+    code, out, err = command(*requests, "--phase", "scores")
     assert code == 0 and "accuracy[exact]" in out and "not scored" not in err
 
 
@@ -701,24 +713,24 @@ def test_a_killed_run_continues_with_the_same_numbers(tmp_path, define, ask, com
     done = subprocess.run([*COMMAND, *map(str, args)], capture_output=True, cwd=tmp_path, timeout=120, env=os.environ)
     assert done.returncode == -9 and len(log.read_text().split()) == 131
     with closing(open_run(mine(tmp_path / "out"))) as run:
-        kept = [e.question.id for e in exchanges(run)]
-    assert len(kept) >= 64 and kept == [f"r{n:03d}" for n in range(len(kept))]
-    _, asked = ask(benchmark)
-    assert asked == [f"r{n:03d}" for n in range(len(kept), 200)]
+        retained = [e.question.id for e in exchanges(run)]
+    assert len(retained) >= 64 and retained == [f"r{n:03d}" for n in range(len(retained))]
+    _, requests = ask(benchmark)
+    assert requests == [f"r{n:03d}" for n in range(len(retained), 200)]
     ask(benchmark, out="whole")
     assert numbers(mine(tmp_path / "out")) == numbers(mine(tmp_path / "whole"))
     paired = [overview(tmp_path / name)["benchmarks"][0] for name in ("out", "whole")]
     assert paired[0] == paired[1]
 
 
-def test_inside_an_event_loop_it_is_said_how_to_call_it():
-    asked = {"benchmark": "no-such-benchmark", "model": "gpt-4o-audio"}
+def test_inside_an_event_loop_it_is_explained_how_to_call_it():
+    requests = {"benchmark": "no-such-benchmark", "model": "gpt-4o-audio"}
 
     async def cell():
         with pytest.raises(UserError, match="called inside an event loop") as caught:
-            run_benchmark(**asked)
+            run_benchmark(**requests)
         assert "await asyncio.to_thread(run_benchmark, " in caught.value.hint
         with pytest.raises(UserError, match="no-such-benchmark"):
-            await asyncio.to_thread(run_benchmark, **asked)
+            await asyncio.to_thread(run_benchmark, **requests)
 
     asyncio.run(cell())

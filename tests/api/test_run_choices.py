@@ -41,11 +41,11 @@ class Chooser(Logged):
             return Response(text="A")
         return Response(text=next(line for line in lines if "right" in line)[0])
 '''
-ASKED = "{{ question }}\n{% for choice in choices %}{{ 'ABCD'[loop.index0] }}. {{ choice }}\n{% endfor %}"
+REQUESTS = "{{ question }}\n{% for choice in choices %}{{ 'ABCD'[loop.index0] }}. {{ choice }}\n{% endfor %}"
 DEFINITION = {
     "version": 1, "title": "Mine", "summary": "Options of the test.", "category": "QA", "kind": "qa", "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "choices": "c", "reference": "r"}},
-    "prompt": {"messages": [{"content": [ASKED]}]}, "postprocess": ["option-letter"], "metrics": ["accuracy[choice]"],
+    "prompt": {"messages": [{"content": [REQUESTS]}]}, "postprocess": ["option-letter"], "metrics": ["accuracy[choice]"],
     "primary": "accuracy[choice]",
 }  # fmt: skip
 THREE = [{"id": f"t{n}", "q": "Which?", "c": ["this", "the right one", "that"], "r": "B"} for n in range(6)]
@@ -54,13 +54,13 @@ FIXED = [{"id": "f0", "q": "Which?", "c": ["the right one", "all of the above"],
 
 
 @pytest.fixture
-def ask(own):
+def ask(own_benchmark):
     """Runs with the test's model; returns the run's folder and what the model was asked in this call."""
 
     def run(out="out", rows=(*THREE, *TWO, *FIXED), definition=(), options=(), **settings):
-        (own.folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **dict(definition)}))
-        (own.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return own.run("Chooser", out, options, **{"choices": "all-rotations", **settings})
+        (own_benchmark.folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **dict(definition)}))
+        (own_benchmark.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return own_benchmark.run("Chooser", out, options, **{"choices": "all-rotations", **settings})
 
     return run
 
@@ -74,21 +74,21 @@ def entry(folder):
 
 
 def test_every_question_in_every_rotation(ask):
-    folder, asked = ask(page=True)
-    assert len(asked) == 6 * 3 + 2 * 2 + 1
-    found, chosen = entry(folder), summary(folder)["answers"]["choices"]
-    assert (found["value"], found["n"], found["units"]) == (1, 23, 9)
-    assert (found["draws"]["n"], found["draws"]["fewest"], found["draws"]["questions"]) == (3, 1, 9)
-    assert found["draws"]["passes"]["all"]["n"] == 9, "a question of two options has two draws and is whole"
-    places = found["subsets"]["right_answer_at"]
+    folder, requests = ask(page=True)
+    assert len(requests) == 6 * 3 + 2 * 2 + 1
+    result, chosen = entry(folder), summary(folder)["answers"]["choices"]
+    assert (result["value"], result["n"], result["units"]) == (1, 23, 9)
+    assert (result["draws"]["n"], result["draws"]["fewest"], result["draws"]["questions"]) == (3, 1, 9)
+    assert result["draws"]["passes"]["all"]["n"] == 9, "a question of two options has two draws and is whole"
+    places = result["subsets"]["right_answer_at"]
     assert {name: one["n"] for name, one in places.items()} == {"A": 8, "B": 8, "C": 6}
     assert (chosen["how"], chosen["questions"], chosen["kept"]) == ("all-rotations", 8, 1)
     assert chosen["consistent"]["value"] == 1 and chosen["consistent"]["n"] == 8
     assert "Order of the options" in (folder / "report.html").read_text("utf-8")
     with closing(open_run(folder)) as run:
         assert run.meta["fingerprint"]["asked"]["choices"] == run.meta["config"]["choices"] == "all-rotations"
-        told = [(e.question.fields.get(ORDER), e.question.expected[0], e.question.draw) for e in exchanges(run)][:3]
-    assert told == [("ABC", "B", 0), ("BCA", "A", 1), ("CAB", "C", 2)]
+        messages = [(e.question.fields.get(ORDER), e.question.expected[0], e.question.draw) for e in exchanges(run)][:3]
+    assert messages == [("ABC", "B", 0), ("BCA", "A", 1), ("CAB", "C", 2)]
 
 
 def test_a_model_that_likes_the_first_place_is_seen(ask):
@@ -96,11 +96,11 @@ def test_a_model_that_likes_the_first_place_is_seen(ask):
     chosen = summary(folder)["answers"]["choices"]
     assert chosen["consistent"]["value"] == 0 and chosen["places"]["A"]["named"]["value"] == 1
     assert entry(folder)["subsets"]["right_answer_at"]["B"]["value"] == 0
-    said = " ".join(choice_notes(chosen))
+    text = " ".join(choice_notes(chosen))
     assert (
-        "the same option is named in all rotations of 0.000" in said
-        and "A 100.0 %" in said
-        and "1 question kept" in said
+        "the same option is named in all rotations of 0.000" in text
+        and "A 100.0 %" in text
+        and "1 question kept" in text
     )
 
 
@@ -108,9 +108,9 @@ def test_shuffled_options_are_shuffled_by_seed_and_continue_so(ask):
     with pytest.raises(UserError, match="the power is off"):
         ask(choices="shuffled", options={"stop_after": 4}, cache=False)
     folder, rest = ask(choices="shuffled", cache=False)
-    _, whole = ask("other", choices="shuffled", cache=False)
-    assert len(whole) == 9 and whole[4:] == rest and entry(folder)["value"] == 1
-    assert len({one for one in whole if "this" in one}) > 1
+    _, complete = ask("other", choices="shuffled", cache=False)
+    assert len(complete) == 9 and complete[4:] == rest and entry(folder)["value"] == 1
+    assert len({one for one in complete if "this" in one}) > 1
     assert summary(folder)["answers"]["choices"]["consistent"] is None
     assert "draws" not in entry(folder)
 
@@ -127,7 +127,7 @@ def test_rotations_that_were_stopped_are_continued(ask):
             ask(choices=other)
 
 
-def test_what_cannot_be_asked_is_told(ask):
+def test_what_cannot_be_requested_is_reported(ask):
     with pytest.raises(UserError, match="expected given, shuffled, all-rotations"):
         ask(choices="sorted")
     with pytest.raises(UserError, match="each rotation is asked once"):
@@ -137,8 +137,8 @@ def test_what_cannot_be_asked_is_told(ask):
             "path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "r"}}})  # fmt: skip
 
 
-def test_options_as_given_leave_no_trace(ask):
-    folder, asked = ask(choices="given")
-    assert len(asked) == 9 and summary(folder)["answers"]["choices"] is None
+def test_options_as_passed_leave_no_trace(ask):
+    folder, requests = ask(choices="given")
+    assert len(requests) == 9 and summary(folder)["answers"]["choices"] is None
     with closing(open_run(folder)) as run:
         assert "choices" not in run.meta["fingerprint"]["asked"] and "choices" not in run.meta["config"]

@@ -1,5 +1,5 @@
 """Controls on benchmarks in their published layout: a model that reads only the text has nothing beyond it, one that
-hears has.
+listens has.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ OF_TEXT = {
 
 
 class Listener:
-    """What a local chat endpoint answers, by what it reads and, if it `hears`, by the pitch of the sound; `seen` holds
+    """What a local chat endpoint answers, by what it reads and, if it is `listening`, by the pitch of the sound; `seen` holds
     what it got.
     """
 
     def __init__(self):
-        self.hears, self.seen = False, []
+        self.listening, self.seen = False, []
 
     def answer(self, parts):
-        text = " ".join(part["text"] for part in parts if part["type"] == "text")
-        sounds = [base64.b64decode(part["input_audio"]["data"]) for part in parts if part["type"] == "input_audio"]
+        text = " ".join(item["text"] for item in parts if item["type"] == "text")
+        sounds = [base64.b64decode(item["input_audio"]["data"]) for item in parts if item["type"] == "input_audio"]
         samples = [soundfile.read(io.BytesIO(sound), always_2d=True)[0][:, 0] for sound in sounds]
         self.seen.append((text, samples))
-        row = self.row(samples[0]) if samples and self.hears else None
+        row = self.row(samples[0]) if samples and self.listening else None
         named = re.search(r"recording (\d+)", text)
         read = int(named[1]) if named and int(named[1]) % 2 else 0  # language alone tells the odd rows
         at = read if row is None else row
@@ -127,10 +127,10 @@ def ask(tmp_path, monkeypatch, served, mirror):
     """Runs benchmarks against the listener; returns the outcome."""
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
 
-    def run(benchmark="mmau-test-mini", out="out", **how):
+    def run(benchmark="mmau-test-mini", out="out", **options):
         return run_benchmark(
             benchmark=benchmark, model="openai-chat", out=tmp_path / out, data=mirror, workers=1,
-            options={"openai-chat": {"base_url": served[1], "model": "m"}}, **{"page": False, **how},
+            options={"openai-chat": {"base_url": served[1], "model": "m"}}, **{"page": False, **options},
         )  # fmt: skip
 
     return run
@@ -151,24 +151,24 @@ def test_a_model_that_reads_only_the_text_has_nothing_beyond_it(ask):
         assert "nothing beyond the text was found" in beyond_notes([alone])[0]
 
 
-def test_a_model_that_hears_has_what_its_sound_adds(ask, served):
-    served[0].hears = True
+def test_a_model_with_audio_has_what_its_sound_adds(ask, served):
+    served[0].listening = True
     outcome = ask(THREE, controls=True)
     for name in THREE:
-        found = controls(outcome, name)
-        alone = found["text alone"]
+        result = controls(outcome, name)
+        alone = result["text alone"]
         assert alone.given == 1.0 and alone.shows
         # The row itself says what is right without sound: the rows that the text names, and those of option 0.
-        whole = outcome.runs[name, "openai-chat"]
-        values = {s.id: s.value for s in whole.scores("openai-chat", alone.metric) if s.value is not None}
+        complete = outcome.runs[name, "openai-chat"]
+        values = {s.id: s.value for s in complete.scores("openai-chat", alone.metric) if s.value is not None}
         blind = outcome.controls[name, "openai-chat", "text alone"]
         others = {s.id: s.value for s in blind.scores("openai-chat", alone.metric) if s.value is not None}
         ids = sorted(values.keys() & others.keys())
         same = paired_test([values[id] for id in ids], [others[id] for id in ids], bounds=(0, 1))
         assert (alone.difference, list(alone.ci95), alone.p) == (same.difference, [same.low, same.high], same.p)
         assert alone.right == sum(others[id] for id in ids) == alone.right_in_both
-        assert found["another sound"].given - found["another sound"].value == pytest.approx(
-            found["another sound"].difference
+        assert result["another sound"].given - result["another sound"].value == pytest.approx(
+            result["another sound"].difference
         )
     mmau = controls(outcome)
     assert mmau["text alone"].right == sum(n % 2 or n % 4 == 0 for n in range(ROWS) if n not in (4, 5))
@@ -178,40 +178,42 @@ def test_a_model_that_hears_has_what_its_sound_adds(ask, served):
 
 def test_each_control_gives_what_it_says_and_the_same_again(ask, served):
     listener = served[0]
-    heard = {}
+    output = {}
     for sound in ("given", "none", "silence", "noise", "another", "shuffled", "level"):
         for again in range(2):
             listener.seen.clear()
             ask("mmau-test-mini", out=f"{sound}-{again}", sound=sound, cache=False)
-            heard[sound, again] = {text: samples for text, samples in listener.seen}
-        first, second = heard[sound, 0], heard[sound, 1]
+            output[sound, again] = {text: samples for text, samples in listener.seen}
+        first, second = output[sound, 0], output[sound, 1]
         assert first.keys() == second.keys()
         assert all(np.array_equal(a, b) for text in first for a, b in zip(first[text], second[text]))
-    given = {text: samples[0] for text, samples in heard["given", 0].items()}
-    assert not any(heard["none", 0].values()) and len(heard["none", 0]) == len(given)
-    for text, samples in given.items():
-        silence, noise, another = (heard[sound, 0][text][0] for sound in ("silence", "noise", "another"))
+    options = {text: samples[0] for text, samples in output["given", 0].items()}
+    assert not any(output["none", 0].values()) and len(output["none", 0]) == len(options)
+    for text, samples in options.items():
+        silence, noise, another = (output[sound, 0][text][0] for sound in ("silence", "noise", "another"))
         assert len(silence) == len(noise) == len(another) == len(samples)
         assert not silence.any() and np.sqrt(np.mean(noise**2)) == pytest.approx(0.05, rel=0.1)
-        assert not np.array_equal(another, samples) and any(np.array_equal(another, other) for other in given.values())
+        assert not np.array_equal(another, samples) and any(
+            np.array_equal(another, other) for other in options.values()
+        )
     # Tones of 0.1 s have no pieces, which is said of each.
-    assert not heard["shuffled", 0]
+    assert not output["shuffled", 0]
 
 
-def test_a_control_is_never_taken_for_a_result(ask, served, tmp_path):
-    served[0].hears = True
+def test_a_control_is_never_mistaken_for_a_result(ask, served, tmp_path):
+    served[0].listening = True
     outcome = ask(controls=True)
-    whole, blind = (
+    complete, blind = (
         outcome.runs["mmau-test-mini", "openai-chat"],
         outcome.controls["mmau-test-mini", "openai-chat", "text alone"],
     )
-    assert control_of(blind) == Control("none") and not control_of(whole)
+    assert control_of(blind) == Control("none") and not control_of(complete)
     assert "control: text alone" in describe_run(blind)["board"]["title"]
-    assert describe_run(blind)["board"]["key"] != describe_run(whole)["board"]["key"]
+    assert describe_run(blind)["board"]["key"] != describe_run(complete)["board"]["key"]
     entry = _shortened(describe_run(blind))
     (board,) = boards_of([entry, entry | {"key": "another"}], []).values()
     assert len(board["rows"]) == 2 and not any(row.get("best") for row in board["rows"]) and not board["published"]
-    assert compare(runs=[whole, blind])[0].differences == ("control: text alone",)
+    assert compare(runs=[complete, blind])[0].differences == ("control: text alone",)
     with pytest.raises(UserError, match=r"is a control \(text alone\)"):
         results_of(blind, None, "model-index")
     assert {name.partition("/")[0] for name in collect_material(blind, summarise(blind), set()).values} == {
@@ -219,11 +221,11 @@ def test_a_control_is_never_taken_for_a_result(ask, served, tmp_path):
         "progress",
     }
     # On a page of several runs it is named as what it is, in either order, and is never the best.
-    part = "46 of 1,000 questions"
-    held = collect([blind, whole, blind], None, audio_bytes=0, max_rows=100, folder=tmp_path)
-    assert held.page["sets"] == [f"mmau-test-mini (control: text alone, {part})", f"mmau-test-mini ({part})"]
+    item = "46 of 1,000 questions"
+    held = collect([blind, complete, blind], None, audio_bytes=0, max_rows=100, folder=tmp_path)
+    assert held.page["sets"] == [f"mmau-test-mini (control: text alone, {item})", f"mmau-test-mini ({item})"]
     assert not any(cell and cell["best"] for row in held.page["table"] for cell in row["cells"])
-    assert result_folders(tmp_path / "out") == [whole.folder]
+    assert result_folders(tmp_path / "out") == [complete.folder]
     with pytest.raises(UserError, match="is a control and no result"):
         result_folders(blind.folder)
     column = {"name": "MMAU", "benchmark": "mmau-test-mini", "metric": "accuracy[mmau]", "counts": "score"}
@@ -242,21 +244,21 @@ def test_a_control_is_never_taken_for_a_result(ask, served, tmp_path):
     alone = controls(outcome)["text alone"]
     assert float(value) == pytest.approx(100 * alone.difference, abs=0.01) and ends[0] > 0
     assert mine.beyond_the_text.startswith(f"+{value} [")
-    rows = {(row.id, row.extra) for row in whole.rows()}
+    rows = {(row.id, row.extra) for row in complete.rows()}
     assert any(json.loads(extra)["control: text alone"] == "right" for _, extra in rows)
     assert all(json.loads(row.extra)["control"] == "text alone" for row in blind.rows())
 
 
 def test_an_item_says_how_it_was_answered_under_controls(ask, served, browser, tmp_path):
-    served[0].hears = True
+    served[0].listening = True
     outcome = ask(controls=True)
-    whole = outcome.runs["mmau-test-mini", "openai-chat"]
-    served[0].hears = False
+    complete = outcome.runs["mmau-test-mini", "openai-chat"]
+    served[0].listening = False
     deaf = ask(out="deaf", sound="given").runs["mmau-test-mini", "openai-chat"]
-    write_page([whole, deaf], tmp_path / "page.html")
+    write_page([complete, deaf], tmp_path / "page.html")
     open_page(browser, tmp_path / "page.html")
     alone = controls(outcome)["text alone"]
-    either = {e.question.id for e in exchanges(whole) if "right" in (e.question.subsets or {}).values()}
+    either = {e.question.id for e in exchanges(complete) if "right" in (e.question.subsets or {}).values()}
     choose(browser, "#by-status", "controlled")
     assert texts(browser, "#sample-count")[0].startswith(f"{len(either)} rows") and alone.right <= len(either) < 44
     browser.execute_script("document.querySelector('#sample-table .open').click()")
@@ -266,14 +268,14 @@ def test_an_item_says_how_it_was_answered_under_controls(ask, served, browser, t
     assert "right with text alone" in marks and "control" not in " ".join(texts(browser, "#detail .exchange > small"))
 
 
-def test_a_control_may_come_later_and_is_told_to_the_run_beside_it(ask, served, tmp_path):
+def test_a_control_may_come_later_and_is_reported_to_the_run_next_to_it(ask, served, tmp_path):
     ask()
     before = open_run(run_folder(tmp_path / "out", "mmau-test-mini", "openai-chat"))
     assert not summarise(before).controls
     served[0].seen.clear()
     ask(sound="noise", page=True)
-    asked = len(served[0].seen)
-    assert asked == ROWS - 1  # the answers to the given sound are not taken from the cache
+    requests = len(served[0].seen)
+    assert requests == ROWS - 1  # the answers to the given sound are not taken from the cache
     folder = run_folder(tmp_path / "out", "mmau-test-mini", "openai-chat")
     with closing(open_run(folder)) as run:
         assert [one.control for one in summarise(run).controls] == ["noise"]
@@ -282,21 +284,21 @@ def test_a_control_may_come_later_and_is_told_to_the_run_beside_it(ask, served, 
         } == {"right", "wrong", "failed"}
     assert "Beyond the controls" in (folder / "report.html").read_text("utf-8")
     ask(sound="noise")
-    assert len(served[0].seen) == asked  # nothing is asked twice
+    assert len(served[0].seen) == requests  # nothing is asked twice
 
 
 def test_shards_of_controls_are_merged_as_one_machine_has_them(ask, tmp_path):
-    whole = ask(out="whole", controls=True)
-    for part in ("1/2", "2/2"):
-        ask(out=f"part-{part[0]}", controls=True, shard=part)
+    complete = ask(out="whole", controls=True)
+    for item in ("1/2", "2/2"):
+        ask(out=f"part-{item[0]}", controls=True, shard=item)
     merged = merge(parts=[tmp_path / "part-1", tmp_path / "part-2"], out=tmp_path / "merged", page=False)
     assert len(merged.runs) == 4
     run = merged.runs["mmau-test-mini", "openai-chat"]
-    assert summarise(run).controls == summarise(whole.runs["mmau-test-mini", "openai-chat"]).controls
+    assert summarise(run).controls == summarise(complete.runs["mmau-test-mini", "openai-chat"]).controls
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "how", "said"),
+    ("benchmark", "options", "message"),
     [
         ("{own}", {"sound": "silence"}, "gives 'openai-chat' no sound, so that --sound silence would change nothing"),
         ("{own}", {"controls": True}, "gives 'openai-chat' no sound"),
@@ -307,14 +309,14 @@ def test_shards_of_controls_are_merged_as_one_machine_has_them(ask, tmp_path):
         ("voice-bench-mmsu", {"sound": "none"}, "nothing but a sound, so that without it there is nothing to ask"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_controlled_is_one_sentence(ask, tmp_path, benchmark, how, said):
-    own = tmp_path / "own"
-    own.mkdir()
-    (own / "benchmark.yaml").write_text(yaml.safe_dump(OF_TEXT))
-    (own / "rows.jsonl").write_text('{"id": "a", "q": "Of France?", "right": "Paris"}\n')
+def test_what_cannot_be_controlled_is_one_sentence(ask, tmp_path, benchmark, options, message):
+    actual = tmp_path / "own"
+    actual.mkdir()
+    (actual / "benchmark.yaml").write_text(yaml.safe_dump(OF_TEXT))
+    (actual / "rows.jsonl").write_text('{"id": "a", "q": "Of France?", "right": "Paris"}\n')
     with pytest.raises(UserError) as error:
-        ask(benchmark.format(own=own), phase="answers", **how)
-    assert said in str(error.value) and "\n" not in error.value.message
+        ask(benchmark.format(own=actual), phase="answers", **options)
+    assert message in str(error.value) and "\n" not in error.value.message
 
 
 def test_the_number_of_questions_cannot_change_where_their_sounds_are_dealt_out(ask):
@@ -329,10 +331,10 @@ def test_ten_minutes_are_shuffled_in_bounded_memory():
     wav = io.BytesIO()
     soundfile.write(wav, (np.arange(count) // step).astype(np.int16), rate, format="WAV")
     request = Request("a", (Message("user", (Clip(wav.getvalue(), "a"), "What is it?")),))
-    asked = apply_control(request, Control("shuffled"), 0, "a", lambda: request)
+    requests = apply_control(request, Control("shuffled"), 0, "a", lambda: request)
     tracemalloc.start()
     try:
-        shuffled = asked.messages[0].content[0].read().samples[0]
+        shuffled = requests.messages[0].content[0].read().samples[0]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -353,9 +355,9 @@ def test_every_sound_is_at_one_level(gain, silent):
     """The RMS is that of the noise whatever the sound's was, and the waveform is the same but for one factor."""
     samples = (gain * np.random.default_rng(3).standard_normal((2, 16_000)).clip(-2, 2)).astype(np.float32)
     request = Request("a", (Message("user", (Clip(Audio(samples, 16_000)),)),))
-    (part,) = apply_control(request, Control("level"), 0, "a", lambda: request).messages[0].content
-    heard = part.read().samples
-    rms = np.sqrt(np.mean(heard.astype(float) ** 2))
+    (item,) = apply_control(request, Control("level"), 0, "a", lambda: request).messages[0].content
+    output = item.read().samples
+    rms = np.sqrt(np.mean(output.astype(float) ** 2))
     assert rms == pytest.approx(0.0 if silent else 0.05, rel=2e-3)
     if not silent:
-        assert np.corrcoef(heard.ravel(), samples.ravel())[0, 1] > 0.9999
+        assert np.corrcoef(output.ravel(), samples.ravel())[0, 1] > 0.9999

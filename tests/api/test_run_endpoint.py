@@ -70,8 +70,8 @@ def server():
             self.send_json(status, reply, {"x-request-id": f"req-{len(served.seen)}"})
 
         def do_GET(self):
-            found = served.get(self.path)
-            self.send_json(200 if found is not None else 404, found or {})
+            result = served.get(self.path)
+            self.send_json(200 if result is not None else 404, result or {})
 
     with closing(LocalServer(Chat)) as http:
         yield served, f"{http.url}/v1"
@@ -90,9 +90,9 @@ def ask(tmp_path, monkeypatch, server):
         (folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **dict(definition)}))
         rows = [{"id": f"a{n}", "q": f"say | {n}", "right": str(n), "half": str(n // 3)} for n in range(questions)]
         (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        given = {model: {"base_url": url, "model": "m", **(options or {})}, **(more or {})}
+        inputs = {model: {"base_url": url, "model": "m", **(options or {})}, **(more or {})}
         outcome = run_benchmark(
-            benchmark=str(folder), model=model, out=tmp_path / out, options=given, page=False, workers=1, **settings
+            benchmark=str(folder), model=model, out=tmp_path / out, options=inputs, page=False, workers=1, **settings
         )
         for done in outcome.runs.values():
             done.close()
@@ -101,7 +101,7 @@ def ask(tmp_path, monkeypatch, server):
     return run
 
 
-def told(folder):
+def messages(folder):
     with closing(open_run(folder)) as run:
         return answers_of(run).as_dict()
 
@@ -109,7 +109,7 @@ def told(folder):
 def test_answers_are_decoded_as_the_definition_says(ask, server):
     served, _ = server
     served.finish = "length"
-    answers = told(ask())
+    answers = messages(ask())
     assert all(
         body | {"max_tokens": 256, "temperature": 0.0, "repetition_penalty": 1.0} == body for body in served.seen
     )
@@ -118,10 +118,10 @@ def test_answers_are_decoded_as_the_definition_says(ask, server):
     assert not any("reasoning_tokens" in body for body in served.seen), "this model does not reason"
 
 
-@pytest.mark.parametrize("given", [{"parameters": {"max_tokens": 12}}, {"parameters.max_tokens": 12}])
-def test_what_the_caller_sets_replaces_what_the_definition_says(ask, server, given):
+@pytest.mark.parametrize("options", [{"parameters": {"max_tokens": 12}}, {"parameters.max_tokens": 12}])
+def test_what_the_caller_sets_replaces_what_the_definition_says(ask, server, options):
     served, _ = server
-    ask(options=given)
+    ask(options=options)
     assert {body["max_tokens"] for body in served.seen} == {12} and {body["temperature"] for body in served.seen} == {
         0.0
     }
@@ -133,11 +133,11 @@ def test_a_definition_may_leave_everything_to_the_model(ask, server):
     assert not {"max_tokens", "temperature", "repetition_penalty"} & set().union(*served.seen)
 
 
-def test_what_a_service_refuses_to_be_told_is_noted(ask, server):
+def test_what_a_service_refuses_to_receive_is_noted(ask, server):
     served, _ = server
     refusal = {"error": {"message": "temperature must be 1", "param": "temperature", "code": "unsupported_value"}}
     served.refuse = lambda body: (400, refusal) if "temperature" in body else None
-    answers = told(ask())
+    answers = messages(ask())
     assert "temperature must be 1" in answers["decoding"]["untold"]["temperature"] and answers["failed"] == {}
 
 
@@ -154,7 +154,7 @@ def test_a_wrong_setting_stops_the_run_and_records_nothing(ask, server, tmp_path
     with pytest.raises(UserError, match="8 questions in a row"):
         ask(questions=20)
     served.refuse = lambda body: None
-    assert told(ask(questions=20))["failed"] == {}, "no refusal was recorded"
+    assert messages(ask(questions=20))["failed"] == {}, "no refusal was recorded"
 
 
 def test_a_key_that_expires_stops_the_run_and_keeps_it(ask, server):
@@ -164,11 +164,11 @@ def test_a_key_that_expires_stops_the_run_and_keeps_it(ask, server):
         ask(options={"concurrency": 1})
     assert "goes on with the rest" in stopped.value.hint
     served.refuse, before = (lambda body: None), len(served.seen)
-    assert told(ask(options={"concurrency": 1}))["asked"] == 6
+    assert messages(ask(options={"concurrency": 1}))["asked"] == 6
     assert len(served.seen) - before == 3 + 3, "the rest, and the three as canaries"
 
 
-def test_waiting_is_told_as_progress(ask, server):
+def test_waiting_is_reported_as_progress(ask, server):
     served, _ = server
     stages = []
     served.refuse = lambda body: (429, {"error": {"message": "try again in 3ms"}}) if len(served.seen) == 2 else None
@@ -183,7 +183,7 @@ def test_the_record_says_who_answered(ask, server):
     served, _ = server
     served.model = "m-2026-11-22"
     folder = ask()
-    (who,) = told(folder)["served"]
+    (who,) = messages(folder)["served"]
     assert who == {"model": "m-2026-11-22", "revision": "fp_1", "n": 6, "other": False}
     with closing(open_run(folder)) as run:
         first = next(iter(exchanges(run))).answer
@@ -199,15 +199,15 @@ def test_another_checkpoint_behind_the_same_name_gets_no_earlier_answers(ask, se
     first = ask(out="one")
     served.prefix = "no "  # the next checkpoint, under the same name and root
     second = ask(out="two")
-    assert told(second)["cached"] == 0, "an address of one's own does not say which checkpoint it serves"
+    assert messages(second)["cached"] == 0, "an address of one's own does not say which checkpoint it serves"
     with closing(open_run(first)) as a, closing(open_run(second)) as b:
         assert [e.answer.text for e in exchanges(a)] == [str(n) for n in range(6)]
         assert [e.answer.text for e in exchanges(b)] == [f"no {n}" for n in range(6)]
     third = ask(out="three", terms=Terms(reuse_answers=True))
-    assert told(third)["cached"] == 6, "knowingly, and of a run that did not say so"
+    assert messages(third)["cached"] == 6, "knowingly, and of a run that did not say so"
     with closing(open_run(third)) as c:
         assert [e.answer.text for e in exchanges(c)] == [f"no {n}" for n in range(6)], "the newest"
-    assert told(ask(out="four"))["cached"] == 0
+    assert messages(ask(out="four"))["cached"] == 0
 
 
 def stopped_after(ask, served, n, **settings):
@@ -215,8 +215,8 @@ def stopped_after(ask, served, n, **settings):
 
     A question that is sent again, after a lost connection, counts once.
     """
-    asked = lambda: {json.dumps(body["messages"], sort_keys=True) for body in served.seen}  # noqa: E731
-    served.refuse = lambda body: (401, {"error": {"message": "expired"}}) if len(asked()) > n else None
+    requests = lambda: {json.dumps(body["messages"], sort_keys=True) for body in served.seen}  # noqa: E731
+    served.refuse = lambda body: (401, {"error": {"message": "expired"}}) if len(requests()) > n else None
     with pytest.raises(UserError):
         ask(options={"concurrency": 1}, **settings)
     served.refuse = lambda body: None
@@ -229,26 +229,28 @@ def test_a_run_is_not_continued_with_another_model_behind_its_name(ask, server):
     with pytest.raises(RunMismatch, match=r"root was '/ckpt/1', now '/ckpt/2'"):
         ask(options={"concurrency": 1})
     served.root = "/ckpt/1"
-    assert told(ask(options={"concurrency": 1}))["asked"] == 6
+    assert messages(ask(options={"concurrency": 1}))["asked"] == 6
 
 
-def test_a_swap_that_the_service_does_not_tell_is_seen_in_the_answers(ask, server):
+def test_a_swap_that_the_service_does_not_report_is_seen_in_the_answers(ask, server):
     served, _ = server
     stopped_after(ask, served, 3)
-    asked = len(served.seen)
-    assert told(ask(options={"concurrency": 1}))["canary"] == {"asked": 3, "same": 3, "changed": []}
-    assert len(served.seen) - asked == 3 + 3
+    requests = len(served.seen)
+    assert messages(ask(options={"concurrency": 1}))["canary"] == {"asked": 3, "same": 3, "changed": []}
+    assert len(served.seen) - requests == 3 + 3
     served.seen.clear()
     stopped_after(ask, served, 3, out="swapped")
     served.prefix = "no "
     stages = []
-    answers = told(ask(options={"concurrency": 1}, out="swapped", progress=lambda stage, *counts: stages.append(stage)))
+    answers = messages(
+        ask(options={"concurrency": 1}, out="swapped", progress=lambda stage, *counts: stages.append(stage))
+    )
     (changed,) = answers["canary"]["changed"]
     assert (changed["asked"], changed["same"], changed["answers"]) == (3, 0, 3)
     assert any("3 of 3 questions that were asked again got another answer" in stage for stage in stages)
 
 
-def test_a_model_that_changes_in_the_middle_is_told_and_shown(ask, server):
+def test_a_model_that_changes_in_the_middle_is_reported_and_shown(ask, server):
     served, _ = server
     stages = []
 
@@ -259,7 +261,9 @@ def test_a_model_that_changes_in_the_middle_is_told_and_shown(ask, server):
     served.reply = reply
     definition = {"subsets": {"half": "half"}}
     definition["data"] = {**DEFINITION["data"], "columns": {**DEFINITION["data"]["columns"], "half": "half"}}
-    answers = told(ask(options={"concurrency": 1}, definition=definition, progress=lambda s, *counts: stages.append(s)))
+    answers = messages(
+        ask(options={"concurrency": 1}, definition=definition, progress=lambda s, *counts: stages.append(s))
+    )
     mine, other = answers["served"]
     assert (mine["model"], mine["other"], other["model"], other["other"]) == ("m", False, "gemini-3.8-flash", True)
     assert mine["subsets"]["half"] == {"0": 3, "1": 1} and other["subsets"]["half"] == {"1": 2}
@@ -267,7 +271,7 @@ def test_a_model_that_changes_in_the_middle_is_told_and_shown(ask, server):
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered", "other"),
+    ("requests", "answered", "other"),
     [
         ("gpt-audio", "gpt-audio-2025-08-28", False),
         ("gemini-2.5-pro", "gemini-3.8-flash", True),
@@ -279,11 +283,11 @@ def test_a_model_that_changes_in_the_middle_is_told_and_shown(ask, server):
         (None, "m", False),
     ],
 )
-def test_which_names_are_the_same_model(asked, answered, other):
-    assert is_other_model(asked, answered) == other
+def test_which_names_are_the_same_model(requests, answered, other):
+    assert is_other_model(requests, answered) == other
 
 
-def test_kept_answers_are_listed_and_forgotten(ask, server, capsys):
+def test_cached_answers_are_listed_and_evicted(ask, server, capsys):
     from codec_bench.cli.answers import evict, list_
 
     ask()
@@ -305,13 +309,13 @@ def test_a_limit_of_cost_stops_the_run_and_keeps_it(ask, server):
     with pytest.raises(UserError, match=r"the limit of 2\.5 USD is reached: 2 USD are spent; 4 questions") as stopped:
         ask(options=priced, terms=Terms(max_cost_usd=2.5))
     assert "is kept" in stopped.value.hint and len(served.seen) == 2
-    assert told(ask(options=priced))["cost_usd"] == pytest.approx(8.0), "six answers, and two asked again"
+    assert messages(ask(options=priced))["cost_usd"] == pytest.approx(8.0), "six answers, and two asked again"
     assert len(served.seen) == 8
     with pytest.raises(UserError, match="max_cost_usd is 0; expected a number over 0"):
         Terms(max_cost_usd=0)
 
 
-def test_each_draw_is_kept_by_itself(ask, server):
+def test_each_draw_is_stored_alone(ask, server):
     served, _ = server
     warm = {"parameters.temperature": 0.7, "concurrency": 1}
     with pytest.raises(UserError, match="answered greedily") as refused:
@@ -320,10 +324,10 @@ def test_each_draw_is_kept_by_itself(ask, server):
     ask(out="one", options=warm, repeats=2)
     seeds = [body["seed"] for body in served.seen]
     assert len(seeds) == 12 == len(set(seeds)), "a service that draws by its seed draws anew"
-    assert told(ask(out="one", options=warm, repeats=2))["cached"] == 0
-    again = told(ask(out="two", options=warm, repeats=3, terms=Terms(reuse_answers=True)))
+    assert messages(ask(out="one", options=warm, repeats=2))["cached"] == 0
+    again = messages(ask(out="two", options=warm, repeats=3, terms=Terms(reuse_answers=True)))
     assert (again["asked"], again["cached"], again["draws"]) == (18, 12, 3), "the third draw alone is new"
-    assert len(served.seen) == 18 and told(ask(out="plain", options=warm))["draws"] == 1
+    assert len(served.seen) == 18 and messages(ask(out="plain", options=warm))["draws"] == 1
     assert {body["seed"] for body in served.seen[18:]} < set(seeds), "a plain run asks the same as the first draw"
 
 
@@ -337,10 +341,10 @@ def rated(ask, server, tmp_path):
     reply = served.reply
 
     def rate(body):
-        status, given = reply(body)
+        status, options = reply(body)
         if status == 200 and "<answer " in str(body["messages"][-1]["content"]):
-            given["choices"][0]["message"]["content"] = "Good. [[7]]"
-        return status, given
+            options["choices"][0]["message"]["content"] = "Good. [[7]]"
+        return status, options
 
     served.reply = rate
     definition = {"metrics": ["rating[alpaca-1-10]"], "primary": "rating[alpaca-1-10]"}
@@ -362,9 +366,9 @@ def test_a_judge_in_a_file_is_known_by_its_content(rated, server, tmp_path):
     served, url = server
     first = judge_file(tmp_path / "here" / "strict.yaml", url)
     folder = rated(first)
-    asked = len(served.seen)
+    requests = len(served.seen)
     moved = judge_file(tmp_path / "there" / "strict.yaml", url)
-    assert rated(moved) == folder and len(served.seen) == asked, "the same file at another path is the same judge"
+    assert rated(moved) == folder and len(served.seen) == requests, "the same file at another path is the same judge"
     with closing(open_run(folder)) as run:
         (protocol,) = (facts["protocol"] for facts in run.metrics.values())
     assert protocol.endswith(f"/{judge_label(str(first))}") and judge_label(str(first)).startswith("strict-")
@@ -380,10 +384,10 @@ def test_several_judges_give_their_verdicts_side_by_side(rated, server, tmp_path
     reply = served.reply
 
     def by_judge(body):
-        status, given = reply(body)
+        status, options = reply(body)
         if body["model"] == "judge-1" and body.get("top_p") == 0.9:
-            given["choices"][0]["message"]["content"] = "I cannot say." if "say | 2" in str(body) else "[[3]]"
-        return status, given
+            options["choices"][0]["message"]["content"] = "I cannot say." if "say | 2" in str(body) else "[[3]]"
+        return status, options
 
     served.reply = by_judge
     judges = [judge_file(tmp_path / "mild.yaml", url), judge_file(tmp_path / "strict.yaml", url, temperature=0.9)]
@@ -405,21 +409,21 @@ def test_several_judges_give_their_verdicts_side_by_side(rated, server, tmp_path
     }  # fmt: skip
     assert "no verdict" not in (entries[plain]["note"] or "")
     assert "the judge gave no verdict on 1 of 3 answers (33.3 %)" in entries[other]["note"]
-    told = judge_notes(
+    messages = judge_notes(
         [(system, name, MetricSummary.from_dict(held)) for system, name, held in [("m", plain, entries[plain])]]
     )
-    assert told[0].startswith(
+    assert messages[0].startswith(
         f"{plain} of m: the judge {mild} gave 3 verdicts on 3 answers; 3 calls, 0 of them from the cache"
     )
-    asked = len(served.seen)
-    assert rated(both) == folder and len(served.seen) == asked, "nobody is asked twice"
+    requests = len(served.seen)
+    assert rated(both) == folder and len(served.seen) == requests, "nobody is asked twice"
     pair = agreement(runs=folder, judges=f"{strict},mild").pair(strict, mild)
     assert (pair.overall.n, pair.overall.coefficients["difference"].value) == (2, 4.0)
     with pytest.raises(UserError, match="are the same one"):
         rated(f"{judges[0]},{tmp_path}/./mild.yaml")
 
 
-def test_several_judges_are_asked_at_once(rated, tmp_path):
+def test_several_judges_are_called_at_once(rated, tmp_path):
     """Each judge answers its first request only when the other one has been asked too."""
     (tmp_path / "pair.py").write_text(
         """
@@ -468,7 +472,7 @@ def test_verdicts_count_for_the_limit_of_cost(rated, server, tmp_path):
     assert len(served.seen) == 6 and (entry["n"], entry["value"]) == (3, 7.0), "verdicts that were given are kept"
 
 
-def test_a_judge_that_comes_later_is_the_only_one_that_is_asked(rated, server, tmp_path):
+def test_only_a_judge_that_comes_later_is_called(rated, server, tmp_path):
     served, url = server
     first, second = (judge_file(tmp_path / f"{name}.yaml", url, temperature=t) for name, t in (("a", 0.1), ("b", 0.9)))
     folder = rated(first)
@@ -485,10 +489,10 @@ def test_a_changed_reader_reads_the_same_replies_anew(rated, server, tmp_path, m
     served, url = server
     judge = judge_file(tmp_path / "strict.yaml", url)
     folder = rated(judge)
-    asked, rubric = len(served.seen), metric_module.load_rubric("alpaca-1-10")
+    requests, rubric = len(served.seen), metric_module.load_rubric("alpaca-1-10")
     changed = rubric.model_copy(update={"reply": "official/audiobench/judge-0-5"})  # it reads no brackets, and gives 0
     monkeypatch.setattr(metric_module, "load_rubric", lambda name: changed)
-    assert rated(judge, rescore=True) == folder and len(served.seen) == asked, "no judge is asked again"
+    assert rated(judge, rescore=True) == folder and len(served.seen) == requests, "no judge is asked again"
     with closing(open_run(folder)) as run:
         assert [s.value for s in run.scores()] == [0.0, 0.0, 0.0]
         assert [s.detail["calls"]["cached"] for s in run.scores()] == [1, 1, 1]
@@ -506,12 +510,12 @@ def test_a_judge_is_another_one_for_each_model_that_it_is_set_to():
     assert judge_label("openai-chat", {"model": "org/name @[main]"}) == "openai-chat:org/name_main_", "fits into a name"
 
 
-def test_what_the_judge_refuses_to_be_told_stands_beside_the_score(rated, server, tmp_path):
+def test_what_the_judge_refuses_to_receive_is_noted_with_the_score(rated, server, tmp_path):
     served, url = server
     refusal = {"error": {"message": "temperature must be 1", "param": "temperature", "code": "unsupported_value"}}
     served.refuse = lambda body: (400, refusal) if body["model"] == "judge-1" and "temperature" in body else None
     folder = rated(judge_file(tmp_path / "strict.yaml", url))
-    answers = told(folder)
+    answers = messages(folder)
     assert "temperature must be 1" in answers["judging"]["untold"]["temperature"] and answers["failed"] == {}
     assert any(
         note.startswith("'temperature' was not told to the judge: ")
@@ -522,33 +526,33 @@ def test_what_the_judge_refuses_to_be_told_stands_beside_the_score(rated, server
 def test_a_run_that_costs_says_before_it_asks_what_it_will_cost(ask, server):
     served, _ = server
     priced = {"prices": {"input": 5.0, "output": 10.0, "date": "2026-11-22"}}
-    told_before = []
+    earlier_notices = []
 
     def note(words):
-        told_before.append((words, len(served.seen)))
+        earlier_notices.append((words, len(served.seen)))
 
     ask(options=priced, on_estimate=note)
-    ((words, asked),) = told_before
+    ((words, requests),) = earlier_notices
     # An answer is at most 256 tokens, and the question "say | 0" at most 7.
-    assert asked == 0 and "mine with openai-chat: 6 questions with 0 s of sound will cost 0 to 0.016 USD" in words
+    assert requests == 0 and "mine with openai-chat: 6 questions with 0 s of sound will cost 0 to 0.016 USD" in words
     assert words.endswith("by the prices of 2026-11-22"), "all questions were read"
     ask(options=priced, on_estimate=note)
-    assert len(told_before) == 1, "nothing is left to ask"
+    assert len(earlier_notices) == 1, "nothing is left to ask"
     ask(out="other", on_estimate=note)
-    assert len(told_before) == 1, "a model without prices"
+    assert len(earlier_notices) == 1, "a model without prices"
 
 
 def test_a_dry_run_shows_requests_and_asks_nothing(ask, server, tmp_path):
     served, url = server
     folder = ask()  # writes the definition
-    asked = len(served.seen)
+    requests = len(served.seen)
     options = {"openai-chat": {"base_url": url, "model": "m", "prices": {"input": 5.0, "output": 10.0}}}
     outcome = run_benchmark(
         benchmark=str(tmp_path / "mine"), model="openai-chat", out=tmp_path / "dry", options=options, dry_run=True
     )
     (seen,) = outcome.previews
     assert seen.requests == ("user: say | 0", "user: say | 1", "user: say | 2") and "6 questions" in seen.cost
-    assert len(served.seen) == asked and outcome.runs == {}
+    assert len(served.seen) == requests and outcome.runs == {}
     assert not (tmp_path / "dry").exists() and folder.is_dir()
     del options["openai-chat"]["prices"]
     (seen,) = run_benchmark(
@@ -558,10 +562,10 @@ def test_a_dry_run_shows_requests_and_asks_nothing(ask, server, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("named", "fingerprint", "root", "said"),
+    ("named", "fingerprint", "root", "message"),
     [("m", None, None, True), ("m", "fp_1", None, False), ("m", None, "/ckpt", False), ("n-2", None, None, False)],
 )
-def test_a_name_that_a_proxy_gave_is_said_to_be_one(ask, server, named, fingerprint, root, said):
+def test_a_name_that_a_proxy_gave_is_reported_as_one(ask, server, named, fingerprint, root, message):
     served, _ = server
     served.model, reply, get = named, served.reply, served.get
     served.reply = lambda body: (200, {**reply(body)[1], "system_fingerprint": fingerprint})
@@ -569,7 +573,7 @@ def test_a_name_that_a_proxy_gave_is_said_to_be_one(ask, server, named, fingerpr
     served.get = lambda path: {"data": [listed]} if path == "/v1/models" else get(path)
     with closing(open_run(ask())) as run:
         notes = answer_notes(answers_of(run))
-    assert any("'m' is a name that the service gave" in note for note in notes) == said
+    assert any("'m' is a name that the service gave" in note for note in notes) == message
 
 
 def reasons(served, reply):
@@ -577,16 +581,16 @@ def reasons(served, reply):
     plain = served.reply
 
     def other(body):
-        status, given = plain(body)
-        message = given["choices"][0]["message"]
+        status, options = plain(body)
+        message = options["choices"][0]["message"]
         judged = "<answer " in str(body["messages"][-1]["content"])
         message["content"] = "<think>[[1]]</think>Good. [[7]]" if judged else reply(message["content"])
-        return status, given
+        return status, options
 
     served.reply = other
 
 
-def test_reasoning_is_not_scored_not_judged_and_kept(ask, server, tmp_path):
+def test_reasoning_is_not_scored_not_judged_and_is_stored(ask, server, tmp_path):
     """Each answer is right and stands after the thought of a wrong one; the last ends inside of its thoughts."""
     served, url = server
     reasons(
@@ -605,18 +609,18 @@ def test_reasoning_is_not_scored_not_judged_and_kept(ask, server, tmp_path):
     assert (scores["a5"].status, scores["a5"].detail["code"]) == ("unparsed", "truncated")
     assert ratings == [7, 7, 7, 7, 7, None] and all("<think>" in text for text in texts), "the record holds all of it"
     with closing(open_run(folder)) as run:
-        found = summarise(run).as_dict()["answers"]
-    assert found["with_reasoning"]["n"] == 6 and found["ways"] == {"truncated": 1}
+        result = summarise(run).as_dict()["answers"]
+    assert result["with_reasoning"]["n"] == 6 and result["ways"] == {"truncated": 1}
 
 
-def test_reasoning_in_a_field_of_its_own_is_kept(ask, server):
+def test_reasoning_in_a_field_of_its_own_is_stored(ask, server):
     served, _ = server
     plain = served.reply
 
     def other(body):
-        status, given = plain(body)
-        given["choices"][0]["message"]["reasoning_content"] = "It may be Zebra."
-        return status, given
+        status, options = plain(body)
+        options["choices"][0]["message"]["reasoning_content"] = "It may be Zebra."
+        return status, options
 
     served.reply = other
     with closing(open_run(ask())) as run:

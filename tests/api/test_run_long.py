@@ -73,8 +73,8 @@ def test_twenty_minutes(signal, overlap_s, tmp_path, monkeypatch):
     (folder / "rows.jsonl").write_text(
         json.dumps({"id": "q", "audio": "long.flac", "c": ["No", "Yes"], "r": "B"}) + "\n"
     )
-    own = {} if overlap_s is None else {"too_long": "windows", "windows": {"join": "vote", "overlap_s": overlap_s}}
-    (folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **own}))
+    actual = {} if overlap_s is None else {"too_long": "windows", "windows": {"join": "vote", "overlap_s": overlap_s}}
+    (folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **actual}))
     (tmp_path / "models.py").write_text(MODEL)
     model = f"{tmp_path / 'models.py'}:Ear"
     out = tmp_path / "out"
@@ -90,16 +90,16 @@ def test_twenty_minutes(signal, overlap_s, tmp_path, monkeypatch):
     for done in outcome.runs.values():
         done.close()
     summary = json.loads((run_folder(out, "mine", "ear") / "summary.json").read_text())
-    heard = np.asarray([json.loads(line) for line in log.read_text().splitlines()])
+    output = np.asarray([json.loads(line) for line in log.read_text().splitlines()])
     cut, system = summary["answers"]["cut"], summary["systems"]["ear"]
-    assert system["metrics"]["accuracy[choice]"]["value"] == 1 and (heard[:, 0] <= LIMIT_S * RATE).all()
+    assert system["metrics"]["accuracy[choice]"]["value"] == 1 and (output[:, 0] <= LIMIT_S * RATE).all()
     energy = float(np.square(signal.astype(np.float64)).sum())
     if overlap_s is None:
-        assert len(heard) == 1 and cut["unheard"] == system["unheard"] == pytest.approx(1 - LIMIT_S / SECONDS)
+        assert len(output) == 1 and cut["unheard"] == system["unheard"] == pytest.approx(1 - LIMIT_S / SECONDS)
         return
-    assert cut == {"n": 0, "share": 0.0, "s": 0.0, "unheard": 0.0} and len(heard) >= SECONDS / LIMIT_S
-    twice = (len(heard) - 1) * overlap_s * RATE
-    assert heard[:, 0].sum() == len(signal) + twice
+    assert cut == {"n": 0, "share": 0.0, "s": 0.0, "unheard": 0.0} and len(output) >= SECONDS / LIMIT_S
+    twice = (len(output) - 1) * overlap_s * RATE
+    assert output[:, 0].sum() == len(signal) + twice
     if not overlap_s:
         # 16 bits of a FLAC file.
-        assert heard[:, 1].sum() == pytest.approx(energy, rel=1e-3)
+        assert output[:, 1].sum() == pytest.approx(energy, rel=1e-3)

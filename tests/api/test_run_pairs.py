@@ -55,9 +55,9 @@ def taste():
 
     class Chat(Connection):
         def do_POST(self):
-            asked = json.loads(self.body())["messages"][-1]["content"]
+            requests = json.loads(self.body())["messages"][-1]["content"]
             first, second = (
-                re.search(rf"<{side} \w+>\n(.*?)\n</{side}", asked, re.S)[1] for side in ("first", "second")
+                re.search(rf"<{role} \w+>\n(.*?)\n</{role}", requests, re.S)[1] for role in ("first", "second")
             )
             Taste.seen += 1
             choice = {
@@ -88,12 +88,12 @@ def ask(tmp_path, monkeypatch, taste):
     for name, lengths in LENGTHS.items():
         (tmp_path / f"{name}.py").write_text(MODEL.format(name=name, lengths=[lengths(n) for n in range(3)]))
 
-    def run(*models, out="out", baseline=None, model_of_judge="j", also=None, **how):
+    def run(*models, out="out", baseline=None, model_of_judge="j", also=None, **options):
         named = [str(tmp_path / f"{model}.py:Teller") for model in (*models, *([also] if also else []))]
         return run_benchmark(
             benchmark=str(folder), model=named, judge="openai-chat", out=tmp_path / out, page=False, workers=1,
             baseline=str(tmp_path / f"{baseline}.py:Teller") if baseline in LENGTHS else baseline,
-            options={"openai-chat": {"base_url": taste[1], "model": model_of_judge}}, **how,
+            options={"openai-chat": {"base_url": taste[1], "model": model_of_judge}}, **options,
         )  # fmt: skip
 
     return run
@@ -111,11 +111,11 @@ def test_the_baseline_may_be_a_system_of_the_run(ask):
     assert mixed.compared.win_rate.value == pytest.approx(1 / 3) and mixed.compared.ties == pytest.approx(1 / 3)
     assert mixed.ci95[0] > 0 and mixed.ci95[1] < 1 and mixed.compared.changed == 0
     assert "beside-" in mixed.protocol and mixed.protocol != entry(ask("mixed", out="other"), "mixed").protocol
-    own = entry(outcome, "long")
-    assert own.value is None and own.missing == {"refused": COUNT}
+    actual = entry(outcome, "long")
+    assert actual.value is None and actual.missing == {"refused": COUNT}
 
 
-def test_it_may_be_a_kept_run_or_the_expected_answer(ask, tmp_path):
+def test_it_may_be_an_earlier_run_or_the_expected_answer(ask, tmp_path):
     ask("long", out="kept", phase="answers")
     assert entry(ask("mixed", baseline=str(tmp_path / "kept")), "mixed").value == 0.5
     assert entry(ask("mixed", out="expected"), "mixed").value == pytest.approx((1 + 0.5 + 1) / 3)
@@ -173,16 +173,16 @@ def read(tmp_path, monkeypatch):
         soundfile.write(folder / f"{n}.wav", 0.3 * noise / np.abs(noise).max(), 16000)
         rows.append({"id": f"t{n}", "text": f"text {n}", "sound": f"{n}.wav"})
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    heard = []
+    received = []
 
     class Chat(Connection):
         def do_POST(self):
             parts = json.loads(self.body())["messages"][-1]["content"]
             sounds = [base64.b64decode(p["input_audio"]["data"]) for p in parts if p["type"] == "input_audio"]
             peaks = [round(float(np.abs(soundfile.read(io.BytesIO(sound))[0]).max()), 2) for sound in sounds]
-            heard.append(tuple(peaks))
-            said = "tie" if peaks[0] == peaks[1] else "first" if peaks[0] > peaks[1] else "second"
-            choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+            received.append(tuple(peaks))
+            text = "tie" if peaks[0] == peaks[1] else "first" if peaks[0] > peaks[1] else "second"
+            choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
             self.send_json(200, {"model": "j", "choices": [choice], "usage": {}})
 
         def do_GET(self):
@@ -190,53 +190,55 @@ def read(tmp_path, monkeypatch):
 
     with closing(LocalServer(Chat)) as http:
 
-        def run(*models, baseline=None, **how):
+        def run(*models, baseline=None, **options):
             named = [str(tmp_path / f"{model}.py:Reader") for model in models]
             outcome = run_benchmark(
-                benchmark=str(folder), model=named, judge="openai-chat", page=False, workers=1, **{"out": tmp_path / "out", **how},
+                benchmark=str(folder), model=named, judge="openai-chat", page=False, workers=1, **{"out": tmp_path / "out", **options},
                 baseline=str(tmp_path / f"{baseline}.py:Reader") if baseline in LEVELS else baseline,
                 options={"openai-chat": {"base_url": f"{http.url}/v1", "model": "j", "inputs": ["text", "audio"]}},
             )  # fmt: skip
-            (found,) = (one for (_, name), one in outcome.runs.items() if models[0] in name)
-            return summarise(found).systems[next(iter(found.systems))].metrics["rating[pair-speech]"], heard
+            (result,) = (one for (_, name), one in outcome.runs.items() if models[0] in name)
+            return summarise(result).systems[next(iter(result.systems))].metrics["rating[pair-speech]"], received
 
         yield run
 
 
-def test_spoken_answers_are_heard_beside_the_sound_of_the_data_in_both_orders(read):
-    found, heard = read("changing")
-    assert found.value == pytest.approx((1 + 0 + 1) / 3) and found.compared.changed == 0  # 0.6, 0.2 and 0.4 against 0.3
+def test_spoken_answers_are_compared_with_the_sound_of_the_data_in_both_orders(read):
+    result, output = read("changing")
     assert (
-        sorted(set(heard)) == [(0.2, 0.3), (0.3, 0.2), (0.3, 0.4), (0.3, 0.6), (0.4, 0.3), (0.6, 0.3)]
-        and len(heard) == 2 * COUNT
+        result.value == pytest.approx((1 + 0 + 1) / 3) and result.compared.changed == 0
+    )  # 0.6, 0.2 and 0.4 against 0.3
+    assert (
+        sorted(set(output)) == [(0.2, 0.3), (0.3, 0.2), (0.3, 0.4), (0.3, 0.6), (0.4, 0.3), (0.6, 0.3)]
+        and len(output) == 2 * COUNT
     )
 
 
-def test_spoken_answers_are_heard_beside_those_of_a_system_of_the_run_and_of_a_kept_run(read, tmp_path):
-    found, heard = read("changing", "loud", baseline="loud")
+def test_spoken_answers_are_compared_with_those_of_a_system_of_the_run_and_of_an_earlier_run(read, tmp_path):
+    result, output = read("changing", "loud", baseline="loud")
     assert (
-        found.value == 0.5
-        and found.compared.ties == pytest.approx(1 / 3)
-        and (0.4, 0.6) in heard
-        and (0.6, 0.4) in heard
+        result.value == 0.5
+        and result.compared.ties == pytest.approx(1 / 3)
+        and (0.4, 0.6) in output
+        and (0.6, 0.4) in output
     )
     read("quiet", out=tmp_path / "kept")
-    found, _ = read("changing", out=tmp_path / "other", baseline=str(tmp_path / "kept"))
-    assert found.value == 1.0 and "beside-quiet-" in found.protocol
+    result, _ = read("changing", out=tmp_path / "other", baseline=str(tmp_path / "kept"))
+    assert result.value == 1.0 and "beside-quiet-" in result.protocol
 
 
 def test_a_baseline_without_sound_is_no_loss(read, tmp_path):
     rows = [{"id": f"t{n}", "text": f"text {n}"} for n in range(COUNT)]
     (tmp_path / "spoken" / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found, heard = read("changing")
-    assert found.value is None and found.missing == {"refused": COUNT} and not heard
+    result, output = read("changing")
+    assert result.value is None and result.missing == {"refused": COUNT} and not output
 
 
 def test_a_verdict_that_changes_with_the_order_is_a_tie_and_is_counted(ask, taste):
     taste[0].says = staticmethod(lambda first, second: "first")
-    found = entry(ask("short"), "short")
-    assert found.value == 0.5 and found.compared.changed == 1 and found.compared.win_rate.value == 0
-    assert found.compared.position_bias.value == 1
+    result = entry(ask("short"), "short")
+    assert result.value == 0.5 and result.compared.changed == 1 and result.compared.win_rate.value == 0
+    assert result.compared.position_bias.value == 1
 
 
 def test_what_cannot_be_read_is_never_a_win(ask, taste):
@@ -244,10 +246,10 @@ def test_what_cannot_be_read_is_never_a_win(ask, taste):
     taste[0].says = staticmethod(
         lambda first, second: "Both have merits." if len(first) == 60 else usual(first, second)
     )
-    found = entry(ask("mixed"), "mixed")
+    result = entry(ask("mixed"), "mixed")
     # One order in three questions has no verdict, so that the question has none; counted, it is a loss.
-    assert found.missing == {"unparsed": COUNT // 3} and found.value == pytest.approx((0.5 + 1) / 2)
-    assert found.counting_failures.of_all == pytest.approx((0 + 0.5 + 1) / 3)
+    assert result.missing == {"unparsed": COUNT // 3} and result.value == pytest.approx((0.5 + 1) / 2)
+    assert result.counting_failures.of_all == pytest.approx((0 + 0.5 + 1) / 3)
 
 
 def test_a_finished_run_goes_on_without_a_question(ask, taste):
@@ -281,8 +283,8 @@ def test_strengths_of_many_systems_come_from_the_verdicts_of_their_runs(ask, tas
     for a, b in (("mixed", "long"), ("short", "long"), ("short", OF_THE_DATA), ("mixed", "short")):
         for n in range(COUNT):
             x, y = lengths[a][n], lengths[b][n]
-            said = 0.5 if x == y else float((x > y) != ({x, y} == {10, 20}))
-            duels.append(Duel(a, b, said, f"q{n}"))
+            text = 0.5 if x == y else float((x > y) != ({x, y} == {10, 20}))
+            duels.append(Duel(a, b, text, f"q{n}"))
     assert one.found == strengths(duels) and one.found.duels == 4 * COUNT and one.found.units == COUNT
     code, out, err = command("judge", "strengths", tmp_path / "beside-long", tmp_path / "of-data", tmp_path / "kept")
     assert code == 0 and "this judge was not tested" in " ".join(out.split()) and "mixed" in out, err
@@ -302,7 +304,7 @@ def test_strengths_and_a_judges_successor_go_by_a_rubric_of_ones_own(ask, taste,
     ask("mixed", "short", "long", baseline="long")
     ask("mixed", out="data")
     # A process that has not read the rubric has what it needs from the record, or from the benchmark that it is given.
-    monkeypatch.setattr("codec_bench.benchmark.judge.rubric._own", {})
+    monkeypatch.setattr("codec_bench.benchmark.judge.rubric._user_rubrics", {})
     (one,) = judge_strengths(tmp_path / "out")
     assert len(one.found.systems) == 3 and one.rubric.startswith("rating/own-")
     (change,) = judge_compare(
@@ -317,10 +319,10 @@ def test_verdicts_of_two_judges_are_not_mixed_and_bad_input_is_one_sentence(ask,
     ask("short", out="data", model_of_judge="k")
     ask("mixed", out="third", model_of_judge="k", baseline="long", also="long")
     runs = [tmp_path / "out", tmp_path / "data", tmp_path / "third"]
-    found = judge_strengths(runs)
-    assert [(one.judge, len(one.found.systems)) for one in found] == [("openai-chat:j", 2), ("openai-chat:k", 0)]
+    outcome = judge_strengths(runs)
+    assert [(one.judge, len(one.found.systems)) for one in outcome] == [("openai-chat:j", 2), ("openai-chat:k", 0)]
     groups = "fall into groups that were never compared with each other: long, mixed and short, the answer of the data"
-    assert groups in found[1].found.note
+    assert groups in outcome[1].found.note
     with pytest.raises(UserError, match="never compared with each other"):
         judge_strengths(runs[1:])
     with pytest.raises(UserError, match="two runs compare 'mixed' with 'long' on 'mine'"):

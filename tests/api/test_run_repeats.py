@@ -71,25 +71,25 @@ def ask(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     (tmp_path / "models.py").write_text(MODEL)
 
-    def run(out="out", rows=ROWS, own=(), definition=(), **settings):
+    def run(out="out", rows=ROWS, model_options=(), definition=(), **settings):
         folder, log = tmp_path / "mine", tmp_path / "log"
         folder.mkdir(exist_ok=True)
         (folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **dict(definition)}))
         (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         log.write_text("")
         model = f"{tmp_path / 'models.py'}:Drawn"
-        options = {model: {"log": str(log), **dict(own)}}
+        options = {model: {"log": str(log), **dict(model_options)}}
         settings = {"page": False, "workers": 1, **settings}
         outcome = run_benchmark(benchmark=str(folder), model=model, out=tmp_path / out, options=options, **settings)
         for done in outcome.runs.values():
             done.close()
-        asked = [tuple(line.rsplit("=", 1)) for line in log.read_text().splitlines()]
-        return run_folder(Path(tmp_path / out), "mine", "drawn"), asked
+        requests = [tuple(line.rsplit("=", 1)) for line in log.read_text().splitlines()]
+        return run_folder(Path(tmp_path / out), "mine", "drawn"), requests
 
     return run
 
 
-def whole(folder):
+def complete(folder):
     """Everything in a record that another run of the same request must have too."""
     with closing(open_run(folder)) as run:
         answers = [(e.question, e.answer.text, e.answer.status, e.reading) for e in exchanges(run)]
@@ -101,14 +101,14 @@ def entry(folder, metric="accuracy[exact]"):
 
 
 def test_each_draw_is_recorded_scored_and_summarised(ask):
-    folder, asked = ask(repeats=3, page=True)
-    assert [id for id, _ in asked[:4]] == ["a0", "a0 (draw 2)", "a0 (draw 3)", "a1"] and len(asked) == 36
-    assert len({seed for _, seed in asked}) == 36, "each draw has a seed of its own"
-    right = {id: int(seed) % 5 < 3 for id, seed in asked}
-    by_question = [[right[id] for id, _ in asked[n : n + 3]] for n in range(0, 36, 3)]
-    found = entry(folder)
-    assert found["n"] == 36 and found["value"] == pytest.approx(statistics.fmean(right.values()))
-    draws = found["draws"]
+    folder, requests = ask(repeats=3, page=True)
+    assert [id for id, _ in requests[:4]] == ["a0", "a0 (draw 2)", "a0 (draw 3)", "a1"] and len(requests) == 36
+    assert len({seed for _, seed in requests}) == 36, "each draw has a seed of its own"
+    right = {id: int(seed) % 5 < 3 for id, seed in requests}
+    by_question = [[right[id] for id, _ in requests[n : n + 3]] for n in range(0, 36, 3)]
+    result = entry(folder)
+    assert result["n"] == 36 and result["value"] == pytest.approx(statistics.fmean(right.values()))
+    draws = result["draws"]
     values = [statistics.fmean(draw) for draw in zip(*by_question)]
     assert draws["values"] == pytest.approx(values) and draws["spread"] == pytest.approx(statistics.stdev(values))
     assert (draws["n"], draws["questions"]) == (3, 12)
@@ -117,15 +117,15 @@ def test_each_draw_is_recorded_scored_and_summarised(ask):
         assert draws["passes"][rule]["value"] == pytest.approx(statistics.fmean(passed)), rule
         assert draws["passes"][rule]["ci95"] == pytest.approx(interval(passed).ends), "a share of questions"
     clusters = [n // 3 for n in range(36)]
-    assert found["ci95"] == pytest.approx(interval(list(right.values()), clusters=clusters).ends)
-    assert found["units"] == 12 and found["subsets"]["level"]["a"]["n"] == 18
+    assert result["ci95"] == pytest.approx(interval(list(right.values()), clusters=clusters).ends)
+    assert result["units"] == 12 and result["subsets"]["level"]["a"]["n"] == 18
     with closing(open_run(folder)) as run:
         rows = [row for row in run.rows() if row.metric == "accuracy[exact]"]
         summary = run.summary()
     assert [json.loads(row.extra) for row in rows[:2]] == [
         {"level": "a", "question": "a0", "draw": 0}, {"level": "a", "question": "a0", "draw": 1},
     ]  # fmt: skip
-    (note,) = draw_notes([("drawn", "accuracy[exact]", MetricSummary.from_dict(found))])
+    (note,) = draw_notes([("drawn", "accuracy[exact]", MetricSummary.from_dict(result))])
     assert "over 3 answers to each of 12 questions" in note and "in most answers" in note
     assert "over 3 answers to each of 12 questions" in summary_markdown(Summary.from_dict(summary))
     assert note in (folder / "report.html").read_text("utf-8")
@@ -136,22 +136,22 @@ def test_runs_are_compared_over_questions(ask):
     first, _ = ask(repeats=3)
     second, _ = ask(repeats=3, seed=1, out="second")
     (pair,) = compare(runs=[first, second], metrics="accuracy[exact]")
-    (found,) = pair.comparisons
-    assert (found.pairs, found.test.units) == (36, 12)
+    (result,) = pair.comparisons
+    assert (result.pairs, result.test.units) == (36, 12)
     values = []
     for folder in (first, second):
         with closing(open_run(folder)) as run:
             values.append([s.value for s in run.scores(metric="accuracy[exact]")])
     clusters = [n // 3 for n in range(36)]
     expected = paired_test(*values, clusters=clusters, bounds=(0, 1))
-    assert (found.test.low, found.test.high) == pytest.approx((expected.low, expected.high))
+    assert (result.test.low, result.test.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_a_draw_is_a_set_of_its_own_for_metrics_of_whole_sets(ask, tmp_path):
     """CIDEr weighs words by the questions whose references have them: the first draw scores as a run without repeats."""
     drawn, first = ask(repeats=3)
     once, plain = ask(out="once")
-    assert plain == [asked for asked in first if "draw" not in asked[0]]
+    assert plain == [requests for requests in first if "draw" not in requests[0]]
     scores = []
     for folder in (drawn, once):
         with closing(open_run(folder)) as run:
@@ -172,52 +172,52 @@ def test_the_benchmark_says_by_which_rules_and_from_which_value_an_answer_passes
 
 def test_a_run_that_was_stopped_goes_on_and_more_draws_ask_only_what_is_missing(ask, tmp_path):
     with pytest.raises(UserError, match="the power is off"):
-        ask(repeats=2, own={"stop_after": 7})
-    _, asked = ask(repeats=2)
-    assert len(asked) == 24 - 7 and asked[0][0] == "a3 (draw 2)"
-    folder, asked = ask(repeats=5)
-    assert len(asked) == 36 and all("draw" in id for id, _ in asked) and asked[0][0] == "a0 (draw 3)"
+        ask(repeats=2, model_options={"stop_after": 7})
+    _, requests = ask(repeats=2)
+    assert len(requests) == 24 - 7 and requests[0][0] == "a3 (draw 2)"
+    folder, requests = ask(repeats=5)
+    assert len(requests) == 36 and all("draw" in id for id, _ in requests) and requests[0][0] == "a0 (draw 3)"
     straight, _ = ask(repeats=5, out="straight")
-    assert whole(folder) == whole(straight)
-    with pytest.raises(RunMismatch, match="begun with 5 answers to each question") as told:
+    assert complete(folder) == complete(straight)
+    with pytest.raises(RunMismatch, match="begun with 5 answers to each question") as caught:
         ask(repeats=4)
-    assert "--repeats 5" in told.value.hint and ask(repeats=5)[1] == []
+    assert "--repeats 5" in caught.value.hint and ask(repeats=5)[1] == []
 
 
 @pytest.mark.parametrize("stop", [False, True])
 def test_a_limit_can_be_raised_and_not_lowered(ask, stop):
     if stop:
         with pytest.raises(UserError, match="the power is off"):
-            ask(limit=4, own={"stop_after": 2})
+            ask(limit=4, model_options={"stop_after": 2})
     _, first = ask(limit=4)
     folder, second = ask(limit=9, repeats=2)
     assert len(first) == 2 * (2 - stop) and len(second) == 18 - 4
     straight, _ = ask(limit=9, repeats=2, out="straight")
-    assert whole(folder) == whole(straight)
-    with pytest.raises(RunMismatch, match="was begun with 9 questions and cannot be limited to 5") as told:
+    assert complete(folder) == complete(straight)
+    with pytest.raises(RunMismatch, match="was begun with 9 questions and cannot be limited to 5") as caught:
         ask(limit=5, repeats=2)
-    assert "--limit 9 or more" in told.value.hint
+    assert "--limit 9 or more" in caught.value.hint
     with pytest.raises(RunMismatch, match=r"asked\.seed was 0, now 1"):
         ask(limit=10, repeats=2, seed=1)
     folder, third = ask(repeats=2)
     assert len(third) == 24 - 18, "all questions hold every part"
     straight, _ = ask(repeats=2, out="all")
-    assert whole(folder) == whole(straight)
+    assert complete(folder) == complete(straight)
     with pytest.raises(RunMismatch, match="was begun with all questions and cannot be limited to 11"):
         ask(limit=11, repeats=2)
-    assert whole(folder) == whole(straight), "what was refused left the run as it was"
+    assert complete(folder) == complete(straight), "what was refused left the run as it was"
 
 
 def test_a_choice_that_holds_another_question_under_the_same_id_is_refused(ask):
     """Of two rows with one id the second is renamed, but a part that holds only the second does not know of the first."""
     rows = [{**row, "id": f"b{n // 2}"} for n, row in enumerate(ROWS)]
     folder, _ = ask(rows=rows, limit=2)
-    before = whole(folder)
+    before = complete(folder)
     with pytest.raises(RunMismatch, match="holds another question under the id 'b"):
         for limit in range(3, 13):
             ask(rows=rows, limit=limit)
-            before = whole(folder)
-    assert whole(folder) == before
+            before = complete(folder)
+    assert complete(folder) == before
 
 
 def test_sounds_keep_their_files_when_a_run_grows(ask):
@@ -228,15 +228,15 @@ def test_sounds_keep_their_files_when_a_run_grows(ask):
         "primary": "dnsmos_ovrl",
         "parameters": {},
     }
-    more = {"definition": spoken, "own": {"outputs": ["audio"]}, "phase": "answers"}
+    more = {"definition": spoken, "model_options": {"outputs": ["audio"]}, "phase": "answers"}
     ask(limit=3, repeats=2, **more)
     folder, _ = ask(limit=6, repeats=3, **more)
     straight, seeds = ask(limit=6, repeats=3, out="straight", **more)
-    heard = []
-    for place in (folder, straight):
-        with closing(open_run(place)) as run:
-            heard.append({e.question.id: e.answer_path.read_bytes() for e in exchanges(run)})
-    assert heard[0] == heard[1] and len(set(heard[0].values())) > 6 and len(seeds) == 18
+    received = []
+    for index in (folder, straight):
+        with closing(open_run(index)) as run:
+            received.append({e.question.id: e.answer_path.read_bytes() for e in exchanges(run)})
+    assert received[0] == received[1] and len(set(received[0].values())) > 6 and len(seeds) == 18
 
 
 @pytest.mark.parametrize(
@@ -248,6 +248,6 @@ def test_sounds_keep_their_files_when_a_run_grows(ask):
         ({"repeats": 3, "definition": {"passing": {"rules": "most"}}}, "all"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_drawn_is_told(ask, settings, says):
+def test_what_cannot_be_drawn_is_reported(ask, settings, says):
     with pytest.raises(UserError, match=says):
         ask(**settings)

@@ -51,10 +51,10 @@ def pilot(tmp_path, rng):
 def test_a_smaller_difference_needs_more_speakers(pilot):
     small, large = (sample_size(run=pilot, metric="stoi", difference=d).plans for d in (0.01, 0.02))
     assert all(a.speakers > b.speakers for a, b in zip(small, large))
-    found = sample_size(run=pilot, metric="stoi", difference=0.01)
-    assert (found.a, found.b, found.pilot.units, found.pilot.items) == ("a", "b", 10, 60)
+    result = sample_size(run=pilot, metric="stoi", difference=0.01)
+    assert (result.a, result.b, result.pilot.units, result.pilot.items) == ("a", "b", 10, 60)
     more = sample_size(run=pilot, metric="stoi", difference=0.01, power=0.95)
-    assert more.plans[0].speakers > found.plans[0].speakers
+    assert more.plans[0].speakers > result.plans[0].speakers
 
 
 def test_the_command_prints_plans(pilot, monkeypatch, capsys):
@@ -93,9 +93,9 @@ def test_wrong_input_is_named(pilot, wrong, message):
 def test_a_run_of_one_system_asks_for_what_it_lacks(tmp_path):
     """The hint named `--systems A,B`, and such a run has no B."""
     one = build_run(tmp_path / "run", samples=4, systems=["opus-12k"], metrics=["stoi"], audio=False)
-    with pytest.raises(UserError, match=r"has one system \(opus-12k\), and a difference needs two") as told:
+    with pytest.raises(UserError, match=r"has one system \(opus-12k\), and a difference needs two") as caught:
         sample_size(run=one, metric="stoi", difference=0.01)
-    assert "--systems" not in told.value.hint
-    with pytest.raises(UserError, match=r"has one system \(opus-12k\), and a comparison needs two") as told:
+    assert "--systems" not in caught.value.hint
+    with pytest.raises(UserError, match=r"has one system \(opus-12k\), and a comparison needs two") as caught:
         compare(runs=[one])
-    assert "--systems" not in told.value.hint
+    assert "--systems" not in caught.value.hint

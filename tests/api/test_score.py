@@ -23,15 +23,15 @@ def samples():
 
 
 @pytest.fixture(scope="module")
-def made(samples, tmp_path_factory):
+def build(samples, tmp_path_factory):
     """Two systems: `soft` at half the level, without the second clip; `loud` with noise, its third file broken."""
     folder = tmp_path_factory.mktemp("made")
     rng = np.random.default_rng(7)
     for name in ("soft", "loud"):
         (folder / name).mkdir()
-    for place, sample in enumerate(samples):
+    for index, sample in enumerate(samples):
         audio = Audio.read(sample.audio)
-        if place != 1:
+        if index != 1:
             soundfile.write(folder / "soft" / f"{sample.id}.wav", 0.5 * audio.samples.T, audio.sample_rate_hz)
         noise = 0.01 * rng.standard_normal(audio.samples.T.shape)
         soundfile.write(folder / "loud" / f"{sample.id}.wav", audio.samples.T + noise, audio.sample_rate_hz)
@@ -44,25 +44,25 @@ def made(samples, tmp_path_factory):
 def run_it(tmp_path_factory):
     folder = tmp_path_factory.mktemp("score")
 
-    def run(out, **asked):
-        return score(out=folder / out, **{"metrics": METRICS, "workers": 1, "page": False, "cache": False, **asked})
+    def run(out, **requests):
+        return score(out=folder / out, **{"metrics": METRICS, "workers": 1, "page": False, "cache": False, **requests})
 
     return run
 
 
 @pytest.fixture(scope="module")
-def both(run_it, samples, made):
-    return run_it("both", generated=f"soft={made / 'soft'},loud={made / 'loud'}", data=samples)
+def both(run_it, samples, build):
+    return run_it("both", generated=f"soft={build / 'soft'},loud={build / 'loud'}", data=samples)
 
 
 def numbers(run, system):
     return {(s.id, s.metric): (s.value, s.status) for s in run.scores(system)}
 
 
-def test_each_system_has_the_scores_that_it_has_alone(both, run_it, samples, made):
+def test_each_system_has_the_scores_that_it_has_alone(both, run_it, samples, build):
     assert list(both.systems) == ["soft", "loud"]
     for name in ("soft", "loud"):
-        alone = run_it(name, generated=made / name, data=samples)
+        alone = run_it(name, generated=build / name, data=samples)
         assert list(alone.systems) == ["generated"]
         assert numbers(both, name) == numbers(alone, "generated")
     assert next(iter(both.scores("soft", "si_sdr"))).value > 60, "half the level is no distortion beyond 16 bits"
@@ -81,80 +81,80 @@ def test_what_one_system_lacks_is_its_failure(both, samples):
     assert both.meta["data"]["unmatched"] == ["loud: stranger"]
 
 
-def test_each_system_keeps_its_audio(both, samples, made):
+def test_each_system_keeps_its_audio(both, samples, build):
     for name in ("soft", "loud"):
         for item in both.items(name):
             if item.status == "ok":
-                kept, given = Audio.read(item.audio), Audio.read(made / name / f"{item.id}.wav")
-                assert item.audio.parent.name == name and np.abs(kept.samples - given.samples).max() < 1e-4
+                retained, options = Audio.read(item.audio), Audio.read(build / name / f"{item.id}.wav")
+                assert item.audio.parent.name == name and np.abs(retained.samples - options.samples).max() < 1e-4
     assert both.reference_audio(samples[0].id) is not None
 
 
-def test_references_are_computed_once_for_all_systems(run_it, samples, made, monkeypatch, tmp_path):
+def test_references_are_computed_once_for_all_systems(run_it, samples, build, monkeypatch, tmp_path):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    asked = {"data": samples[:1], "metrics": "sim[ge2e]", "cache": True, "workers": 1}
-    run = run_it("shared", generated={"soft": made / "soft", "loud": made / "loud"}, **asked)
+    requests = {"data": samples[:1], "metrics": "sim[ge2e]", "cache": True, "workers": 1}
+    run = run_it("shared", generated={"soft": build / "soft", "loud": build / "loud"}, **requests)
     assert run.meta["timings"]["cache"] == {"hits": 0, "misses": 3}, "one reference and two estimates"
 
 
-def test_the_same_call_goes_on_and_changed_audio_is_another_run(run_it, samples, made, tmp_path):
+def test_the_same_call_goes_on_and_changed_audio_is_another_run(run_it, samples, build, tmp_path):
     folder = tmp_path / "made"
-    shutil.copytree(made, folder)
-    asked = {
+    shutil.copytree(build, folder)
+    requests = {
         "generated": {"soft": folder / "soft", "loud": folder / "loud"},
         "data": samples,
         "metrics": "mel_distance",
     }
-    first = run_it("on", **asked)
-    assert run_it("on", **asked).meta["timings"] == first.meta["timings"], "nothing was left to do"
+    first = run_it("on", **requests)
+    assert run_it("on", **requests).meta["timings"] == first.meta["timings"], "nothing was left to do"
     (folder / "loud" / f"{samples[0].id}.wav").unlink()
     with pytest.raises(RunMismatch, match=r"systems\.loud\.audio was"):
-        run_it("on", **asked)
+        run_it("on", **requests)
 
 
-def test_one_system_can_have_a_name_and_samples_in_place_of_a_folder(run_it, samples, made):
-    given = [Sample(s.id, str(made / "loud" / f"{s.id}.wav")) for s in samples[:2]]
-    by_list = run_it("list", generated={"tts": given}, data=samples[:2], metrics="mel_distance")
-    by_name = run_it("name", generated=f"tts={made / 'loud'}", data=samples[:2], metrics="mel_distance")
+def test_one_system_can_have_a_name_and_samples_in_place_of_a_folder(run_it, samples, build):
+    options = [Sample(s.id, str(build / "loud" / f"{s.id}.wav")) for s in samples[:2]]
+    by_list = run_it("list", generated={"tts": options}, data=samples[:2], metrics="mel_distance")
+    by_name = run_it("name", generated=f"tts={build / 'loud'}", data=samples[:2], metrics="mel_distance")
     assert list(by_list.systems) == list(by_name.systems) == ["tts"]
     assert numbers(by_list, "tts") == numbers(by_name, "tts")
     assert by_list.meta["config"]["generated"] == {"tts": "samples"}
 
 
-def test_what_is_wrong_with_one_system_is_said_with_its_name(run_it, samples, made, tmp_path):
+def test_what_is_wrong_with_one_system_is_reported_with_its_name(run_it, samples, build, tmp_path):
     (tmp_path / "empty").mkdir()
     soundfile.write(tmp_path / "empty" / "nobody.wav", np.zeros(800), 16000)
     for generated, says in (
         (
-            f"soft={made / 'soft'},other={tmp_path / 'empty'}",
+            f"soft={build / 'soft'},other={tmp_path / 'empty'}",
             "'other': none of the 1 generated files belongs to one of the 4",
         ),
-        (f"soft={made / 'soft'},other={tmp_path / 'nothing'}", "'other': there is no data set, folder or manifest"),
+        (f"soft={build / 'soft'},other={tmp_path / 'nothing'}", "'other': there is no data set, folder or manifest"),
     ):
         with pytest.raises(UserError, match=says):
             run_it("wrong", generated=generated, data=samples)
 
 
-def test_the_references_themselves_are_refused_or_marked(run_it, samples, made, tmp_path):
+def test_the_references_themselves_are_refused_or_marked(run_it, samples, build, tmp_path):
     with pytest.raises(UserError, match="4 of 4 estimates are the files of their own references") as caught:
         run_it("own", generated=samples, data=samples)
     assert "--allow-same" in str(caught.value)
     copies = tmp_path / "copies"
     copies.mkdir()
-    for place, sample in enumerate(samples):
+    for index, sample in enumerate(samples):
         audio = Audio.read(sample.audio)
-        soundfile.write(copies / f"{sample.id}.wav", audio.samples.T * (0.5 if not place else 1), audio.sample_rate_hz)
+        soundfile.write(copies / f"{sample.id}.wav", audio.samples.T * (0.5 if not index else 1), audio.sample_rate_hz)
     with pytest.raises(UserError, match="3 of the 4 estimates that were looked at equal their references"):
         run_it("copies", generated=copies, data=samples)
     run = run_it("allowed", generated=copies, data=samples, metrics="si_sdr", allow_same=True)
     assert run.summary()["systems"]["generated"]["same"] == 3 and run.meta["config"]["allow_same"]
-    soft = run_it("half", generated=made / "soft", data=samples, metrics="si_sdr")
+    soft = run_it("half", generated=build / "soft", data=samples, metrics="si_sdr")
     assert soft.summary()["systems"]["generated"]["same"] == 0
 
 
-def test_a_manifest_of_the_references_is_left_out(run_it, samples, made, tmp_path):
+def test_a_manifest_of_the_references_is_omitted(run_it, samples, build, tmp_path):
     folder = tmp_path / "tts"
-    shutil.copytree(made / "soft", folder)
+    shutil.copytree(build / "soft", folder)
     rows = [json.dumps({"id": s.id, "audio": s.audio}) for s in samples]
     (folder / "manifest.jsonl").write_text("\n".join(rows))
     with pytest.warns(Note, match="the sound files in the folder; its manifest.jsonl was left out, since it names"):

@@ -38,18 +38,18 @@ def finished(tmp_path_factory):
     from codec_bench import evaluate
 
     folder = tmp_path_factory.mktemp("tracked") / "run"
-    how = {"limit": 4, "workers": 1, "check": False, "page": False}
-    return evaluate(codec="opus-12k", data="embedded", metrics="stoi,bitrate", out=folder, **how).folder
+    options = {"limit": 4, "workers": 1, "check": False, "page": False}
+    return evaluate(codec="opus-12k", data="embedded", metrics="stoi,bitrate", out=folder, **options).folder
 
 
-class Kept:
+class Retained:
     """A service that keeps what it is told."""
 
     def __init__(self) -> None:
-        self.told, self.closed = [], False
+        self.messages, self.closed = [], False
 
     def write(self, material) -> None:
-        self.told.append(material)
+        self.messages.append(material)
 
     def close(self) -> None:
         self.closed = True
@@ -68,23 +68,23 @@ def test_material_is_the_summary_and_each_sound_once(finished):
 
 
 def test_a_run_is_followed_and_a_service_that_fails_does_not_stop_it(finished, monkeypatch):
-    kept, now, said = Kept(), [0.0], []
-    monkeypatch.setattr("codec_bench.api.tracking.open_tracker", lambda *args: kept)
-    tracking = Tracking("wandb", said.append, lambda: now[0])
+    retained, now, text = Retained(), [0.0], []
+    monkeypatch.setattr("codec_bench.api.tracking.open_tracker", lambda *args: retained)
+    tracking = Tracking("wandb", text.append, lambda: now[0])
     tracking.tick()
     tracking.on_folder(finished)
     now[0] = 61.0
     tracking.tick()
     tracking.tick()  # not again at once
-    assert len(kept.told) == 1
-    kept.write = lambda material: 1 / 0
+    assert len(retained.messages) == 1
+    retained.write = lambda material: 1 / 0
     tracking.look()
     tracking.look()
     tracking.close()
-    assert kept.closed and len(said) == 1 and "ZeroDivisionError" in said[0] and "left out from here on" in said[0]
+    assert retained.closed and len(text) == 1 and "ZeroDivisionError" in text[0] and "left out from here on" in text[0]
 
 
-def test_what_is_asked_for_is_checked_before_the_run(monkeypatch):
+def test_what_is_requested_is_checked_before_the_run(monkeypatch):
     with pytest.raises(UserError, match="expected wandb, mlflow or tensorboard"):
         parse_target("wanb")
     monkeypatch.setitem(sys.modules, "mlflow", None)

@@ -48,10 +48,10 @@ def _expected(estimate, reference):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 def test_tensors_of_any_float_type_with_or_without_gradient(dtype):
     estimate, reference = _batch()
-    given = estimate.to(dtype).requires_grad_(True)
-    found = load_metric("si_sdr")(estimate=list(given), reference=list(reference.to(dtype)), sample_rate_hz=RATE)
-    assert _values(found) == pytest.approx(_expected(given.detach(), reference.to(dtype)), abs=1e-3)
-    assert given.grad is None and given.requires_grad
+    options = estimate.to(dtype).requires_grad_(True)
+    result = load_metric("si_sdr")(estimate=list(options), reference=list(reference.to(dtype)), sample_rate_hz=RATE)
+    assert _values(result) == pytest.approx(_expected(options.detach(), reference.to(dtype)), abs=1e-3)
+    assert options.grad is None and options.requires_grad
 
 
 def test_shapes():
@@ -71,17 +71,17 @@ def test_shapes():
 def test_padding_is_not_scored():
     estimate, reference = _batch()
     padded = torch.cat([estimate, torch.full((3, 4000), 0.5)], 1)
-    found = load_metric("si_sdr")(estimate=padded, reference=reference, lengths=[RATE] * 3, sample_rate_hz=RATE)
-    assert _values(found) == pytest.approx(_expected(estimate, reference), abs=1e-3)
+    result = load_metric("si_sdr")(estimate=padded, reference=reference, lengths=[RATE] * 3, sample_rate_hz=RATE)
+    assert _values(result) == pytest.approx(_expected(estimate, reference), abs=1e-3)
 
 
 def test_a_bad_item_fails_and_the_others_have_their_scores():
     estimate, reference = _batch()
     estimate[1, 7] = float("nan")
-    found = load_metric("si_sdr,snr")(estimate=list(estimate), reference=list(reference), sample_rate_hz=RATE)
-    assert [row["si_sdr"].status for row in found] == ["ok", "failed", "ok"] == [row["snr"].status for row in found]
-    whole = _expected(estimate, reference)
-    assert [found[0]["si_sdr"].value, found[2]["si_sdr"].value] == pytest.approx([whole[0], whole[2]], abs=1e-3)
+    result = load_metric("si_sdr,snr")(estimate=list(estimate), reference=list(reference), sample_rate_hz=RATE)
+    assert [row["si_sdr"].status for row in result] == ["ok", "failed", "ok"] == [row["snr"].status for row in result]
+    complete = _expected(estimate, reference)
+    assert [result[0]["si_sdr"].value, result[2]["si_sdr"].value] == pytest.approx([complete[0], complete[2]], abs=1e-3)
     integers = load_metric("snr")(estimate=[(estimate[0] * 100).int()], reference=[reference[0]], sample_rate_hz=RATE)
     assert integers[0]["snr"].status == "failed"
 
@@ -93,9 +93,9 @@ def test_texts_and_languages_are_one_for_all_or_one_each():
     each = metric(estimate=[sound] * 2, text=["hello", "hello"], language=["en", "de"])
     assert [row["wer[pocketsphinx]"].status for row in each][1] == "refused"
     assert one[0]["wer[pocketsphinx]"] == one[1]["wer[pocketsphinx]"] == each[0]["wer[pocketsphinx]"]
-    own = load_metric(f"{Path(__file__).parent / 'assets' / 'own_metric.py'}:SpeakerLength")
+    custom = load_metric(f"{Path(__file__).parent / 'assets' / 'own_metric.py'}:SpeakerLength")
     for speaker, expected in (("anna", [4, 4]), (["anna", "li"], [4, 2])):
-        rows = own(estimate=[sound] * 2, speaker=speaker)
+        rows = custom(estimate=[sound] * 2, speaker=speaker)
         assert [score.value for row in rows for score in row.values()] == expected
     with pytest.raises(UserError, match="3 text items for 2"):
         metric(estimate=[sound] * 2, text=["a"] * 3)
@@ -162,14 +162,14 @@ def test_processes_are_joined_by_their_sums(tmp_path):
     more = [str(port), "si_sdr", str(tmp_path / "batch.pt")]
     other = subprocess.Popen([sys.executable, "-P", str(script), "1", *more], stdout=subprocess.PIPE, text=True)
     here = runpy.run_path(str(script))["value"](0, *more)
-    found = [here, float(other.communicate(timeout=300)[0])]
-    assert found == pytest.approx([np.mean(_expected(*_batch()))] * 2, abs=1e-3)
+    results = [here, float(other.communicate(timeout=300)[0])]
+    assert results == pytest.approx([np.mean(_expected(*_batch()))] * 2, abs=1e-3)
 
 
 # ------------------------------------------------------------------------------------------------------------- own code
 
 
-def test_a_package_in_the_current_folder_is_found(tmp_path, monkeypatch):
+def test_a_package_in_the_current_folder_is_loaded(tmp_path, monkeypatch):
     from codec_bench.registry import declared_methods, load_attribute
 
     package = tmp_path / "mypkg_of_a_test"
@@ -179,5 +179,5 @@ def test_a_package_in_the_current_folder_is_found(tmp_path, monkeypatch):
     (package / "codec.py").write_text(source)
     monkeypatch.chdir(tmp_path)
     assert {"encode", "decode"} <= declared_methods("mypkg_of_a_test.codec:RVQ")
-    made = load_attribute("mypkg_of_a_test.codec:RVQ")
-    assert made.__name__ == "RVQ" and Path(made.encode.__code__.co_filename).parent == package
+    built = load_attribute("mypkg_of_a_test.codec:RVQ")
+    assert built.__name__ == "RVQ" and Path(built.encode.__code__.co_filename).parent == package

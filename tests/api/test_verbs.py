@@ -33,11 +33,11 @@ def silent(request, capsys):
 
 
 def test_validate(command):
-    found = validate(["stoi", "transcribe", "nothing-of-this-name"])
+    findings = validate(["stoi", "transcribe", "nothing-of-this-name"])
     code, out, _ = command("validate", "stoi", "transcribe", "nothing-of-this-name", "--json")
-    assert json.loads(out) == [one.as_dict() for one in found] and code == 2
-    assert [one.state for one in found] == ["ok", "ok", "wrong"]
-    assert validate("stoi,transcribe") == found[:2]
+    assert json.loads(out) == [one.as_dict() for one in findings] and code == 2
+    assert [one.state for one in findings] == ["ok", "ok", "wrong"]
+    assert validate("stoi,transcribe") == findings[:2]
 
 
 @pytest.mark.parametrize(
@@ -51,19 +51,21 @@ def test_a_codec_is_checked_without_reading_the_definitions_of_all_benchmarks(na
 
 def test_doctor(command):
     _, out, _ = command("doctor", "--json")
-    told = {one["what"]: one for one in json.loads(out) if one["what"] != "feature cache"}  # its free room changes
-    assert told == {one.what: one.as_dict() for one in doctor() if one.what != "feature cache"}
+    options = {one["what"]: one for one in json.loads(out) if one["what"] != "feature cache"}  # its free room changes
+    assert options == {one.what: one.as_dict() for one in doctor() if one.what != "feature cache"}
 
 
 def test_doctor_tells_of_another_torch_what_the_package_asks_for(monkeypatch):
-    wanted = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    requested = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"][
+        "dependencies"
+    ]
     module = __import__("codec_bench.api.doctor", fromlist=["doctor"])
     versions = {**module.versions(), "torchaudio": "2.9.0"}
     monkeypatch.setattr(module, "versions", lambda: versions)
     finding = next(one for one in module._packages() if one.what.startswith("torch and"))
-    asked = [Requirement(one) for one in shlex.split(finding.do)[2:]]
-    expected = [Requirement(one) for one in wanted if one.startswith(("torch<", "torch>", "torchaudio"))]
-    assert finding.state == "wrong" and asked == expected and len(asked) == 2
+    requests = [Requirement(one) for one in shlex.split(finding.do)[2:]]
+    expected = [Requirement(one) for one in requested if one.startswith(("torch<", "torch>", "torchaudio"))]
+    assert finding.state == "wrong" and requests == expected and len(requests) == 2
 
 
 def test_doctor_knows_the_extras_of_the_package_and_what_is_missing_of_them(monkeypatch):
@@ -73,13 +75,13 @@ def test_doctor_knows_the_extras_of_the_package_and_what_is_missing_of_them(monk
     assert "sacrebleu" in extras()["text"], "without what it is asked with"
     module = __import__("codec_bench.api.doctor", fromlist=["doctor"])
     monkeypatch.setattr(module, "package_version", lambda name: None if name == "swift-f0" else "1")
-    found = {one.what: one for one in doctor()}
-    assert found["extra 'pitch'"].found == "without swift-f0" and found["extra 'pitch'"].state == "note"
+    by_name = {one.what: one for one in doctor()}
+    assert by_name["extra 'pitch'"].found == "without swift-f0" and by_name["extra 'pitch'"].state == "note"
 
 
-@pytest.mark.parametrize("what", ["codecs", "metrics", "benchmarks", "steps", "rules", "presets"])
-def test_list_names(command, what):
-    assert json.loads(command("list", what, "--json")[1]) == json.loads(json.dumps(list_names(what)))
+@pytest.mark.parametrize("kind", ["codecs", "metrics", "benchmarks", "steps", "rules", "presets"])
+def test_list_names(command, kind):
+    assert json.loads(command("list", kind, "--json")[1]) == json.loads(json.dumps(list_names(kind)))
 
 
 def test_list_names_of_metrics_in_groups_and_in_an_order(command):
@@ -117,18 +119,18 @@ def test_show_a_run_and_a_prompt(command, run, tmp_path):
     assert json.loads(command("show", run.folder, "--json")[1]) == json.loads(
         json.dumps(show(str(run.folder)), default=str)
     )
-    asked = {"model": "openai-chat", "data": tmp_path}
-    found = show("librispeech-test-clean", **asked)
+    requests = {"model": "openai-chat", "data": tmp_path}
+    result = show("librispeech-test-clean", **requests)
     code, out, err = command("show", "librispeech-test-clean", "--model", "openai-chat", "--data", tmp_path)
-    assert code == 0 and out == found["text"] + "\n" and found["prompt"] in err and found["reason"] in err
+    assert code == 0 and out == result["text"] + "\n" and result["prompt"] in err and result["reason"] in err
 
 
 def test_report(command, run, tmp_path):
-    made = report(run.folder, out=tmp_path / "page.html", by="speaker")
+    built = report(run.folder, out=tmp_path / "page.html", by="speaker")
     _, out, _ = command("report", run.folder, "--out", tmp_path / "typed.html", "--by", "speaker", "--json")
-    assert json.loads(out) == json.loads(json.dumps(made.summaries[0].as_dict())) and made.figures is None
-    assert (tmp_path / "typed.html").read_bytes() == made.page.read_bytes()
-    assert [one.folder for one in made.runs] == [run.folder]
+    assert json.loads(out) == json.loads(json.dumps(built.summaries[0].as_dict())) and built.figures is None
+    assert (tmp_path / "typed.html").read_bytes() == built.page.read_bytes()
+    assert [one.folder for one in built.runs] == [run.folder]
 
 
 @pytest.mark.parametrize(

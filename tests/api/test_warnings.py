@@ -38,12 +38,12 @@ def changed(change):
     return lambda audio: Audio(change(audio.samples), audio.sample_rate_hz)
 
 
-def told(run, *words):
+def messages(run, *words):
     """The notes of a run with these words; the page has them too."""
-    found = [note for note in summary_notes(summarise(run), None) if all(word in note for word in words)]
+    results = [note for note in summary_notes(summarise(run), None) if all(word in note for word in words)]
     page = (run.folder / "report.html").read_text()
-    assert all(note.split(";")[0].split(": ")[-1][:60] in page for note in found)
-    return found
+    assert all(note.split(";")[0].split(": ")[-1][:60] in page for note in results)
+    return results
 
 
 def warned(run):
@@ -64,22 +64,22 @@ def run(tmp_path_factory):
     )
 
 
-def test_long_silence_is_told_with_seconds_and_with_what_it_moves(run):
+def test_long_silence_is_reported_with_seconds_and_with_what_it_moves(run):
     assert warned(run)["silence"] == ["around"]
-    (note,) = told(run, "more silence around their sound than sound")
+    (note,) = messages(run, "more silence around their sound than sound")
     assert note.startswith("silence: all 4 items") and "(7." in note and "lsd by 3.4" in note and "stoi" not in note
 
 
-def test_the_sound_of_another_system_is_told(run):
+def test_the_sound_of_another_system_is_reported(run):
     assert warned(run)["half_again"] == ["another"] and warned(run)["half"] == []
-    (note,) = told(run, "half_again: in all 4 items the sound equals that of half sample by sample")
+    (note,) = messages(run, "half_again: in all 4 items the sound equals that of half sample by sample")
     assert "one folder" in note
 
 
-def test_the_sound_of_another_system_is_told_after_a_call_that_was_killed_between_the_two(tmp_path, monkeypatch):
+def test_the_sound_of_another_system_is_reported_after_a_call_that_was_killed_between_the_two(tmp_path, monkeypatch):
     """The first call records one system of each item; the second has only the other left."""
     generated = {name: written(tmp_path / name, changed(lambda x: x / 2)) for name in ("half", "half_again")}
-    wanted = dict(
+    expected = dict(
         generated=generated, data=list(open_source("embedded"))[:LIMIT], metrics="si_sdr", out=tmp_path / "run"
     )
     with monkeypatch.context() as killed:
@@ -87,12 +87,12 @@ def test_the_sound_of_another_system_is_told_after_a_call_that_was_killed_betwee
         killed.setattr(
             RunWriter, "write", lambda self, rows: write(self, [row for row in rows if row[1].system == "half"])
         )
-        score(**wanted)
-    run = score(**wanted)
+        score(**expected)
+    run = score(**expected)
     assert len(list(run.scores())) == 2 * LIMIT and warned(run) == {"half": [], "half_again": ["another"]}
 
 
-def test_two_codecs_with_one_sound_are_told(tmp_path):
+def test_two_codecs_with_one_sound_are_reported(tmp_path):
     (tmp_path / "own.py").write_text(
         "from codec_bench.codecs import load_codec\n\ndef first():\n    return load_codec('opus-12k')\n\n\n"
         "def second():\n    return load_codec('opus-12k')\n", "utf-8"
@@ -101,8 +101,8 @@ def test_two_codecs_with_one_sound_are_told(tmp_path):
     run = evaluate(
         codec=codecs, data=list(open_source("embedded"))[:LIMIT], metrics="si_sdr", out=tmp_path / "run", check=False
     )
-    found = [entry for held in run.summary()["systems"].values() for entry in held.get("warned", [])]
-    assert sum(entry["n"] for entry in found if entry["kind"] == "another") == LIMIT, (
+    results = [entry for held in run.summary()["systems"].values() for entry in held.get("warned", [])]
+    assert sum(entry["n"] for entry in results if entry["kind"] == "another") == LIMIT, (
         "each item is told once, of the slower codec"
     )
 
@@ -124,7 +124,7 @@ class Copy:
 """
 
 
-def test_a_codec_that_gives_its_reference_back_is_told(tmp_path):
+def test_a_codec_that_gives_its_reference_back_is_reported(tmp_path):
     (tmp_path / "own.py").write_text(COPY, "utf-8")
     run = evaluate(
         codec=f"unprocessed,{tmp_path / 'own.py'}:Copy,opus-12k", data=list(open_source("embedded"))[:LIMIT], metrics="stoi", out=tmp_path / "run",
@@ -134,25 +134,25 @@ def test_a_codec_that_gives_its_reference_back_is_told(tmp_path):
         "copy": LIMIT,
         "opus-12k": 0,
     }
-    (note,) = told(run, "equal their references sample by sample")
+    (note,) = messages(run, "equal their references sample by sample")
     assert note.startswith("copy: 4 estimates")
 
 
-def test_values_that_no_working_audio_has_are_told(run):
+def test_values_that_no_working_audio_has_are_reported(run):
     assert warned(run)["later"] == ["implausible", "implausible"]
-    (of_snr,), (of_stoi,) = told(run, "later: si_sdr is below -20"), told(run, "later: stoi is below 0.3")
+    (of_snr,), (of_stoi,) = messages(run, "later: si_sdr is below -20"), messages(run, "later: stoi is below 0.3")
     assert all("shifted, in another order or with its sign turned" in note for note in (of_snr, of_stoi))
 
 
-def test_a_narrow_band_in_a_wide_file_is_told(tmp_path):
+def test_a_narrow_band_in_a_wide_file_is_reported(tmp_path):
     data = written(tmp_path / "narrow", lambda audio: to_rate(to_rate(audio, 8_000), 48_000))
-    found = evaluate(codec="g722,opus-24k", data=data, metrics="stoi,pesq_wb,lsd", out=tmp_path / "run")
-    assert warned(found) == {"g722": ["empty"], "opus-24k": ["empty"]}
-    (note,) = told(found, "all 4 items hold nothing above 3.9 kHz, where a rate of 48 kHz")
+    result = evaluate(codec="g722,opus-24k", data=data, metrics="stoi,pesq_wb,lsd", out=tmp_path / "run")
+    assert warned(result) == {"g722": ["empty"], "opus-24k": ["empty"]}
+    (note,) = messages(result, "all 4 items hold nothing above 3.9 kHz, where a rate of 48 kHz")
     assert "lsd" in note and "pesq_wb" not in note and "48 kHz" in note
 
 
-def test_networks_that_hear_more_than_the_data_hold_are_named():
+def test_networks_that_cover_more_than_the_data_hold_are_named():
     tally = Tally()
     for _ in range(8):
         tally.add([{"code": "reference", "note": {"code": "empty_band", "top_khz": 3.9, "rate_khz": 8.0}}])
@@ -175,10 +175,10 @@ def test_an_item_counts_once_where_both_sides_are_silent():
 
 
 def test_good_data_have_no_warning(tmp_path):
-    found = evaluate(
+    result = evaluate(
         codec="opus-6k,amr-nb-12k,g722", data="embedded", metrics="si_sdr,snr,stoi,estoi,lsd", out=tmp_path / "run"
     )
-    assert warned(found) == {"opus-6k": [], "amr-nb-12k": [], "g722": []}
+    assert warned(result) == {"opus-6k": [], "amr-nb-12k": [], "g722": []}
 
 
 @pytest.mark.skipif("CODEC_BENCH_TEST_RECORDINGS" not in os.environ, reason="needs recordings of people")
@@ -190,7 +190,7 @@ def test_recordings_of_people_have_the_notes_of_their_rates_alone():
         assert not notes or notes[0].endswith("at a rate of 8 kHz")
 
 
-def test_files_that_state_a_wrong_rate_are_told(tmp_path):
+def test_files_that_state_a_wrong_rate_are_reported(tmp_path):
     wrong = written(tmp_path / "wrong", lambda audio: Audio(audio.samples / 2, audio.sample_rate_hz * 3 // 2))
     right = written(tmp_path / "right", lambda audio: to_rate(changed(lambda x: x / 2)(audio), 24_000))
     run = score(
@@ -198,16 +198,16 @@ def test_files_that_state_a_wrong_rate_are_told(tmp_path):
         out=tmp_path / "run", workers=1,
     )  # fmt: skip
     assert warned(run) == {"wrong": ["rate"], "right": []}
-    (note,) = told(run, "have as many samples as their references, at 24 kHz in place of 16 kHz")
+    (note,) = messages(run, "have as many samples as their references, at 24 kHz in place of 16 kHz")
     assert note.startswith("wrong: all 4 items")
 
 
-def test_channels_without_sound_are_told(tmp_path):
+def test_channels_without_sound_are_reported(tmp_path):
     generated = {"half": written(tmp_path / "half", changed(lambda x: np.concatenate([x, 0 * x])))}
     run = score(
         generated=generated, data=list(open_source("embedded"))[:LIMIT], metrics="snr", out=tmp_path / "run"
     )  # fmt: skip
-    assert told(run, f"all {LIMIT} items have sound in 1 of 2 channels")
+    assert messages(run, f"all {LIMIT} items have sound in 1 of 2 channels")
 
 
 def test_a_codec_that_folds_channels_is_named_and_no_other(tmp_path):
@@ -220,7 +220,7 @@ def test_a_codec_that_folds_channels_is_named_and_no_other(tmp_path):
     codecs = [f"{planted}:FoldsToMono", f"{planted}:FoldsAtHalfTheBitrate", f"{planted}:Wide"]
     run = evaluate(codec=codecs, data=data, metrics="si_sdr", out=str(tmp_path / "run"), workers=1)
     systems = summarise(run).systems
-    found = {name: [one.kind for one in system.warned] if system.warned else [] for name, system in systems.items()}
-    assert {name for name, kinds in found.items() if "folded" in kinds} == {"FoldsToMono", "FoldsAtHalfTheBitrate"}
+    by_name = {name: [one.kind for one in system.warned] if system.warned else [] for name, system in systems.items()}
+    assert {name for name, kinds in by_name.items() if "folded" in kinds} == {"FoldsToMono", "FoldsAtHalfTheBitrate"}
     (folded,) = (one for one in systems["FoldsToMono"].warned if one.kind == "folded")
     assert (folded.n, folded.of, folded.figures) == (LIMIT, LIMIT, {"channels": 2})

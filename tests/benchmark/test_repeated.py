@@ -40,7 +40,7 @@ class Odd(Model):
 
 
 @pytest.fixture
-def asked(command, tmp_path):
+def send(command, tmp_path):
     """Runs forty rows, and gives what the terminal says and the summary."""
 
     def ask(rows, sounds=None):
@@ -60,18 +60,18 @@ def asked(command, tmp_path):
     return ask
 
 
-def test_five_questions_under_forty_ids_are_five_units(asked):
-    out, entry = asked([(str(n % 5), "1") for n in range(40)])
+def test_five_questions_under_forty_ids_are_five_units(send):
+    out, entry = send([(str(n % 5), "1") for n in range(40)])
     assert (entry.n, entry.value, entry.units) == (40, 0.4, 5)
     assert "all 40 items ask what another one asks" in out and "(different questions: 5)" in out
 
 
-def test_the_same_question_with_another_answer_is_another_one(asked):
-    out, entry = asked([(str(n), "1") for n in range(20)] + [(str(n), "0") for n in range(20)])
+def test_the_same_question_with_another_answer_is_another_one(send):
+    out, entry = send([(str(n), "1") for n in range(20)] + [(str(n), "0") for n in range(20)])
     assert (entry.n, entry.units) == (40, 40) and "another one asks" not in out
 
 
-HEARD = """
+OUTPUT = """
 version: 1
 title: T
 summary: S.
@@ -87,40 +87,40 @@ primary: accuracy[exact]
 
 
 @pytest.fixture
-def heard(asked, tmp_path, monkeypatch):
-    """As `asked`, of rows with the numbers of two sounds, of which the model hears those that `parts` names."""
+def output(send, tmp_path, monkeypatch):
+    """As `requests`, of rows with the numbers of two sounds, of which the model hears those that `parts` names."""
 
     def ask(rows, parts):
         folder = tmp_path / "mine"
         folder.mkdir()
         for n in range(3):
             soundfile.write(folder / f"{n}.wav", np.full(4_000, 0.1 * (n + 1)), 16_000)
-        named = "".join(f"{{audio: {part}}}, " for part in parts)
+        named = "".join(f"{{audio: {item}}}, " for item in parts)
         name = lambda number: None if number is None else f"{number}.wav"  # noqa: E731
-        monkeypatch.setitem(globals(), "DEFINITION", HEARD.replace("PARTS", named))
-        return asked([("1", "1")] * len(rows), [{"heard": name(one), "then": name(other)} for one, other in rows])
+        monkeypatch.setitem(globals(), "DEFINITION", OUTPUT.replace("PARTS", named))
+        return send([("1", "1")] * len(rows), [{"heard": name(one), "then": name(other)} for one, other in rows])
 
     return ask
 
 
-def test_a_question_about_the_same_sound_is_one_unit(heard):
-    out, entry = heard([(n % 2, n % 2) for n in range(40)], ["audio"])
+def test_a_question_about_the_same_sound_is_one_unit(output):
+    out, entry = output([(n % 2, n % 2) for n in range(40)], ["audio"])
     assert (entry.n, entry.units) == (40, 2) and "(different questions: 2)" in out
 
 
-def test_questions_with_the_same_first_sound_of_two_repeat_none(heard):
+def test_questions_with_the_same_first_sound_of_two_repeat_none(output):
     # They differ by the second sound, which the record does not name.
-    out, entry = heard([(0, n % 3) for n in range(40)], ["audio", "other_audio"])
+    out, entry = output([(0, n % 3) for n in range(40)], ["audio", "other_audio"])
     assert (entry.n, entry.units) == (40, 40) and "another one asks" not in out
 
 
-def test_questions_without_their_sound_repeat_none(heard):
-    out, entry = heard([(n % 2, 0) for n in range(4)] + [(None, 0)] * 36, ["audio"])
+def test_questions_without_their_sound_repeat_none(output):
+    out, entry = output([(n % 2, 0) for n in range(4)] + [(None, 0)] * 36, ["audio"])
     assert "4 of 40 items ask what another one asks" in out and "(different questions: 2)" in out
     assert (entry.n, entry.units) == (4, 2)
 
 
-def test_questions_that_could_not_be_asked_for_want_of_a_second_sound_repeat_none(heard):
+def test_questions_that_lack_a_second_sound_repeat_none(output):
     # Without the second sound they were not asked, and the record names their first.
-    out, entry = heard([(0, n) for n in range(3)] + [(0, None)] * 37, ["audio", "other_audio"])
+    out, entry = output([(0, n) for n in range(3)] + [(0, None)] * 37, ["audio", "other_audio"])
     assert "another one asks" not in out and entry.units == 3

@@ -51,22 +51,24 @@ def test_audiobenchs_study_of_judges(judged, rng):
         true = rng.uniform(0, 5, count)
         verdicts = {judge: noisy(rng, true, spread) for judge, spread in spreads.items()}
         if scale == (0, 1):
-            verdicts = {judge: [float(v >= 3) for v in given] for judge, given in verdicts.items()}
+            verdicts = {judge: [float(v >= 3) for v in options] for judge, options in verdicts.items()}
         held[name] = (verdicts, judged(name, verdicts, scale=scale))
-    found = agreement(runs=[place for _, place in held.values()], judges="gpt-4,prometheus-2,llama-3-8b,llama-3-70b")
-    assert [(p.reference, p.rater) for p in found.pairs] == [
+    outcome = agreement(
+        runs=[position for _, position in held.values()], judges="gpt-4,prometheus-2,llama-3-8b,llama-3-70b"
+    )
+    assert [(p.reference, p.rater) for p in outcome.pairs] == [
         ("gpt-4", n) for n in ("prometheus-2", "llama-3-8b", "llama-3-70b")
     ]
-    for pair in found.pairs:
+    for pair in outcome.pairs:
         for name, (verdicts, _) in held.items():
             mine = pair.subsets["benchmark"][name]
             theirs = stats.spearmanr(verdicts["gpt-4"], verdicts[pair.rater]).statistic
             assert mine.coefficients["spearman"].value == pytest.approx(theirs, abs=1e-12)
             assert mine.coefficients["spearman"].low < theirs < mine.coefficients["spearman"].high
         assert pair.overall.n == 290 and {c.note for c in pair.overall.coefficients.values()} == {MIXED}
-    best = [found.pair("gpt-4", n).subsets["benchmark"]["clotho-aqa"].coefficients["spearman"].value for n in ("llama-3-70b", "llama-3-8b")]  # fmt: skip
+    best = [outcome.pair("gpt-4", n).subsets["benchmark"]["clotho-aqa"].coefficients["spearman"].value for n in ("llama-3-70b", "llama-3-8b")]  # fmt: skip
     assert best[0] > 0.85 > best[1], "the judge that is nearer to the reference agrees better with it"
-    json.dumps(found.as_dict(), allow_nan=False)
+    json.dumps(outcome.as_dict(), allow_nan=False)
 
 
 def test_judges_of_different_runs_are_matched_by_item(judged, rng):
@@ -74,67 +76,69 @@ def test_judges_of_different_runs_are_matched_by_item(judged, rng):
     a, b = noisy(rng, true, 0.5), noisy(rng, true, 0.5)
     b[7] = None
     folders = [judged("mine", {"a": a}, folder="one"), judged("mine", {"b": b}, folder="two")]
-    found = agreement(runs=folders).pair("a", "b")
+    outcome = agreement(runs=folders).pair("a", "b")
     both = [n for n in range(40) if n != 7]
-    assert found.overall.n == 39
-    assert found.overall.coefficients["kendall"].value == pytest.approx(stats.kendalltau([a[n] for n in both], [b[n] for n in both]).statistic)  # fmt: skip
-    whole = agreement(runs=folders)
-    assert [dict(rater.missing) for rater in whole.raters] == [{}, {"unparsed": 1}]
+    assert outcome.overall.n == 39
+    assert outcome.overall.coefficients["kendall"].value == pytest.approx(stats.kendalltau([a[n] for n in both], [b[n] for n in both]).statistic)  # fmt: skip
+    complete = agreement(runs=folders)
+    assert [dict(rater.missing) for rater in complete.raters] == [{}, {"unparsed": 1}]
     gap = max(abs(a[n] - b[n]) for n in both)
-    assert whole.apart[0].gap == gap and set(whole.apart[0].ratings) == {"a", "b"}
-    assert sum(map(sum, found.confusion.counts)) == 39
+    assert complete.apart[0].gap == gap and set(complete.apart[0].ratings) == {"a", "b"}
+    assert sum(map(sum, outcome.confusion.counts)) == 39
 
 
-def test_ratings_of_people_stand_beside_a_judge(judged, tmp_path, rng):
+def test_ratings_of_people_stand_next_to_a_judge(judged, tmp_path, rng):
     true = rng.uniform(0, 5, 50)
     judge = noisy(rng, true, 0.6)
-    place = judged("mine", {"judge": judge}, subset=lambda n: "odd" if n % 2 else "even")
+    position = judged("mine", {"judge": judge}, subset=lambda n: "odd" if n % 2 else "even")
     people = {name: noisy(rng, true, 0.6) for name in ("ann", "bob", "cem")}
     rows = [(f"q{n}", name, people[name][n]) for name in people for n in range(50)]
-    found = agreement(runs=place, human=write(tmp_path, rows))
-    assert found.kind == "rating" and found.items == 50 and found.problems == ()
+    outcome = agreement(runs=position, human=write(tmp_path, rows))
+    assert outcome.kind == "rating" and outcome.items == 50 and outcome.problems == ()
     mean = np.mean([people[name] for name in people], axis=0)
-    pair = found.pair("mean of 3 raters", "judge").overall.coefficients
+    pair = outcome.pair("mean of 3 raters", "judge").overall.coefficients
     assert pair["spearman"].value == pytest.approx(stats.spearmanr(mean, judge).statistic, abs=1e-12)
     assert (pair["exact"].value, pair["exact"].note) == (None, OF_MEAN) and pair["kappa_quadratic"].value is not None
-    alone = found.pair("bob", "judge")
+    alone = outcome.pair("bob", "judge")
     assert alone.overall.coefficients["exact"].value == pytest.approx(np.mean(np.equal(people["bob"], judge)))
-    assert {name: part.n for name, part in alone.subsets["part"].items()} == {"even": 25, "odd": 25}
-    assert found.pair("ann", "cem").overall.n == 50, "how well people agree with each other bounds what a judge can do"
+    assert {name: item.n for name, item in alone.subsets["part"].items()} == {"even": 25, "odd": 25}
+    assert outcome.pair("ann", "cem").overall.n == 50, (
+        "how well people agree with each other bounds what a judge can do"
+    )
 
 
 def test_air_bench_foundations_protocol(judged, tmp_path, rng):
     """Three raters choose the option that is closest to an answer; the reading of the run is compared with them."""
     options = ("a dog", "a cat", "rain", "wind")
     read = [None if n == 3 else "ABCD"[n % 4] for n in range(40)]
-    place = judged("foundation", {}, parsed=read, choices=options)
+    position = judged("foundation", {}, parsed=read, choices=options)
     rows = []
     for rater, wrong in (("ann", (5,)), ("bob", (5, 9)), ("cem", (11,))):
         for n in range(40):
             right = n % 4
             chosen = (right + 1) % 4 if n in wrong else right
             rows.append((f"q{n}", rater, options[chosen] if rater == "bob" else "abcd"[chosen]))
-    found = agreement(runs=place, human=write(tmp_path, rows))
-    assert found.kind == "option" and found.pair("majority of 3 raters", READ).overall.n == 39
-    exact = lambda rater: found.pair(rater, READ).overall.coefficients["exact"].value  # noqa: E731
+    outcome = agreement(runs=position, human=write(tmp_path, rows))
+    assert outcome.kind == "option" and outcome.pair("majority of 3 raters", READ).overall.n == 39
+    exact = lambda rater: outcome.pair(rater, READ).overall.coefficients["exact"].value  # noqa: E731
     assert exact("majority of 3 raters") == pytest.approx(38 / 39), "question 5 alone, where two are wrong alike"
     assert [exact(n) for n in ("ann", "bob", "cem")] == pytest.approx([38 / 39, 37 / 39, 38 / 39])
-    (run,) = (rater for rater in found.raters if rater.name == READ)
+    (run,) = (rater for rater in outcome.raters if rater.name == READ)
     assert dict(run.missing) == {"no option could be read": 1}
-    assert found.apart[0].item == Item("foundation", "m", "q5") and found.apart[0].ratings[READ] == "B"
+    assert outcome.apart[0].item == Item("foundation", "m", "q5") and outcome.apart[0].ratings[READ] == "B"
 
 
 def test_the_judge_that_aligns_answers_is_compared_too(judged, tmp_path):
     """AIR-Bench's table: the aligner beside people. It reads what the rule did not, and errs on question 2."""
     aligned = ["A", "B", "A", "D", ""]
-    place = judged(
+    position = judged(
         "foundation", {"gpt-4": aligned}, parsed=["A", None, "C", "D", "A"], choices=("a dog", "a cat", "rain", "wind")
     )
     human = write(tmp_path, [(f"q{n}", rater, "ABCDA"[n]) for n in range(5) for rater in ("ann", "bob", "cem")])
-    found = agreement(runs=place, human=human)
-    pairs = {name: found.pair("majority of 3 raters", name).overall for name in ("gpt-4", READ)}
+    outcome = agreement(runs=position, human=human)
+    pairs = {name: outcome.pair("majority of 3 raters", name).overall for name in ("gpt-4", READ)}
     assert [(pair.n, pair.coefficients["exact"].value) for pair in pairs.values()] == [(4, 0.75), (4, 1.0)]
-    assert found.apart[0].ratings["gpt-4"] == "A" and found.apart[0].item.id == "q2"
+    assert outcome.apart[0].ratings["gpt-4"] == "A" and outcome.apart[0].item.id == "q2"
 
 
 SYSTEMS = ("qwen", "salmonn", "blsp", "cascade")
@@ -155,25 +159,25 @@ def chat(judged, tmp_path, rng):
                 for second in SYSTEMS[i + 1 :]:
                     vote = int(np.sign(scores[first][n] - scores[second][n]))
                     vote = int(rng.integers(-1, 2)) if rng.random() < 0.1 else vote
-                    said = {1: "A", 0: "tie", -1: "B"}[vote]
+                    text = {1: "A", 0: "tie", -1: "B"}[vote]
                     turned = {1: "B", 0: "tie", -1: "A"}[vote]
                     rows.append(
                         (f"q{n}", rater, second, first, turned)
                         if rater == "bob"
-                        else (f"q{n}", rater, first, second, said)
+                        else (f"q{n}", rater, first, second, text)
                     )
     return tmp_path / "runs", write(tmp_path, rows, "id,rater,system,other,score"), scores
 
 
 def test_air_bench_chats_protocol(chat):
     folder, human, _ = chat
-    found = agreement(runs=folder, human=human)
-    assert found.kind == "preference" and found.items == 180
-    pair = found.pair("majority of 3 raters", "gpt-4")
-    assert len(pair.subsets["pair"]) == 6 and all(part.n <= 30 for part in pair.subsets["pair"].values())
-    assert all(part.coefficients["exact"].value > 0.7 for part in pair.subsets["pair"].values())
+    outcome = agreement(runs=folder, human=human)
+    assert outcome.kind == "preference" and outcome.items == 180
+    pair = outcome.pair("majority of 3 raters", "gpt-4")
+    assert len(pair.subsets["pair"]) == 6 and all(item.n <= 30 for item in pair.subsets["pair"].values())
+    assert all(item.coefficients["exact"].value > 0.7 for item in pair.subsets["pair"].values())
     assert pair.overall.units == 30, "the six pairs of one question are not independent"
-    assert found.pair("bob", "gpt-4").overall.coefficients["exact"].value > 0.85, (
+    assert outcome.pair("bob", "gpt-4").overall.coefficients["exact"].value > 0.85, (
         "the order of the two systems does not matter"
     )
     assert set(pair.confusion.rows) == {"first", "equal", "second"}
@@ -182,11 +186,11 @@ def test_air_bench_chats_protocol(chat):
 def test_the_paper_leaves_ties_open_and_each_rule_has_a_name(chat):
     folder, human, _ = chat
     by_rule = {rule: agreement(runs=folder, human=human, ties=rule) for rule in ("left-out", "any", "equal")}
-    counts = {rule: found.pair("majority of 3 raters", "gpt-4").overall.n for rule, found in by_rule.items()}
+    counts = {rule: by_name.pair("majority of 3 raters", "gpt-4").overall.n for rule, by_name in by_rule.items()}
     assert counts["any"] == counts["equal"] == 180 and counts["left-out"] <= 180
     shares = {
-        rule: found.pair("majority of 3 raters", "gpt-4").overall.coefficients["exact"].value
-        for rule, found in by_rule.items()
+        rule: by_name.pair("majority of 3 raters", "gpt-4").overall.coefficients["exact"].value
+        for rule, by_name in by_rule.items()
     }
     assert shares["any"] >= shares["equal"]
     near = agreement(runs=folder, human=human, equal_within=9.0).pair("majority of 3 raters", "gpt-4")
@@ -194,7 +198,7 @@ def test_the_paper_leaves_ties_open_and_each_rule_has_a_name(chat):
 
 
 def test_whatever_is_wrong_with_a_file_is_counted(judged, tmp_path):
-    place = judged("mine", {"judge": [1, 2, 3, 4, None]})
+    position = judged("mine", {"judge": [1, 2, 3, 4, None]})
     rows = [
         ("q0", "ann", 1),
         ("q0", "ann", 4),
@@ -204,20 +208,20 @@ def test_whatever_is_wrong_with_a_file_is_counted(judged, tmp_path):
         ("q3", "ann", ""),
         ("q4", "ann", 3),
     ]
-    found = agreement(runs=place, human=write(tmp_path, [*rows, ("q1", "bob", 2)]))
-    assert {(p["what"], p["rater"]): p["count"] for p in found.problems} == {
+    outcome = agreement(runs=position, human=write(tmp_path, [*rows, ("q1", "bob", 2)]))
+    assert {(p["what"], p["rater"]): p["count"] for p in outcome.problems} == {
         (ratings.EMPTY, "ann"): 1, (ratings.OUT_OF_RANGE, "ann"): 1, (ratings.TWICE, "ann"): 2, (ratings.UNKNOWN_ID, "ann"): 1,
     }  # fmt: skip
-    assert {rater.name: dict(rater.missing) for rater in found.raters} == {
+    assert {rater.name: dict(rater.missing) for rater in outcome.raters} == {
         "ann": {}, "bob": {"not rated": 1}, "judge": {"unparsed": 1}, "mean of 2 raters": {}, "majority of 2 raters": {},
     }  # fmt: skip
-    whole = found.pair("ann", "judge").overall
-    assert whole.n == 1 and all(whole.coefficients[name].low is None for name in OF_RATINGS)
-    assert all(c.note for c in whole.coefficients.values()), "each says why it has no interval"
+    complete = outcome.pair("ann", "judge").overall
+    assert complete.n == 1 and all(complete.coefficients[name].low is None for name in OF_RATINGS)
+    assert all(c.note for c in complete.coefficients.values()), "each says why it has no interval"
 
 
 @pytest.mark.parametrize(
-    ("row", "what"),
+    ("row", "kind"),
     [
         ("q0,ann,opus,mine,1", ratings.UNKNOWN_SYSTEM),
         ("q0,ann,m,,1", ratings.UNCLEAR),
@@ -225,28 +229,30 @@ def test_whatever_is_wrong_with_a_file_is_counted(judged, tmp_path):
         ("q9,ann,m,mine,1", ratings.UNKNOWN_ID),
     ],
 )
-def test_a_rating_that_cannot_be_placed_is_counted(judged, tmp_path, row, what):
+def test_a_rating_that_cannot_be_placed_is_counted(judged, tmp_path, row, kind):
     folders = [judged("mine", {"judge": [1, 2, 3]}), judged("yours", {"judge": [1, 2, 3]})]
     file = write(tmp_path, [row.split(","), ("q0", "bob", "", "mine", 2)], "id,rater,system,benchmark,score")
-    found = agreement(runs=folders, human=file)
-    assert [(p["what"], p["rater"], p["count"]) for p in found.problems] == [(what, "ann", 1)]
-    assert found.pair("bob", "judge").overall.n == 1
+    outcome = agreement(runs=folders, human=file)
+    assert [(p["what"], p["rater"], p["count"]) for p in outcome.problems] == [(kind, "ann", 1)]
+    assert outcome.pair("bob", "judge").overall.n == 1
 
 
 def test_a_metric_of_the_run_can_be_compared_with_people(judged, tmp_path):
     """A listening test beside an objective metric: correlations make sense, and kappa does not."""
-    place = judged("mine", {"judge": [1, 2, 3, 4, 5] * 8})
+    position = judged("mine", {"judge": [1, 2, 3, 4, 5] * 8})
     rows = [(f"q{n}", "ann", n % 5 * 20) for n in range(40)]
-    found = agreement(runs=place, human=write(tmp_path, rows), scale=(0, 100)).pair("ann", "judge").overall.coefficients
-    assert found["spearman"].value == pytest.approx(1.0) and "different scales" in found["kappa_quadratic"].note
+    outcome = (
+        agreement(runs=position, human=write(tmp_path, rows), scale=(0, 100)).pair("ann", "judge").overall.coefficients
+    )
+    assert outcome["spearman"].value == pytest.approx(1.0) and "different scales" in outcome["kappa_quadratic"].note
 
 
 def test_a_mushra_test_has_the_scale_of_mushra(judged, tmp_path):
-    place = judged("mine", {"judge": [1, 2, 3, 4, 5] * 8})
+    position = judged("mine", {"judge": [1, 2, 3, 4, 5] * 8})
     rows = [(f"q{n}", "ann", n % 5 * 25, "mushra") for n in range(40)] + [("q0", "bob", 101, "mushra")]
-    found = agreement(runs=place, human=write(tmp_path, rows, "id,rater,score,kind"))
-    assert [(p["what"], p["rater"], p["count"]) for p in found.problems] == [(ratings.OUT_OF_RANGE, "bob", 1)]
-    pair = found.pair("ann", "judge").overall.coefficients
+    outcome = agreement(runs=position, human=write(tmp_path, rows, "id,rater,score,kind"))
+    assert [(p["what"], p["rater"], p["count"]) for p in outcome.problems] == [(ratings.OUT_OF_RANGE, "bob", 1)]
+    pair = outcome.pair("ann", "judge").overall.coefficients
     assert pair["kendall"].value == pytest.approx(1.0) and "0 to 100 and 0 to 5" in pair["exact"].note
 
 
@@ -265,7 +271,7 @@ def test_speakers_are_the_units(judged, rng):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"judges": "nobody"}, "no judge in these runs called 'nobody'"),
         ({"metrics": "wer"}, "no metric in these runs called 'wer'"),
@@ -278,28 +284,28 @@ def test_speakers_are_the_units(judged, rng):
         ({"by": "colour"}, "colour"),
     ],
 )
-def test_what_a_caller_can_do_wrong_is_one_sentence(judged, options, said):
-    place = judged("mine", {"a": [1, 2, 3], "b": [1, 2, 3]})
-    with pytest.raises(UserError, match=said):
-        agreement(runs=place, **options)
+def test_what_a_caller_can_do_wrong_is_one_sentence(judged, options, message):
+    position = judged("mine", {"a": [1, 2, 3], "b": [1, 2, 3]})
+    with pytest.raises(UserError, match=message):
+        agreement(runs=position, **options)
 
 
 def test_a_person_who_is_called_like_a_judge_is_somebody_else(judged, tmp_path):
-    place = judged("mine", {"ann": [1, 2, 3, 4]})
-    found = agreement(runs=place, human=write(tmp_path, [(f"q{n}", "ann", 1) for n in range(4)]))
-    (pair,) = found.pairs
-    assert (pair.reference, pair.rater) == ("ann", "ann (judge)") and found.apart[0].ratings == {
+    position = judged("mine", {"ann": [1, 2, 3, 4]})
+    outcome = agreement(runs=position, human=write(tmp_path, [(f"q{n}", "ann", 1) for n in range(4)]))
+    (pair,) = outcome.pairs
+    assert (pair.reference, pair.rater) == ("ann", "ann (judge)") and outcome.apart[0].ratings == {
         "ann": "1",
         "ann (judge)": "4",
     }
 
 
 def test_nothing_is_written(judged):
-    place = judged("mine", {"a": [1, 2, 3], "b": [1, 2, 3]})
-    before = {path.name: path.stat().st_mtime_ns for path in place.iterdir()}
-    with closing(open_run(place)) as run:
+    position = judged("mine", {"a": [1, 2, 3], "b": [1, 2, 3]})
+    before = {path.name: path.stat().st_mtime_ns for path in position.iterdir()}
+    with closing(open_run(position)) as run:
         agreement(runs=run)
-    assert {path.name: path.stat().st_mtime_ns for path in place.iterdir()} == before
+    assert {path.name: path.stat().st_mtime_ns for path in position.iterdir()} == before
 
 
 @pytest.mark.parametrize("people", [None, (1, 5)])

@@ -39,10 +39,10 @@ def pair(request, rng):
 
 
 def test_the_correlations_are_scipys(pair):
-    found = both(*pair)
-    assert found["spearman"].value == pytest.approx(stats.spearmanr(*pair).statistic, abs=1e-12)
-    assert found["kendall"].value == pytest.approx(stats.kendalltau(*pair).statistic, abs=1e-12)
-    assert found["pearson"].value == pytest.approx(stats.pearsonr(*pair).statistic, abs=1e-12)
+    result = both(*pair)
+    assert result["spearman"].value == pytest.approx(stats.spearmanr(*pair).statistic, abs=1e-12)
+    assert result["kendall"].value == pytest.approx(stats.kendalltau(*pair).statistic, abs=1e-12)
+    assert result["pearson"].value == pytest.approx(stats.pearsonr(*pair).statistic, abs=1e-12)
 
 
 def cohen(x, y, weight):
@@ -50,10 +50,10 @@ def cohen(x, y, weight):
     write them for weights of agreement; here the weights are of disagreement, which changes kappa into its complement
     only."""
     values = sorted({*x.tolist(), *y.tolist()})
-    n, place = len(x), {value: at for at, value in enumerate(values)}
+    n, index = len(x), {value: at for at, value in enumerate(values)}
     p = np.zeros((len(values), len(values)))
     for a, b in zip(x.tolist(), y.tolist()):
-        p[place[a], place[b]] += 1 / n
+        p[index[a], index[b]] += 1 / n
     most = max(weight(a, b) for a in values for b in values)
     w = np.array([[1 - weight(a, b) / most for b in values] for a in values])
     rows, columns = p.sum(1), p.sum(0)
@@ -76,12 +76,12 @@ WEIGHTS = {
 @pytest.mark.parametrize("name", KAPPAS)
 def test_kappa_and_its_error_are_those_of_fleiss_cohen_and_everitt(pair, name):
     x, y = pair
-    found, (value, error) = both(x, y)[name], cohen(x, y, WEIGHTS[name])
-    assert found.value == pytest.approx(value, abs=1e-12)
+    result, (value, error) = both(x, y)[name], cohen(x, y, WEIGHTS[name])
+    assert result.value == pytest.approx(value, abs=1e-12)
     if value > 0.01:  # without ties, no two ratings are equal and unweighted kappa has no spread
         n = len(x)
         reach = stats.t.ppf(0.975, n - 1) * error * math.sqrt(n / (n - 1))
-        assert (found.low, found.high) == pytest.approx((value - reach, min(1, value + reach)), abs=1e-9)
+        assert (result.low, result.high) == pytest.approx((value - reach, min(1, value + reach)), abs=1e-9)
 
 
 def test_kappa_of_a_published_table():
@@ -93,7 +93,7 @@ def test_kappa_of_a_published_table():
     assert both(x, y)["kappa"].value == pytest.approx(0.429, abs=5e-4)
 
 
-def left_out(x, y, codes, value):
+def excluded(x, y, codes, value):
     """The jackknife's error of a statistic, with each unit left out in turn."""
     values = [value(x[codes != unit], y[codes != unit]) for unit in np.unique(codes)]
     units = len(values)
@@ -113,23 +113,23 @@ def test_the_error_of_a_coefficient_is_that_of_leaving_units_out(rng, name, clus
         "spearman": lambda a, b: stats.spearmanr(a, b).statistic, "kendall": lambda a, b: stats.kendalltau(a, b).statistic,
         "pearson": lambda a, b: stats.pearsonr(a, b).statistic, "kappa_quadratic": lambda a, b: cohen(a, b, WEIGHTS[name])[0],
     }  # fmt: skip
-    error = left_out(x, y, codes, scipys[name])
-    found = both(x, y, codes)[name]
+    error = excluded(x, y, codes, scipys[name])
+    result = both(x, y, codes)[name]
     t = stats.t.ppf(0.975, units - 1)
     if name == "kappa_quadratic":
-        ours = (found.high - found.low) / 2 / t
+        ours = (result.high - result.low) / 2 / t
     else:
-        ours = (math.atanh(found.high) - math.atanh(found.low)) / 2 / t * (1 - found.value**2)
+        ours = (math.atanh(result.high) - math.atanh(result.low)) / 2 / t * (1 - result.value**2)
     assert ours == pytest.approx(error, rel=0.06)
 
 
 def test_shares_and_the_difference(pair):
     x, y = pair
-    found = both(x, y)
-    assert found["exact"].value == pytest.approx(sum(a == b for a, b in zip(x, y)) / len(x), abs=1e-12)
-    assert found["within_one"].value == pytest.approx(sum(abs(a - b) <= 1 for a, b in zip(x, y)) / len(x), abs=1e-12)
+    result = both(x, y)
+    assert result["exact"].value == pytest.approx(sum(a == b for a, b in zip(x, y)) / len(x), abs=1e-12)
+    assert result["within_one"].value == pytest.approx(sum(abs(a - b) <= 1 for a, b in zip(x, y)) / len(x), abs=1e-12)
     theirs = stats.ttest_rel(y, x).confidence_interval()
-    assert (found["difference"].low, found["difference"].high) == pytest.approx((theirs.low, theirs.high), rel=1e-9)
+    assert (result["difference"].low, result["difference"].high) == pytest.approx((theirs.low, theirs.high), rel=1e-9)
 
 
 def test_ratings_that_are_1_apart_as_decimals_are_within_one():
@@ -151,22 +151,22 @@ def test_neither_the_order_nor_the_names_of_units_change_anything(rng, pair):
     x, y = pair
     units = rng.integers(0, 30, len(x))
     order = rng.permutation(len(x))
-    found = agreement_of(reference=x, rater=y, codes=units)
+    result = agreement_of(reference=x, rater=y, codes=units)
     again = agreement_of(reference=x[order], rater=y[order], codes=unit_codes([f"u{n}" for n in units[order]], len(x)))
     for name in OF_RATINGS:
-        a, b = found.coefficients[name], again.coefficients[name]
+        a, b = result.coefficients[name], again.coefficients[name]
         assert (a.value, a.low, a.high) == pytest.approx((b.value, b.low, b.high), abs=1e-9)
 
 
 def test_a_rater_who_gives_every_item_the_same_has_no_correlation():
-    found = both([3.0] * 20, [1.0, 2.0] * 10)
-    assert all(found[name].value is None and found[name].note == FLAT for name in ("spearman", "kendall", "pearson"))
-    assert found["kappa"].value == pytest.approx(0.0, abs=1e-12), "what chance gives"
+    result = both([3.0] * 20, [1.0, 2.0] * 10)
+    assert all(result[name].value is None and result[name].note == FLAT for name in ("spearman", "kendall", "pearson"))
+    assert result["kappa"].value == pytest.approx(0.0, abs=1e-12), "what chance gives"
     certain = both([3.0] * 20, [3.0] * 20)
     assert all(certain[name].note == CERTAIN for name in KAPPAS) and certain["exact"].value == 1.0
 
 
-def test_intervals_hold_the_true_value_as_often_as_they_say(rng):
+def test_intervals_hold_the_true_value_at_their_level(rng):
     """250 studies of 60 items, rated from 0 to 5 by two raters who both hear the same item with an error of their own."""
 
     def study(items):
@@ -176,24 +176,24 @@ def test_intervals_hold_the_true_value_as_often_as_they_say(rng):
     names = ("spearman", "kappa_quadratic")
     true, held = both(*study(200_000), names=names), dict.fromkeys(names, 0)
     for _ in range(250):
-        found = both(*study(60), names=names)
+        result = both(*study(60), names=names)
         for name in names:
-            held[name] += found[name].low <= true[name].value <= found[name].high
+            held[name] += result[name].low <= true[name].value <= result[name].high
     assert all(0.88 <= count / 250 <= 0.99 for count in held.values()), held
 
 
 def test_perfect_agreement_has_no_interval_of_a_correlation():
-    found = both([1.0, 2, 3, 4, 5] * 6, [1.0, 2, 3, 4, 5] * 6)
+    result = both([1.0, 2, 3, 4, 5] * 6, [1.0, 2, 3, 4, 5] * 6)
     for name in ("spearman", "kendall", "pearson", *KAPPAS):
-        assert (found[name].value, found[name].low, found[name].note) == (pytest.approx(1.0), None, ALIKE)
-    assert found["exact"].low < 1, "Wilson's interval of a share does not claim certainty"
+        assert (result[name].value, result[name].low, result[name].note) == (pytest.approx(1.0), None, ALIKE)
+    assert result["exact"].low < 1, "Wilson's interval of a share does not claim certainty"
 
 
 def test_few_units_have_values_and_no_intervals(rng):
     x = rng.integers(0, 6, 90).astype(float)
-    found = both(x, np.clip(x + rng.integers(-1, 2, 90), 0, 5), codes=np.arange(90) % 29)
+    result = both(x, np.clip(x + rng.integers(-1, 2, 90), 0, 5), codes=np.arange(90) % 29)
     for name in ("spearman", "kendall", "pearson", *KAPPAS):
-        assert found[name].value is not None and found[name].low is None and "at least 30" in found[name].note
+        assert result[name].value is not None and result[name].low is None and "at least 30" in result[name].note
 
 
 def test_nothing_and_nonsense():

@@ -19,21 +19,21 @@ def run(tmp_path):
 def test_judges_are_compared(command, run, tmp_path):
     code, out, err = command("agreement", run, "--judges", "mild,strict")
     assert code == 0 and err == ""
-    for said in (
+    for text in (
         "Spearman",
         "kappa (quadratic)",
         "rows: mild; columns: strict",
         "odd",
         "the items on which they differ most",
     ):
-        assert said in out
+        assert text in out
     assert out.splitlines()[-1] == str(run / "agreement.html") and (run / "agreement.html").stat().st_size > 10_000
     code, out, _ = command("agreement", run, "--json", "--out", tmp_path / "other.html")
-    found = json.loads(out)
-    assert [(p["reference"], p["rater"], p["n"]) for p in found["pairs"]] == [("strict", "mild", 40)]
+    document = json.loads(out)
+    assert [(p["reference"], p["rater"], p["n"]) for p in document["pairs"]] == [("strict", "mild", 40)]
     assert (
-        found["pairs"][0]["exact"]["value"] == pytest.approx(34 / 40)
-        and found["pairs"][0]["spearman"]["ci95"] is not None
+        document["pairs"][0]["exact"]["value"] == pytest.approx(34 / 40)
+        and document["pairs"][0]["spearman"]["ci95"] is not None
     )
     assert (tmp_path / "other.html").is_file()
 
@@ -43,20 +43,20 @@ def test_a_file_edited_by_hand_is_used_as_far_as_it_can_be(command, run, tmp_pat
     (tmp_path / "human.csv").write_text("\n".join(["id,rater,score", *rows, ""]))
     code, out, err = command("agreement", run, "--with", "human.csv")
     assert code == 0 and "5 ratings of the file were not used" in err
-    for said in (
+    for text in (
         "rated twice, differently",
         "out of range",
         "unknown id",
         "empty cell",
         "line 44: 99 is not from 0 to 5",
     ):
-        assert said in out, said
+        assert text in out, text
     page = (run / "agreement.html").read_text()
     assert "rated twice, differently" in page and "line 44: 99 is not from 0 to 5" in page
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         (["nowhere"], "is not a run folder and holds none"),
         (["run", "--with", "no.csv"], "'no.csv' cannot be read"),
@@ -70,7 +70,7 @@ def test_a_file_edited_by_hand_is_used_as_far_as_it_can_be(command, run, tmp_pat
         (["run", "--out", "nowhere/page.html"], "'nowhere/page.html' cannot be written"),
     ],
 )
-def test_what_is_typed_wrong_is_one_sentence(command, run, tmp_path, typed, said):
+def test_what_is_typed_wrong_is_one_sentence(command, run, tmp_path, typed, message):
     (tmp_path / "useless.csv").write_text("id,rater,score\nx,ann,1\n")
     code, out, err = command("agreement", *typed)
-    assert (code, out) == (2, "") and said in err and "Traceback" not in err
+    assert (code, out) == (2, "") and message in err and "Traceback" not in err

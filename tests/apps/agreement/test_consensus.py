@@ -25,8 +25,8 @@ def counted(column):
 @pytest.mark.parametrize("ties", ["left-out", "equal", "any"])
 @pytest.mark.parametrize("judge", [0.0, 1.0, 2.0])
 def test_the_majority_is_the_one_that_counting_gives(ties, judge):
-    found = majority(TABLE, ties=ties, against=np.full(TABLE.shape[1], judge))
-    for column, value in zip(TABLE.T, found.tolist()):
+    result = majority(TABLE, ties=ties, against=np.full(TABLE.shape[1], judge))
+    for column, value in zip(TABLE.T, result.tolist()):
         modes, raters = counted(column)
         if raters < 2:
             assert np.isnan(value), "one rater is no majority"
@@ -42,7 +42,7 @@ def test_the_majority_is_the_one_that_counting_gives(ties, judge):
 
 def test_items_without_a_majority_are_counted():
     modes = [counted(column) for column in TABLE.T]
-    assert undecided(TABLE) == sum(raters >= 2 and len(found) > 1 for found, raters in modes)
+    assert undecided(TABLE) == sum(raters >= 2 and len(result) > 1 for result, raters in modes)
 
 
 def test_the_mean_is_over_those_who_rated():

@@ -41,7 +41,7 @@ def material(seed=0, noise=0.25):
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     return p1401(*material()[:4])
 
 
@@ -63,11 +63,11 @@ def by_hand(groups, predicted, d):
 
 @pytest.mark.parametrize("level", ["conditions", "files"])
 @pytest.mark.parametrize(("mapping", "d"), [("none", 1), ("first", 2), ("third", 4)])
-def test_errors_are_those_of_plain_loops_over_the_votes(found, level, mapping, d):
+def test_errors_are_those_of_plain_loops_over_the_votes(result, level, mapping, d):
     metrics, _, _, _, votes = material()
     groups = votes.tolist() if level == "files" else votes.reshape(SYSTEMS, -1).tolist()
     for number, metric in enumerate(metrics):
-        fit = next(one for one in found.fits if (one.metric, one.level) == (metric.name, level))
+        fit = next(one for one in result.fits if (one.metric, one.level) == (metric.name, level))
         mine = fit.of(mapping)
         if mapping == "none" and metric.name != "mos":
             assert mine.note == OTHER_SCALE and mine.rmse.value is None
@@ -94,10 +94,10 @@ def test_the_figures_are_those_of_nisqas_evaluation_code():
     rng = np.random.default_rng(7)
     quality = rng.uniform(1.3, 4.7, 40)
     votes = np.clip(np.round(quality[:, None] + rng.normal(0, 0.8, (40, 8))), 1, 5)
-    said = np.clip(0.7 * quality + 1 + rng.normal(0, 0.3, 40), 1, 5)
+    text = np.clip(0.7 * quality + 1 + rng.normal(0, 0.3, 40), 1, 5)
     names = [str(n) for n in range(40)]
     (_, fit) = p1401(
-        [Values("m", said, True, (1, 5))], Votes(np.repeat(np.arange(40), 8), votes.ravel()), names, names
+        [Values("m", text, True, (1, 5))], Votes(np.repeat(np.arange(40), 8), votes.ravel()), names, names
     ).fits
     figures = [getattr(fit.of(mapping), name) for mapping in ("none", "first") for name in ("rmse", "rmse_star")]
     values = [one if isinstance(one, float) else one.value for one in figures]
@@ -108,10 +108,10 @@ def test_the_figures_are_those_of_nisqas_evaluation_code():
     assert fit.of("first").pearson.value == pytest.approx(0.8951596636959689, abs=1e-9)
 
 
-def test_mappings_are_the_least_squares_of_numpy_where_these_rise(found):
+def test_mappings_are_the_least_squares_of_numpy_where_these_rise(result):
     metrics, _, _, _, votes = material()
     mos, x = votes.mean(axis=1), metrics[0].values
-    fit = next(one for one in found.fits if (one.metric, one.level) == ("mos", "files"))
+    fit = next(one for one in result.fits if (one.metric, one.level) == ("mos", "files"))
     for mapping, order in (("first", 1), ("third", 3)):
         free = np.polynomial.Polynomial.fit(x, mos, order).convert()
         mine = np.array(fit.of(mapping).coefficients)
@@ -145,25 +145,25 @@ def test_a_cubic_that_would_fall_is_the_best_that_does_not(truth, seed):
     mine = _rising_cubic(t, y)
     slopes = np.polynomial.polynomial.polyval(np.linspace(-1, 1, 2001), mine[1:] * [1, 2, 3])
     assert slopes.min() > -1e-7
-    found = float(((y - np.polynomial.polynomial.polyval(t, mine)) ** 2).sum())
+    result = float(((y - np.polynomial.polynomial.polyval(t, mine)) ** 2).sum())
     others = [
         minimize(lambda p: squares_of(t, y, p), rng.normal(0, 1, 4), method="BFGS", options={"gtol": 1e-10}).fun
         for _ in range(6)
     ]
-    assert found <= min(others) * (1 + 1e-9)
-    assert found == pytest.approx(min(others), rel=1e-5)
+    assert result <= min(others) * (1 + 1e-9)
+    assert result == pytest.approx(min(others), rel=1e-5)
 
 
 def test_a_line_that_would_fall_is_level():
     assert mapping_of(np.arange(5.0), -np.arange(5.0), "first") == pytest.approx([-2.0, 0.0], abs=1e-12)
 
 
-def test_two_metrics_are_compared_by_the_tests_of_the_standard(found):
+def test_two_metrics_are_compared_by_the_tests_of_the_standard(result):
     metrics, _, _, _, votes = material()
     one = next(
-        c for c in found.compared if (c.first, c.second, c.level, c.mapping) == ("mos", "distance", "files", "first")
+        c for c in result.compared if (c.first, c.second, c.level, c.mapping) == ("mos", "distance", "files", "first")
     )
-    n, fits = one.n, {f.metric: f.of("first") for f in found.fits if f.level == "files"}
+    n, fits = one.n, {f.metric: f.of("first") for f in result.fits if f.level == "files"}
     a, b = fits["mos"], fits["distance"]
     assert (n, one.pairs) == (SYSTEMS * CLIPS, 3)
     for ratio, p, x, y in (
@@ -185,7 +185,7 @@ def test_two_metrics_are_compared_by_the_tests_of_the_standard(found):
 
 @pytest.mark.parametrize(("apart", "least", "most"), [(1.0, 0.0, 0.09), (3.0, 0.7, 1.0)])
 def test_the_tests_find_a_metric_that_errs_more_and_hold_their_size(apart, least, most):
-    found = {"f": 0, "williams": 0}
+    by_name = {"f": 0, "williams": 0}
     for seed in range(60):
         rng = np.random.default_rng(seed)
         quality = np.linspace(1.5, 4.5, 40)
@@ -197,9 +197,9 @@ def test_the_tests_find_a_metric_that_errs_more_and_hold_their_size(apart, least
         (row,) = (
             c for c in p1401([one, other], votes, names, names).compared if (c.level, c.mapping) == ("files", "first")
         )
-        found["f"] += row.p_rmse < 0.025  # the greater over the smaller, so both sides count
-        found["williams"] += row.p_dependent < 0.05
-    assert all(least <= count / 60 <= most for count in found.values()), found
+        by_name["f"] += row.p_rmse < 0.025  # the greater over the smaller, so both sides count
+        by_name["williams"] += row.p_dependent < 0.05
+    assert all(least <= count / 60 <= most for count in by_name.values()), by_name
 
 
 def test_with_many_votes_the_errors_are_those_of_the_truth():
@@ -216,19 +216,19 @@ def test_with_many_votes_the_errors_are_those_of_the_truth():
     assert exact.outlier_ratio.value == pytest.approx(0.05, abs=0.03) and exact.rmse_star < 0.02
 
 
-def test_too_few_conditions_are_said_and_not_computed():
+def test_too_few_conditions_are_reported_and_not_computed():
     votes = Votes(np.repeat(np.arange(6), 4), np.tile([2.0, 3, 4, 4], 6))
-    few = p1401([Values("m", np.arange(6.0))], votes, list("abcdef"), list("xxyyzz"))
-    over = {fit.level: fit for fit in few.fits}
+    small = p1401([Values("m", np.arange(6.0))], votes, list("abcdef"), list("xxyyzz"))
+    over = {fit.level: fit for fit in small.fits}
     assert over["conditions"].n == 3 and all(one.note for one in over["conditions"].mapped)
     assert (
         "there are 3 conditions with values and two votes or more; this needs 4" in over["conditions"].of("first").note
     )
     assert "needs 5" in over["conditions"].of("third").note and over["conditions"].spearman.value is None
-    assert "3 conditions" in " ".join(standard_notes(few)) and not few.compared
+    assert "3 conditions" in " ".join(standard_notes(small)) and not small.compared
 
 
-def test_single_votes_and_missing_values_are_left_out_and_counted():
+def test_single_votes_and_missing_values_are_omitted_and_counted():
     metrics, votes, files, conditions, _ = material()
     values = metrics[0].values.copy()
     values[:4] = np.nan
@@ -262,8 +262,8 @@ def run(tmp_path):
     folder = write_run(tmp_path / "run", columns, systems=systems, of_speaker=1)
     rows = ["id,system,rater,score"]
     for rater in range(7):
-        given = np.clip(np.round(quality + rng.normal(0, 0.6, quality.shape)), 1, 5)
-        rows += [f"s{n:03d},{name},r{rater},{given[k, n]:g}" for k, name in enumerate(systems) for n in range(4)]
+        options = np.clip(np.round(quality + rng.normal(0, 0.6, quality.shape)), 1, 5)
+        rows += [f"s{n:03d},{name},r{rater},{options[k, n]:g}" for k, name in enumerate(systems) for n in range(4)]
     (tmp_path / "votes.csv").write_text("\n".join(rows))
     return folder, tmp_path / "votes.csv"
 
@@ -284,22 +284,22 @@ def test_table_page_and_export_hold_the_figures(command, run):
     folder, votes = run
     code, out, err = command("agreement", folder, "--with", votes, "--metric", "mos,distance", "--scale", "1-5")
     assert code == 0, err
-    for said in (
+    for text in (
         "against the votes, by ITU-T P.1401",
         "RMSE*",
         "outlier ratio",
         "cubic",
         "less is better, so the sign is turned",
     ):
-        assert said in out, said
+        assert text in out, text
     page = (folder / "agreement.html").read_text()
     assert page.count("<figure>") == 4 and page.count("<polyline") == 4 and "a: mos" in page
     rows = list(csv.DictReader((folder / "agreement-p1401.csv").open()))
     fits = [row for row in rows if not row["second"]]
     assert len(fits) == 2 * 2 * 3 and [row for row in rows if row["second"]]
     code, out, _ = command("metrics", "--agree", folder, "--with", votes, "--format", "json")
-    told = json.loads(out)["p1401"]
-    first = next(one for one in told["fits"] if (one["metric"], one["level"]) == ("mos", "conditions"))
+    messages = json.loads(out)["p1401"]
+    first = next(one for one in messages["fits"] if (one["metric"], one["level"]) == ("mos", "conditions"))
     line = next(row for row in fits if (row["metric"], row["level"], row["mapping"]) == ("mos", "conditions", "third"))
     assert (
         float(line["rmse_star"]) == pytest.approx(first["mapped"][2]["rmse_star"], abs=1e-9)
@@ -323,16 +323,16 @@ def test_ratings_that_match_nothing_are_one_sentence(run, tmp_path):
         assert "1 unknown id" in str(caught.value) and "2 unknown system (such as" in str(caught.value)
 
 
-def test_a_metric_of_another_scale_has_errors_after_a_mapping_alone(found):
-    (note,) = (note for note in standard_notes(found) if OTHER_SCALE in note and "conditions" in note)
+def test_a_metric_of_another_scale_has_errors_after_a_mapping_alone(result):
+    (note,) = (note for note in standard_notes(result) if OTHER_SCALE in note and "conditions" in note)
     assert "stoi" in note and "distance" in note
-    heads, rows = fit_rows(found)
+    heads, rows = fit_rows(result)
     assert all(len(row) == len(heads) for row in rows) and not [r for r in rows if r[0] == "stoi" and r[4] == "none"]
-    heads, rows = against_rows(found)
+    heads, rows = against_rows(result)
     assert len(rows) == 6 and all(len(row) == len(heads) for row in rows)
-    assert {plot["mapping"] for plot in plots(found)} == {"cubic"}
-    table = list(csv.DictReader(io.StringIO(standard_csv(found))))
-    assert len(table) == 18 + len(found.compared)
+    assert {plot["mapping"] for plot in plots(result)} == {"cubic"}
+    table = list(csv.DictReader(io.StringIO(standard_csv(result))))
+    assert len(table) == 18 + len(result.compared)
 
 
 @pytest.mark.parametrize(
@@ -340,8 +340,8 @@ def test_a_metric_of_another_scale_has_errors_after_a_mapping_alone(found):
     [([1, 5], (1, 4.64), True), ([0, 5], (1, 4.64), True), ([0, 9], (1, 4.64), False), ([0, 100], (1, 4.64), False), ([2, 5], (0, 5), False)],
 )  # fmt: skip
 def test_an_error_without_a_mapping_needs_the_scale_of_the_votes(votes, ends, has_error):
-    said = np.repeat(np.linspace(*votes, 8), 4)
-    held = Votes(np.repeat(np.arange(32), 2), np.repeat(said, 2))
+    text = np.repeat(np.linspace(*votes, 8), 4)
+    held = Votes(np.repeat(np.arange(32), 2), np.repeat(text, 2))
     names = [str(n) for n in range(32)]
     for fit in p1401([Values("m", np.linspace(*ends, 32), True, ends)], held, names, names).fits:
         assert (fit.of("none").note is None) is has_error and fit.of("first").note is None
@@ -352,8 +352,8 @@ def test_the_interval_of_an_outlier_ratio_of_0_or_1_is_wilsons(error):
     n, votes = 20, np.array([2.9, 3.0, 3.1])
     centres = np.linspace(-1, 1, n)
     names = [str(k) for k in range(n)]
-    given = Votes(np.repeat(np.arange(n), 3), (centres[:, None] + votes).ravel())
-    (fit, _) = p1401([Values("m", 3 + centres + error, True, (1, 6))], given, names, names, (1, 6)).fits
+    options = Votes(np.repeat(np.arange(n), 3), (centres[:, None] + votes).ravel())
+    (fit, _) = p1401([Values("m", 3 + centres + error, True, (1, 6))], options, names, names, (1, 6)).fits
     ratio, z2 = fit.of("none").outlier_ratio, stats.norm.ppf(0.975) ** 2
     low, high = (0, z2 / (n + z2)) if error == 0 else (n / (n + z2), 1)
     assert (ratio.value, ratio.low, ratio.high) == pytest.approx((float(error > 0), low, high), abs=1e-12)

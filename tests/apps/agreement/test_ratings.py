@@ -19,48 +19,48 @@ def read(tmp_path):
     return read
 
 
-def problems(found):
-    return {(p.what, p.rater): p.count for p in found.problems.all()}
+def problems(actual):
+    return {(p.what, p.rater): p.count for p in actual.problems.all()}
 
 
 def test_ratings_are_read_as_they_stand(read):
-    found = read("id,rater,score,subset,notes\nq1,ann,4,news,fine\nq1,bob,3.5,news,\n\nq2,ann,0,,\n")
-    assert found.kind == "rating" and found.raters == ("ann", "bob") and problems(found) == {}
-    assert [(r.id, r.rater, r.value, r.subset) for r in found.rows] == [
+    result = read("id,rater,score,subset,notes\nq1,ann,4,news,fine\nq1,bob,3.5,news,\n\nq2,ann,0,,\n")
+    assert result.kind == "rating" and result.raters == ("ann", "bob") and problems(result) == {}
+    assert [(r.id, r.rater, r.value, r.subset) for r in result.rows] == [
         ("q1", "ann", 4.0, "news"), ("q1", "bob", 3.5, "news"), ("q2", "ann", 0.0, ""),
     ]  # fmt: skip
 
 
 def test_everything_that_is_wrong_is_counted_with_its_line(read):
-    found = read(
+    result = read(
         "id,rater,score\nq1,ann,4\nq1,ann,5\nq2,ann,3\nq2,ann,3.0\nq3,ann,9\nq4,ann,good\nq5,ann,\nq6,,3\nq7,ann,1,2\nq8,Ann,2\nq9\n",
         scale=(0, 5),
     )
-    assert [(r.id, r.rater, r.value) for r in found.rows] == [("q2", "ann", 3.0), ("q8", "ann", 2.0)]
-    assert problems(found) == {
+    assert [(r.id, r.rater, r.value) for r in result.rows] == [("q2", "ann", 3.0), ("q8", "ann", 2.0)]
+    assert problems(result) == {
         (ratings.TWICE, "ann"): 2, (ratings.ALIKE, "ann"): 1, (ratings.OUT_OF_RANGE, "ann"): 1, (ratings.NO_NUMBER, "ann"): 1,
         (ratings.EMPTY, "ann"): 1, (ratings.EMPTY, ""): 2, (ratings.WIDTH, ""): 1,
     }  # fmt: skip
-    assert sum(problems(found).values()) + len(found.rows) == 11, "every line is one or the other"
-    told = {p.what: p.examples for p in found.problems.all()}
-    assert told[ratings.OUT_OF_RANGE] == ("line 6: 9 is not from 0 to 5",) and told[ratings.TWICE] == (
+    assert sum(problems(result).values()) + len(result.rows) == 11, "every line is one or the other"
+    options = {p.what: p.examples for p in result.problems.all()}
+    assert options[ratings.OUT_OF_RANGE] == ("line 6: 9 is not from 0 to 5",) and options[ratings.TWICE] == (
         "q1: lines 2, 3",
     )
 
 
 @pytest.mark.parametrize(
-    ("said", "value"),
+    ("message", "value"),
     [("A", 1), ("b", -1), ("tie", 0), ("Equal", 0), ("1", 1), ("0.5", 0), ("0", -1), ("opus", 1), ("Encodec", -1)],
 )
-def test_preferences_in_every_form(read, said, value):
-    found = read(f"id,rater,system,other,score\nq1,ann,opus,encodec,{said}\n")
-    assert found.kind == "preference" and found.rows[0].value == value
+def test_preferences_in_every_form(read, message, value):
+    result = read(f"id,rater,system,other,score\nq1,ann,opus,encodec,{message}\n")
+    assert result.kind == "preference" and result.rows[0].value == value
 
 
 @pytest.mark.parametrize("row", ["opus,encodec,-1", "opus,encodec,dac", "opus,opus,A", "opus,,A"])
 def test_what_is_no_preference_is_counted(read, row):
-    found = read(f"id,rater,system,other,score\nq1,ann,opus,encodec,A\nq2,ann,{row}\n")
-    assert len(found.rows) == 1 and problems(found) == {(ratings.NO_PREFERENCE, "ann"): 1}
+    result = read(f"id,rater,system,other,score\nq1,ann,opus,encodec,A\nq2,ann,{row}\n")
+    assert len(result.rows) == 1 and problems(result) == {(ratings.NO_PREFERENCE, "ann"): 1}
 
 
 def test_a_pair_that_was_rated_in_both_orders_is_one_rating(read):
@@ -70,18 +70,18 @@ def test_a_pair_that_was_rated_in_both_orders_is_one_rating(read):
 
 
 def test_options_are_texts(read):
-    found = read("id,rater,score\nq1,ann,B\nq2,ann,a dog barks\n")
-    assert found.kind == "option" and [row.chosen for row in found.rows] == ["B", "a dog barks"]
+    result = read("id,rater,score\nq1,ann,B\nq2,ann,a dog barks\n")
+    assert result.kind == "option" and [row.chosen for row in result.rows] == ["B", "a dog barks"]
     assert read("id,rater,score,choice\nq1,ann,1,a dog\n", kind="option").rows[0].chosen == "a dog"
 
 
 def test_the_table_of_listen_import_is_read(read):
-    found = read(
+    result = read(
         "id,rater,system,score,kind,trial,stimulus,other,choice,given,status\nq1,ann,opus,0.5,preference,t1,,dac,tie,tie,used\n"
         "q2,ann,opus,,preference,t2,,dac,,,missing\nq3,ann,opus,,preference,t3,,dac,opus,s1,screened\n"
     )
-    assert found.kind == "preference" and [row.value for row in found.rows] == [0.0]
-    assert problems(found) == {(ratings.NOT_USED, ""): 2}
+    assert result.kind == "preference" and [row.value for row in result.rows] == [0.0]
+    assert problems(result) == {(ratings.NOT_USED, ""): 2}
 
 
 def test_files_of_spreadsheets(read):
@@ -93,7 +93,7 @@ def test_files_of_spreadsheets(read):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "has no column id and no rater and no score"),
         ("name,rater,score\nq,a,1\n", "has no column id"),
@@ -105,14 +105,14 @@ def test_files_of_spreadsheets(read):
         (b"id,rater,score\nq\xe9,a,1\n", "not text in UTF-8"),
     ],
 )
-def test_what_is_no_file_of_ratings_is_one_sentence(read, text, said):
-    with pytest.raises(UserError, match=said):
+def test_what_is_no_file_of_ratings_is_one_sentence(read, text, message):
+    with pytest.raises(UserError, match=message):
         read(text)
 
 
 def test_a_score_with_a_nul_is_no_number(read):
-    found = read(b"id,rater,score\nq1,ann,1\x00\nq2,ann,2\n")
-    assert [row.id for row in found.rows] == ["q2"] and problems(found) == {(ratings.NO_NUMBER, "ann"): 1}
+    result = read(b"id,rater,score\nq1,ann,1\x00\nq2,ann,2\n")
+    assert [row.id for row in result.rows] == ["q2"] and problems(result) == {(ratings.NO_NUMBER, "ann"): 1}
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -20,7 +20,7 @@ from codec_bench.metrics.sensitivity import MEASURE, NOTABLE, sensitive_to, shif
 from codec_bench.types import Score
 
 CHANGE = CHANGES[0]
-OWN = """
+CUSTOM_CODE = """
 from codec_bench import Metric, Score
 
 
@@ -38,22 +38,22 @@ class Level(Metric):
 
 @pytest.fixture
 def planted(tmp_path):
-    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "own.py").write_text(CUSTOM_CODE)
     return f"{tmp_path / 'own.py'}:Level"
 
 
 def test_a_gain_moves_a_level_by_the_gain_and_nothing_else_does(planted):
-    found = {row.change: row for row in metric_stability([planted], limit=2).rows}
-    assert found["6 dB louder"].mean_shift == pytest.approx(6, abs=1e-4)
-    assert found["6 dB quieter"].largest_shift == pytest.approx(-6, abs=1e-4)
+    by_name = {row.change: row for row in metric_stability([planted], limit=2).rows}
+    assert by_name["6 dB louder"].mean_shift == pytest.approx(6, abs=1e-4)
+    assert by_name["6 dB quieter"].largest_shift == pytest.approx(-6, abs=1e-4)
     for change in ("polarity turned", "two equal channels", "rounded to 24 bits"):
-        assert found[change].mean_shift == pytest.approx(0, abs=1e-4)
-    (clips,) = {row.n for row in found.values()}
-    assert clips == 2 * len(SYSTEMS) and [*found] == [change.name for change in CHANGES]
+        assert by_name[change].mean_shift == pytest.approx(0, abs=1e-4)
+    (clips,) = {row.n for row in by_name.values()}
+    assert clips == 2 * len(SYSTEMS) and [*by_name] == [change.name for change in CHANGES]
     for seconds in (0.5, 5.0):
         lengths = [Audio.read(sample.audio).duration_s for sample in list(open_source("embedded"))[:2]]
         lower = np.mean([10 * np.log10(length / (length + 2 * seconds)) for length in lengths])
-        assert found[f"{seconds:g} s of zeros before and after"].mean_shift == pytest.approx(lower, abs=1e-3)
+        assert by_name[f"{seconds:g} s of zeros before and after"].mean_shift == pytest.approx(lower, abs=1e-3)
 
 
 def scores(**values):
@@ -71,7 +71,7 @@ def test_places_are_those_of_one_system_that_alone_is_changed():
     assert row.spread == pytest.approx(np.std([1, 2, 4])) and row.in_spreads == pytest.approx(1.5 / np.std([1, 2, 4]))
 
 
-def test_scores_that_are_lost_are_counted():
+def test_missing_scores_are_counted():
     row = _row("m", CHANGE, scores(a=[1.0, None], b=[2.0, 3.0]), scores(a=[1.5, 1.0], b=[None, 3.0]))
     assert (row.n, row.lost, row.mean_shift, row.largest_shift) == (2, 1, 0.25, 0.5)
     gone = _row("m", CHANGE, scores(a=[1.0]), scores(a=[None]))
@@ -96,7 +96,7 @@ def test_the_table_shows_what_moves_most_first():
     assert cells[0][heads.index("moves by")] == f"{(len(CHANGES) - 1) / 2:.4f}"
 
 
-def test_what_cannot_be_asked_is_refused():
+def test_what_cannot_be_computed_is_refused():
     with pytest.raises(UserError, match="no value for one clip"):
         metric_stability("fad[ge2e]", limit=2)
     with pytest.raises(UserError, match="expected two or more"):
@@ -120,11 +120,11 @@ def test_a_metric_is_measured_with_weights_that_are_at_hand(command, tmp_path, m
     (tmp_path / "nisqa").mkdir()
     tiny_speech.write_nisqa(tmp_path / "nisqa", "nisqa")
     monkeypatch.setattr(stability, "CHANGES", [change for change in CHANGES if change.group == "6 dB"])
-    asked = [*MEASURE.format("nisqa").split()[1:], "--limit", "2", "--format", "csv"]
-    code, _, told = command(*asked)
-    assert code == 2 and "codec-bench weights fetch nisqa" in told
+    requests = [*MEASURE.format("nisqa").split()[1:], "--limit", "2", "--format", "csv"]
+    code, _, messages = command(*requests)
+    assert code == 2 and "codec-bench weights fetch nisqa" in messages
     monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path))
-    code, out, _ = command(*asked)
+    code, out, _ = command(*requests)
     table = list(csv.DictReader(io.StringIO(out)))
     assert code == 0 and len({row["metric"] for row in table}) == 5 and len(table) == 10
     assert all(int(row["n"]) == 2 * len(SYSTEMS) for row in table)
@@ -133,5 +133,5 @@ def test_a_metric_is_measured_with_weights_that_are_at_hand(command, tmp_path, m
 
 def test_a_metric_that_others_bring_with_them_has_its_rows_once(monkeypatch):
     monkeypatch.setattr(stability, "CHANGES", CHANGES[:1])
-    found = metric_stability("f0_corr,f0_rmse", limit=2)
-    assert sorted(row.metric for row in found.rows) == ["f0_corr", "f0_rmse", "voiced_in_both"]
+    result = metric_stability("f0_corr,f0_rmse", limit=2)
+    assert sorted(row.metric for row in result.rows) == ["f0_corr", "f0_rmse", "voiced_in_both"]

@@ -16,24 +16,24 @@ HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>&amp;</b>{{
 
 
 @pytest.fixture
-def made(tmp_path):
+def build(tmp_path):
     """A run of forty answers, of which the judges differ on six; three questions have a sound. (found, run, page)."""
     verdicts = {"gpt-4": [n % 5 for n in range(40)], "llama": [min(5, n % 5 + 2 * (n % 7 == 0)) for n in range(40)]}
-    place = judged_run(
+    position = judged_run(
         tmp_path / "run", "mine", verdicts, sounds=8, answer=lambda n: HOSTILE if n == 7 else f"answer {n}"
     )
-    run = open_run(place)
-    found = agreement(runs=run)
+    run = open_run(position)
+    outcome = agreement(runs=run)
     page = tmp_path / "agreement.html"
-    write_agreement_page(found, [run], page)
-    yield found, run, page
+    write_agreement_page(outcome, [run], page)
+    yield outcome, run, page
     run.close()
 
 
-def test_the_page_holds_what_was_found(made):
-    found, run, page = made
+def test_the_page_holds_the_findings(build):
+    result, run, page = build
     text = page.read_text()
-    value = found.pairs[0].overall.coefficients["spearman"].value
+    value = result.pairs[0].overall.coefficients["spearman"].value
     assert f"{value:.3f}" in text and "{{ 7*7 }}" in text and "<img" not in text
     sounds = re.findall(r'src="data:audio/flac;base64,([^"]+)"', text)
     held = [base64.b64decode(sound) for sound in sounds]
@@ -42,15 +42,15 @@ def test_the_page_holds_what_was_found(made):
     assert "Reply of llama" in text and 'http-equiv="Content-Security-Policy"' in text
 
 
-def test_no_more_sound_than_was_asked_for(made, tmp_path):
-    found, run, _ = made
-    write_agreement_page(found, [run], tmp_path / "silent.html", audio_mb=0)
+def test_no_more_sound_than_was_requested(build, tmp_path):
+    result, run, _ = build
+    write_agreement_page(result, [run], tmp_path / "silent.html", audio_mb=0)
     assert "data:audio" not in (tmp_path / "silent.html").read_text()
 
 
-def test_in_a_browser_with_the_keyboard(browser, made):
+def test_in_a_browser_with_the_keyboard(browser, build):
     """The items open and play by the keyboard alone, nothing is loaded, and hostile text stays text."""
-    _, _, page = made
+    _, _, page = build
     browser.get_log("browser")
     browser.get(page.as_uri())
     until(lambda: browser.execute_script("return document.readyState") == "complete")

@@ -44,20 +44,20 @@ class _Answers(Connection):
         if path != "/api/validate-yaml" and self.headers.get("Authorization") != f"Bearer {TOKEN}":
             return self.send_json(401, {"error": "Invalid username or password."})
         for pattern, call in _ROUTES.items():
-            if found := re.fullmatch(pattern, f"{self.command} {path}"):
-                return call(self, *found.groups(), body)
+            if result := re.fullmatch(pattern, f"{self.command} {path}"):
+                return call(self, *result.groups(), body)
         return self.send_json(404, {"error": f"no route {self.command} {path}"})
 
     def create(self, body):
-        asked = json.loads(body)
-        name = f"{asked['organization']}/{asked['name']}"
-        assert asked["type"] == "dataset"
-        if asked["organization"] == "someone-else":
+        requests = json.loads(body)
+        name = f"{requests['organization']}/{requests['name']}"
+        assert requests["type"] == "dataset"
+        if requests["organization"] == "someone-else":
             return self.send_json(403, {"error": "You don't have the rights to create a dataset under this namespace"})
         url = f"{self.server.url}/datasets/{name}"
         if name in self.server.repositories:
             return self.send_json(409, {"error": "You already created this dataset repo", "url": url})
-        self.server.add(name, {}, asked.get("visibility") == "private")
+        self.server.add(name, {}, requests.get("visibility") == "private")
         return self.send_json(200, {"url": url, "name": name})
 
     def validate(self, body):
@@ -77,11 +77,11 @@ class _Answers(Connection):
     def modes(self, name, body):
         files = json.loads(body)["files"]
         large = [one["path"].endswith(".parquet") for one in files]
-        told = [
+        messages = [
             {"path": one["path"], "uploadMode": "lfs" if is_large else "regular", "shouldIgnore": False}
             for one, is_large in zip(files, large)
         ]
-        return self.send_json(200, {"files": told})
+        return self.send_json(200, {"files": messages})
 
     def batch(self, name, body):
         objects = [

@@ -55,17 +55,17 @@ class Speaker(Model):
             samples = np.concatenate([samples, np.zeros(3 * RATE_HZ, np.float32), samples])
         if "shouted" in text:
             samples = np.clip(samples * 100, -1, 1)
-        heard = text
+        output = text
         if "skipped" in text:
-            heard = text.replace("skipped", "")
+            output = text.replace("skipped", "")
         if "repeated" in text:
-            heard = f"{text} {text}"
+            output = f"{text} {text}"
         if "fading" in text:
             samples[RATE_HZ // 2 :] = 0
-            heard = text[: len(text) // 2]
+            output = text[: len(text) // 2]
         if "mumbled" in text and self.voice == "plain":
-            heard = "something else"
-        line = {"said": text, "heard": heard, "key": key_of(samples)}
+            output = "something else"
+        line = {"said": text, "heard": output, "key": key_of(samples)}
         with self.log.open("a") as file:
             file.write(json.dumps(line) + "\n")
         return Response(audio=Audio(np.stack([samples] * 4) if "surrounding" in text else samples, self.rate_hz))
@@ -88,12 +88,12 @@ class Listener(Model):
     async def ask(self, request):
         key = key_of(request.fields["audio"].read().samples[0])
         lines = map(json.loads, self.log.read_text().splitlines())
-        heard = {line["key"]: line["heard"] for line in lines}.get(key, "")
-        if "unheard" in heard:
+        output = {line["key"]: line["heard"] for line in lines}.get(key, "")
+        if "unheard" in output:
             return Response.failed("the ears are closed")
         if self.deaf:
-            heard = heard.replace(self.deaf, "nothing")
-        return Response(text=heard.upper().replace(".", ""))
+            output = output.replace(self.deaf, "nothing")
+        return Response(text=output.upper().replace(".", ""))
 
 
 def key_of(samples):

@@ -52,14 +52,14 @@ def test_sheets_are_written_and_what_cannot_be_is_one_sentence(cli, recipe, tmp_
     (sheet,) = json.loads(out)["sheets"]
     assert (tmp_path / sheet).is_file() and json.loads(out)["pushed"] is None
     (tmp_path / "answers.json").write_text("{}")
-    for options, said in (
+    for options, text in (
         (("--private",), "none is pushed"),
         (("--push", "me/set"), "does not name the licence"),
         (("--reviewed", "answers.json"), "no file holds an answer"),
         (("--reviewed", "nothing.json"), "no file holds an answer"),
     ):
         code, _, err = cli("build", "recipe.yaml", "--out", "set", *options)
-        assert code == 2 and said in err and "Traceback" not in err, err
+        assert code == 2 and text in err and "Traceback" not in err, err
     code, _, err = cli("build", "recipe.yaml", "--script", "lines.csv", "--review")
     assert code == 2 and "--script makes no data set" in err
 
@@ -86,7 +86,7 @@ checks: {recognisers: []}
     assert code == 2 and "either --out or --script" in err
 
 
-def test_nothing_kept_is_a_failure(cli, recipe):
+def test_an_empty_data_set_is_a_failure(cli, recipe):
     recipe(least="20")
     code, out, err = cli("build", "recipe.yaml", "--out", "set")
     assert code == 3 and "too small to be asked" in " ".join(out.split())
@@ -96,7 +96,7 @@ def test_nothing_kept_is_a_failure(cli, recipe):
     assert "codec-bench run" not in err
 
 
-def test_less_than_was_asked_for_is_a_failure(cli, recipe, tmp_path):
+def test_less_than_was_requested_is_a_failure(cli, recipe, tmp_path):
     recipe()
     text = (
         (tmp_path / "recipe.yaml")
@@ -106,15 +106,16 @@ def test_less_than_was_asked_for_is_a_failure(cli, recipe, tmp_path):
     )
     (tmp_path / "recipe.yaml").write_text(text + "retries: 0\n")
     code, out, err = cli("build", "recipe.yaml", "--out", "set", "--json")
-    kept = json.loads(out)["kept"]
-    assert code == 3 and 0 < kept < 5 and json.loads(out)["wanted"] == 5
+    retained = json.loads(out)["kept"]
+    assert code == 3 and 0 < retained < 5 and json.loads(out)["wanted"] == 5
     assert (
-        f"the recipe asks for 5 items, of which {kept} could be kept; most were dropped at the step 'question'" in err
+        f"the recipe asks for 5 items, of which {retained} could be kept; most were dropped at the step 'question'"
+        in err
     )
     assert "codec-bench run" in err
 
 
-def test_voices_that_were_never_usable_are_said(cli, speaking, tmp_path):
+def test_voices_that_were_never_usable_are_reported(cli, speaking, tmp_path):
     pytest.importorskip("num2words")
     voices = [{"name": name, "options": {"voice": name}} for name in ("plain", "other")]
     speaking(*(f"Is it mumbled, {name}?" for name in ("Anna", "Bert", "Carl", "Dora")), voices=voices)
@@ -131,10 +132,10 @@ def test_voices_that_were_never_usable_are_said(cli, speaking, tmp_path):
     assert "the voice 'other' was never usable" in err and "the voice 'plain' was never usable" in err
 
 
-def test_a_wrong_recipe_is_said_with_its_line(cli, recipe, tmp_path):
+def test_a_wrong_recipe_is_reported_with_its_line(cli, recipe, tmp_path):
     recipe()
     text = (tmp_path / "recipe.yaml").read_text()
-    for wrong, said in (
+    for wrong, texts in (
         (text.replace("gap_db: 6", "gab_db: 6"), "gab_db"),
         (text.replace("kind: mixture", "kind: soup"), "soup"),
         (text.replace("count: 2", "count: 0"), "line 6"),
@@ -144,7 +145,7 @@ def test_a_wrong_recipe_is_said_with_its_line(cli, recipe, tmp_path):
     ):
         (tmp_path / "recipe.yaml").write_text(wrong)
         code, _, err = cli("build", "recipe.yaml", "--out", "set")
-        assert code == 2 and said in " ".join(err.split()), err
+        assert code == 2 and texts in " ".join(err.split()), err
     code, _, err = cli("build", "air-mix-musik", "--out", "set")
     assert code == 2 and "air-mix-music" in err
 

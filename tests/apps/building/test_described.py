@@ -53,7 +53,7 @@ def asking(tmp_path, monkeypatch):
     return write
 
 
-def asked_of(name, folder):
+def items_in(name, folder):
     path = folder / f"{name}.jsonl"
     return path.read_text().splitlines() if path.exists() else []
 
@@ -91,19 +91,21 @@ def test_options_are_the_class_and_others_in_an_order_by_seed(asking, tmp_path):
     assert load_benchmark(str(built.folder / "benchmark.yaml")).kind == "understanding"
 
 
-def test_a_recording_that_is_there_twice_is_asked_about_once(asking, tmp_path):
+def test_a_recording_that_is_there_twice_is_judged_once(asking, tmp_path):
     recipe = asking(*moods(4), classes=CLASSES, description="{{ mood }}")
     # The same sound in another file.
     soundfile.write(tmp_path / "set" / "r3.flac", noise(2.0, 1), RATE_HZ)
     built = build(recipe, out=tmp_path / "out")
     assert [row["id"] for row in rows_of(built.folder)] == ["r0", "r1", "r2"]
     assert dict(built.funnel.dropped["duplicate"]) == {"another item has the same sound": 1}
-    kept = build(asking(*moods(4), classes=CLASSES, description="{{ mood }}", duplicates="keep"), out=tmp_path / "kept")
-    assert [row["unit"] for row in rows_of(kept.folder)] == ["r0", "r1", "r2", "r3"]
+    retained = build(
+        asking(*moods(4), classes=CLASSES, description="{{ mood }}", duplicates="keep"), out=tmp_path / "kept"
+    )
+    assert [row["unit"] for row in rows_of(retained.folder)] == ["r0", "r1", "r2", "r3"]
     soundfile.write(tmp_path / "set" / "r3.flac", noise(2.0, 1), RATE_HZ)
-    kept = build(tmp_path / "recipe.yaml", out=tmp_path / "kept twice")
-    assert [row["unit"] for row in rows_of(kept.folder)] == ["r0", "r1", "r2", "r1"]
-    assert load_benchmark(str(kept.folder / "benchmark.yaml")).data.speaker.column == "unit"
+    retained = build(tmp_path / "recipe.yaml", out=tmp_path / "kept twice")
+    assert [row["unit"] for row in rows_of(retained.folder)] == ["r0", "r1", "r2", "r1"]
+    assert load_benchmark(str(retained.folder / "benchmark.yaml")).data.speaker.column == "unit"
 
 
 def test_several_questions_about_one_recording_are_one_unit(asking, tmp_path):
@@ -152,10 +154,10 @@ def test_several_questions_come_from_one_request(asking, tmp_path):
     assert [row["question"] for row in rows] == [f"Question {n} about rain?" for n in (1, 2, 3)]
     assert {row["answer"] for row in rows} == {"Because of rain."} and rows[0]["choices"] is None
     assert built.funnel.dropped["writing"] == {"the writer gave too few questions": 3}
-    asked = asked_of("Writer", tmp_path)
-    assert Counter("scarce" in text for text in asked) == {False: 1, True: 2}, "once for each recording and try"
+    requests = items_in("Writer", tmp_path)
+    assert Counter("scarce" in text for text in requests) == {False: 1, True: 2}, "once for each recording and try"
     again = build(asking({"text": "rain"}, {"text": "scarce wind"}, written={"each": 3}), out=tmp_path / "again")
-    assert rows_of(again.folder) == rows and len([t for t in asked_of("Writer", tmp_path) if "rain" in t]) == 1
+    assert rows_of(again.folder) == rows and len([t for t in items_in("Writer", tmp_path) if "rain" in t]) == 1
     definition = load_benchmark(str(built.folder / "benchmark.yaml"))
     assert definition.metrics == ("rating[audiobench-0-5]",) or "rating[audiobench-0-5]" in str(definition.metrics)
 
@@ -174,10 +176,10 @@ def test_what_was_measured_is_checked_by_rule(asking, tmp_path):
     assert built.funnel.dropped["rule"] == {
         "the answer does not name what was measured": 2, "the difference is too small to be asked about": 1,
     }  # fmt: skip
-    assert len(asked_of("Judge", tmp_path)) == 1, "the judge is asked where no rule decides"
+    assert len(items_in("Judge", tmp_path)) == 1, "the judge is asked where no rule decides"
 
 
-def test_a_data_set_of_mixtures_can_be_asked_about(asking, mixing, sounds):
+def test_a_data_set_of_mixtures_can_be_judged(asking, mixing, sounds):
     mixed = build(mixing(count=8, retries=20), out=sounds / "mix")
     held = {row["id"]: row for row in rows_of(mixed.folder)}
     facts = {"louder": {"is_what": "which sound is louder", "column": "louder", "measure": "gap_db", "least": 3}}
@@ -185,10 +187,10 @@ def test_a_data_set_of_mixtures_can_be_asked_about(asking, mixing, sounds):
         source={"data": "mix", "licences": "MIT"}, written={"each": 1}, facts=facts, description="{{ reference }}"
     )
     rows = rows_of(build(recipe, out=sounds / "out").folder)
-    told = {key for key, row in held.items() if "louder" in row["reference"]}
-    right = {key for key in told if held[key]["gap_db"] >= 3}
+    options = {key for key, row in held.items() if "louder" in row["reference"]}
+    right = {key for key in options if held[key]["gap_db"] >= 3}
     assert right and {row["id"] for row in rows if row["checked"] == "rule"} == right
-    assert {row["id"] for row in rows if row["checked"] == "judge"} == set(held) - told
+    assert {row["id"] for row in rows if row["checked"] == "judge"} == set(held) - options
     for row in rows:
         assert Audio(*decode_bytes(row["audio"]["bytes"], row["id"])).duration_s == pytest.approx(
             held[row["id"]]["duration_s"], abs=1e-6
@@ -210,9 +212,9 @@ def test_long_recordings_are_cut_by_topic(asking, tmp_path):
     assert [row["id"] for row in rows] == [f"r{r}-s0{s}-q{q}" for r in (0, 1) for s in (1, 2) for q in (1, 2)]
     assert [row["description"] for row in rows[::2]] == ["line 0. line 1.", "line 2. line 3."] * 2
     for row in rows:
-        found = Audio(*decode_bytes(row["audio"]["bytes"], row["id"])).samples[0]
+        result = Audio(*decode_bytes(row["audio"]["bytes"], row["id"])).samples[0]
         begin = round(row["start_s"] * RATE_HZ)
-        np.testing.assert_allclose(found, noise(2.0, int(row["id"][1]))[begin : begin + found.size], atol=1 / 32_000)
+        np.testing.assert_allclose(result, noise(2.0, int(row["id"][1]))[begin : begin + result.size], atol=1 / 32_000)
         assert row["duration_s"] == pytest.approx(0.8)
     assert built.funnel.dropped["topics"] == {
         "a segment is too short": 4, "the lines of a recording are none, or not in the order of time": 2,
@@ -227,16 +229,16 @@ def test_people_edit_open_questions(asking, tmp_path):
 
     recipe = asking({"text": "rain"}, {"text": "wind"}, written={"each": 1})
     build(recipe, out=tmp_path / "out", review=True)
-    said = {"r0": ("edit", {"Question": "What falls?", "Expected answer": "Rain falls."}), "r1": ("drop", {})}
-    file = save(tmp_path / "out", tmp_path / "a.json", "A", said)
+    text = {"r0": ("edit", {"Question": "What falls?", "Expected answer": "Rain falls."}), "r1": ("drop", {})}
+    file = save(tmp_path / "out", tmp_path / "a.json", "A", text)
     (row,) = rows_of(build(recipe, out=tmp_path / "out", reviewed=[file]).folder)
     assert (row["question"], row["answer"], row["review"]) == ("What falls?", "Rain falls.", "edited")
     assert "kept 50.0 % of them" in (tmp_path / "out" / "README.md").read_text()
 
 
-def test_wrong_recipes_are_refused_before_anything_is_asked(asking, tmp_path):
+def test_wrong_recipes_are_refused_before_anything_is_sent(asking, tmp_path):
     known = [{"mood": "calm", "text": "a"}, {"mood": "glad", "text": "b"}]
-    for changed, said in (
+    for changed, text in (
         ({}, "expected either 'classes' or 'written'"),
         ({"classes": {**CLASSES, "column": "colour", "wordings": ["?"]}}, "have no column colour"),
         ({"classes": CLASSES}, "have no column speaker"),
@@ -248,19 +250,19 @@ def test_wrong_recipes_are_refused_before_anything_is_asked(asking, tmp_path):
         ),
         ({"classes": {**CLASSES, "wordings": ["?"], "names": {"calm": "calm"}}}, "options need at least two"),
     ):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=text):
             build(asking(*known, **changed), out=tmp_path / "out")
-    assert not asked_of("Writer", tmp_path) and not (tmp_path / "out").exists()
+    assert not items_in("Writer", tmp_path) and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", config_names("wording"))
 def test_every_list_has_fifty_wordings(name):
-    found = read_config("wording", name, Wordings).wordings
-    assert len(found) == 50 == len({text.casefold() for text in found})
-    assert all(text[0].isupper() and text.rstrip(".?") != text and "  " not in text for text in found)
+    result = read_config("wording", name, Wordings).wordings
+    assert len(result) == 50 == len({text.casefold() for text in result})
+    assert all(text[0].isupper() and text.rstrip(".?") != text and "  " not in text for text in result)
 
 
-def test_the_recipes_of_the_papers_name_lists_and_say_what_was_chosen():
+def test_the_recipes_of_the_papers_name_lists_and_state_what_was_chosen():
     recipes = [read_recipe(name)[0] for name in config_names("recipe")]
     described = [recipe for recipe in recipes if recipe.kind == "described"]
     assert len(described) == 7 and all(len(recipe.choices) >= 4 and recipe.paper for recipe in described)

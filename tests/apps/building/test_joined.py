@@ -58,28 +58,28 @@ def exam(tmp_path, monkeypatch):
     return write
 
 
-def sheet_of(recipe, **how):
+def sheet_of(recipe, **options):
     """The lines of the script sheet."""
     path = recipe.parent / "lines.csv"
-    told = write_script(recipe, path, **how)
+    messages = write_script(recipe, path, **options)
     with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file)), told
+        return list(csv.DictReader(file)), messages
 
 
-def record(recipe, *, heard=None):
-    """Records every line of the sheet as noise; `heard` gets the lines of a log for the scripted recogniser."""
+def record(recipe, *, output=None):
+    """Records every line of the sheet as noise; `output` gets the lines of a log for the scripted recogniser."""
     lines, _ = sheet_of(recipe)
     for number, line in enumerate(lines):
         samples = noise(0.6, number)
         soundfile.write(recipe.parent / "options" / line["file"], samples, RATE_HZ, subtype="FLOAT")
-        if heard is not None:
-            heard.append(json.dumps({"heard": line["line"], "key": key_of(samples)}))
+        if output is not None:
+            output.append(json.dumps({"heard": line["line"], "key": key_of(samples)}))
     return lines
 
 
 def test_the_sheet_lists_every_line_with_its_file_and_reader(exam):
-    lines, (count, left_out) = sheet_of(exam(6))
-    assert count == len(lines) == 4 * 3 + 3 * 3 and not left_out
+    lines, (count, excluded) = sheet_of(exam(6))
+    assert count == len(lines) == 4 * 3 + 3 * 3 and not excluded
     assert lines[5]["line"] == "B: dog one." and lines[5]["option"] == "B" and lines[5]["item"].endswith("-1")
     assert lines[5]["file"].startswith(f"{lines[5]['item']}_B_") and len({line["file"] for line in lines}) == count
     readers = {line["item"]: line["reader"] for line in lines}
@@ -90,8 +90,8 @@ def test_the_sheet_lists_every_line_with_its_file_and_reader(exam):
 
 
 def test_lines_that_cannot_be_read_are_not_on_the_sheet(exam):
-    _, (count, left_out) = sheet_of(exam(2, line="{{ letter }} = {{ choice }}"))
-    assert count == 0 and left_out == {"a sign cannot be read out": 2}
+    _, (count, excluded) = sheet_of(exam(2, line="{{ letter }} = {{ choice }}"))
+    assert count == 0 and excluded == {"a sign cannot be read out": 2}
     with pytest.raises(UserError, match="line reads subject"):
         sheet_of(exam(2, line="{{ subject }}"))
 
@@ -113,11 +113,16 @@ def test_stem_and_options_are_joined_with_pauses(exam, tmp_path):
             assert not audio.samples[0, begin : begin + RATE_HZ // 2].any()
             assert audio.samples[0, begin + RATE_HZ // 2 : begin + RATE_HZ // 2 + 10].any()
         assert loudness_lufs(audio) == pytest.approx(-23, abs=0.05)
-        made = json.loads(row["provenance"])
-        own = [line for line in lines if line["item"] == row["id"]]
-        assert made["files"] == [Path(line["file"]).stem for line in own] and made["reader"] == own[0]["reader"]
+        created = json.loads(row["provenance"])
+        actual = [line for line in lines if line["item"] == row["id"]]
         assert (
-            len(made["hashes"]["options"]) == options and row["check"] == "not read back" and row["error_rate"] is None
+            created["files"] == [Path(line["file"]).stem for line in actual]
+            and created["reader"] == actual[0]["reader"]
+        )
+        assert (
+            len(created["hashes"]["options"]) == options
+            and row["check"] == "not read back"
+            and row["error_rate"] is None
         )
         assert row["licence"] == "texts: MIT; stem: CC0; options: CC BY 4.0" and row["answer"] == "B"
     definition = load_benchmark(str(built.folder / "benchmark.yaml"))
@@ -169,15 +174,15 @@ def test_each_flaw_of_a_recording_is_a_reason(exam, tmp_path):
     assert sum(count for _, _, reason, count in built.funnel.rows() if reason) == len(FLAWS) + 2
 
 
-def test_what_readers_said_is_read_back_where_a_recogniser_is_named(exam, tmp_path):
+def test_what_readers_speak_is_transcribed_where_a_recogniser_is_named(exam, tmp_path):
     log = {"log": str(tmp_path / "said.jsonl")}
     checks = {"recognisers": [{"model": f"{HERE / 'scripted.py'}:Listener", "options": log}]}
-    heard = []
+    received = []
     recipe = exam(2, checks=checks)
-    record(recipe, heard=heard)
-    wrong = json.loads(heard[1])
-    heard[1] = json.dumps({**wrong, "heard": "B: another line."})
-    (tmp_path / "said.jsonl").write_text("\n".join(heard))
+    record(recipe, output=received)
+    wrong = json.loads(received[1])
+    received[1] = json.dumps({**wrong, "heard": "B: another line."})
+    (tmp_path / "said.jsonl").write_text("\n".join(received))
     built = build(recipe, out=tmp_path / "set")
     (row,) = rows_of(built.folder)
     assert (
@@ -223,8 +228,8 @@ def test_items_that_stand_twice_are_read_and_joined_once(exam, tmp_path):
     # The first row again; and the second with a stem that is the same recording in another file.
     table.write_text("\n".join([header, first, second, first, second.replace("1.flac", "copy.flac")]) + "\n")
     (tmp_path / "stems" / "copy.flac").write_bytes((tmp_path / "stems" / "1.flac").read_bytes())
-    lines, (count, left_out) = sheet_of(recipe)
-    assert left_out == {"another row has the same text": 1} and count == len(lines) == 4 + 3 + 3
+    lines, (count, excluded) = sheet_of(recipe)
+    assert excluded == {"another row has the same text": 1} and count == len(lines) == 4 + 3 + 3
     # The copy's options are read as those of the second row are.
     record(recipe)
     for line in lines[7:]:

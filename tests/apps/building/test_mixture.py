@@ -23,7 +23,7 @@ def noise(seconds, level=0.1):
 
 @pytest.mark.parametrize("gap_db", [-12.0, 0.0, 7.5])
 @pytest.mark.parametrize("offset", [-8_000, 0, 20_000])
-def test_what_is_measured_is_what_was_asked_for(gap_db, offset):
+def test_what_is_measured_is_what_was_requested(gap_db, offset):
     first, second = noise(1.0, 0.3), noise(1.5, 0.01)
     mixed = mix(first, second, RATE_HZ, gap_db=gap_db, offset_samples=offset, **LEVEL)
     assert mixed.gap_db == pytest.approx(gap_db, abs=1e-3)
@@ -31,10 +31,10 @@ def test_what_is_measured_is_what_was_asked_for(gap_db, offset):
     assert mixed.offset_s == offset / RATE_HZ
     # The mixture is the sum of the two sounds where they stand.
     begins = (max(0, -offset), max(0, offset))
-    whole = np.zeros(mixed.samples.size, np.float32)
-    whole[begins[0] : begins[0] + first.size] += mixed.first
-    whole[begins[1] : begins[1] + second.size] += mixed.second
-    np.testing.assert_allclose(mixed.samples, whole, atol=1e-6)
+    complete = np.zeros(mixed.samples.size, np.float32)
+    complete[begins[0] : begins[0] + first.size] += mixed.first
+    complete[begins[1] : begins[1] + second.size] += mixed.second
+    np.testing.assert_allclose(mixed.samples, complete, atol=1e-6)
     np.testing.assert_allclose(mixed.first, first * 10 ** (mixed.gains_db[0] / 20), rtol=1e-4, atol=1e-7)
 
 
@@ -69,7 +69,7 @@ def test_a_sound_without_a_loudness_is_not_mixed(sound, reason):
     seed=st.integers(0, 100),
     overlap=st.sampled_from(["none", "partial", "full"]),
 )
-def test_sounds_overlap_as_asked(lengths, ahead, seed, overlap):
+def test_sounds_overlap_as_requested(lengths, ahead, seed, overlap):
     offset = place_sounds(overlap, lengths, ahead, np.random.default_rng(seed), 7)
     begins = (max(0, -offset), max(0, offset))
     ends = tuple(begin + length for begin, length in zip(begins, lengths))
@@ -89,7 +89,7 @@ def test_sounds_of_one_sample_cannot_overlap_in_part():
 
 def test_the_ends_of_an_excerpt_are_faded_and_the_rest_is_the_recording():
     signal = np.ones(1000, np.float32)
-    part = excerpt(signal, 100, 400, 50)
-    assert part.size == 400 and part[0] < 0.01 and part[-1] < 0.01
-    assert (np.diff(part[:50]) > 0).all() and (part[50:350] == 1).all()
+    item = excerpt(signal, 100, 400, 50)
+    assert item.size == 400 and item[0] < 0.01 and item[-1] < 0.01
+    assert (np.diff(item[:50]) > 0).all() and (item[50:350] == 1).all()
     assert (signal == 1).all(), "the recording itself is not changed"

@@ -25,7 +25,7 @@ from codec_bench.types import Audio
 from .conftest import RATE_HZ, noise, rows_of, same_bytes
 
 
-def test_the_rows_hold_what_can_be_heard(mixing, sounds):
+def test_the_rows_hold_what_can_be_read(mixing, sounds):
     built = build(mixing(), out=sounds / "out")
     rows = rows_of(built.folder)
     assert len(rows) == built.funnel.usable == 12
@@ -33,15 +33,15 @@ def test_the_rows_hold_what_can_be_heard(mixing, sounds):
         audio = Audio(*decode_bytes(row["audio"]["bytes"], row["id"]))
         assert audio.sample_rate_hz == RATE_HZ and audio.channels == 1
         assert audio.duration_s == pytest.approx(row["duration_s"], abs=1e-6)
-        made = json.loads(row["provenance"])
+        created = json.loads(row["provenance"])
         # From the provenance alone, with the files read by another library, the same mixture comes out.
-        whole = np.zeros(audio.num_samples)
+        complete = np.zeros(audio.num_samples)
         offset = round(row["offset_s"] * RATE_HZ)
-        for begin, gain_db, part in zip((max(0, -offset), max(0, offset)), made["gains_db"], made["excerpts"]):
-            samples, _ = soundfile.read(sounds / part["id"].partition("_")[0] / f"{part['id']}.flac", dtype="float32")
-            cut = excerpt(samples, part["start_samples"], part["length_samples"], RATE_HZ // 100)
-            whole[begin : begin + cut.size] += cut * 10 ** (gain_db / 20)
-        np.testing.assert_allclose(audio.samples[0], whole, atol=2e-4)
+        for begin, gain_db, item in zip((max(0, -offset), max(0, offset)), created["gains_db"], created["excerpts"]):
+            samples, _ = soundfile.read(sounds / item["id"].partition("_")[0] / f"{item['id']}.flac", dtype="float32")
+            cut = excerpt(samples, item["start_samples"], item["length_samples"], RATE_HZ // 100)
+            complete[begin : begin + cut.size] += cut * 10 ** (gain_db / 20)
+        np.testing.assert_allclose(audio.samples[0], complete, atol=2e-4)
         assert np.abs(audio.samples).max() <= 10 ** (-1 / 20) + 1e-4
         sign = row["gap_db"] if row["about"] == "louder" else row["offset_s"]
         assert row["answer_text"] == ("the speech" if sign > 0 else "the music")
@@ -62,35 +62,35 @@ def test_equal_recipes_give_equal_bytes_and_another_seed_gives_others(mixing, so
     same_bytes(first.folder, again.folder)
 
 
-def test_no_item_is_lost_between_two_row_groups(mixing, sounds, monkeypatch):
+def test_no_item_is_missing_between_two_row_groups(mixing, sounds, monkeypatch):
     monkeypatch.setattr("codec_bench.apps.building.data_set._GROUP", 5)
     rows = rows_of(build(mixing(), out=sounds / "out").folder)
     assert [row["id"] for row in rows] == [f"mixture-{number:05d}" for number in range(12)]
 
 
 def test_a_build_that_was_stopped_goes_on_and_makes_nothing_twice(mixing, sounds, monkeypatch):
-    whole = build(mixing(), out=sounds / "whole")
-    made, real = Counter(), Mixtures.make
+    complete = build(mixing(), out=sounds / "whole")
+    built, real = Counter(), Mixtures.make
 
     def failing(self, key):
-        if sum(made.values()) % 5 == 4:
-            made["stopped"] += 1
+        if sum(built.values()) % 5 == 4:
+            built["stopped"] += 1
             raise KeyboardInterrupt
-        made[key] += 1
+        built[key] += 1
         return real(self, key)
 
     monkeypatch.setattr(Mixtures, "make", failing)
     monkeypatch.setattr("codec_bench.apps.building.build._AT_ONCE", 1)
-    said = []
+    messages = []
     for _ in range(20):
         try:
-            stopped = build(mixing(), out=sounds / "stopped", notify=said.append)
+            stopped = build(mixing(), out=sounds / "stopped", notify=messages.append)
             break
         except KeyboardInterrupt:
             pass
-    assert made.pop("stopped") >= 2 and set(made.values()) == {1} and len(made) == 12
-    same_bytes(stopped.folder, whole.folder)
-    assert any("are done already" in line for line in said)
+    assert built.pop("stopped") >= 2 and set(built.values()) == {1} and len(built) == 12
+    same_bytes(stopped.folder, complete.folder)
+    assert any("are done already" in line for line in messages)
 
 
 def test_a_folder_of_another_build_is_refused(mixing, sounds):
@@ -110,7 +110,7 @@ def test_a_folder_of_other_sounds_of_the_same_size_is_refused(mixing, sounds):
         build(mixing(count=1), out=sounds / "out")
 
 
-def test_a_damaged_record_is_said_in_one_sentence(mixing, sounds):
+def test_a_damaged_record_is_reported_in_one_sentence(mixing, sounds):
     build(mixing(count=1), out=sounds / "out")
     (sounds / "out" / ".build" / "record.sqlite").write_bytes(b"no data base" * 100)
     with pytest.raises(DamagedRecord, match="cannot be used"):
@@ -125,7 +125,7 @@ def test_a_damaged_record_is_said_in_one_sentence(mixing, sounds):
     ],
     ids=["nothing to ask", "with itself"],
 )  # fmt: skip
-def test_what_cannot_be_made_is_counted_with_its_reason(mixing, sounds, changed, step, reason):
+def test_what_cannot_be_built_is_counted_with_its_reason(mixing, sounds, changed, step, reason):
     funnel = build(mixing(count=2, retries=1, **changed), out=sounds / "out").funnel
     assert funnel.usable == 0 and funnel.tries == 4
     (why,) = funnel.dropped[step]
@@ -141,12 +141,12 @@ def test_what_cannot_be_made_is_counted_with_its_reason(mixing, sounds, changed,
 
 
 def test_recordings_that_are_too_short_are_set_aside_first(mixing, sounds):
-    said = []
-    built = build(mixing(excerpt={"least_s": 2.2, "most_s": 3}, retries=0), out=sounds / "out", notify=said.append)
+    messages = []
+    built = build(mixing(excerpt={"least_s": 2.2, "most_s": 3}, retries=0), out=sounds / "out", notify=messages.append)
     assert built.funnel.usable == built.funnel.tries == 12, "no try is lost to them"
     assert {row["first_id"] for row in rows_of(built.folder)} == {"speech_1", "speech_2"}
-    assert "2 of 4 recordings of 'speech' are left out, each because it is shorter than 2.2 s" in said
-    assert "1 of 3 recordings of 'music' are left out, each because it is shorter than 2.2 s" in said
+    assert "2 of 4 recordings of 'speech' are left out, each because it is shorter than 2.2 s" in messages
+    assert "1 of 3 recordings of 'music' are left out, each because it is shorter than 2.2 s" in messages
     assert "2: it is shorter than 2.2 s" in (built.folder / "README.md").read_text()
     with pytest.raises(
         UserError, match=r"no recording of 'speech' is left to build from \(4: it is shorter than 3.5 s"
@@ -154,19 +154,19 @@ def test_recordings_that_are_too_short_are_set_aside_first(mixing, sounds):
         build(mixing(excerpt={"least_s": 3.5, "most_s": 4}), out=sounds / "none")
 
 
-def test_the_same_mixture_is_kept_once(mixing, sounds):
+def test_the_same_mixture_is_stored_once(mixing, sounds):
     # Two whole sounds of one length each, one way to mix them: every mixture is the same.
     one = {"ids": ["speech_0"], "data": "speech", "is_what": "the speech", "licences": "MIT"}
     other = {"ids": ["music_2"], "data": "music", "is_what": "the music", "licences": "MIT"}
-    how = {"first": one, "second": other, "excerpt": {"least_s": 2, "most_s": 2}, "gap_db": 6, "overlap": ["full"]}
-    built = build(mixing(**how), out=sounds / "out")
+    options = {"first": one, "second": other, "excerpt": {"least_s": 2, "most_s": 2}, "gap_db": 6, "overlap": ["full"]}
+    built = build(mixing(**options), out=sounds / "out")
     assert built.funnel.usable == 1 and built.funnel.dropped["duplicate"].total() == 11
     assert (
         "the recipe asks for 12 items, of which 1 could be kept; most were dropped at the step 'duplicate' (11)"
         in built.shortage
     )
-    kept = build(mixing(**how, duplicates="keep"), out=sounds / "kept")
-    assert {row["unit"] for row in rows_of(kept.folder)} == {"mixture-00000"} and not kept.shortage
+    retained = build(mixing(**options, duplicates="keep"), out=sounds / "kept")
+    assert {row["unit"] for row in rows_of(retained.folder)} == {"mixture-00000"} and not retained.shortage
 
 
 def test_a_quiet_or_broken_recording_costs_a_try_and_not_the_build(mixing, sounds):
@@ -179,7 +179,7 @@ def test_a_quiet_or_broken_recording_costs_a_try_and_not_the_build(mixing, sound
     assert "silent or too short" in reasons and "too quiet" in reasons and "cannot be read" in reasons
 
 
-def test_recordings_without_a_licence_are_left_out_and_counted(mixing, sounds):
+def test_recordings_without_a_licence_are_omitted_and_counted(mixing, sounds):
     music = {"data": "music", "is_what": "the music", "licences": {"music_0": "MIT", "music_1": "CC0"}}
     built = build(mixing(second=music), out=sounds / "out")
     assert {row["second_id"] for row in rows_of(built.folder)} <= {"music_0", "music_1"}
@@ -193,7 +193,7 @@ def test_recordings_without_a_licence_are_left_out_and_counted(mixing, sounds):
 def test_the_card_has_the_funnel_and_the_hub_reads_the_data(mixing, sounds):
     built = build(mixing(choices=["A choice of ours."]), out=sounds / "out")
     card = (built.folder / "README.md").read_text()
-    for part in (
+    for item in (
         "12 of 12 items were kept",
         "path: data/test-*",
         "CC BY 4.0 (4)",
@@ -201,7 +201,7 @@ def test_the_card_has_the_funnel_and_the_hub_reads_the_data(mixing, sounds):
         "gap_db",
         "A choice of ours.",
     ):
-        assert part in card
+        assert item in card
     for licence, front in (
         ("CC BY-NC 4.0", {"license": "cc-by-nc-4.0"}),
         ("For study, ask us first!", {"license": "other", "license_name": "for-study-ask-us-first"}),
@@ -212,8 +212,8 @@ def test_the_card_has_the_funnel_and_the_hub_reads_the_data(mixing, sounds):
             name: held[name] for name in held if name.startswith("license")
         } == front and f"Licence: {licence}" in text
     datasets = pytest.importorskip("datasets")
-    found = datasets.load_dataset(str(built.folder), split="test", cache_dir=str(sounds / "cache"))
-    assert len(found) == 12 and type(found.features["audio"]).__name__ == "Audio"
+    result = datasets.load_dataset(str(built.folder), split="test", cache_dir=str(sounds / "cache"))
+    assert len(result) == 12 and type(result.features["audio"]).__name__ == "Audio"
 
 
 MODEL = '''
@@ -230,7 +230,7 @@ class Always(Model):
 '''
 
 
-def test_the_definition_beside_the_data_is_run_as_it_is(mixing, sounds):
+def test_the_definition_next_to_the_data_is_run_as_it_is(mixing, sounds):
     built = build(mixing(), out=sounds / "out")
     (sounds / "always.py").write_text(MODEL)
     assert load_benchmark(str(built.folder / "benchmark.yaml")).size == 12
@@ -239,9 +239,9 @@ def test_the_definition_beside_the_data_is_run_as_it_is(mixing, sounds):
     )
     (run,) = outcome.runs.values()
     (system,) = json.loads((run.folder / "summary.json").read_text())["systems"].values()
-    found = system["metrics"]["accuracy[exact]"]
+    result = system["metrics"]["accuracy[exact]"]
     expected = Counter(row["answer"] for row in rows_of(built.folder))["A"] / 12
-    assert found["n"] == 12 and math.isclose(found["value"], expected)
+    assert result["n"] == 12 and math.isclose(result["value"], expected)
 
 
 def test_a_log_of_an_earlier_copy_next_to_a_finished_build_is_refused(tmp_path):
@@ -257,5 +257,5 @@ def test_a_log_of_an_earlier_copy_next_to_a_finished_build_is_refused(tmp_path):
     with pytest.raises(DamagedRecord):
         BuildRecord(tmp_path / "copy", {"recipe": 1})
     log.unlink()
-    with closing(BuildRecord(tmp_path / "copy", {"recipe": 1})) as whole:
-        assert whole.done() == {"a", "b"}
+    with closing(BuildRecord(tmp_path / "copy", {"recipe": 1})) as complete:
+        assert complete.done() == {"a", "b"}

@@ -52,7 +52,7 @@ def test_the_page_says_what_the_funnel_says(page):
 
 def test_what_came_nearest_to_the_limit_stands_first(page):
     text = (page.folder / "build.html").read_text("utf-8").partition('id="worst"')[2].partition('id="best"')[0]
-    shares = [int(found) for found in re.findall(r"(\d+) % of the way", text)]
+    shares = [int(results) for results in re.findall(r"(\d+) % of the way", text)]
     assert shares == sorted(shares, reverse=True) and len(shares) > 2 and all(0 < share <= 100 for share in shares)
 
 

@@ -37,9 +37,9 @@ def test_what_was_built_is_what_the_hub_has(hub, mixing, sounds):
     hub.add(
         "me/set", {"data/test-00000-of-00007.parquet": b"of a longer build", "notes.md": b"kept", ".gitattributes": b""}
     )
-    said = []
-    built = build(mixing(count=2, licence="CC BY 4.0"), out=sounds / "out", push="me/set", notify=said.append)
-    assert built.pushed == f"{hub.url}/datasets/me/set" and any("me/set" in line for line in said)
+    messages = []
+    built = build(mixing(count=2, licence="CC BY 4.0"), out=sounds / "out", push="me/set", notify=messages.append)
+    assert built.pushed == f"{hub.url}/datasets/me/set" and any("me/set" in line for line in messages)
     files = hub.repositories["me/set"]["files"]
     assert set(files) == SENT | {"notes.md", ".gitattributes"}, (
         "neither the record of the build nor an old table is there"
@@ -50,19 +50,19 @@ def test_what_was_built_is_what_the_hub_has(hub, mixing, sounds):
 
 
 def test_a_private_data_set_is_private(hub, mixing, sounds):
-    asked = {"out": sounds / "out", "private": True}
-    build(mixing(count=1, licence="MIT"), push="me/new", **asked)
+    requests = {"out": sounds / "out", "private": True}
+    build(mixing(count=1, licence="MIT"), push="me/new", **requests)
     assert hub.repositories["me/new"]["private"] and SENT <= set(hub.repositories["me/new"]["files"])
     hub.add("me/open", {})
     with pytest.raises(UserError, match="exists already and is public"):
-        build(mixing(count=1, licence="MIT"), push="me/open", **asked)
+        build(mixing(count=1, licence="MIT"), push="me/open", **requests)
     assert not hub.repositories["me/open"]["files"]
     with pytest.raises(UserError, match="none is pushed"):
-        build(mixing(count=1, licence="MIT"), **asked)
+        build(mixing(count=1, licence="MIT"), **requests)
 
 
 @pytest.mark.parametrize(
-    ("push", "changed", "said"),
+    ("push", "changed", "message"),
     [
         ("set", {"licence": "MIT"}, "'set' is no name of a repository"),
         ("me/set", {}, "does not name the licence under which"),
@@ -71,13 +71,13 @@ def test_a_private_data_set_is_private(hub, mixing, sounds):
     ],
     ids=["no owner", "no licence", "licence not known", "source"],
 )  # fmt: skip
-def test_what_cannot_be_given_on_is_refused_before_anything_is_built(hub, mixing, sounds, push, changed, said):
-    with pytest.raises(UserError, match=said):
+def test_what_cannot_be_passed_on_is_refused_before_anything_is_built(hub, mixing, sounds, push, changed, message):
+    with pytest.raises(UserError, match=message):
         build(mixing(count=1, **changed), out=sounds / "out", push=push)
     assert not (sounds / "out").exists() and not hub.repositories
 
 
-def test_a_token_that_is_missing_or_not_enough_is_said_in_one_sentence(hub, mixing, sounds, monkeypatch):
+def test_a_token_that_is_missing_or_not_enough_is_reported_in_one_sentence(hub, mixing, sounds, monkeypatch):
     recipe = mixing(count=1, licence="MIT")
     with pytest.raises(
         UserError, match=r"does not let this token write the data set 'someone-else/set': it answered 403"
@@ -97,7 +97,7 @@ def test_a_token_that_is_missing_or_not_enough_is_said_in_one_sentence(hub, mixi
     assert "HF_TOKEN" in str(refused.value) and not (sounds / "other").exists()
 
 
-def test_nothing_is_pushed_where_nothing_was_kept(hub, mixing, sounds):
+def test_nothing_is_pushed_where_nothing_is_stored(hub, mixing, sounds):
     nothing = {"louder": {"wordings": ["Which is louder?"], "least": 50}}
     built = build(mixing(count=1, retries=0, questions=nothing, licence="MIT"), out=sounds / "out", push="me/set")
     assert built.pushed is None and not hub.repositories

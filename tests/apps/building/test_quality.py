@@ -28,8 +28,8 @@ class Scripted:
 
 def test_a_score_below_its_floor_is_dropped_and_so_is_none():
     scores = [Score.ok(3.0, "p"), Score.ok(2.99, "p"), Score.undefined("too short", "p")]
-    made = Scripted(scores)
-    floors = Floors({"dnsmos_ovrl": 3.0}, "en", lambda name: made)
+    built = Scripted(scores)
+    floors = Floors({"dnsmos_ovrl": 3.0}, "en", lambda name: built)
     audio = Audio(noise(1.0, 0)[None], RATE_HZ)
     assert floors.check(audio) == {"dnsmos_ovrl": 3.0}
     assert floors.as_dict({"dnsmos_ovrl": 3.0})["dnsmos_ovrl"]["protocol"].startswith("dnsmos")
@@ -56,5 +56,5 @@ def test_noise_falls_below_a_floor_of_dnsmos(speaking, tmp_path):
     assert funnel.usable == 0 and dict(funnel.dropped["quality"]) == {"dnsmos_ovrl is below 3": 1}
     recipe.write_text(text.replace("dnsmos_ovrl: 3", "dnsmos_ovrl: 0.5"))
     (row,) = rows_of(build(recipe, out=tmp_path / "low").folder)
-    made = json.loads(row["provenance"])["quality"]["dnsmos_ovrl"]
-    assert made["score"] == row["dnsmos_ovrl"] < 3 and made["protocol"].startswith("dnsmos")
+    built = json.loads(row["provenance"])["quality"]["dnsmos_ovrl"]
+    assert built["score"] == row["dnsmos_ovrl"] < 3 and built["protocol"].startswith("dnsmos")

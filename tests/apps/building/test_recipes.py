@@ -144,7 +144,7 @@ def test_speech_hsk(prepared, tmp_path, name):
     same_bytes(built.folder, build(recipe, out=tmp_path / "again").folder)
 
 
-def test_the_hub_library_has_nothing_to_say_of_the_definition_that_is_tried(mixing, monkeypatch):
+def test_the_hub_library_has_no_complaint_about_the_definition(mixing, monkeypatch):
     from huggingface_hub import repocard
 
     warned = []

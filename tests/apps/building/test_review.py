@@ -22,15 +22,15 @@ def by_id(folder):
     return {row["id"]: row for row in rows_of(folder)}
 
 
-def save(folder, path, rater, said, edited=False):
+def save(folder, path, rater, text, edited=False):
     """What the page saves for a reviewer.
 
-    `said` has, by item, the decision or the decision and texts by their heading.
+    `text` has, by item, the decision or the decision and texts by their heading.
     """
     (key,) = [read_key(one) for one in (folder / ".build" / "review").glob("*.key.json")]
     trials = {trial.item: trial.id for trial in key.trials}
     answers = []
-    for item, (decision, words) in said.items():
+    for item, (decision, words) in text.items():
         answers.append(
             {
                 "trial": trials[item],
@@ -48,13 +48,13 @@ def save(folder, path, rater, said, edited=False):
 @pytest.fixture
 def sheets(mixing, sounds):
     """Five mixtures and their sheet."""
-    asked = {"recipe": mixing(count=5, retries=20, questions=LOUDER), "out": sounds / "out"}
-    built = build(**asked, review=True)
+    requests = {"recipe": mixing(count=5, retries=20, questions=LOUDER), "out": sounds / "out"}
+    built = build(**requests, review=True)
     assert built.sheets == (sounds / "out" / "review" / "sheet-001.html",) and built.funnel.usable == 5
-    return asked
+    return requests
 
 
-def test_decisions_are_applied_counted_and_kept(sheets, sounds):
+def test_decisions_are_applied_counted_and_stored(sheets, sounds):
     before = by_id(sounds / "out")
     a, b, c, d, _ = before
     options = "\n".join(f"{text}, I think" for text in before[c]["choices"])
@@ -97,8 +97,8 @@ def test_an_edited_answer_is_another_option_or_new_words_of_the_right_one(sheets
     before = by_id(sounds / "out")
     a, b, *_ = before
     other = next(text for text in before[a]["choices"] if text != before[a]["answer_text"])
-    said = {a: ("edit", {"Expected answer": other}), b: ("edit", {"Expected answer": "neither"})}
-    rows = by_id(build(**sheets, reviewed=[save(sounds / "out", sounds / "a.json", "A", said)]).folder)
+    message = {a: ("edit", {"Expected answer": other}), b: ("edit", {"Expected answer": "neither"})}
+    rows = by_id(build(**sheets, reviewed=[save(sounds / "out", sounds / "a.json", "A", message)]).folder)
     assert rows[a]["choices"] == before[a]["choices"] and rows[a]["answer_text"] == other
     assert rows[a]["answer"] != before[a]["answer"] and rows[a]["choices"]["AB".index(rows[a]["answer"])] == other
     assert rows[b]["answer"] == before[b]["answer"] and rows[b]["choices"]["AB".index(rows[b]["answer"])] == "neither"
@@ -113,16 +113,16 @@ def test_an_edit_that_leaves_no_question_drops_it(sheets, sounds):
     assert funnel.dropped["review"] == {"an edit cannot be used": 2} and funnel.usable == 3
 
 
-def test_files_that_cannot_be_used_are_told(sheets, sounds):
+def test_files_that_cannot_be_used_are_reported(sheets, sounds):
     first = next(iter(by_id(sounds / "out")))
     changed = save(sounds / "out", sounds / "changed.json", "A", {first: ("drop", {})}, edited=True)
     with pytest.raises(UserError, match="no file holds an answer to a sheet"):
         build(**sheets, reviewed=[changed])
-    said = []
+    messages = []
     good = save(sounds / "out", sounds / "good.json", "B", {first: ("accept", {})})
-    build(**sheets, reviewed=[changed, good], notify=said.append)
-    assert any("changed.json: edited file" in line for line in said) and any(
-        "good.json: missing answer" in line for line in said
+    build(**sheets, reviewed=[changed, good], notify=messages.append)
+    assert any("changed.json: edited file" in line for line in messages) and any(
+        "good.json: missing answer" in line for line in messages
     )
     assert by_id(sounds / "out")[first]["review"] == "accepted"
     (sounds / "out" / "review.jsonl").write_text('{"id": "x", "decision": "maybe"}\n')

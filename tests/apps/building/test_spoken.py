@@ -28,11 +28,11 @@ pytest.importorskip("num2words")
 HERE = Path(__file__).parent
 
 
-def said_in(folder):
+def transcripts_in(folder):
     return [json.loads(line)["said"] for line in (folder / "said.jsonl").read_text().splitlines()]
 
 
-def test_what_is_read_back_is_kept_at_one_loudness(speaking, tmp_path):
+def test_what_is_read_back_is_stored_at_one_loudness(speaking, tmp_path):
     built = build(speaking("What has 2 colours?", "Which is warm?"), out=tmp_path / "My_Set (1)")
     rows = rows_of(built.folder)
     assert [row["said"] for row in rows] == [
@@ -71,7 +71,7 @@ def test_every_drop_has_its_reason(speaking, tmp_path):
     assert funnel.groups["group"]["colours"][:2] == [21, 1]
 
 
-def test_sounds_of_several_channels_are_kept_in_one(speaking, tmp_path):
+def test_sounds_of_several_channels_are_stored_in_one(speaking, tmp_path):
     (row,) = rows_of(build(speaking("Is it surrounding?"), out=tmp_path / "set").folder)
     assert Audio(*decode_bytes(row["audio"]["bytes"], row["id"])).channels == 1
 
@@ -111,12 +111,12 @@ def test_instructions_without_options_are_spoken_and_rated(speaking, tmp_path):
     }
     template = "{{ question }}{% if about %} {{ about }}{% endif %}"
     built = build(speaking(*rows, texts=texts, template=template, prompt="reworded-follow"), out=tmp_path / "set")
-    kept = rows_of(built.folder)
-    assert [(row["said"], row["answer"]) for row in kept] == [
+    retained = rows_of(built.folder)
+    assert [(row["said"], row["answer"]) for row in retained] == [
         ("Name a color. It is warm.", "Red."),
         ("Say hello.", "Hello."),
     ]
-    assert "choices" not in kept[0]
+    assert "choices" not in retained[0]
     (line,) = (json.loads(line) for line in (built.folder / "dropped.jsonl").read_text().splitlines())
     assert line["reason"] == "there is no reference answer"
     definition = load_benchmark(str(built.folder / "benchmark.yaml"))
@@ -129,19 +129,21 @@ def test_instructions_without_options_are_spoken_and_rated(speaking, tmp_path):
 def test_the_provenance_tells_everything_that_an_item_depends_on(speaking, tmp_path):
     built = build(speaking("Is it blue?", seed=7), out=tmp_path / "set")
     (row,) = rows_of(built.folder)
-    made = json.loads(row["provenance"])
-    assert made["source"]["row"] == row["id"] and made["source"]["name"] and "revision" in made["source"]
-    assert made["seed"] == 7 and made["try"] == made["draw"] == 0 and "{{ question }}" in made["template"]
-    (voice,) = made["synthesiser"]
+    created = json.loads(row["provenance"])
+    assert created["source"]["row"] == row["id"] and created["source"]["name"] and "revision" in created["source"]
+    assert created["seed"] == 7 and created["try"] == created["draw"] == 0 and "{{ question }}" in created["template"]
+    (voice,) = created["synthesiser"]
     assert voice["name"] == row["voice"] and voice["model"]["voice"] == voice["options"]["voice"] == row["voice"]
-    (heard,) = made["recognisers"]
-    assert heard["recogniser"] == "listener" and heard["model"]["listener"] == 1 and heard["protocol"].endswith("/char")
-    assert heard["error_rate"] == 0 and heard["transcript"] == row["transcripts"][0]
+    (output,) = created["recognisers"]
+    assert (
+        output["recogniser"] == "listener" and output["model"]["listener"] == 1 and output["protocol"].endswith("/char")
+    )
+    assert output["error_rate"] == 0 and output["transcript"] == row["transcripts"][0]
     audio = Audio(*decode_bytes(row["audio"]["bytes"], row["id"]))
-    assert made["hashes"]["said"] == hashlib.blake2b(row["said"].encode(), digest_size=20).hexdigest()
+    assert created["hashes"]["said"] == hashlib.blake2b(row["said"].encode(), digest_size=20).hexdigest()
     # The kept sound is that of the file, up to the rounding to 16 bits, and not the one that was synthesised.
-    assert len({made["hashes"]["kept"], *made["hashes"]["synthesised"]}) == 2 and audio.sample_rate_hz == 16_000
-    assert made["loudness"] == "bs1770-4" and made["check"] == row["check"] == "cer=0"
+    assert len({created["hashes"]["kept"], *created["hashes"]["synthesised"]}) == 2 and audio.sample_rate_hz == 16_000
+    assert created["loudness"] == "bs1770-4" and created["check"] == row["check"] == "cer=0"
 
 
 def test_every_recogniser_must_read_an_item_back(speaking, tmp_path):
@@ -150,8 +152,8 @@ def test_every_recogniser_must_read_an_item_back(speaking, tmp_path):
     checks = {"recognisers": [one, {**one, "options": {**one["options"], "deaf": "green"}}]}
     built = build(speaking("Is it blue?", "Is it green?", checks=checks), out=tmp_path / "set")
     (row,) = rows_of(built.folder)
-    made = json.loads(row["provenance"])["recognisers"]
-    assert [one["recogniser"] for one in made] == ["listener", "listener-deaf"] and len(row["transcripts"]) == 2
+    created = json.loads(row["provenance"])["recognisers"]
+    assert [one["recogniser"] for one in created] == ["listener", "listener-deaf"] and len(row["transcripts"]) == 2
     (line,) = map(json.loads, (built.folder / "dropped.jsonl").read_text().splitlines())
     assert line["tries"][0]["detail"].startswith("listener-deaf, ") and "NOTHING" in line["tries"][0]["detail"]
 
@@ -160,10 +162,10 @@ def test_nothing_is_synthesised_twice_and_bytes_are_equal(speaking, tmp_path):
     recipe = speaking(*(f"Is it number {n}?" for n in range(6)))
     first = build(recipe, out=tmp_path / "a", limit=3)
     assert first.funnel.items == 3
-    whole, again = build(recipe, out=tmp_path / "b"), build(recipe, out=tmp_path / "c")
+    complete, again = build(recipe, out=tmp_path / "b"), build(recipe, out=tmp_path / "c")
     assert set(Counter((tmp_path / "said.jsonl").read_text().splitlines()).values()) == {1}
-    assert len(said_in(tmp_path)) == 6 + 1, "the other of the two voices says the first text too, for its rate"
-    same_bytes(whole.folder, again.folder)
+    assert len(transcripts_in(tmp_path)) == 6 + 1, "the other of the two voices says the first text too, for its rate"
+    same_bytes(complete.folder, again.folder)
 
 
 def test_a_text_that_stands_twice_is_synthesised_once(speaking, tmp_path):
@@ -174,17 +176,17 @@ def test_a_text_that_stands_twice_is_synthesised_once(speaking, tmp_path):
     }
     recipe = speaking(*["Is it blue?"] * 6, voices=one, synthesiser=speaker, duplicates="keep")
     built = build(recipe, out=tmp_path / "set")
-    assert built.funnel.usable == 6 and len(said_in(tmp_path)) == 1
+    assert built.funnel.usable == 6 and len(transcripts_in(tmp_path)) == 1
 
 
 def test_a_voice_imitates_a_recording(speaking, tmp_path):
     noise = np.random.default_rng(0).normal(0, 0.1, 16_000).astype(np.float32)
     (tmp_path / "voice.flac").write_bytes(flac_bytes(Audio(noise, 16_000)))
-    heard = {}
+    output = {}
     for name, voice in (("own", {}), ("imitated", {"recording": "voice.flac"})):
         built = build(speaking("Is it blue?", voices=[{"name": name, **voice}]), out=tmp_path / name)
-        heard[name] = rows_of(built.folder)[0]["audio"]["bytes"]
-    assert heard["own"] != heard["imitated"]
+        output[name] = rows_of(built.folder)[0]["audio"]["bytes"]
+    assert output["own"] != output["imitated"]
     with pytest.raises(UserError, match="not there"):
         build(speaking("Is it blue?", voices=[{"name": "gone", "recording": "gone.flac"}]), out=tmp_path / "gone")
 
@@ -199,15 +201,15 @@ def test_twenty_kills_change_nothing(speaking, tmp_path):
     recipe = speaking(*questions, synthesiser=speaker)
     log = tmp_path / "said.jsonl"
     log.touch()
-    build_through_kills(recipe, tmp_path / "killed", kills=20, made=lambda: len(said_in(tmp_path)), more=8)
-    said = Counter((line["said"], line["key"]) for line in map(json.loads, log.read_text().splitlines()))
-    assert sum(said.values()) - len(said) <= 20 * 8, "only what was in flight at a kill is said again"
+    build_through_kills(recipe, tmp_path / "killed", kills=20, built=lambda: len(transcripts_in(tmp_path)), more=8)
+    text = Counter((line["said"], line["key"]) for line in map(json.loads, log.read_text().splitlines()))
+    assert sum(text.values()) - len(text) <= 20 * 8, "only what was in flight at a kill is said again"
     shutil.rmtree(tmp_path / "cache")
     same_bytes(build(recipe, out=tmp_path / "whole").folder, tmp_path / "killed")
 
 
 def test_wrong_recipes_are_refused_before_anything_is_spoken(speaking, tmp_path):
-    for changed, said in (
+    for changed, text in (
         ({"template": "{{ subject }}"}, "template reads subject"),
         ({"texts": {"data": "rows.jsonl", "licence": "MIT", "answer": "key"}}, "no column key"),
         ({"texts": {"data": "rows.jsonl"}}, "licence"),
@@ -218,7 +220,7 @@ def test_wrong_recipes_are_refused_before_anything_is_spoken(speaking, tmp_path)
         ({"prompt": "spoken-questions"}, "prompt and metrics of the recipe.*spoken-question"),
         ({"metrics": ["accuracy[exakt]"]}, "prompt and metrics of the recipe.*exakt"),
     ):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=text):
             build(speaking("Is it fine?", **changed), out=tmp_path / "set")
     assert not (tmp_path / "said.jsonl").exists()
 
@@ -243,7 +245,7 @@ def test_flite_speaks_and_pocketsphinx_reads_back(speaking, tmp_path):
     assert row["error_rate"] <= 0.5 and "color" in row["transcripts"][0]
 
 
-def test_a_row_that_stands_twice_is_kept_once(speaking, tmp_path):
+def test_a_row_that_stands_twice_is_stored_once(speaking, tmp_path):
     row = {"question": "Is it 2?", "choices": ["red", "blue"], "answer": "A", "subject": "numbers"}
     rows = [
         "Is it blue?",
@@ -258,17 +260,19 @@ def test_a_row_that_stands_twice_is_kept_once(speaking, tmp_path):
     assert built.funnel.groups["group"] == {"colours": [2, 1, 2], "numbers": [3, 2, 3]}
     lines = [json.loads(line) for line in (built.folder / "dropped.jsonl").read_text().splitlines()]
     assert [line["tries"][0]["detail"] for line in lines] == ["rows-1, with another answer", "rows-0"]
-    assert len(set(said_in(tmp_path))) == 3 and len(said_in(tmp_path)) == 3 + 1, "a duplicate is not synthesised"
+    assert len(set(transcripts_in(tmp_path))) == 3 and len(transcripts_in(tmp_path)) == 3 + 1, (
+        "a duplicate is not synthesised"
+    )
 
 
-def test_rows_that_stand_twice_are_one_unit_where_they_are_kept(speaking, tmp_path):
+def test_rows_that_stand_twice_are_one_unit_where_they_are_stored(speaking, tmp_path):
     built = build(speaking("Is it blue?", "Is it red?", "is it  Blue", duplicates="keep"), out=tmp_path / "set")
     assert [one["unit"] for one in rows_of(built.folder)] == ["rows-0", "rows-1", "rows-0"]
     definition = load_benchmark(str(built.folder / "benchmark.yaml"))
     assert definition.data.speaker.column == "unit" and built.funnel.usable == definition.size == 3
 
 
-def test_voices_of_unlike_rates_are_brought_to_one(speaking, tmp_path):
+def test_voices_of_different_rates_are_brought_to_one(speaking, tmp_path):
     voices = [{"name": f"at {rate}", "options": {"voice": f"at {rate}", "rate_hz": rate}} for rate in (16_000, 22_050)]
     questions = [f"Is it number {n}?" for n in range(6)]
     # The scripted recogniser knows no sound that was resampled, so that anything is let pass.
@@ -294,9 +298,9 @@ def test_voices_of_unlike_rates_are_brought_to_one(speaking, tmp_path):
 
 def test_an_own_model_that_raises_fails_its_items_and_is_closed(speaking, tmp_path):
     breaking = {"model": f"{HERE / 'scripted.py'}:Breaking", "options": {"log": str(tmp_path / "said.jsonl")}}
-    made = build(speaking("Is it blue?", synthesiser=breaking), out=tmp_path / "set")
+    built = build(speaking("Is it blue?", synthesiser=breaking), out=tmp_path / "set")
     (line,) = [json.loads(line) for line in (tmp_path / "set" / "dropped.jsonl").read_text().splitlines()]
-    assert made.funnel.usable == 0 and line["reason"] == "the synthesiser gave an error"
+    assert built.funnel.usable == 0 and line["reason"] == "the synthesiser gave an error"
     assert "RuntimeError: it is broken" in json.dumps(line)
     assert sorted(path.name for path in tmp_path.glob("closed *")) == ["closed other", "closed plain"]
 
@@ -314,7 +318,7 @@ def test_a_model_that_does_not_know_the_language_is_refused_first(speaking, tmp_
     with pytest.raises(UserError, match=f"'{named}' knows en only, and the language of the recipe is 'zh'"):
         build(speaking(row, **changed), out=tmp_path / "set")
     assert not (tmp_path / "said.jsonl").exists()
-    own = tmp_path / "mine.yaml"
-    own.write_text("version: 1\nsummary: Mine.\nkind: recogniser\noptions: {feature: whisper-tiny.en}\n")
+    actual = tmp_path / "mine.yaml"
+    actual.write_text("version: 1\nsummary: Mine.\nkind: recogniser\noptions: {feature: whisper-tiny.en}\n")
     with pytest.raises(UserError, match="knows en only"):
-        build(speaking(row, language="zh", checks={"recognisers": [{"model": str(own)}]}), out=tmp_path / "own")
+        build(speaking(row, language="zh", checks={"recognisers": [{"model": str(actual)}]}), out=tmp_path / "own")

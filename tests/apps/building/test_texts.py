@@ -48,21 +48,21 @@ def read(tmp_path, *rows, **changed):
 
 def test_an_answer_by_its_text_is_the_letter_of_one_option(tmp_path):
     row = {"question": "Which?", "choices": ["red", " blue "]}
-    found = read(
+    result = read(
         tmp_path,
         {**row, "answer": "blue"},
         {**row, "answer": "B"},
         {**row, "choices": ["a", "a"], "answer": "a"},
         answer_is="text",
     )
-    assert found[0].answer == "B" and found[0].choices == ("red", "blue")
-    assert "0 of the options" in found[1] and "2 of the options" in found[2]
+    assert result[0].answer == "B" and result[0].choices == ("red", "blue")
+    assert "0 of the options" in result[1] and "2 of the options" in result[2]
 
 
 def test_trailing_empty_options_are_none(tmp_path):
     row = {"question": "Which?", "answer": "a", "A": "one", "B": "two"}
-    found = read(
+    result = read(
         tmp_path, {**row, "C": None}, {**row, "C": "three"}, {**row, "B": "", "C": "three"}, choices=("A", "B", "C")
     )
-    assert [text.choices for text in found] == [("one", "two"), ("one", "two", "three"), ("one", "", "three")]
-    assert found[0].answer == "A" and len({text.digest() for text in found}) == 3
+    assert [text.choices for text in result] == [("one", "two"), ("one", "two", "three"), ("one", "", "three")]
+    assert result[0].answer == "A" and len({text.digest() for text in result}) == 3

@@ -59,11 +59,11 @@ def test_each_speaker_has_a_voice_of_its_gender(dialogues):
         assert one["speakers"] == ["W", "M", "Paul"]
         female, male, other = one["voices"]
         assert female[0] == "f" and male[0] == "m" and len({female, male, other}) == 3
-        made = json.loads(one["provenance"])
-        assert made["voices"] == dict(zip(one["speakers"], one["voices"]))
-        assert [voice["model"]["voice"][0] for voice in made["synthesiser"]] == [female[0], male[0], other[0]]
-        assert len(made["pauses_s"]) == 3 and all(0.3 <= pause <= 0.7 for pause in made["pauses_s"])
-        assert len(made["hashes"]["synthesised"]) == 4
+        created = json.loads(one["provenance"])
+        assert created["voices"] == dict(zip(one["speakers"], one["voices"]))
+        assert [voice["model"]["voice"][0] for voice in created["synthesiser"]] == [female[0], male[0], other[0]]
+        assert len(created["pauses_s"]) == 3 and all(0.3 <= pause <= 0.7 for pause in created["pauses_s"])
+        assert len(created["hashes"]["synthesised"]) == 4
         assert one["answer"] == "B" and one["choices"][1] == "A dog." and one["said"].splitlines()[0] == "What is it?"
     assert len({tuple(one["voices"]) for one in rows}) > 1, "voices are drawn"
     counted = built.funnel.groups["voice"]
@@ -73,16 +73,17 @@ def test_each_speaker_has_a_voice_of_its_gender(dialogues):
 def test_the_dialogue_is_its_turns_with_pauses_between(dialogues):
     built, (one, other) = dialogues(row(*TURNS), row(*TURNS, question="Who likes it?"))
     audio = Audio(*decode_bytes(one["audio"]["bytes"], one["id"]))
-    made = json.loads(one["provenance"])
-    assert audio.duration_s == pytest.approx(3.0 + sum(made["pauses_s"]), abs=1e-3)
-    place = RATE_HZ
-    for pause in made["pauses_s"]:
+    created = json.loads(one["provenance"])
+    assert audio.duration_s == pytest.approx(3.0 + sum(created["pauses_s"]), abs=1e-3)
+    position = RATE_HZ
+    for pause in created["pauses_s"]:
         length = round(pause * RATE_HZ)
-        assert not audio.samples[0, place : place + length].any()
+        assert not audio.samples[0, position : position + length].any()
         assert (
-            audio.samples[0, place - 10 : place].any() and audio.samples[0, place + length : place + length + 10].any()
+            audio.samples[0, position - 10 : position].any()
+            and audio.samples[0, position + length : position + length + 10].any()
         )
-        place += length + RATE_HZ
+        position += length + RATE_HZ
     assert loudness_lufs(audio) == pytest.approx(-23, abs=0.05)
     # All questions about a dialogue hear the same recording.
     assert one["audio"]["bytes"] == other["audio"]["bytes"] and one["question"] != other["question"]
@@ -99,7 +100,7 @@ def test_a_retry_draws_other_voices(dialogues):
     assert {tuple(one["voices"]) for one in rows} == {("other",)} and len(rows) == 6 and built.funnel.tries > 6
 
 
-def test_dialogues_that_cannot_be_made_say_why(dialogues, tmp_path):
+def test_dialogues_that_cannot_be_built_state_why(dialogues, tmp_path):
     bad = {
         "not enough voices": row(*TURNS), "cannot be used": row("Hello."), "a sign cannot": row("W: [thunder] Oh."),
         "nothing to say": row("M: ..."), "silent": row("M: Hello.", "M: Very silent."),
@@ -132,6 +133,6 @@ def test_voices_are_brought_to_one_loudness_by_one_gain_each():
 
 def test_parts_of_other_rates_are_joined_at_one():
     parts = [Audio(noise(1.0, 0)[None], RATE_HZ), Audio(noise(0.5, 1)[None], RATE_HZ // 2)]
-    whole = join_sounds(parts, [0.25], RATE_HZ)
-    assert whole.sample_rate_hz == RATE_HZ and whole.num_samples == round(2.25 * RATE_HZ)
-    assert not whole.samples[0, RATE_HZ : RATE_HZ + RATE_HZ // 4].any()
+    complete = join_sounds(parts, [0.25], RATE_HZ)
+    assert complete.sample_rate_hz == RATE_HZ and complete.num_samples == round(2.25 * RATE_HZ)
+    assert not complete.samples[0, RATE_HZ : RATE_HZ + RATE_HZ // 4].any()

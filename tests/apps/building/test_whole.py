@@ -96,9 +96,9 @@ def test_flite_speaks_200_questions_and_a_cascade_answers_them(tmp_path, monkeyp
         "options": {"recogniser": "pocketsphinx", "llm": f"{tmp_path / 'always.py'}:Always"},
     }  # fmt: skip
     (tmp_path / "cascade.yaml").write_text(yaml.safe_dump(cascade))
-    found = accuracy_of(built.folder, tmp_path / "cascade.yaml", tmp_path / "run")
-    assert found["n"] == len(rows)
-    assert found["value"] == pytest.approx(sum(row["answer"] == "A" for row in rows) / len(rows))
+    result = accuracy_of(built.folder, tmp_path / "cascade.yaml", tmp_path / "run")
+    assert result["n"] == len(rows)
+    assert result["value"] == pytest.approx(sum(row["answer"] == "A" for row in rows) / len(rows))
 
 
 @pytest.mark.long
@@ -110,8 +110,10 @@ def test_flite_speaks_dialogues_with_a_voice_for_each_speaker(tmp_path, monkeypa
     turns = ["W: Where did you go on Saturday afternoon?", "M: I went to the market with my brother.", "W: What did you buy there?",
              "M: We bought some bread and a yellow bicycle."]  # fmt: skip
     options = ["A bicycle.", "A yellow hat.", "A horse."]
-    asked = ("What did the man buy?", "What did the brothers buy?")
-    rows = [{"dialogue": turns, "question": question, "choices": options, "answer": "A bicycle."} for question in asked]
+    requests = ("What did the man buy?", "What did the brothers buy?")
+    rows = [
+        {"dialogue": turns, "question": question, "choices": options, "answer": "A bicycle."} for question in requests
+    ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     recipe = {
         "version": 1, "kind": "spoken", "title": "Spoken dialogues", "summary": "What was said.", "language": "en", "retries": 0,
@@ -133,8 +135,8 @@ def test_flite_speaks_dialogues_with_a_voice_for_each_speaker(tmp_path, monkeypa
     assert one["error_rate"] <= 0.6 and one["check"] == "wer<=0.6" and "saturday" in one["transcripts"][0]
     assert 8 < one["duration_s"] < 20
     (tmp_path / "always.py").write_text(ANSWERS)
-    found = accuracy_of(built.folder, f"{tmp_path / 'always.py'}:Always", tmp_path / "run")
-    assert found["n"] == 2 and found["value"] == 1 and found["units"] == 1
+    result = accuracy_of(built.folder, f"{tmp_path / 'always.py'}:Always", tmp_path / "run")
+    assert result["n"] == 2 and result["value"] == 1 and result["units"] == 1
 
 
 LICENCES = {
@@ -166,17 +168,17 @@ def test_ffmpeg_measures_the_gaps_of_200_mixtures(tmp_path):
         first, second = parts = tuple(parts_of(row))
         shift = round(row["offset_s"] * 16_000)
         mixed = np.zeros(round(row["duration_s"] * 16_000), np.float32)
-        for part, start in ((first, max(0, -shift)), (second, max(0, shift))):
-            mixed[start : start + part.size] += part
-        heard = Audio(*decode_bytes(row["audio"]["bytes"], row["id"])).samples[0]
-        np.testing.assert_allclose(heard, mixed, atol=1e-3)
-        levels = [ffmpeg_lufs(part, tmp_path / "part.wav") for part in parts]
+        for item, start in ((first, max(0, -shift)), (second, max(0, shift))):
+            mixed[start : start + item.size] += item
+        output = Audio(*decode_bytes(row["audio"]["bytes"], row["id"])).samples[0]
+        np.testing.assert_allclose(output, mixed, atol=1e-3)
+        levels = [ffmpeg_lufs(item, tmp_path / "part.wav") for item in parts]
         worst = max(worst, abs(levels[0] - levels[1] - row["gap_db"]))
     assert worst <= 0.1
     same_bytes(built.folder, build(tmp_path / "recipe.yaml", out=tmp_path / "again").folder)
     (tmp_path / "always.py").write_text(ANSWERS)
-    found = accuracy_of(built.folder, f"{tmp_path / 'always.py'}:Always", tmp_path / "run")
-    assert found["n"] == 200 and found["value"] == pytest.approx(sum(row["answer"] == "A" for row in rows) / 200)
+    result = accuracy_of(built.folder, f"{tmp_path / 'always.py'}:Always", tmp_path / "run")
+    assert result["n"] == 200 and result["value"] == pytest.approx(sum(row["answer"] == "A" for row in rows) / 200)
 
 
 @pytest.mark.long
@@ -184,21 +186,21 @@ def test_twenty_kills_change_no_mixture(mixing, sounds):
     recipe = mixing(count=1600, retries=30)
     record = sounds / "killed" / ".build" / "record.sqlite"
 
-    def made():
+    def create():
         if not record.exists():
             return 0
         with closing(sqlite3.connect(f"file:{record}?mode=ro", uri=True, timeout=30)) as db:
             known = db.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'items'").fetchone()[0]
             return db.execute("SELECT COUNT(*) FROM items").fetchone()[0] if known else 0
 
-    build_through_kills(recipe, sounds / "killed", kills=20, made=made, more=1)
+    build_through_kills(recipe, sounds / "killed", kills=20, built=create, more=1)
     same_bytes(sounds / "killed", build(recipe, out=sounds / "whole").folder)
 
 
 def parts_of(row):
     """The two sounds of a mixture by themselves, made again from its provenance."""
-    made = json.loads(row["provenance"])
-    for origin, gain_db in zip(made["excerpts"], made["gains_db"], strict=True):
+    built = json.loads(row["provenance"])
+    for origin, gain_db in zip(built["excerpts"], built["gains_db"], strict=True):
         signal = Clip(str(Path(RECORDINGS) / f"{origin['id']}.flac")).fitted(16_000)[0].read().samples[0]
         yield excerpt(signal, origin["start_samples"], origin["length_samples"], 160) * np.float32(10 ** (gain_db / 20))
 
@@ -207,5 +209,5 @@ def ffmpeg_lufs(samples, path):
     soundfile.write(path, samples, 16_000, subtype="FLOAT")
     meter = "ebur128=metadata=1,ametadata=mode=print:key=lavfi.r128.I:file=-"
     command = ["ffmpeg", "-hide_banner", "-v", "error", "-i", str(path), "-af", meter, "-f", "null", "-"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return float(said.rsplit("lavfi.r128.I=", 1)[1].split()[0])
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return float(output.rsplit("lavfi.r128.I=", 1)[1].split()[0])

@@ -8,7 +8,7 @@ from codec_bench.apps.building.wording import Unspeakable, check_options, spoken
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("It has 12 legs.", "It has twelve legs."),
         ("1,500 or 2.5?", "one thousand, five hundred or two point five?"),
@@ -16,9 +16,9 @@ from codec_bench.apps.building.wording import Unspeakable, check_options, spoken
         ("  two\n lines ", "two lines"),
     ],
 )
-def test_english_numbers_are_read_out(text, said):
+def test_english_numbers_are_read_out(text, message):
     pytest.importorskip("num2words")
-    assert spoken_text(text, "en") == said
+    assert spoken_text(text, "en") == message
 
 
 def test_chinese_numbers_are_read_out():
@@ -44,15 +44,15 @@ UNSPEAKABLE = {
 
 
 @pytest.mark.parametrize("reason", UNSPEAKABLE)
-def test_what_cannot_be_said_says_why(reason):
+def test_what_cannot_be_spoken_states_why(reason):
     for text, language in UNSPEAKABLE[reason].items():
         with pytest.raises(Unspeakable, match=reason):
             spoken_text(text, language)
 
 
-def test_english_times_money_and_the_like_are_read_as_people_say_them():
+def test_english_times_money_and_the_like_are_read_as_people_speak_them():
     pytest.importorskip("num2words")
-    for text, said in {
+    for text, texts in {
         "At 7:30 or 6:05?": "At seven thirty or six oh five?",
         "At 7:00, or at 6:00 p.m. or 8:30 a. m.": "At seven o'clock, or at six p.m. or eight thirty a.m.",
         "Bus No. 57": "Bus number fifty-seven",
@@ -62,7 +62,7 @@ def test_english_times_money_and_the_like_are_read_as_people_say_them():
         "Call 555-0132.": "Call five five five zero one three two.",
         "rock & roll": "rock and roll",
     }.items():
-        assert spoken_text(text, "en") == said
+        assert spoken_text(text, "en") == texts
 
 
 ALIKE = [("Eight", "eight"), ("A", "8"), ("A", "eight"), ("B", "D"), ("M", "N"), ("I", "Y"), ("F", "S"), ("H.", "8")]
@@ -76,13 +76,13 @@ def plain(text):
 @pytest.mark.parametrize("pair", ALIKE, ids="-".join)
 def test_options_that_sound_alike_are_refused(pair):
     pytest.importorskip("num2words")
-    said = [spoken_text(f"{choice}", "en") for choice in ("something else", *pair)]
+    text = [spoken_text(f"{choice}", "en") for choice in ("something else", *pair)]
     with pytest.raises(Unspeakable, match="sound alike"):
-        check_options(said, "en", plain)
+        check_options(text, "en", plain)
 
 
 @pytest.mark.parametrize("pair", APART, ids="-".join)
-def test_options_that_can_be_told_apart_are_kept(pair):
+def test_options_that_can_be_distinguished_are_stored(pair):
     pytest.importorskip("num2words")
     check_options([spoken_text(choice, "en") for choice in pair], "en", plain)
 

@@ -42,8 +42,8 @@ class Writer(Scripted):
             return Response(text=f"```json\n{json.dumps(others)}\n```")
         count = int(re.search(r"Write (\d+) question", text)[1]) - ("scarce" in known)
         about = {"about": "louder"} if '"louder":' in text and "louder" in known else {}
-        said = "The music, by far." if "mistaken" in known else "It is the speech that is louder."
-        answer = said if about else f"Because of {known.split()[0]}."
+        texts = "The music, by far." if "mistaken" in known else "It is the speech that is louder."
+        answer = texts if about else f"Because of {known.split()[0]}."
         return Response(
             text=json.dumps(
                 [{"question": f"Question {n + 1} about {known}?", "answer": answer, **about} for n in range(count)]

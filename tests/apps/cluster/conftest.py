@@ -18,7 +18,7 @@ cat "$SLURM_TOLD/queue" 2>/dev/null || true
 """
 
 
-class Told:
+class Recording:
     """What the programs were told, and what they answer."""
 
     def __init__(self, folder: Path) -> None:
@@ -58,4 +58,4 @@ def slurm(tmp_path, monkeypatch):
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_TOLD", str(programs.parent))
-    return Told(programs.parent)
+    return Recording(programs.parent)

@@ -57,11 +57,11 @@ def test_a_part_without_a_sample_is_not_submitted(tmp_path, slurm, command, monk
     monkeypatch.chdir(tmp_path)
     typed = {"codec": "g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
     words = [f"--{name}={value}" for name, value in typed.items()]
-    code, _, said = command("slurm", "eval", *words, "--out", "run", "--parts", "6")
-    assert code == 0, said
+    code, _, text = command("slurm", "eval", *words, "--out", "run", "--parts", "6")
+    assert code == 0, text
     ids = [sample.id for sample in open_source("embedded", limit=2, seed=0)]
     held = sorted({place_of(id) % 6 + 1 for id in ids})
-    assert f"submitted {len(held)} of 6 parts ({6 - len(held)} hold no sample)" in said
+    assert f"submitted {len(held)} of 6 parts ({6 - len(held)} hold no sample)" in text
     assert read_submission(Path("run")).needed == held
     for number in held:
         evaluate(**typed, shard=(number, 6), out=f"run/parts/{number}", workers=1).close()
@@ -69,8 +69,8 @@ def test_a_part_without_a_sample_is_not_submitted(tmp_path, slurm, command, monk
     assert go_on(Path("run")) is None
     merged = merge(parts="run/parts", out="run", page=False)
     assert rows(merged) == rows(evaluate(**typed, out="whole", workers=1, page=False))
-    code, printed, said = command("progress", "run", "--json")
-    assert [row["state"] for row in json.loads(printed)] == ["finished"] * len(held), said
+    code, printed, text = command("progress", "run", "--json")
+    assert [row["state"] for row in json.loads(printed)] == ["finished"] * len(held), text
 
 
 def test_a_part_without_a_question_finishes(tmp_path, monkeypatch):
@@ -82,30 +82,32 @@ def test_a_part_without_a_question_finishes(tmp_path, monkeypatch):
     Path("capitals/rows.jsonl").write_text(
         "\n".join(json.dumps({"id": id, "q": question, "right": right}) for id, question, right in pairs)
     )
-    asked = {"benchmark": "./capitals", "model": "./parisian.py:Parisian", "cache": False}
+    requests = {"benchmark": "./capitals", "model": "./parisian.py:Parisian", "cache": False}
     for number in range(1, 5):
-        run_benchmark(**asked, shard=(number, 4), out=f"run/parts/{number}")
+        run_benchmark(**requests, shard=(number, 4), out=f"run/parts/{number}")
     assert len(list(Path("run/parts").rglob("part.json"))) == 4
     (merged,) = merge(parts="run/parts", out="run", page=False).runs.values()
-    (whole,) = run_benchmark(**asked, out="whole").runs.values()
-    assert rows(merged) == rows(whole) and len(rows(whole)) == 2
-    assert merged.summary()["systems"] == whole.summary()["systems"]
+    (complete,) = run_benchmark(**requests, out="whole").runs.values()
+    assert rows(merged) == rows(complete) and len(rows(complete)) == 2
+    assert merged.summary()["systems"] == complete.summary()["systems"]
 
 
 def test_a_part_of_several_benchmarks_may_be_empty_in_one_of_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = open_source("embedded")
-    clips = [next(one for one in found if place_of(one.id) % 2 == place) for place in (0, 1)]
-    for name, taken in (("few", clips[:1]), ("more", clips)):
+    result = open_source("embedded")
+    clips = [next(one for one in result if place_of(one.id) % 2 == index) for index in (0, 1)]
+    for name, parameters in (("few", clips[:1]), ("more", clips)):
         Path(name).mkdir()
         Path(name, "benchmark.yaml").write_text(SOUNDS)
         Path(name, "rows.jsonl").write_text(
-            "\n".join(json.dumps({"id": one.id, "sound": str(one.audio), "text": one.text or ""}) for one in taken)
+            "\n".join(json.dumps({"id": one.id, "sound": str(one.audio), "text": one.text or ""}) for one in parameters)
         )
-    asked = {"benchmark": "./few,./more", "codec": "g711-ulaw", "workers": 1, "page": False}
+    requests = {"benchmark": "./few,./more", "codec": "g711-ulaw", "workers": 1, "page": False}
     for number in (1, 2):
-        run_codecs(**asked, shard=(number, 2), out=f"run/parts/{number}")
+        run_codecs(**requests, shard=(number, 2), out=f"run/parts/{number}")
     assert len(list(Path("run/parts").rglob("part.json"))) == 3
-    merged, whole = merge(parts="run/parts", out="run", page=False), run_codecs(**asked, out="whole")
-    assert {key: rows(run) for key, run in merged.runs.items()} == {key: rows(run) for key, run in whole.runs.items()}
-    assert len(whole.runs) == 2
+    merged, complete = merge(parts="run/parts", out="run", page=False), run_codecs(**requests, out="whole")
+    assert {key: rows(run) for key, run in merged.runs.items()} == {
+        key: rows(run) for key, run in complete.runs.items()
+    }
+    assert len(complete.runs) == 2

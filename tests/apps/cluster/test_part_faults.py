@@ -48,7 +48,7 @@ def clips():
     return [sample.id for sample in open_source("embedded", limit=8)]
 
 
-def part(folder, k, *, codec="g711-ulaw", data="embedded", limit=8, **more):
+def item(folder, k, *, codec="g711-ulaw", data="embedded", limit=8, **more):
     return evaluate(
         codec=codec, data=data, limit=limit, metrics="si_sdr", shard=(k, SHARDS), out=folder / f"part{k}", progress=False,
         running=Running(workers=1, check=False, page=False), **more,
@@ -56,23 +56,23 @@ def part(folder, k, *, codec="g711-ulaw", data="embedded", limit=8, **more):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def build(tmp_path_factory):
     """Both parts, and the run of one machine."""
     folder = tmp_path_factory.mktemp("made")
     for k in (1, 2):
-        part(folder, k).close()
-    whole = evaluate(
+        item(folder, k).close()
+    complete = evaluate(
         codec="g711-ulaw", data="embedded", limit=8, metrics="si_sdr", out=folder / "whole", progress=False,
         running=Running(workers=1, check=False, page=False),
     )  # fmt: skip
-    with closing(whole):
-        return folder, list(whole.rows())
+    with closing(complete):
+        return folder, list(complete.rows())
 
 
 @pytest.fixture
-def parts(made, tmp_path):
+def parts(build, tmp_path):
     """Copies of both parts."""
-    return [shutil.copytree(made[0] / f"part{k}", tmp_path / f"part{k}") for k in (1, 2)]
+    return [shutil.copytree(build[0] / f"part{k}", tmp_path / f"part{k}") for k in (1, 2)]
 
 
 def rows_of(folder):
@@ -80,13 +80,13 @@ def rows_of(folder):
         return list(run.rows())
 
 
-def test_clocks_an_hour_apart_change_nothing(made, parts, tmp_path):
+def test_clocks_an_hour_apart_change_nothing(build, parts, tmp_path):
     """A node whose clock is an hour ahead wrote one part, and one whose clock is an hour late the other."""
     for folder, hours in zip(parts, (1, -1)):
         for path in folder.rglob("*"):
             os.utime(path, (time.time() + hours * 3600,) * 2)
     merge(parts=parts, out=tmp_path / "out").close()
-    assert rows_of(tmp_path / "out") == made[1]
+    assert rows_of(tmp_path / "out") == build[1]
     assert [one.state for one in progress_of(parts)] == ["finished", "finished"]
 
 
@@ -104,7 +104,7 @@ def test_half_a_copy_is_refused_whatever_half_it_is(parts, tmp_path):
     assert not (tmp_path / "out" / "run.sqlite").exists()
 
 
-def test_a_folder_that_filled_up_is_said_and_the_part_continues(made, tmp_path, monkeypatch):
+def test_a_folder_that_filled_up_is_reported_and_the_part_continues(build, tmp_path, monkeypatch):
     """The disk is full when results are to be recorded."""
     import errno
 
@@ -117,49 +117,49 @@ def test_a_folder_that_filled_up_is_said_and_the_part_continues(made, tmp_path, 
 
     monkeypatch.setattr(writer.RunWriter, "write", full)
     with pytest.raises((UserError, OSError), match=r"[Nn]o space left"):
-        part(tmp_path, 1)
+        item(tmp_path, 1)
     monkeypatch.setattr(writer.RunWriter, "write", real)
     with pytest.raises(UserError, match=r"shard 1/2 .* is not finished"):
-        merge(parts=[tmp_path / "part1", made[0] / "part2"], out=tmp_path / "out")
-    part(tmp_path, 1).close()
-    merge(parts=[tmp_path / "part1", made[0] / "part2"], out=tmp_path / "out").close()
-    assert rows_of(tmp_path / "out") == made[1]
+        merge(parts=[tmp_path / "part1", build[0] / "part2"], out=tmp_path / "out")
+    item(tmp_path, 1).close()
+    merge(parts=[tmp_path / "part1", build[0] / "part2"], out=tmp_path / "out").close()
+    assert rows_of(tmp_path / "out") == build[1]
 
 
-def test_a_part_that_two_run_at_once_is_refused_to_the_second(made, parts):
+def test_a_part_that_two_run_at_once_is_refused_to_the_second(build, parts):
     from codec_bench.store.writer import RunWriter
 
     with closing(Run(parts[0])) as run:
         fingerprint = run.meta["fingerprint"]
-    told = []
+    messages = []
 
     def second():
         try:
-            part(parts[0].parent, 1)
+            item(parts[0].parent, 1)
         except UserError as error:
-            told.append(str(error))
+            messages.append(str(error))
 
     with closing(RunWriter(parts[0], fingerprint)):
         other = threading.Thread(target=second)
         other.start()
         other.join(60)
-    assert told and "part1" in told[0] and "is being written by another process" in told[0]
+    assert messages and "part1" in messages[0] and "is being written by another process" in messages[0]
 
 
 def test_parts_of_other_code_or_other_weights_are_refused_with_the_difference(tmp_path):
-    own = tmp_path / "quiet.py"
-    own.write_text(CODEC)
+    actual = tmp_path / "quiet.py"
+    actual.write_text(CODEC)
     levels = {name: tmp_path / f"{name}.txt" for name in ("here", "there")}
     for path, level in zip(levels.values(), ("0.5", "0.25")):
         path.write_text(level)
-    codec = f"{own}:Quiet"
-    part(tmp_path, 1, codec=codec).close()
-    own.write_text(CODEC.replace("else 0.5", "else 0.25"))
-    part(tmp_path, 2, codec=codec).close()
+    codec = f"{actual}:Quiet"
+    item(tmp_path, 1, codec=codec).close()
+    actual.write_text(CODEC.replace("else 0.5", "else 0.25"))
+    item(tmp_path, 2, codec=codec).close()
     with pytest.raises(UserError, match=r"is of another run than .*: .*code was \w+, now \w+"):
         merge(parts=[tmp_path / "part1", tmp_path / "part2"], out=tmp_path / "out")
     for k, path in enumerate(levels.values(), 1):
-        part(tmp_path / "weights", k, codec=codec, options={codec: {"weights": str(path)}}).close()
+        item(tmp_path / "weights", k, codec=codec, options={codec: {"weights": str(path)}}).close()
     with pytest.raises(UserError, match=r"is of another run than .*here\.txt.*there\.txt"):
         merge(parts=[tmp_path / "weights" / f"part{k}" for k in (1, 2)], out=tmp_path / "out")
 
@@ -171,8 +171,8 @@ def test_a_manifest_that_changed_between_two_shards_is_refused(tmp_path, clips):
         "".join(json.dumps({"id": name, "audio": str(samples[name].audio)}) + "\n" for name in names)
     )
     write(clips)
-    part(tmp_path, 1, data=manifest, limit=None).close()
+    item(tmp_path, 1, data=manifest, limit=None).close()
     write(clips[:-1])
-    part(tmp_path, 2, data=manifest, limit=None).close()
+    item(tmp_path, 2, data=manifest, limit=None).close()
     with pytest.raises(UserError, match=r"is of another run than .*data was \w+, now \w+"):
         merge(parts=[tmp_path / "part1", tmp_path / "part2"], out=tmp_path / "out")

@@ -28,12 +28,12 @@ def test_parts_in_every_state(tmp_path, command):
     (folders[2] / "part.json").write_text("{}")
     (folders[3] / "run.sqlite").write_bytes((folders[3] / "run.sqlite").read_bytes()[:5000])
     with closing(running):
-        found = progress_of(folders)
-        assert [(one.state, one.items, one.done, one.failed) for one in found] == [
+        result = progress_of(folders)
+        assert [(one.state, one.items, one.done, one.failed) for one in result] == [
             ("waiting", 0, 0, 0), ("running", 5, 4, 1), ("finished", 5, 4, 1), ("unreadable", 0, 0, 0),
         ]  # fmt: skip
-        assert "damaged" in found[3].reason
-        code, printed, said_aloud = command("progress", str(tmp_path), "--json")
-    assert code == 0, said_aloud
+        assert "damaged" in result[3].reason
+        code, printed, stderr = command("progress", str(tmp_path), "--json")
+    assert code == 0, stderr
     shown = {row["folder"].rpartition("/")[2]: row["state"] for row in json.loads(printed)}
     assert shown == {"running": "running", "finished": "finished", "damaged": "unreadable"}

@@ -23,7 +23,7 @@ def queue_of(shards=ALL, size=10):
     return ShardQueue(shards, lambda shard: size, clock), clock
 
 
-def test_the_shard_of_a_lost_actor_is_taken_next():
+def test_the_shard_of_a_stopped_actor_is_run_next():
     queue, _ = queue_of()
     first, second = queue.take(), queue.take()
     assert (first, second) == (ALL[0], ALL[1])
@@ -74,10 +74,10 @@ def test_the_pieces_or_the_shard_count_whichever_is_finished_first():
     assert queue.finish(pieces[0]) == ([ALL[3]], ALL[3], [pieces[1], pieces[0]])
     assert queue.open == 0 and queue.take(5) is None
     queue, _ = slow_shard()
-    piece = queue.take(1)
-    needless, whole, _ = queue.finish(ALL[3])
-    assert needless == [piece] and whole is None and queue.open == 0
-    queue.lose(piece, "killed", 0)  # it was ended because it was not needed
+    segment = queue.take(1)
+    needless, complete, _ = queue.finish(ALL[3])
+    assert needless == [segment] and complete is None and queue.open == 0
+    queue.lose(segment, "killed", 0)  # it was ended because it was not needed
     assert queue.open == 0
 
 

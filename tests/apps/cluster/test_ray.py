@@ -28,7 +28,7 @@ from codec_bench.types import Sample, Score
 SAMPLES = [Sample(f"u{n:03d}", f"{n}.wav") for n in range(40)]
 
 
-class Lost(Exception):
+class Dropped(Exception):
     """An actor is lost."""
 
 
@@ -40,9 +40,9 @@ class StandInRay:
     """What the driver asks of Ray. A call is made when its answer is waited for."""
 
     def __init__(self, lose=(), hang=()) -> None:
-        self.exceptions = SimpleNamespace(RayError=Lost, RayTaskError=Failed)
+        self.exceptions = SimpleNamespace(RayError=Dropped, RayTaskError=Failed)
         self.lose, self.hang = set(lose), set(hang)
-        self.given = self.calls = self.started = self.ended = 0
+        self.options = self.calls = self.started = self.ended = 0
         self.resources = [{"CPU": 2.0}]
         self.answers = True
 
@@ -50,19 +50,21 @@ class StandInRay:
         return [{"Alive": True, "Resources": one} for one in self.resources]
 
     def remote(self, cls):
-        return SimpleNamespace(options=lambda **asked: SimpleNamespace(remote=lambda place: self._actor(cls(place))))
+        return SimpleNamespace(
+            options=lambda **requests: SimpleNamespace(remote=lambda position: self._actor(cls(position)))
+        )
 
     def _actor(self, held):
         self.started += 1
 
         def method(name):
-            return SimpleNamespace(remote=lambda *given: self._call(name, lambda: getattr(held, name)(*given)))
+            return SimpleNamespace(remote=lambda *options: self._call(name, lambda: getattr(held, name)(*options)))
 
         return SimpleNamespace(**{name: method(name) for name in ("begin", "progress", "run")})
 
     def _call(self, name, call):
-        self.given += name == "run"
-        return name, call, name == "run" and self.given in self.hang
+        self.options += name == "run"
+        return name, call, name == "run" and self.options in self.hang
 
     def wait(self, refs, num_returns, timeout):
         return [ref for ref in refs if not ref[2]][:1], []
@@ -72,7 +74,7 @@ class StandInRay:
         if name == "run":
             self.calls += 1
             if self.calls in self.lose:
-                raise Lost("its node is gone\nand more")
+                raise Dropped("its node is gone\nand more")
         return call()
 
     def kill(self, handle):
@@ -102,9 +104,9 @@ def on_ray(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ran = []
 
-    def execute_shard(asked, shard, folder, running, workers):
+    def execute_shard(requests, shard, folder, running, workers):
         ran.append((shard, workers))
-        return record_of(part_of(asked.source, shard), folder, shard)
+        return record_of(part_of(requests.source, shard), folder, shard)
 
     monkeypatch.setattr(actor, "execute_shard", execute_shard)
     monkeypatch.setattr(actor, "started_workers", lambda running, folder, cores: nullcontext(object()))
@@ -115,28 +117,28 @@ def on_ray(tmp_path, monkeypatch):
     def run(stand_in, source=None, **options):
         monkeypatch.setattr(ray, "connected", lambda address: nullcontext(stand_in))
         source = source or Source("made", SAMPLES)
-        asked = Evaluation("unprocessed", ["si_sdr"], source, {"command": "evaluate", "seed": 0, "limit": None}, {})
+        requests = Evaluation("unprocessed", ["si_sdr"], source, {"command": "evaluate", "seed": 0, "limit": None}, {})
         del ran[:]
-        return ray.execute_on_ray(asked, lambda: asked, "run", Running(), OnRay(**options))
+        return ray.execute_on_ray(requests, lambda: requests, "run", Running(), OnRay(**options))
 
     run.ran = ran
     return run
 
 
-def test_lost_actors_change_nothing_and_a_finished_run_is_not_run_again(on_ray, tmp_path):
+def test_stopped_actors_change_nothing_and_a_finished_run_is_not_run_again(on_ray, tmp_path):
     stand_in = StandInRay(lose={1, 3, 4})
     run = on_ray(stand_in, shards=6, cpus=1)
-    whole = record_of(Source("made", SAMPLES), tmp_path / "whole")
-    assert list(run.rows()) == list(whole.rows()) and run.meta["state"] == "finished"
-    assert run.meta["fingerprint"] == whole.meta["fingerprint"]
+    complete = record_of(Source("made", SAMPLES), tmp_path / "whole")
+    assert list(run.rows()) == list(complete.rows()) and run.meta["state"] == "finished"
+    assert run.meta["fingerprint"] == complete.meta["fingerprint"]
     assert len(on_ray.ran) == 6 and stand_in.started == 2 + 3
     assert json.loads((tmp_path / "run" / "ray.json").read_text()) == {"shards": 6}
     assert not (tmp_path / "run" / "ray.token").exists()
     again = on_ray(StandInRay())
-    assert not on_ray.ran and list(again.rows()) == list(whole.rows())
+    assert not on_ray.ran and list(again.rows()) == list(complete.rows())
     shutil.rmtree(tmp_path / "run" / "parts" / "3")
     again = on_ray(StandInRay())
-    assert [str(shard) for shard, _ in on_ray.ran] == ["3/6"] and list(again.rows()) == list(whole.rows())
+    assert [str(shard) for shard, _ in on_ray.ran] == ["3/6"] and list(again.rows()) == list(complete.rows())
     with pytest.raises(UserError, match="was begun in 6 shards; got 5"):
         on_ray(StandInRay(), shards=5)
 
@@ -151,10 +153,10 @@ def test_a_shard_that_hangs_is_run_in_pieces_by_others(on_ray, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
-    ("lost", "said"), [("resources", "has had no node to run on for 0 s"), ("answers", "has not answered for 0 s")]
+    ("dropped", "text"), [("resources", "has had no node to run on for 0 s"), ("answers", "has not answered for 0 s")]
 )
 def test_without_a_node_the_run_ends_in_a_sentence_and_the_same_command_goes_on(
-    on_ray, tmp_path, monkeypatch, lost, said
+    on_ray, tmp_path, monkeypatch, dropped, text
 ):
     """The only node, or the head node, is lost after two shards."""
     monkeypatch.setattr(ray, "NO_NODE_S", 0.3)
@@ -163,16 +165,16 @@ def test_without_a_node_the_run_ends_in_a_sentence_and_the_same_command_goes_on(
     class Gone(StandInRay):
         def get(self, ref):
             if self.calls == 2 and ref[0] == "run":
-                setattr(self, lost, [])
-                raise Lost("its node is gone")
+                setattr(self, dropped, [])
+                raise Dropped("its node is gone")
             return super().get(ref)
 
         def wait(self, refs, num_returns, timeout):
             return super().wait(refs, num_returns, timeout) if self.resources and self.answers else ([], [])
 
-    with pytest.raises(UserError, match=rf"{said}; \d+ of 40 items are finished and kept in 'run'") as told:
+    with pytest.raises(UserError, match=rf"{text}; \d+ of 40 items are finished and kept in 'run'") as caught:
         on_ray(Gone(), shards=6, cpus=1)
-    assert "the same command goes on" in told.value.hint
+    assert "the same command goes on" in caught.value.hint
     finished = {str(shard) for shard, _ in on_ray.ran}
     assert len(finished) == 2
     run = on_ray(StandInRay(), cpus=1)
@@ -209,29 +211,29 @@ def test_an_address_that_does_not_answer(tmp_path, command, monkeypatch):
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     words = ("eval", "--codec", "unprocessed", "--data", "embedded", "--metrics", "si_sdr")
-    code, _, said = command(*words, "--executor", "ray", "--ray-address", address)
-    assert code == 2 and f"the Ray cluster at '{address}' does not answer: Connection refused" in said
-    code, _, said = command(*words, "--executor", "ray", "--ray-address", "head")
-    assert code == 2 and "expected HOST:PORT" in said
-    code, _, said = command(*words, "--shards", "4")
-    assert code == 2 and "without --executor ray" in said
+    code, _, text = command(*words, "--executor", "ray", "--ray-address", address)
+    assert code == 2 and f"the Ray cluster at '{address}' does not answer: Connection refused" in text
+    code, _, text = command(*words, "--executor", "ray", "--ray-address", "head")
+    assert code == 2 and "expected HOST:PORT" in text
+    code, _, text = command(*words, "--shards", "4")
+    assert code == 2 and "without --executor ray" in text
     monkeypatch.setattr(connection, "find_spec", lambda name: None)
-    code, _, said = command(*words, "--executor", "ray")
-    assert code == 2 and "needs the package 'ray'" in said and "codec-bench[ray]" in said
+    code, _, text = command(*words, "--executor", "ray")
+    assert code == 2 and "needs the package 'ray'" in text and "codec-bench[ray]" in text
     assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("requests", "message"),
     [
         ({"shards": 0}, "shards is 0; expected 1 to"),
         ({"cpus": 0}, "cpus is 0; expected at least 1"),
         ({"address": "ray://head:10001"}, "that of a Ray client"),
     ],
 )
-def test_options_that_cannot_be(asked, said):
-    with pytest.raises(UserError, match=said):
-        OnRay(**asked)
+def test_options_that_cannot_be(requests, message):
+    with pytest.raises(UserError, match=message):
+        OnRay(**requests)
 
 
 def test_no_such_executor():

@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 EMBEDDED = Path(__file__).parents[3] / "codec_bench" / "data" / "embedded"
-WHAT = {"codec": "g711-ulaw,opus-12k", "metrics": "stoi,si_sdr,bitrate"}
+KIND = {"codec": "g711-ulaw,opus-12k", "metrics": "stoi,si_sdr,bitrate"}
 COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
 SOON = "from codec_bench.apps.cluster import ray; ray.{} = 10; from codec_bench.cli import main; main()"
 """The program, which does not wait for what is gone as long as it does otherwise."""
@@ -50,9 +50,9 @@ def patient(tmp_path, monkeypatch):
 
 @pytest.fixture
 def raylets():
-    made = Raylets(2)
-    yield made
-    made.close()
+    built = Raylets(2)
+    yield built
+    built.close()
 
 
 def corpus(folder, copies):
@@ -72,11 +72,11 @@ def corpus(folder, copies):
 
 
 def begin(raylets, data, out, *more, program=COMMAND[-1]):
-    words = [f"--{name}={value}" for name, value in WHAT.items()]
+    words = [f"--{name}={value}" for name, value in KIND.items()]
     options = ["--executor=ray", f"--ray-address={raylets.address}", "--cpus-per-actor=1", "--no-cache", *more]
-    with open(out.parent / "said.txt", "ab") as said:
+    with open(out.parent / "said.txt", "ab") as text:
         return subprocess.Popen(
-            [*COMMAND[:-1], program, "eval", *words, f"--data={data}", f"--out={out}", *options], stdout=said, stderr=said, cwd=out.parent
+            [*COMMAND[:-1], program, "eval", *words, f"--data={data}", f"--out={out}", *options], stdout=text, stderr=text, cwd=out.parent
         )  # fmt: skip
 
 
@@ -85,8 +85,8 @@ def ended(process, out):
     assert code == 0, (out.parent / "said.txt").read_text()[-3000:]
 
 
-def whole(data, out):
-    return list(evaluate(**WHAT, data=data, out=out, workers=2, page=False, cache=False).rows())
+def complete(data, out):
+    return list(evaluate(**KIND, data=data, out=out, workers=2, page=False, cache=False).rows())
 
 
 def kill_until_it_ends(raylets, data, out, kills, draw, done):
@@ -100,16 +100,16 @@ def kill_until_it_ends(raylets, data, out, kills, draw, done):
                 break
             driver = begin(raylets, data, out)
             continue
-        what = draw.choice(("actor", "raylet", "driver"))
-        if what == "driver":
+        kind = draw.choice(("actor", "raylet", "driver"))
+        if kind == "driver":
             driver.send_signal(signal.SIGKILL)
             driver.wait()
-        elif what == "raylet":
+        elif kind == "raylet":
             raylets.kill_node(draw.choice(raylets.nodes))
             raylets.add()
         elif not raylets.kill_actor(draw.choice):
             continue
-        done[what] += 1
+        done[kind] += 1
     if driver.poll() is None:
         driver.wait(PATIENCE_S)
     ended(driver if driver.returncode == 0 else begin(raylets, data, out), out)
@@ -119,7 +119,7 @@ def test_whatever_is_killed_the_record_is_that_of_one_machine(raylets, tmp_path)
     """`CODEC_BENCH_TEST_KILLS` says how many kills there are in all, over as many runs as that takes."""
     kills, draw, done = int(os.environ.get("CODEC_BENCH_TEST_KILLS", "9")), random.Random(5), Counter()
     data, runs = corpus(tmp_path / "data", 12), 0
-    expected = whole(data, tmp_path / "whole")
+    expected = complete(data, tmp_path / "whole")
     while not runs or done.total() < kills:
         out, runs = tmp_path / f"run{runs}", runs + 1
         kill_until_it_ends(raylets, data, out, kills - done.total(), draw, done)
@@ -149,51 +149,51 @@ def test_a_cluster_that_grows_and_shrinks_and_a_full_object_store(raylets, tmp_p
         del full
     finally:
         ray.shutdown()
-    assert list(open_run(out).rows()) == whole(data, tmp_path / "whole")
+    assert list(open_run(out).rows()) == complete(data, tmp_path / "whole")
     assert len(list((out / "ray").iterdir())) >= 3
 
 
-def until(true, said):
+def until(true, text):
     """Waits until something is true."""
     end = time.monotonic() + PATIENCE_S
     while not true():
-        assert time.monotonic() < end, said.read_text()[-3000:]
+        assert time.monotonic() < end, text.read_text()[-3000:]
         time.sleep(0.2)
 
 
 @pytest.mark.parametrize("gone", ["raylet", "gcs_server"])
 def test_an_actor_is_replaced_and_a_cluster_that_is_gone_ends_the_run_in_a_sentence(tmp_path, gone):
     """The raylets are lost, and in the other case the head node's server as well. Another cluster goes on."""
-    data, out, said = corpus(tmp_path / "data", 12), tmp_path / "run", tmp_path / "said.txt"
+    data, out, text = corpus(tmp_path / "data", 12), tmp_path / "run", tmp_path / "said.txt"
     first = Raylets(1)
     try:
         driver = begin(first, data, out, "--shards=12", program=SOON.format(GONE[gone][0]))
-        until(lambda: len(list(out.glob("parts/*/part.json"))) >= 1, said)
+        until(lambda: len(list(out.glob("parts/*/part.json"))) >= 1, text)
         (before,) = first.actors()
         os.kill(before, signal.SIGKILL)
-        until(lambda: set(first.actors()) - {before}, said)
+        until(lambda: set(first.actors()) - {before}, text)
         finished = len(list(out.glob("parts/*/part.json")))
-        until(lambda: len(list(out.glob("parts/*/part.json"))) > finished, said)
+        until(lambda: len(list(out.glob("parts/*/part.json"))) > finished, text)
         for node in first.cluster.list_all_nodes():
             for info in node.all_processes["raylet"] + node.all_processes.get(
                 "gcs_server" if gone == "gcs_server" else "", []
             ):
                 info.process.kill()
-        assert driver.wait(PATIENCE_S) == 2, said.read_text()[-3000:]
+        assert driver.wait(PATIENCE_S) == 2, text.read_text()[-3000:]
     finally:
         first.close()
-    last = said.read_text()
+    last = text.read_text()
     assert re.search(GONE[gone][1] + r"; [1-9]\d* of 768 items are finished and kept in", last), last[-3000:]
     assert "the same command goes on" in last and "Traceback" not in last
-    kept = {path: path.stat().st_mtime_ns for path in out.glob("parts/*/part.json")}
-    assert kept
+    retained = {path: path.stat().st_mtime_ns for path in out.glob("parts/*/part.json")}
+    assert retained
     second = Raylets(1)
     try:
         ended(begin(second, data, out, "--shards=12"), out)
     finally:
         second.close()
-    assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
-    assert list(open_run(out).rows()) == whole(data, tmp_path / "whole")
+    assert all(path.stat().st_mtime_ns == when for path, when in retained.items())
+    assert list(open_run(out).rows()) == complete(data, tmp_path / "whole")
 
 
 NODES = """import ray
@@ -204,11 +204,11 @@ with connected({address!r}) as ray:
 
 def joined(address=None):
     """The head node of the cluster that a command is connected to."""
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-P", "-c", NODES.format(address=address)], capture_output=True, text=True, timeout=PATIENCE_S
     )  # fmt: skip
-    assert said.returncode == 0, said.stderr[-3000:]
-    return said.stdout.split()[-1]
+    assert output.returncode == 0, output.stderr[-3000:]
+    return output.stdout.split()[-1]
 
 
 def test_a_cluster_that_nobody_named_is_not_joined(raylets, monkeypatch):

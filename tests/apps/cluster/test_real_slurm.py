@@ -83,11 +83,11 @@ def called(*words, **more):
     return subprocess.run(words, capture_output=True, text=True, **more)
 
 
-def until(true, seconds, what):
+def until(true, seconds, kind):
     """Waits until something is true."""
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, f"{what} took more than {seconds} s"
+        assert time.monotonic() < end, f"{kind} took more than {seconds} s"
         time.sleep(0.2)
 
 
@@ -146,12 +146,12 @@ class InParts:
     def __init__(self, folder: Path, parts: int, *options: str, limit: int = 12) -> None:
         self.folder, self.out, self.hold = folder, folder / "run", folder / "hold"
         (folder / "slow.py").write_text(SLOW.format(hold=str(self.hold)))
-        self.what = {"codec": "./slow.py:Slow", "data": "clips.jsonl", "metrics": METRICS, "limit": limit}
+        self.kind = {"codec": "./slow.py:Slow", "data": "clips.jsonl", "metrics": METRICS, "limit": limit}
         samples = open_source("embedded").samples
         (folder / "clips.jsonl").write_text(
             "".join(json.dumps({"id": one.id, "audio": str(one.audio)}) + "\n" for one in samples)
         )
-        typed = [f"--{name}={value}" for name, value in self.what.items()]
+        typed = [f"--{name}={value}" for name, value in self.kind.items()]
         more = ["--workers=1", "--save-audio=none", "--no-check", "--no-cache"]
         self.command = ["slurm", "eval", *typed, *more, "--out=run", f"--parts={parts}", *options]
 
@@ -180,7 +180,7 @@ class InParts:
         """Lets the parts run."""
         self.hold.unlink()
 
-    def end(self, what: str = "the run") -> str:
+    def end(self, kind: str = "the run") -> str:
         """Waits until no job is left; what the jobs said."""
 
         def nothing_left() -> bool:
@@ -189,20 +189,20 @@ class InParts:
                     called("scontrol", "update", f"jobid={job.split()[0]}", "StartTime=now")
             return not called("squeue", "-h", "-r").stdout.strip()
 
-        until(nothing_left, 400, what)
+        until(nothing_left, 400, kind)
         return "".join(path.read_text() for path in sorted((self.out / "slurm").glob("*.log")))
 
     def check(self) -> None:
         """Checks that the merged run is that of one machine."""
-        whole = [
+        complete = [
             *COMMAND,
             "eval",
-            *(f"--{name}={value}" for name, value in self.what.items()),
+            *(f"--{name}={value}" for name, value in self.kind.items()),
             "--out=whole",
             "--workers=1",
             "--no-cache",
         ]
-        done = called(*whole, "--save-audio=none", "--no-check", cwd=self.folder)
+        done = called(*complete, "--save-audio=none", "--no-check", cwd=self.folder)
         assert done.returncode == 0, done.stderr
         merged, alone = open_run(self.out), open_run(self.folder / "whole")
         assert list(merged.rows()) == list(alone.rows())
@@ -231,26 +231,26 @@ def lose(cluster, node, job) -> None:
 
 def test_jobs_that_are_put_back_and_a_node_that_goes(cluster, tmp_path):
     run = InParts(tmp_path, 3)
-    part, node = run.begin()
-    assert called("scontrol", "requeue", part).returncode == 0
-    until(lambda: part not in run.running(), 60, "the end of the part that is put back")
+    item, node = run.begin()
+    assert called("scontrol", "requeue", item).returncode == 0
+    until(lambda: item not in run.running(), 60, "the end of the part that is put back")
     until(run.running, 120, "another part")
-    part, node = next(iter(run.running().items()))
-    lose(cluster, node, called("squeue", "-h", f"--jobs={part}", "-o", "%A").stdout.strip())
+    item, node = next(iter(run.running().items()))
+    lose(cluster, node, called("squeue", "-h", f"--jobs={item}", "-o", "%A").stdout.strip())
     run.go()
-    said = run.end()
-    assert "DUE TO JOB REQUEUE" in said, said
+    text = run.end()
+    assert "DUE TO JOB REQUEUE" in text, text
     run.check()
 
 
 def test_a_job_of_higher_priority_takes_the_node(cluster, tmp_path):
     run = InParts(tmp_path, 2)
-    part, node = run.begin()
+    item, node = run.begin()
     assert (
         called("sbatch", "--partition=urgent", f"--nodelist={node}", "--wrap=sleep 1", "--output=/dev/null").returncode
         == 0
     )
-    until(lambda: part not in run.running(), 60, "the end of the part")
+    until(lambda: item not in run.running(), 60, "the end of the part")
     run.go()
     assert "DUE TO PREEMPTION" in run.end()
     run.check()
@@ -258,11 +258,11 @@ def test_a_job_of_higher_priority_takes_the_node(cluster, tmp_path):
 
 def test_the_time_limit_ends_a_part_and_it_is_submitted_again(cluster, tmp_path):
     run = InParts(tmp_path, 2, "--time=0:05")
-    part, _ = run.begin()
-    until(lambda: part not in run.running(), 200, "the time limit")
+    item, _ = run.begin()
+    until(lambda: item not in run.running(), 200, "the time limit")
     run.go()
-    said = run.end()
-    assert "DUE TO TIME LIMIT" in said and "submitted" in said, said
+    text = run.end()
+    assert "DUE TO TIME LIMIT" in text and "submitted" in text, text
     run.check()
 
 
@@ -273,8 +273,8 @@ def test_a_part_that_fails_thrice_and_the_same_command_again(cluster, tmp_path):
     manifest = tmp_path / "clips.jsonl"
     manifest.rename(tmp_path / "away.jsonl")
     run.go()
-    said = run.end()
-    assert "2 of 2 parts failed 3 times: 1-2" in said, said
+    text = run.end()
+    assert "2 of 2 parts failed 3 times: 1-2" in text, text
     assert len(list((run.out / "slurm").glob("*_1.log"))) == 3
     (tmp_path / "away.jsonl").rename(manifest)
     run.submit()
@@ -284,7 +284,7 @@ def test_a_part_that_fails_thrice_and_the_same_command_again(cluster, tmp_path):
 
 def test_what_is_cancelled_stays_cancelled_and_the_same_command_goes_on(cluster, tmp_path):
     run = InParts(tmp_path, 3)
-    part, _ = run.begin()
+    item, _ = run.begin()
     twice = called(*COMMAND, *run.command, cwd=tmp_path)
     assert twice.returncode == 2 and "are in the queue already" in twice.stderr
     # The job that merges is lost; the same command submits it alone.
@@ -294,10 +294,10 @@ def test_what_is_cancelled_stays_cancelled_and_the_same_command_goes_on(cluster,
     until(lambda: merge not in names(), 30, "the end of the merge job")
     run.submit()
     arrays = {line.partition("_")[0] for line in called("squeue", "-h", "-r", "-o", "%i").stdout.split() if "_" in line}
-    assert arrays == {part.partition("_")[0]}
-    assert called("scancel", part.partition("_")[0]).returncode == 0
-    said = run.end()
-    assert "3 of 3 parts were cancelled: 1-3; nothing is submitted again" in said, said
+    assert arrays == {item.partition("_")[0]}
+    assert called("scancel", item.partition("_")[0]).returncode == 0
+    text = run.end()
+    assert "3 of 3 parts were cancelled: 1-3; nothing is submitted again" in text, text
     run.go()
     assert "submitted 3 of 3 parts" in run.submit()
     run.end()

@@ -32,7 +32,7 @@ def test_an_array_and_a_job_that_waits_for_it(tmp_path, slurm):
     resources = Resources(gpus=1, cpus=4, time="1-02:00:00", partition="gpu", at_once=3, more=("--account=me",))
     done = submit(COMMAND, PRINTS, out, 8, resources)
     array, merge = slurm.submitted
-    for said in (
+    for text in (
         "--parsable",
         "--array=1-8%3",
         "--gres=gpu:1",
@@ -41,7 +41,7 @@ def test_an_array_and_a_job_that_waits_for_it(tmp_path, slurm):
         "--partition=gpu",
         "--account=me",
     ):
-        assert said in array, said
+        assert text in array, text
     assert array.endswith(f"{out}/slurm/part.sh") and merge.endswith(f"{out}/slurm/merge.sh")
     assert "--dependency=afterany:101" in merge and "--gres" not in merge and "--account=me" in merge
     assert done.jobs == {"parts": "101", "merge": "102"} and read_submission(out) == done
@@ -65,10 +65,10 @@ def test_what_the_jobs_run(tmp_path, slurm):
     assert merges.stdout.splitlines() == ["slurm", "--go-on", "--out", str(out)]
 
 
-def began(out, done, *numbers, said="it began"):
+def began(out, done, *numbers, text="it began"):
     """Leaves what Slurm leaves of parts that began."""
     for number in numbers:
-        (out / "slurm" / f"{done.jobs['parts']}_{number}.log").write_text(said)
+        (out / "slurm" / f"{done.jobs['parts']}_{number}.log").write_text(text)
 
 
 def test_parts_that_are_missing_are_submitted_again_and_not_for_ever(tmp_path, slurm):
@@ -119,12 +119,12 @@ def test_what_a_person_cancels_stays_cancelled_and_the_same_command_goes_on(tmp_
     done = submit(COMMAND, PRINTS, out, 5, Resources())
     finish(out, 1)
     began(out, done, 1)
-    began(out, done, 2, said=LIMIT)
-    began(out, done, 3, said=LIMIT + CANCELLED)  # the fourth and fifth never began
-    with pytest.raises(UserError, match="3 of 5 parts were cancelled: 3-5; nothing is submitted again") as told:
+    began(out, done, 2, text=LIMIT)
+    began(out, done, 3, text=LIMIT + CANCELLED)  # the fourth and fifth never began
+    with pytest.raises(UserError, match="3 of 5 parts were cancelled: 3-5; nothing is submitted again") as caught:
         go_on(out)
-    assert "the same codec-bench slurm command goes on" in told.value.hint and len(slurm.submitted) == 2
-    began(out, submit(COMMAND, PRINTS, out, 5, Resources()), 2, 3, 4, 5, said=CANCELLED + "it began again\n" + LIMIT)
+    assert "the same codec-bench slurm command goes on" in caught.value.hint and len(slurm.submitted) == 2
+    began(out, submit(COMMAND, PRINTS, out, 5, Resources()), 2, 3, 4, 5, text=CANCELLED + "it began again\n" + LIMIT)
     assert sorted(go_on(out).tries) == [2, 3, 4, 5]
 
 
@@ -152,9 +152,9 @@ def test_a_refused_merge_job_leaves_no_orphan(tmp_path, slurm):
     slurm.refuses("sbatch", "sbatch: error: QOSMaxSubmitJobPerUserLimit", call=2)
     with pytest.raises(
         UserError, match="the parts are in the queue as job 101, and the job that merges them is not: "
-    ) as told:
+    ) as caught:
         submit(COMMAND, PRINTS, out, 3, Resources())
-    assert "QOSMaxSubmit" in told.value.message and "submits that job alone" in told.value.hint
+    assert "QOSMaxSubmit" in caught.value.message and "submits that job alone" in caught.value.hint
     slurm.allows("sbatch")
     (name,) = [word.split("=")[1] for word in slurm.submitted[0].split() if "--job-name=" in word]
     slurm.queue(f"101_1 {name}\n101_2 {name}\n101_3 {name}\n")
@@ -178,8 +178,8 @@ def test_the_job_that_merges_waits_for_every_array_that_is_in_the_queue(tmp_path
     done = submit(COMMAND, PRINTS, out, 3, Resources())
     assert "--dependency=afterany:99:100 " in slurm.submitted[1] and done.jobs["parts"] == "99:100"
     finish(out, 1)
-    for array, said in (("99", LIMIT), ("100", CANCELLED)):  # the later array says how a part ended
-        (out / "slurm" / f"{array}_2.log").write_text(said)
+    for array, text in (("99", LIMIT), ("100", CANCELLED)):  # the later array says how a part ended
+        (out / "slurm" / f"{array}_2.log").write_text(text)
     (out / "slurm" / "99_3.log").write_text(LIMIT)
     with pytest.raises(UserError, match="1 of 3 parts were cancelled: 2;"):
         go_on(out)
@@ -195,7 +195,7 @@ def test_a_part_that_began_and_has_no_output_has_failed_and_was_not_cancelled(tm
     assert go_on(out).tries == {1: (2, 0), 2: (2, 0)}
 
 
-def test_where_scancel_is_told_of_several_arrays_it_names_each(tmp_path, slurm):
+def test_where_scancel_gets_several_arrays_it_names_each(tmp_path, slurm):
     out = tmp_path / "run"
     slurm.refuses("sbatch", "sbatch: error: QOSMaxSubmitJobPerUserLimit", call=2)
     with pytest.raises(UserError):
@@ -203,9 +203,9 @@ def test_where_scancel_is_told_of_several_arrays_it_names_each(tmp_path, slurm):
     (name,) = [word.split("=")[1] for word in slurm.submitted[0].split() if "--job-name=" in word]
     slurm.queue(f"100_1 {name}\n99_2 {name}\n")
     slurm.refuses("sbatch", "sbatch: error: QOSMaxSubmitJobPerUserLimit", call=1)
-    with pytest.raises(UserError, match="in the queue as job 99 100") as told:
+    with pytest.raises(UserError, match="in the queue as job 99 100") as caught:
         submit(COMMAND, PRINTS, out, 3, Resources())
-    assert "scancel 99 100 cancels" in told.value.hint
+    assert "scancel 99 100 cancels" in caught.value.hint
 
 
 def test_a_command_that_is_killed_between_its_two_jobs_leaves_no_orphan(tmp_path, slurm, monkeypatch):
@@ -230,14 +230,14 @@ def test_a_command_that_is_killed_between_its_two_jobs_leaves_no_orphan(tmp_path
 def test_an_array_that_is_refused_leaves_nothing_behind(tmp_path, slurm):
     out = tmp_path / "run"
     slurm.refuses("sbatch", "sbatch: error: Batch job submission failed: Invalid job array specification")
-    with pytest.raises(UserError, match="Invalid job array") as told:
+    with pytest.raises(UserError, match="Invalid job array") as caught:
         submit(COMMAND, PRINTS, out, 3000, Resources())
-    assert "fewer --parts" in told.value.hint and read_submission(out) is None
+    assert "fewer --parts" in caught.value.hint and read_submission(out) is None
     slurm.allows("sbatch")
     assert submit(COMMAND, PRINTS, out, 1000, Resources()).parts == 1000
 
 
-def test_nobody_else_can_read_what_the_command_was_given(tmp_path, slurm):
+def test_nobody_else_can_read_the_arguments_of_the_command(tmp_path, slurm):
     out = tmp_path / "run"
     (out / "slurm").mkdir(parents=True, mode=0o755)
     submit((*COMMAND, "--set", "dnsmos.weights=a-value"), PRINTS, out, 2, Resources())
@@ -268,7 +268,7 @@ def test_resources_that_are_none(wrong):
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         (["profile", "--codec", "x"], "expected eval, score or run"),
         ([], "expected eval, score or run"),
@@ -298,40 +298,40 @@ def test_resources_that_are_none(wrong):
         (["run", "aishell-1", "--model", "openai-chat", "--set", "openai-chat.api_key=SECRET"], "api_key"),
     ],
 )
-def test_the_command_is_checked_before_anything_is_submitted(tmp_path, slurm, command, typed, said):
-    code, _printed, said_aloud = command("slurm", *typed, "--out", str(tmp_path / "run"))
-    assert code == 2, said_aloud
-    assert said in said_aloud
+def test_the_command_is_checked_before_anything_is_submitted(tmp_path, slurm, command, typed, message):
+    code, _printed, stderr = command("slurm", *typed, "--out", str(tmp_path / "run"))
+    assert code == 2, stderr
+    assert message in stderr
     assert slurm.submitted == [] and not (tmp_path / "run").exists()
 
 
 def test_the_command_line_submits_and_shows_progress(tmp_path, slurm, command):
     out = tmp_path / "run"
     typed = ["eval", "--codec", "opus-12k", "--data", "embedded", "--metrics", "stoi", "--limit", "6"]
-    code, printed, said_aloud = command("slurm", *typed, "--out", str(out), "--parts", "3", "--gpus-per-part", "1")
-    assert code == 0, said_aloud
-    assert "submitted 3 of 3 parts as job 101" in said_aloud
+    code, printed, stderr = command("slurm", *typed, "--out", str(out), "--parts", "3", "--gpus-per-part", "1")
+    assert code == 0, stderr
+    assert "submitted 3 of 3 parts as job 101" in stderr
     assert read_submission(out).command == tuple(typed)
     assert "--gres=gpu:1" in slurm.submitted[0]
     assert not any("--cpus-per-task" in job for job in slurm.submitted), "the cluster chooses, if nobody says how many"
-    code, printed, said_aloud = command("progress", str(out), "--json")
-    assert code == 0, said_aloud
+    code, printed, stderr = command("progress", str(out), "--json")
+    assert code == 0, stderr
     rows = json.loads(printed)
     assert [row["state"] for row in rows] == ["waiting"] * 3
 
 
-def test_every_part_has_the_cpus_that_were_asked_for_also_when_it_is_submitted_again(tmp_path, slurm, command):
+def test_every_part_has_the_cpus_that_were_requested_also_when_it_is_submitted_again(tmp_path, slurm, command):
     out = tmp_path / "run"
     typed = ["slurm", "eval", "--codec", "opus-12k", "--data", "embedded", "--metrics", "stoi", "--limit", "6"]
     typed += ["--out", str(out), "--parts", "3"]
-    code, _, said_aloud = command(*typed, "--cpus-per-part", "0")
-    assert (code, slurm.submitted) == (2, []) and "cpus is 0; expected at least 1" in said_aloud
-    code, _, said_aloud = command(*typed, "--cpus-per-part", "5")
-    assert code == 0, said_aloud
+    code, _, stderr = command(*typed, "--cpus-per-part", "0")
+    assert (code, slurm.submitted) == (2, []) and "cpus is 0; expected at least 1" in stderr
+    code, _, stderr = command(*typed, "--cpus-per-part", "5")
+    assert code == 0, stderr
     began(out, read_submission(out), 1, 2, 3)
     finish(out, 2)
-    code, _, said_aloud = command("slurm", "--go-on", "--out", str(out))
-    assert code == 0 and "submitted 2 of 3 parts" in said_aloud, said_aloud
+    code, _, stderr = command("slurm", "--go-on", "--out", str(out))
+    assert code == 0 and "submitted 2 of 3 parts" in stderr, stderr
     first, merge, again, merge_again = slurm.submitted
     assert "--cpus-per-task=5" in first and "--cpus-per-task=5" in again and "--array=1,3" in again
     assert "--cpus-per-task" not in merge + merge_again, "what merges needs one"

@@ -31,7 +31,7 @@ def talk(monkeypatch, tmp_path):
     for name, seconds in (("short", 0.8), ("long", 2.0), ("hm", 0.3)):
         sound = [*server.tone(seconds, 200.0), *[0] * round(0.2 * server.RATE_HZ)]
         soundfile.write(tmp_path / f"{name}.wav", sound_of(sound), server.RATE_HZ)
-    return SimpleNamespace(hold=lambda *given, **more: held(tmp_path, *given, **more), folder=tmp_path)
+    return SimpleNamespace(hold=lambda *options, **more: held(tmp_path, *options, **more), folder=tmp_path)
 
 
 def sound_of(values):

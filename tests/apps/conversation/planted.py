@@ -110,8 +110,8 @@ def pausing(draw, name):
     pause_s, after_s = draw.choice([(0.5, 0.9), (1.2, 0.4), (0.6, 0.4), (1.4, 0.7)])
     plan = Plan(answer_after_s=after_s, answer_s=2.0, yields_after_s=0.1)
     false = after_s < pause_s + TAIL_S
-    said = ["short.wav", {"pause_s": pause_s}, "hm.wav"]
-    return {"turns": [{"say": said, "at_s": 0.5}]}, plan, {
+    text = ["short.wav", {"pause_s": pause_s}, "hm.wav"]
+    return {"turns": [{"say": text, "at_s": 0.5}]}, plan, {
         "false_turn": [int(false)], "turn_taken": [1], "too_early": [0], "response_latency_s": [after_s],
     }  # fmt: skip
 

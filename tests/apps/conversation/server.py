@@ -59,7 +59,7 @@ class Log:
     backchannels: list[float] = field(default_factory=list)
     stops: list[float] = field(default_factory=list)
     frames: int = 0
-    told: list[dict] = field(default_factory=list)
+    messages: list[dict] = field(default_factory=list)
     sound: bytearray = field(default_factory=bytearray)
 
 
@@ -104,7 +104,7 @@ class Talk:
             elif event["type"] == "input_audio_buffer.append":
                 await self.frame(base64.b64decode(event["audio"]))
             else:
-                self.log.told.append(event)
+                self.log.messages.append(event)
         for task in self.jobs:
             task.cancel()
 
@@ -232,17 +232,17 @@ class GeminiTalk(Talk):
 
     async def send(self, kind, **more):
         if kind == "session.updated":
-            said = {"setupComplete": {}}
+            text = {"setupComplete": {}}
         elif kind == "response.output_audio.delta":
             data = {"mimeType": f"audio/pcm;rate={RATE_HZ}", "data": more["delta"]}
-            said = {"serverContent": {"modelTurn": {"parts": [{"inlineData": data}]}}}
+            text = {"serverContent": {"modelTurn": {"parts": [{"inlineData": data}]}}}
         elif kind == "input_audio_buffer.speech_started":
-            said = {"serverContent": {"interrupted": True}}
+            text = {"serverContent": {"interrupted": True}}
         elif kind == "response.done" and more["response"]["status"] == "completed":
-            said = {"serverContent": {"turnComplete": True}}
+            text = {"serverContent": {"turnComplete": True}}
         else:
             return
-        await self.socket.send(json.dumps(said).encode())
+        await self.socket.send(json.dumps(text).encode())
 
 
 class LiveTalk(Talk):

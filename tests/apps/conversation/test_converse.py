@@ -44,25 +44,31 @@ def script(tmp_path):
     return write
 
 
-def test_a_run_is_kept_resumed_and_marked_again(script, service, tmp_path):
+def test_a_run_is_stored_resumed_and_marked_again(script, service, tmp_path):
     options, logs = service({"": Plan(jitter_s=0.02)})
-    asked = {"model": MODEL, "scripts": script(), "out": tmp_path / "run", "options": {MODEL: options}, "page": False}
-    first = converse(**asked)
+    requests = {
+        "model": MODEL,
+        "scripts": script(),
+        "out": tmp_path / "run",
+        "options": {MODEL: options},
+        "page": False,
+    }
+    first = converse(**requests)
     assert not first.faults and [one.id for one in first.sessions[MODEL]] == ["plain", "cut", "nobody"]
     frames = logs[""].frames
     written = (first.folder / "events.jsonl").read_bytes()
     # One track is damaged: nothing is held again before somebody says so, and then that session alone.
     damaged = first.folder / "sessions" / MODEL / "plain" / "heard.flac"
     damaged.write_bytes(damaged.read_bytes()[:-200])
-    for call in (asked, {"remark": True, "out": tmp_path / "run", "page": False}):
+    for call in (requests, {"remark": True, "out": tmp_path / "run", "page": False}):
         with pytest.raises(DamagedRecord):
             converse(**call)
     shutil.rmtree(damaged.parent)
     with pytest.raises(DamagedRecord):
-        converse(**asked)
+        converse(**requests)
     assert logs[""].frames == frames
     (first.folder / "summary.json").unlink()
-    again = converse(**asked)
+    again = converse(**requests)
     assert logs[""].frames - frames == len(again.sessions[MODEL][0].sent_s) < frames
     marked = converse(remark=True, out=tmp_path / "run", page=False)
     assert marked.summary == again.summary
@@ -78,19 +84,25 @@ def test_a_run_is_kept_resumed_and_marked_again(script, service, tmp_path):
         one["event"] for one in lines
     }
     with pytest.raises(UserError, match="holds another run: script differs"):
-        converse(**{**asked, "seed": 7})
+        converse(**{**requests, "seed": 7})
 
 
 def test_sessions_with_another_sound_of_the_user_are_held_again(script, service, tmp_path):
     options, logs = service({"": Plan()})
-    asked = {"model": MODEL, "scripts": script(), "out": tmp_path / "run", "options": {MODEL: options}, "page": False}
-    first = converse(**asked)
+    requests = {
+        "model": MODEL,
+        "scripts": script(),
+        "out": tmp_path / "run",
+        "options": {MODEL: options},
+        "page": False,
+    }
+    first = converse(**requests)
     frames = logs[""].frames
-    converse(**asked)
+    converse(**requests)
     assert logs[""].frames == frames
     samples, _ = soundfile.read(tmp_path / "tone.wav")
     soundfile.write(tmp_path / "tone.wav", -samples, RATE_HZ)
-    again = converse(**asked)
+    again = converse(**requests)
     assert logs[""].frames - frames == sum(len(one.sent_s) for one in again.sessions[MODEL] if one.id != "nobody")
     (before, after) = (np.abs(run.sessions[MODEL][0].clean) for run in (first, again))
     assert np.array_equal(before, after) and not np.array_equal(
@@ -136,8 +148,8 @@ def test_somebody_speaks_behind_the_user(service, tmp_path):
     spoken = Sounds(open_source("embedded"), tmp_path, RATE_HZ).get("slt_01")
     one, again = behind[: spoken.size], behind[spoken.size : 2 * spoken.size]
     assert np.corrcoef(one, spoken)[0, 1] > 0.9999 and np.abs(one[: again.size] - again).max() <= 1
-    own = held.clean[np.abs(held.clean) > 0].astype(float)
-    assert 10 * np.log10(np.mean(own**2) / np.mean(behind**2)) == pytest.approx(
+    actual = held.clean[np.abs(held.clean) > 0].astype(float)
+    assert 10 * np.log10(np.mean(actual**2) / np.mean(behind**2)) == pytest.approx(
         10, abs=1.5
     )  # pauses are none of its power
 
@@ -161,8 +173,8 @@ def test_the_embedded_scripts(service, tmp_path, command):
     assert "response_latency" in out and "turn_taken" in out and MODEL in out and "30 ok" in err
 
 
-def test_a_wrong_script_is_said_with_its_field(script, tmp_path):
-    for changed, said in (
+def test_a_wrong_script_is_reported_with_its_field(script, tmp_path):
+    for changed, text in (
         ({"conversations": [{"id": "a", "turns": [{"say": "none.wav", "at_s": 0}]}]}, "neither an id of its data nor a file"),
         ({"conversations": [{"id": "a", "turns": [{"say": "tone.wav", "after_answer_s": 0}]}]}, "has no answer before it"),
         ({"conversations": [{"id": "a", "turns": [{"say": "tone.wav"}]}]}, "expected one of 'at_s'"),
@@ -172,7 +184,7 @@ def test_a_wrong_script_is_said_with_its_field(script, tmp_path):
     ):  # fmt: skip
         with pytest.raises(UserError) as caught:
             converse(model=MODEL, scripts=script(**changed), out=tmp_path / "out", page=False)
-        assert said in str(caught.value), said
+        assert text in str(caught.value), text
 
 
 def test_what_does_not_converse(script, tmp_path):
@@ -192,8 +204,13 @@ def test_a_session_is_whole_or_it_is_not_there(script, service, tmp_path):
     files = sorted(folder.iterdir())
     assert [file.name for file in files] == ["clean.flac", "heard.flac", "lost.flac", "session.json", "user.flac"]
     for file in files:
-        whole = file.read_bytes()
-        for damaged in (None, b"", whole[: len(whole) // 2], (folder.parent / "plain" / "heard.flac").read_bytes()):
+        complete = file.read_bytes()
+        for damaged in (
+            None,
+            b"",
+            complete[: len(complete) // 2],
+            (folder.parent / "plain" / "heard.flac").read_bytes(),
+        ):
             file.unlink(missing_ok=True)
             if damaged is not None:
                 file.write_bytes(damaged)
@@ -202,7 +219,7 @@ def test_a_session_is_whole_or_it_is_not_there(script, service, tmp_path):
                 continue
             with pytest.raises(DamagedRecord):
                 read_session(folder)
-        file.write_bytes(whole)
+        file.write_bytes(complete)
     assert read_session(folder).as_dict() == run.sessions[MODEL][1].as_dict()
 
 
@@ -213,41 +230,47 @@ PARTS = ("run.json", "summary.json", f"sessions/{MODEL}/plain", f"sessions/{MODE
 def moments(script, service, tmp_path):
     """A run at two moments, and its command: first two conversations that failed, then all three."""
     options, _ = service({"": Plan(drops_at_s=0.7)})
-    asked = {"model": MODEL, "scripts": script(), "out": tmp_path / "run", "options": {MODEL: options}, "page": False}
-    first = converse(limit=2, **asked)
+    requests = {
+        "model": MODEL,
+        "scripts": script(),
+        "out": tmp_path / "run",
+        "options": {MODEL: options},
+        "page": False,
+    }
+    first = converse(limit=2, **requests)
     assert len(first.faults) == 2
     shutil.copytree(tmp_path / "run", tmp_path / "middle")
     _, logs = service({"": Plan()})
-    whole = converse(**asked)
-    assert not whole.faults
+    complete = converse(**requests)
+    assert not complete.faults
     shutil.copytree(tmp_path / "run", tmp_path / "finished")
-    return asked, logs, whole
+    return requests, logs, complete
 
 
 def test_files_of_two_moments_give_the_same_numbers_or_one_sentence(moments, tmp_path):
-    asked, logs, whole = moments
+    requests, logs, complete = moments
     frames, refused = logs[""].frames, 0
     for number, choice in enumerate(itertools.product(("middle", "finished"), repeat=len(PARTS))):
         out = tmp_path / f"mixed{number}"
-        for part, moment in zip(PARTS, choice):
-            source = tmp_path / moment / part
+        for item, moment in zip(PARTS, choice):
+            source = tmp_path / moment / item
             if source.is_dir():
-                shutil.copytree(source, out / part)
+                shutil.copytree(source, out / item)
             elif source.exists():
-                (out / part).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(source, out / part)
+                (out / item).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, out / item)
         before = (out / "summary.json").read_bytes()
         try:
-            found = converse(remark=True, out=out, page=False).summary
+            result = converse(remark=True, out=out, page=False).summary
         except DamagedRecord as error:
             refused += 1
             assert error.hint and "middle" in choice and "finished" in choice
             with pytest.raises(DamagedRecord):
-                converse(**{**asked, "out": out})
+                converse(**{**requests, "out": out})
             assert (out / "summary.json").read_bytes() == before
             continue
         if choice[1] == "finished":
-            assert found == whole.summary
+            assert result == complete.summary
         else:
             assert choice[0] == "finished" or "finished" not in choice, "what is newer than run.json is seen"
     assert refused and logs[""].frames == frames, "no session is held again"
@@ -264,24 +287,30 @@ def test_words_of_another_session_are_refused(tmp_path):
         converse(remark=True, out=tmp_path / "finished", page=False)
 
 
-def test_a_second_model_stands_beside_the_first(script, service, tmp_path):
+def test_a_second_model_joins_the_first(script, service, tmp_path):
     options, _ = service({"": Plan()})
-    asked = {"scripts": script(), "out": tmp_path / "run", "page": False}
-    converse(model=MODEL, options={MODEL: options}, limit=1, **asked)
+    requests = {"scripts": script(), "out": tmp_path / "run", "page": False}
+    converse(model=MODEL, options={MODEL: options}, limit=1, **requests)
     options, _ = service({"": Plan(answer_after_s=1.0)})
-    both = converse(model=OTHER, options={OTHER: options}, **asked)
+    both = converse(model=OTHER, options={OTHER: options}, **requests)
     assert list(both.summary["systems"]) == [MODEL, OTHER]
     assert [len(held) for held in both.sessions.values()] == [1, 3] and both.summary["missing"] == 2
 
 
 def test_a_session_that_failed_is_held_again(script, service, tmp_path):
     options, _ = service({"": Plan(drops_at_s=0.7)})
-    asked = {"model": MODEL, "scripts": script(), "out": tmp_path / "run", "options": {MODEL: options}, "page": False}
-    broken = converse(**asked)
+    requests = {
+        "model": MODEL,
+        "scripts": script(),
+        "out": tmp_path / "run",
+        "options": {MODEL: options},
+        "page": False,
+    }
+    broken = converse(**requests)
     assert len(broken.faults) == 3 and "closed the connection" in broken.faults[f"{MODEL}/plain"]
     assert broken.summary["systems"][MODEL]["measures"]["response_latency_s"]["n"] == 0
     service({"": Plan()})
-    assert not converse(**asked).faults
+    assert not converse(**requests).faults
     shutil.rmtree(tmp_path / "run" / "sessions" / MODEL / "cut")
     with pytest.raises(DamagedRecord):
         converse(remark=True, out=tmp_path / "run", page=False)
@@ -302,15 +331,15 @@ def test_prices_before_and_after(script, service, tmp_path):
         "audio_tokens_s": 10,
         "date": "2026-11-22",
     }
-    told = []
-    asked = {
+    messages = []
+    requests = {
         "model": MODEL,
         "scripts": script(),
         "out": tmp_path / "run",
         "options": {MODEL: {**options, "prices": prices}},
     }
-    held = converse(**asked, page=False, on_estimate=told.append)
-    (before,) = told
+    held = converse(**requests, page=False, on_estimate=messages.append)
+    (before,) = messages
     assert before.startswith(f"{MODEL}: 3 sessions with at least ") and before.endswith(
         "not known: how long answers are"
     )

@@ -21,24 +21,24 @@ DIALECTS = {GEMINI: server.GeminiTalk, LIVE: server.LiveTalk, QWEN: server.BetaT
 
 
 @pytest.mark.parametrize("model", DIALECTS)
-def test_planted_values_are_found_in_each_dialect(talk, model):
+def test_planted_values_are_measured_in_each_dialect(talk, model):
     """In a stream without turns the service sends no faster than it speaks, and what came is played: it stops by
     sending no more.
     """
     import random
 
-    made = []
+    outputs = []
     for form in FORMS:
         conversation, plan, expected = form(random.Random(form.__name__), form.__name__)
         if model == LIVE:
             plan.speed, plan.jitter_s = 1.0, 0.0
         if model == LIVE and form in (plain, interrupted):
             expected = {"turn_taken": expected["turn_taken"], "too_early": expected["too_early"]}
-        made.append(({"id": form.__name__, **conversation}, plan, expected))
+        outputs.append(({"id": form.__name__, **conversation}, plan, expected))
     held, _ = talk.hold(
-        [one for one, _, _ in made], {one["id"]: plan for one, plan, _ in made}, model=model, talk=DIALECTS[model]
+        [one for one, _, _ in outputs], {one["id"]: plan for one, plan, _ in outputs}, model=model, talk=DIALECTS[model]
     )
-    for one, _, expected in made:
+    for one, _, expected in outputs:
         session = held[one["id"]]
         assert session.status == "ok", (one["id"], session.reason)
         assert session.rate_hz == (16_000 if model in (GEMINI, QWEN) else 24_000) and session.heard_hz == 24_000
@@ -75,11 +75,11 @@ def test_the_sessions_of_the_services_that_took_the_protocol_over():
     assert "takes no single requests" in model.check(Request("a", wants="audio"))
 
 
-def test_what_a_service_does_wrong_is_said_in_each_dialect(talk):
+def test_what_a_service_does_wrong_is_reported_in_each_dialect(talk):
     """Of Gemini's and of the stream's: the other session goes on."""
     turn = {"id": "a", "turns": [{"say": "short.wav", "at_s": 0.5}]}
     for model, serves in ((GEMINI, server.GeminiTalk), (LIVE, server.LiveTalk), (QWEN, server.BetaTalk)):
-        for plan, said in (
+        for plan, text in (
             (server.Plan(odd="mute"), "did not begin the session within 15 s"),
             (server.Plan(drops_at_s=1.5), "closed the connection after 1.5"),
             (server.Plan(odd="odd"), "no 16-bit samples"),
@@ -87,5 +87,5 @@ def test_what_a_service_does_wrong_is_said_in_each_dialect(talk):
         ):
             plans = {"a": plan, "b": server.Plan(speed=1.0)}
             held, _ = talk.hold([turn, {**turn, "id": "b"}], plans, model=model, talk=serves, longest_s=15)
-            assert held["a"].status == "failed" and said in held["a"].reason, (model, held["a"].reason)
+            assert held["a"].status == "failed" and text in held["a"].reason, (model, held["a"].reason)
             assert held["b"].status == "ok", (model, held["b"].reason)

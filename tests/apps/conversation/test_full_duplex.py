@@ -26,10 +26,10 @@ def test_their_backchannels_are_the_same():
     assert len(GOLDEN["backchannels"]) == 60
     for case in GOLDEN["backchannels"]:
         words = [(begin, begin if end is None else end) for begin, end in case["words"]]
-        takes, found = backchannels([tuple(one) for one in case["speech"]], words)
+        takes, result = backchannels([tuple(one) for one in case["speech"]], words)
         assert takes == bool(case["takes"]), case
-        assert len(found) / case["length_s"] == pytest.approx(case["per_s"], abs=1e-12)
-        assert divergence(found, case["people"], case["length_s"]) == pytest.approx(case["divergence"], abs=1e-9)
+        assert len(result) / case["length_s"] == pytest.approx(case["per_s"], abs=1e-12)
+        assert divergence(result, case["people"], case["length_s"]) == pytest.approx(case["divergence"], abs=1e-9)
 
 
 def test_their_timing_is_the_same():
@@ -67,11 +67,11 @@ def layout(tmp_path):
         },
     }  # fmt: skip
     for name, held in marks.items():
-        place = folder / name
-        sound(place.parent / "input.wav", event="interrupt" in name or "v1_5" in name)
+        position = folder / name
+        sound(position.parent / "input.wav", event="interrupt" in name or "v1_5" in name)
         if "v1_5" in name:
-            sound(place.parent / "clean_input.wav")
-        place.write_text(json.dumps(held))
+            sound(position.parent / "clean_input.wav")
+        position.write_text(json.dumps(held))
     (folder / "icc_gt_distribution.json").write_text(json.dumps({"1": [0.1, 0.4, 0.4, 0.1]}))
     return folder
 
@@ -92,14 +92,14 @@ def test_it_runs(layout, service, tmp_path):
     is an answer.
     """
     options, _ = service({"": Plan(answer_s=1.0)})
-    asked = {"model": MODEL, "scripts": layout, "out": tmp_path / "run", "options": {MODEL: options}, "at_once": 12}
-    made = converse(**asked, words="pocketsphinx")
-    held = {one.id: one for one in made.sessions[MODEL]}
+    requests = {"model": MODEL, "scripts": layout, "out": tmp_path / "run", "options": {MODEL: options}, "at_once": 12}
+    built = converse(**requests, words="pocketsphinx")
+    held = {one.id: one for one in built.sessions[MODEL]}
     assert {one.status for one in held.values()} == {"ok"} and len(held) == 12
     assert {one.user.size for one in held.values()} == {6 * 24_000}
-    values = made.values[MODEL]
-    taken = {v.session: v.value for v in values if v.measure == "turn_taken" and v.index == 0}
-    assert set(taken.values()) == {1.0}
+    values = built.values[MODEL]
+    parameters = {v.session: v.value for v in values if v.measure == "turn_taken" and v.index == 0}
+    assert set(parameters.values()) == {1.0}
     assert {v.session for v in values if v.measure == f"{OFFICIAL}/backchannel_divergence"} == {
         "v1_0-icc_backchannel-1"
     }
@@ -114,13 +114,13 @@ def test_it_runs(layout, service, tmp_path):
 def test_what_is_no_layout(tmp_path):
     with pytest.raises(UserError, match="holds no sample of Full-Duplex-Bench"):
         script_of(tmp_path)
-    place = tmp_path / "other" / "1"
-    place.mkdir(parents=True)
-    (place / "input.wav").touch()
-    (place / "metadata.json").write_text("{}")
+    path = tmp_path / "other" / "1"
+    path.mkdir(parents=True)
+    (path / "input.wav").touch()
+    (path / "metadata.json").write_text("{}")
     with pytest.raises(UserError, match="lies in 'other'"):
         script_of(tmp_path)
-    (place / "metadata.json").rename(place / "pause.json")
-    (place / "pause.json").write_text("[")
+    (path / "metadata.json").rename(path / "pause.json")
+    (path / "pause.json").write_text("[")
     with pytest.raises(UserError, match="cannot be read as JSON"):
         script_of(tmp_path)

@@ -40,14 +40,14 @@ class Slowly(Model):
 
     def __init__(self, outputs=("audio",), fails=False):
         self.info, self.requests, self.fails = ModelInfo("slowly", outputs=outputs), [], fails
-        self.given_up = 0
+        self.abandoned = 0
 
     async def ask(self, request):
         self.requests.append(request)
         try:
             await asyncio.sleep(0.4)
         except asyncio.CancelledError:
-            self.given_up += 1
+            self.abandoned += 1
             raise
         if self.fails == "raises":
             raise RuntimeError("it is broken")
@@ -185,14 +185,14 @@ def test_a_cascade_stops_when_it_is_interrupted(held):
     assert latency == pytest.approx(0.2, abs=0.04) and len(model.requests) == 2
 
 
-def test_an_answer_is_given_up_when_the_user_goes_on(held):
+def test_an_answer_is_abandoned_when_the_user_goes_on(held):
     """A pause of 0.7 s ends the turn by the rule; 0.2 s later, before the answer is there, the user goes on."""
     model = Slowly()
     session = held(
         Cascade(model, None, TurnEnd.parse("energy:0.5")),
         {"say": ["hm.wav", {"pause_s": 0.5}, "hm.wav"], "at_s": 0.5},
     )
-    assert model.given_up == 1 and len(model.requests) == 2
+    assert model.abandoned == 1 and len(model.requests) == 2
     assert model.requests[1].messages[1].content[0].read().duration_s > 1.6  # both parts of the turn
     assert len(speech_of_model(session.heard, session.heard_hz)) == 1
 
@@ -214,15 +214,15 @@ def test_a_model_that_fails_fails_its_session_alone(held):
         assert (session.status, session.reason) == ("failed", "the model failed: RuntimeError: it is broken")
 
 
-def test_a_model_that_hears_and_speaks_at_once(held):
+def test_a_model_that_listens_and_speaks_at_once(held):
     """It says everything 0.5 s later: what is heard is the user's track, halved and moved by 25 frames and the one that
     is sent.
     """
     session = held(Streaming(Repeats()), TURN)
     assert session.status == "ok"
     moved = 26 * 480
-    heard, said = session.heard[moved : moved + 40_000].astype(int), session.user[:40_000].astype(int)
-    assert np.abs(heard - said / 2).max() <= 1
+    output, text = session.heard[moved : moved + 40_000].astype(int), session.user[:40_000].astype(int)
+    assert np.abs(output - text / 2).max() <= 1
     (overlap,) = [value.value for value in measure(session) if value.measure == "overlap"]
     assert overlap == pytest.approx((0.8 - 0.52) / (0.8 + 0.52), abs=0.03)
 
@@ -325,14 +325,14 @@ def test_a_stream_that_marks_no_turns_has_an_answer_to_each_turn(held, stall_at)
     later = {"say": "short.wav", "after_answer_s": 1.0}
     session = held(Streaming(Waits(stall_at)), TURN, later, later)
     assert session.status == "ok" and not session.marks_answers
-    found = {}
+    by_name = {}
     for value in measure(session):
-        found.setdefault(value.measure, []).append(value.value)
-    assert found["response_latency_s"] == pytest.approx([0.8] * 3, abs=0.03)
+        by_name.setdefault(value.measure, []).append(value.value)
+    assert by_name["response_latency_s"] == pytest.approx([0.8] * 3, abs=0.03)
     stalled = 1.0 + (0.2 / 3 if stall_at else 0.0)
-    assert found["real_time_factor"] == pytest.approx([stalled, 1.0, 1.0], abs=0.02)
-    assert found["stalls"] == [float(stall_at is not None), 0.0, 0.0]
-    assert found["stall_s"] == pytest.approx([0.2 if stall_at else 0.0, 0.0, 0.0], abs=0.021)
+    assert by_name["real_time_factor"] == pytest.approx([stalled, 1.0, 1.0], abs=0.02)
+    assert by_name["stalls"] == [float(stall_at is not None), 0.0, 0.0]
+    assert by_name["stall_s"] == pytest.approx([0.2 if stall_at else 0.0, 0.0, 0.0], abs=0.021)
 
 
 def test_an_answer_that_goes_on_through_a_backchannel_is_one(held):

@@ -39,8 +39,8 @@ def words(folder, name, texts, begin_s):
     (folder / name).write_text(json.dumps({"text": " ".join(texts), "chunks": chunks}))
 
 
-def values(made, name):
-    return {v.session: (v.value, v.reason) for v in made.values[MODEL] if v.measure == name}
+def values(built, name):
+    return {v.session: (v.value, v.reason) for v in built.values[MODEL] if v.measure == name}
 
 
 def test_the_verdicts_of_sessions(layout, service, tmp_path, monkeypatch):  # noqa: F811
@@ -58,40 +58,40 @@ def test_the_verdicts_of_sessions(layout, service, tmp_path, monkeypatch):  # no
     rated, kinds = held / "v1_0-synthetic_user_interruption-1", held / "v1_5-user_interruption-1"
     words(rated, WORDS, ["too", "soon"], 3.0)
     words(kinds, WORDS, ["sorry", "what"], 4.5)
-    for place in (kinds, held / f"{kinds.name}-clean"):
-        words(place, INPUT, ["tell", "me"], 0.5)
+    for index in (kinds, held / f"{kinds.name}-clean"):
+        words(index, INPUT, ["tell", "me"], 0.5)
     words(held / f"{kinds.name}-clean", WORDS, ["of", "course"], 2.5)
-    asked = {"remark": True, "out": run.folder, "page": False, "judge": "./judge.py:Judge"}
+    requests = {"remark": True, "out": run.folder, "page": False, "judge": "./judge.py:Judge"}
 
-    made = converse(**asked)
-    (told,) = (tmp_path / "asked.txt").read_text().split("=====")[:-1]  # an answer that takes no turn is not rated
-    assert "4.50 4.80 sorry" in told and "0.50 0.80 tell" in told and "2.90 3.20 course" in told
+    built = converse(**requests)
+    (messages,) = (tmp_path / "asked.txt").read_text().split("=====")[:-1]  # an answer that takes no turn is not rated
+    assert "4.50 4.80 sorry" in messages and "0.50 0.80 tell" in messages and "2.90 3.20 course" in messages
     for number, name in enumerate(BEHAVIOURS, 1):
-        assert values(made, f"{OFFICIAL_15}/{name}") == {kinds.name: (float(number == 3), "")}
+        assert values(built, f"{OFFICIAL_15}/{name}") == {kinds.name: (float(number == 3), "")}
 
     words(rated, WORDS, ["too", "soon", "here", "are", "films", "to", "see"], 3.0)
-    made = converse(**asked)
-    _, told = (tmp_path / "asked.txt").read_text().split("=====")[:-1]  # the other verdict is kept
-    assert "interrupting: rather films" in told and "before: any books?" in told
-    assert "are films to see" in told and "soon" not in told
-    assert values(made, f"{OFFICIAL}/rating") == {rated.name: (4.0, "")}
-    assert made.summary["systems"][MODEL]["measures"][f"{OFFICIAL}/rating"]["value"] == 4
-    assert made.summary["judge"]["calls"] == 2
+    built = converse(**requests)
+    _, messages = (tmp_path / "asked.txt").read_text().split("=====")[:-1]  # the other verdict is kept
+    assert "interrupting: rather films" in messages and "before: any books?" in messages
+    assert "are films to see" in messages and "soon" not in messages
+    assert values(built, f"{OFFICIAL}/rating") == {rated.name: (4.0, "")}
+    assert built.summary["systems"][MODEL]["measures"][f"{OFFICIAL}/rating"]["value"] == 4
+    assert built.summary["judge"]["calls"] == 2
 
-    converse(**asked)
-    assert converse(remark=True, out=run.folder, page=False).summary == made.summary
+    converse(**requests)
+    assert converse(remark=True, out=run.folder, page=False).summary == built.summary
     assert (tmp_path / "asked.txt").read_text().count("=====") == 2
     words(rated, WORDS, ["quite", "other", "words", "were", "spoken"], 4.3)
     with pytest.raises(DamagedRecord):  # the verdict is of the words before
         converse(remark=True, out=run.folder, page=False)
     words(rated, WORDS, ["too", "late", "here", "are", "films", "to", "see"], 3.0)
-    assert converse(**asked).summary == made.summary, "the judge was shown no word that differs"
-    assert converse(remark=True, out=run.folder, page=False).summary == made.summary
+    assert converse(**requests).summary == built.summary, "the judge was shown no word that differs"
+    assert converse(remark=True, out=run.folder, page=False).summary == built.summary
     assert (tmp_path / "asked.txt").read_text().count("=====") == 2
     (tmp_path / "kind.txt").write_text("I cannot say.")
     (kinds / VERDICTS).unlink()
-    made = converse(**asked)
-    value, reason = values(made, f"{OFFICIAL_15}/resumes")[kinds.name]
+    built = converse(**requests)
+    value, reason = values(built, f"{OFFICIAL_15}/resumes")[kinds.name]
     assert value is None and reason.startswith("unparsed: ")
 
 
@@ -102,13 +102,13 @@ def test_the_words_of_the_user_are_written_where_a_judge_needs_them(layout, serv
         words="pocketsphinx",
     )  # fmt: skip
     held = run.folder / "sessions" / MODEL
-    there = {place.name for place in held.iterdir() if (place / INPUT).exists()}
+    there = {index.name for index in held.iterdir() if (index / INPUT).exists()}
     assert there == {name for one in (p.name for p in held.iterdir()) if (name := one).startswith("v1_5")}
-    heard = json.loads((held / "v1_5-user_interruption-1" / INPUT).read_text())
-    assert heard["chunks"] and heard["recogniser"].startswith("pocketsphinx")
+    output = json.loads((held / "v1_5-user_interruption-1" / INPUT).read_text())
+    assert output["chunks"] and output["recogniser"].startswith("pocketsphinx")
 
 
-@pytest.mark.parametrize("judge, said", [("none-such", "none-such"), ("tts-1", "cannot judge")])
-def test_a_judge_that_is_none(tmp_path, judge, said):
-    with pytest.raises(UserError, match=said):
+@pytest.mark.parametrize("judge, message", [("none-such", "none-such"), ("tts-1", "cannot judge")])
+def test_a_judge_that_is_none(tmp_path, judge, message):
+    with pytest.raises(UserError, match=message):
         converse(remark=True, out=tmp_path, judge=judge)

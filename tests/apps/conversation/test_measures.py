@@ -35,33 +35,33 @@ def check_values(about, values, expected):
 
 def check(talk, count):
     """Every planted value of so many sessions within one frame, or 0.02 of a share; every measure is among them."""
-    made = [session(number) for number in range(count)]
-    held, _ = talk.hold([one for one, _, _ in made], {one["id"]: plan for one, plan, _ in made})
+    built = [session(number) for number in range(count)]
+    held, _ = talk.hold([one for one, _, _ in built], {one["id"]: plan for one, plan, _ in built})
     seen = set()
-    for one, _, expected in made:
-        found = held[one["id"]]
-        assert found.status == "ok", (one["id"], found.reason)
-        check_values(one["id"], measure(found), expected)
+    for one, _, expected in built:
+        result = held[one["id"]]
+        assert result.status == "ok", (one["id"], result.reason)
+        check_values(one["id"], measure(result), expected)
         seen |= set(expected)
     assert seen == {name for name in MEASURES if not name.startswith("official/")} - ELSEWHERE
 
 
-def test_planted_values_are_found(talk):
+def test_planted_values_are_measured(talk):
     check(talk, 22)
 
 
 @pytest.mark.long
-def test_planted_values_are_found_in_300_sessions(talk):
+def test_planted_values_are_measured_in_300_sessions(talk):
     check(talk, 300)
 
 
 def written(model, events, *, duration_s=10.0, stops=(), packets=()):
-    heard = np.zeros(round(duration_s * RATE_HZ), np.int16)
+    output = np.zeros(round(duration_s * RATE_HZ), np.int16)
     for begin, end in model:
-        heard[round(begin * RATE_HZ) : round(end * RATE_HZ)] = tone(end - begin)
+        output[round(begin * RATE_HZ) : round(end * RATE_HZ)] = tone(end - begin)
     frames = round(duration_s / FRAME_S)
     return Session(
-        "w", RATE_HZ, RATE_HZ, events=events, heard=heard, user=np.zeros_like(heard), stops=list(stops), packets=list(packets),
+        "w", RATE_HZ, RATE_HZ, events=events, heard=output, user=np.zeros_like(output), stops=list(stops), packets=list(packets),
         sent_s=[FRAME_S * (n + 1) for n in range(frames)],
     )  # fmt: skip
 
@@ -83,9 +83,9 @@ def test_a_short_answer_is_a_turn_and_a_short_sound_in_between_is_none():
 def test_a_false_turn_that_was_cut_off_is_no_backchannel():
     """0.6 s of the model in a pause, which the service then stops as the user goes on."""
     events = [event("turn", (1.0, 2.0), (3.0, 4.0), pauses=[(2.0, 3.0)])]
-    heard, answer = (2.5, 3.1), (4.5, 6.0)
-    assert values_of(written([heard, answer], events, stops=[(3.1, 4.5)]), "false_turn") == [1]
-    assert values_of(written([heard, answer], events), "false_turn") == [0]
+    output, answer = (2.5, 3.1), (4.5, 6.0)
+    assert values_of(written([output, answer], events, stops=[(3.1, 4.5)]), "false_turn") == [1]
+    assert values_of(written([output, answer], events), "false_turn") == [0]
 
 
 def test_a_false_turn_that_ends_in_its_pause_does_not_make_the_answer_early():
@@ -99,9 +99,9 @@ def test_an_answer_that_ended_by_itself_is_no_yield_to_a_backchannel():
     from codec_bench.apps.conversation.playback import Packet
 
     events = [event("turn", (0.5, 1.0)), event("backchannel", (2.6, 2.9))]
-    whole = Packet(1.5, round(1.5 * RATE_HZ), round(1.5 * RATE_HZ), "a")
-    by_itself = written([(1.5, 3.0)], events, packets=[whole])
-    stopped = written([(1.5, 3.0)], events, packets=[whole], stops=[(3.0, 4.5)])
+    complete = Packet(1.5, round(1.5 * RATE_HZ), round(1.5 * RATE_HZ), "a")
+    by_itself = written([(1.5, 3.0)], events, packets=[complete])
+    stopped = written([(1.5, 3.0)], events, packets=[complete], stops=[(3.0, 4.5)])
     assert values_of(by_itself, "kept_talking") == [None] and values_of(stopped, "kept_talking") == [0]
 
 
@@ -115,9 +115,9 @@ def test_backchannels_where_people_give_them_and_where_they_do_not():
     """Four parts of 2.5 s: the divergence of two spreads without a common part is 1 bit, and 0 of the same."""
     nods = [(1.0, 1.3), (6.0, 6.3)]
     session = written(nods, [event("turn", (0.5, 9.5))])
-    found = [next(iter(from_people(session, people))).value for people in ([1, 0, 1, 0], [0, 2, 0, 2], [0, 0, 1, 0])]
+    results = [next(iter(from_people(session, people))).value for people in ([1, 0, 1, 0], [0, 2, 0, 2], [0, 0, 1, 0])]
     # Half of one spread lies where all of the other does: 1/2 log2(1/(3/4)) + 1/4 (log2((1/2)/(3/4)) + log2 2).
-    assert found == pytest.approx([0.0, 1.0, 0.5 * np.log2(4 / 3) + 0.25 * (np.log2(2 / 3) + 1)], abs=1e-9)
+    assert results == pytest.approx([0.0, 1.0, 0.5 * np.log2(4 / 3) + 0.25 * (np.log2(2 / 3) + 1)], abs=1e-9)
     none = next(iter(from_people(written([], [event("turn", (0.5, 9.5))]), [1, 0])))
     assert none.value is None and none.reason == "the model gave no backchannel"
     assert list(from_people(session, ())) == []

@@ -13,9 +13,9 @@ NETWORK = {"delay_s": 0.03, "jitter_s": 0.06, "loss": 0.1, "again_s": 0.15}
 SEED, SPEECH_S, BEGINS_S, AFTER_S = 3, 0.8, 0.5, 0.7
 
 
-def lates(name, way, count):
+def lates(name, variant, count):
     """How late each message of a direction is, drawn as the network says that it draws."""
-    random, out = random_of(SEED, name, way), []
+    random, out = random_of(SEED, name, variant), []
     for _ in range(count):
         late = NETWORK["delay_s"] + NETWORK["jitter_s"] * random.random()
         while random.random() < NETWORK["loss"]:

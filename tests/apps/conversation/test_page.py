@@ -43,12 +43,12 @@ def page(tmp_path):
     values["one"].append(Value("w", 0, f"{OFFICIAL_15}/response_latency_s", 0.25, 1.0))
     systems = {name: summarise(held, values[name]) for name, held in sessions.items()}
     summary = {"title": HOSTILE, "protocol": "p", "systems": systems}
-    heard = tmp_path / "sessions" / "one" / good.id
-    heard.mkdir(parents=True)
+    output = tmp_path / "sessions" / "one" / good.id
+    output.mkdir(parents=True)
     chunks = [
         {"text": text, "timestamp": [at, at + 0.2]} for text, at in (("<b>", 1.6), ("there", 1.65), ("again", 3.7))
     ]
-    (heard / WORDS).write_text(json.dumps({"chunks": chunks}))
+    (output / WORDS).write_text(json.dumps({"chunks": chunks}))
     write_conversation_page(tmp_path / "report.html", tmp_path, sessions, values, summary)
     return tmp_path / "report.html", good
 
@@ -61,8 +61,8 @@ def test_what_a_service_says_is_no_markup(page):
 def test_both_tracks_are_the_channels_of_one_sound(page):
     both = _both(page[1])
     assert both.shape == (5 * RATE_HZ, 2)
-    heard = np.abs(both[:, 1]) > 0.01
-    assert np.flatnonzero(heard)[0] / RATE_HZ == pytest.approx(1.6, abs=0.002) and not heard[: RATE_HZ // 2].any()
+    output = np.abs(both[:, 1]) > 0.01
+    assert np.flatnonzero(output)[0] / RATE_HZ == pytest.approx(1.6, abs=0.002) and not output[: RATE_HZ // 2].any()
     assert np.flatnonzero(np.abs(both[:, 0]) > 0.01)[0] / RATE_HZ == pytest.approx(0.5, abs=0.002)
 
 
@@ -87,9 +87,9 @@ def test_the_page_shows_and_plays(page, browser):
     # sample.
     started = browser.execute_script("return window.given")
     assert len(started) == 3 and len({tuple(at) for at, _ in started}) == 1
-    for side in _both(page[1]).T:
+    for role in _both(page[1]).T:
         assert any(
-            len(sound) == side.size and np.abs(np.asarray(sound) - side).max() <= 1.5 / 32768
+            len(sound) == role.size and np.abs(np.asarray(sound) - role).max() <= 1.5 / 32768
             for _, sound in started[1:]
         )
     assert not complaints(browser)

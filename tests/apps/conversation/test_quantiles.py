@@ -19,11 +19,11 @@ def test_the_value_is_the_inverse_of_the_distribution(rng, share):
 
 
 @pytest.mark.parametrize("count, share", [(12, 0.5), (60, 0.5), (60, 0.9), (600, 0.99)])
-def test_intervals_hold_the_true_quantile_as_often_as_they_say(rng, count, share):
+def test_intervals_hold_the_true_quantile_at_their_level(rng, count, share):
     """1,000 draws of log-normal values: 0.94 or more, less what they scatter; missed on either side by few."""
     truth = np.exp(NormalDist().inv_cdf(share))
-    found = [quantile(np.exp(rng.standard_normal(count)), share).interval for _ in range(1000)]
-    below, above = (np.mean([one.high < truth for one in found]), np.mean([truth < one.low for one in found]))
+    results = [quantile(np.exp(rng.standard_normal(count)), share).interval for _ in range(1000)]
+    below, above = (np.mean([one.high < truth for one in results]), np.mean([truth < one.low for one in results]))
     assert below + above <= 0.075 and max(below, above) <= 0.045
 
 
@@ -32,8 +32,8 @@ def test_equal_values_do_not_move_an_interval(rng):
     are 0.91.
     """
     ticks = [0.2 * rng.choice([1, 2, 3, 4], 100, p=[0.1, 0.41, 0.4, 0.09]) for _ in range(400)]
-    found = [quantile(one, 0.5).interval for one in ticks]
-    assert np.mean([one.low <= 0.4 <= one.high for one in found]) >= 0.92
+    results = [quantile(one, 0.5).interval for one in ticks]
+    assert np.mean([one.low <= 0.4 <= one.high for one in results]) >= 0.92
 
 
 def test_intervals_hold_over_sessions_whose_values_are_alike(rng):
@@ -42,8 +42,8 @@ def test_intervals_hold_over_sessions_whose_values_are_alike(rng):
     """
     truth, clusters = NormalDist().inv_cdf(0.9), np.repeat(np.arange(30), 4).tolist()
     draw = lambda: np.repeat(0.9**0.5 * rng.standard_normal(30), 4) + 0.1**0.5 * rng.standard_normal(120)  # noqa: E731
-    found = [quantile(draw(), 0.9, clusters=clusters).interval for _ in range(500)]
-    assert np.mean([one.low <= truth <= one.high for one in found]) >= 0.94
+    results = [quantile(draw(), 0.9, clusters=clusters).interval for _ in range(500)]
+    assert np.mean([one.low <= truth <= one.high for one in results]) >= 0.94
 
 
 def test_values_of_one_session_are_not_independent(rng):
@@ -63,7 +63,7 @@ def test_values_of_one_session_are_not_independent(rng):
 
 
 def test_few_values_beyond_are_noted(rng):
-    few = quantile(rng.standard_normal(30), 0.99)
-    assert few.interval.note.code == "sparse_tail" and few.interval.low < few.value <= few.interval.high
+    small = quantile(rng.standard_normal(30), 0.99)
+    assert small.interval.note.code == "sparse_tail" and small.interval.low < small.value <= small.interval.high
     assert quantile([], 0.5) is None
     assert quantile([1.0, 2.0], 0.5).interval.note.code == "too_few_units"

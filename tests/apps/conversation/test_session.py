@@ -30,7 +30,7 @@ def test_both_tracks_on_one_clock(talk):
     assert session.duration_s == pytest.approx(4.9, abs=0.03)
 
 
-def test_an_interruption_is_heard_up_to_where_it_was_played(talk):
+def test_an_interruption_counts_up_to_where_it_was_played(talk):
     """2 s of answer come in 0.4 s; what was not played when the service stops is never heard, and the service is told."""
     cut = {"kind": "interruption", "say": "short.wav", "into_answer_s": 0.6}
     held, logs = talk.hold([{"id": "a", "turns": [TURN, cut]}], {"": Plan(yields_after_s=0.3)})
@@ -41,8 +41,8 @@ def test_an_interruption_is_heard_up_to_where_it_was_played(talk):
     assert stop == pytest.approx(begins + 0.02 + 0.3, abs=1e-3) and waiting == pytest.approx(3.9, abs=1e-3)
     at = round(stop * 24_000)
     assert session.heard[at - 480 : at].any() and not session.heard[at + 1 : at + 480].any()
-    assert log.told[0]["type"] == "conversation.item.truncate" and log.told[0]["item_id"] == "item_r1"
-    assert log.told[0]["audio_end_ms"] == pytest.approx(1000 * (stop - 1.9), abs=1)
+    assert log.messages[0]["type"] == "conversation.item.truncate" and log.messages[0]["item_id"] == "item_r1"
+    assert log.messages[0]["audio_end_ms"] == pytest.approx(1000 * (stop - 1.9), abs=1)
 
 
 def test_a_turn_after_the_answer(talk):
@@ -66,7 +66,7 @@ def test_nobody_answers(talk):
 
 
 @pytest.mark.parametrize(
-    "plan, status, said",
+    "plan, status, message",
     [
         (Plan(odd="mute"), "failed", "did not begin the session within 15 s"),
         (Plan(drops_at_s=1.5), "failed", "closed the connection after 1.5"),
@@ -81,10 +81,10 @@ def test_nobody_answers(talk):
         (Plan(answer_s=12.8), "failed", "not over after 15 s"),
     ],
 )  # fmt: skip
-def test_what_a_service_does_wrong_is_said_of_that_session(talk, plan, status, said):
+def test_what_a_service_does_wrong_is_reported_for_that_session(talk, plan, status, message):
     held, _ = talk.hold([SHORT, {**SHORT, "id": "b"}], {"a": plan, "b": Plan()}, longest_s=15)
     assert held["b"].status == "ok", held["b"].reason
-    assert held["a"].status == status and said in held["a"].reason
+    assert held["a"].status == status and message in held["a"].reason
 
 
 def test_a_machine_that_is_too_slow(talk, monkeypatch):
@@ -102,13 +102,13 @@ def test_a_machine_that_is_too_slow(talk, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "jump_s, status, said", [(-0.5, "failed", "the clock went back by"), (0.5, "refused", "slower than real time")]
+    "jump_s, status, message", [(-0.5, "failed", "the clock went back by"), (0.5, "refused", "slower than real time")]
 )
-def test_a_clock_that_jumps(talk, jump_s, status, said):
+def test_a_clock_that_jumps(talk, jump_s, status, message):
     class User:
         events = ()
 
-        def frame(self, number, heard):
+        def frame(self, number, output):
             if number == 5:
                 asyncio.get_running_loop().now += jump_s
             return np.zeros(480, np.int16) if number < 20 else None
@@ -117,7 +117,7 @@ def test_a_clock_that_jumps(talk, jump_s, status, said):
             return np.zeros(480 * 20, np.int16), np.zeros(480 * 20, np.int16)
 
     held, _ = talk.hold([SHORT], {"": Plan()}, users={"a": User()})
-    assert held["a"].status == status and said in held["a"].reason
+    assert held["a"].status == status and message in held["a"].reason
 
 
 def test_in_real_time(talk):

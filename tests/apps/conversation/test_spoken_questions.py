@@ -56,7 +56,7 @@ def benchmark(tmp_path):
     return folder / "benchmark.yaml"
 
 
-def test_the_questions_are_asked_and_the_heard_answers_marked(benchmark, service, tmp_path, monkeypatch):
+def test_the_questions_are_sent_and_the_transcribed_answers_marked(benchmark, service, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "judge.py").write_text(JUDGE)
     options, _ = service({"": Plan()})
@@ -67,28 +67,28 @@ def test_the_questions_are_asked_and_the_heard_answers_marked(benchmark, service
         spoken = tone(0.5 + 0.2 * number, 200.0)
         begin = round(0.5 * RATE_HZ)
         assert np.abs(one.user[begin : begin + spoken.size].astype(int) - spoken).max() <= 1
-    for one, said in zip(sessions, ("the argument is valid", "it is valid", "there are four")):
-        chunks = [{"text": word, "timestamp": [2.0 + n, 2.5 + n]} for n, word in enumerate(said.split())]
+    for one, text in zip(sessions, ("the argument is valid", "it is valid", "there are four")):
+        chunks = [{"text": word, "timestamp": [2.0 + n, 2.5 + n]} for n, word in enumerate(text.split())]
         (run.folder / "sessions" / MODEL / one.id / WORDS).write_text(json.dumps({"chunks": chunks}))
-    made = converse(remark=True, out=run.folder, page=False, judge="./judge.py:Judge")
-    found = {
-        name: [v.value for v in made.values[MODEL] if v.measure == name]
+    built = converse(remark=True, out=run.folder, page=False, judge="./judge.py:Judge")
+    by_name = {
+        name: [v.value for v in built.values[MODEL] if v.measure == name]
         for name in ("answer_matches", "answer_right", "turn_taken")
     }
-    assert found == {"answer_matches": [1, 0, 0], "answer_right": [1, 0, 0], "turn_taken": [1, 1, 1]}
+    assert by_name == {"answer_matches": [1, 0, 0], "answer_right": [1, 0, 0], "turn_taken": [1, 1, 1]}
 
 
-def test_big_bench_audio_is_known_and_others_say_why_not(service, tmp_path, monkeypatch):
+def test_big_bench_audio_is_known_and_others_state_why_not(service, tmp_path, monkeypatch):
     from codec_bench.apps.conversation import spoken_questions
     from codec_bench.benchmark.definition.base import Question
     from codec_bench.benchmark.definition.benchmark import Benchmark
 
-    asked = {
+    requests = {
         "model": MODEL,
         "out": tmp_path / "run",
         "options": {MODEL: {"base_url": "ws://127.0.0.1:9", "key_env": None}},
     }
     monkeypatch.setattr(Benchmark, "questions", lambda self, limit=None: [Question("q", references=("a",))][:limit])
     with pytest.raises(UserError, match="'q' of 'big-bench-audio' cannot be spoken: it has no sound"):
-        converse(scripts="big-bench-audio", limit=1, **asked)
+        converse(scripts="big-bench-audio", limit=1, **requests)
     assert spoken_questions.RULE == "accuracy[answer-match]"

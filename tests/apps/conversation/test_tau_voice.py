@@ -25,9 +25,9 @@ PANEL = (
 ASIDE = {".": "", "t": "vocal_tic", "n": "non_directed"}
 
 
-def read(spoken, beside):
+def read(spoken, extra):
     """Ticks as letters: nobody, user, model, both; upper case for a backchannel, and what is beside."""
-    return [Tick(a in "ubUB", a in "mbB", a in "UB", ASIDE[b]) for a, b in zip(spoken, beside, strict=True)]
+    return [Tick(a in "ubUB", a in "mbB", a in "UB", ASIDE[b]) for a, b in zip(spoken, extra, strict=True)]
 
 
 def panel(several):
@@ -38,20 +38,20 @@ def panel(several):
         for one in find_events(ticks)
     ]
     held = summarise([], values)["measures"]
-    told = [held[f"{OFFICIAL_TAU}/{name}"] for name in PANEL]
+    options = [held[f"{OFFICIAL_TAU}/{name}"] for name in PANEL]
     turns = held[f"{OFFICIAL_TAU}/response_rate"]["n"]
-    counts = [turns, *(one["n"] for one in (told[3], *told[5:])), sum(v.value or 0 for v in values if v.measure.endswith("/agent_interruptions"))]  # fmt: skip
-    return [one.get("mean", one.get("value")) for one in told], counts
+    counts = [turns, *(one["n"] for one in (options[3], *options[5:])), sum(v.value or 0 for v in values if v.measure.endswith("/agent_interruptions"))]  # fmt: skip
+    return [one.get("mean", one.get("value")) for one in options], counts
 
 
-def same(found, case):
-    figures, counts = found
+def same(actual, case):
+    figures, counts = actual
     assert counts == case["counts"]
     for name, got, theirs in zip(PANEL, figures, case["figures"], strict=True):
         assert got is None if theirs is None else got == pytest.approx(theirs, abs=1e-9), (name, got, theirs)
 
 
-def test_their_script_gives_the_same_for_made_ticks():
+def test_their_script_gives_the_same_for_synthetic_ticks():
     cases = GOLDEN["cases"]
     assert len(cases) == 150 and all(sum(case["counts"][n] > 0 for case in cases) > 60 for n in range(6))
     for case in cases:
@@ -66,18 +66,18 @@ def test_their_script_gives_the_same_for_conversations(which):
     same(panel(several), GOLDEN[which])
 
 
-def test_planted_latencies_are_found_within_two_ticks(talk):
+def test_planted_latencies_are_measured_within_two_ticks(talk):
     """A tick in which a side speaks at all is its own: a gap is shorter by up to two ticks, and what is said is longer."""
-    made = [session(number) for number in range(44)]
-    held, _ = talk.hold([one for one, _, _ in made], {one["id"]: plan for one, plan, _ in made})
+    built = [session(number) for number in range(44)]
+    held, _ = talk.hold([one for one, _, _ in built], {one["id"]: plan for one, plan, _ in built})
     seen = 0
-    for one, _, expected in made:
-        found = list(tau_voice(held[one["id"]]))
-        for value in found:
+    for one, _, expected in built:
+        result = list(tau_voice(held[one["id"]]))
+        for value in result:
             assert (value.value is None) == bool(value.reason) and value.measure in MEASURES
         for name, sign in (("response_latency_s", -1), ("yield_latency_s", 1)):
             planted = [value for value in expected.get(name, ()) if value is not None]
-            got = [v.value for v in found if v.measure == f"{OFFICIAL_TAU}/{name}" and v.value is not None]
+            got = [v.value for v in result if v.measure == f"{OFFICIAL_TAU}/{name}" and v.value is not None]
             if planted and one["id"].partition("-")[0] in ("plain", "interrupted", "nodding"):
                 assert len(got) == len(planted)
                 assert all(-FRAME_S <= sign * (a - b) <= 2 * TICK_S + FRAME_S for a, b in zip(got, planted)), (one["id"], name, got, planted)  # fmt: skip
@@ -94,11 +94,11 @@ def test_what_is_not_for_the_model(talk, kind, ignored):
     first, aside = {"say": "short.wav", "at_s": 0.5}, {"kind": kind, "say": "hm.wav"}
     places = {"over": {"into_answer_s": 1.0}, "silent": {"after_answer_s": 0.2}}
     held, _ = talk.hold([{"id": name, "turns": [first, {**aside, **at}]} for name, at in places.items()], dict.fromkeys(places, plan))  # fmt: skip
-    found = {
+    by_name = {
         name: [v.value for v in tau_voice(one) if v.measure == f"{OFFICIAL_TAU}/selectivity_{kind}"]
         for name, one in held.items()
     }
-    assert found == {"over": [] if ignored else [0.0], "silent": [float(ignored)]}
+    assert by_name == {"over": [] if ignored else [0.0], "silent": [float(ignored)]}
     assert [v.value for v in measure(held["over"]) if v.measure == "kept_talking"] == [float(ignored)]
 
 

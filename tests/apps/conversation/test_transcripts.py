@@ -40,35 +40,35 @@ def test_the_words_are_those_of_the_transcript(recogniser):
         assert times == sorted(times) and times[-1] <= signal.size / 16_000 + 0.01
 
 
-def heard_at(session, sound, at_s):
+def signal_at(session, sound, at_s):
     begin = round(at_s * session.heard_hz)
     session.heard[begin : begin + sound.size] = sound[: session.heard.size - begin]
 
 
-def test_the_first_word_and_the_lost_ones(tmp_path, recogniser, spoken):
+def test_the_first_word_and_the_missing_ones(tmp_path, recogniser, spoken):
     """The answer begins at 3 s and is cut at 4.5 s; what was thrown away holds the words that the whole utterance has
     from there on.
     """
     session = written([], [event("turn", (1.0, 2.0)), event("interruption", (4.2, 4.9))])
     cut = round(1.5 * session.heard_hz)
-    heard_at(session, spoken[:cut], 3.0)
+    signal_at(session, spoken[:cut], 3.0)
     session.stops = [(4.5, 3.0 + spoken.size / session.heard_hz)]
-    session.lost = spoken[cut:]
+    object.__setattr__(session, "lost", spoken[cut:])
     write_session(tmp_path / "s", session, {})
     assert np.array_equal(read_session(tmp_path / "s").lost, session.lost)
     write_words(tmp_path / "s", session, recogniser)
-    found = {(v.measure, v.index): v for v in by_words(session, tmp_path / "s", read_words(tmp_path / "s"))}
-    whole = recogniser.timed(to_signal(Audio((spoken / 32768).astype(np.float32)[None], RATE_HZ), 16_000))
-    first = found["first_word_latency_s", 0].value
-    assert first == pytest.approx(1.0 + whole[0][1], abs=0.15) and first >= 1.0
-    assert found["first_word_latency_s", 1].reason == "no word was heard"
-    lost = found["words_lost", 0].value
-    assert lost == pytest.approx(sum(end > 1.5 for _, _, end in whole), abs=1) and lost >= 2
+    measured = {(v.measure, v.index): v for v in by_words(session, tmp_path / "s", read_words(tmp_path / "s"))}
+    complete = recogniser.timed(to_signal(Audio((spoken / 32768).astype(np.float32)[None], RATE_HZ), 16_000))
+    first = measured["first_word_latency_s", 0].value
+    assert first == pytest.approx(1.0 + complete[0][1], abs=0.15) and first >= 1.0
+    assert measured["first_word_latency_s", 1].reason == "no word was heard"
+    dropped = measured["words_lost", 0].value
+    assert dropped == pytest.approx(sum(end > 1.5 for _, _, end in complete), abs=1) and dropped >= 2
 
 
-def test_words_of_somebody_else_are_kept(tmp_path, recogniser, spoken):
+def test_words_of_somebody_else_count(tmp_path, recogniser, spoken):
     session = written([], [event("turn", (1.0, 2.0))])
-    heard_at(session, spoken[:RATE_HZ], 2.9)
+    signal_at(session, spoken[:RATE_HZ], 2.9)
     theirs = json.dumps({"chunks": [{"text": "well", "timestamp": [3.5, 3.7]}]})
     (tmp_path / WORDS).write_text(theirs)
     write_words(tmp_path, session, recogniser)

@@ -40,10 +40,10 @@ def track(sounds, parts):
 
 
 def held(folder, name, samples, words):
-    place = folder / name
-    place.mkdir()
+    position = folder / name
+    position.mkdir()
     chunks = [{"text": "w", "timestamp": word} for word in words]
-    (place / WORDS).write_text(json.dumps({"text": "", "chunks": chunks}))
+    (position / WORDS).write_text(json.dumps({"text": "", "chunks": chunks}))
     return Session(name, RATE_HZ, RATE_HZ, heard=samples, user=np.zeros_like(samples))
 
 
@@ -53,17 +53,17 @@ def test_their_script_gives_the_same(sounds, tmp_path, monkeypatch, number):
     pytest.importorskip("parselmouth")
     monkeypatch.setattr(voices, "_mos", lambda speech: "not here")
     case = GOLDEN["voice"][number]
-    own = held(tmp_path, "a", track(sounds, case["track"]), case["words"])
+    actual = held(tmp_path, "a", track(sounds, case["track"]), case["words"])
     clean = held(tmp_path, "a-clean", track(sounds, case["clean_track"]), case["clean_words"])
-    said = [{"begin_s": 0, "end_s": 0.1}, {"begin_s": 0.1, "end_s": case["event_s"]}]
-    talk = Conversation(id="a", recording="x.wav", said=said, clean="a-clean")
-    values = list(voices.voice(own, tmp_path / "a", talk, {"a": own, "a-clean": clean}))
+    text = [{"begin_s": 0, "end_s": 0.1}, {"begin_s": 0.1, "end_s": case["event_s"]}]
+    talk = Conversation(id="a", recording="x.wav", said=text, clean="a-clean")
+    values = list(voices.voice(actual, tmp_path / "a", talk, {"a": actual, "a-clean": clean}))
     assert len(values) == len(PARTS) * len(VOICE)
     assert all(value.at_s == pytest.approx(case["cut_s"], abs=1e-3) for value in values)
     for value in values:
-        part, name = value.measure.removeprefix(f"{OFFICIAL_15}/").split("/")
-        theirs = case[part].get(name) or (0.0 if name == "wpm" and case[part] else None)
-        assert value.value == (None if theirs is None else pytest.approx(theirs, rel=1e-3)), (part, name)
+        item, name = value.measure.removeprefix(f"{OFFICIAL_15}/").split("/")
+        theirs = case[item].get(name) or (0.0 if name == "wpm" and case[item] else None)
+        assert value.value == (None if theirs is None else pytest.approx(theirs, rel=1e-3)), (item, name)
         assert (value.value is None) == bool(value.reason)
 
 
@@ -78,33 +78,33 @@ def test_what_is_too_short_and_what_no_package_measures(monkeypatch):
     assert voices.pitch(np.zeros(RATE_HZ, np.float32)) == "nothing in it is voiced"
     monkeypatch.setattr(voices, "_mos", lambda speech: "not here")
     monkeypatch.setitem(sys.modules, "parselmouth", None)
-    found = voices._measured(np.zeros(RATE_HZ, np.float32), [(0.0, 0.5), (0.5, 1.0)])
+    measured = voices._measured(np.zeros(RATE_HZ, np.float32), [(0.0, 0.5), (0.5, 1.0)])
     assert (
-        found["wpm"] == 120
-        and "praat-parselmouth" in found["mean_pitch"]
-        and "praat-parselmouth" in found["std_intensity"]
+        measured["wpm"] == 120
+        and "praat-parselmouth" in measured["mean_pitch"]
+        and "praat-parselmouth" in measured["std_intensity"]
     )
 
 
-def test_the_sessions_of_a_run_share_utmosv2_which_is_given_back_after_them(tmp_path, monkeypatch):
+def test_the_sessions_of_a_run_share_utmosv2_which_is_released_after_them(tmp_path, monkeypatch):
     class Network:
         def load(self):
-            made.append(weakref.ref(self))
+            outputs.append(weakref.ref(self))
 
         def compute(self, signals):
             return [{"mos": 3.5}] * len(signals)
 
-    made = []
+    outputs = []
     monkeypatch.setattr(voices, "load_feature", lambda name: Network())
     script = {"version": 1, "title": "t", "conversations": [{"id": "a", "silence_s": 1.0}]}
     write_json(tmp_path / "run.json", {"script": script, "systems": ["x", "y"], "conversations": ["a"]})
     monkeypatch.setattr(api, "read_session", lambda folder: Session("a", RATE_HZ, RATE_HZ, heard=np.zeros(9, np.int16)))
     monkeypatch.setattr(api, "summarise", lambda sessions, values: {})
-    asked = []
+    requests = []
 
-    def values(*given):
-        asked.append(voices._mos(np.zeros(9, np.float32)))
-        if len(asked) == 3:
+    def values(*options):
+        requests.append(voices._mos(np.zeros(9, np.float32)))
+        if len(requests) == 3:
             raise UserError("stopped")
         return []
 
@@ -114,4 +114,4 @@ def test_the_sessions_of_a_run_share_utmosv2_which_is_given_back_after_them(tmp_
     (tmp_path / "summary.json").unlink()  # it says of which sessions it was made, and there are none
     with pytest.raises(UserError, match="stopped"):
         api._marked(tmp_path, marks)
-    assert asked == [3.5] * 3 and len(made) == 2 and not any(network() for network in made)
+    assert requests == [3.5] * 3 and len(outputs) == 2 and not any(network() for network in outputs)

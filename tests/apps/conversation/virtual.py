@@ -23,14 +23,14 @@ class _Selector(selectors.DefaultSelector):
         self.loop = loop
 
     def select(self, timeout=None):
-        found = super().select(0)
-        if found or timeout == 0:
-            return found
+        result = super().select(0)
+        if result or timeout == 0:
+            return result
         if timeout is None:
             return super().select(None)
         while self.loop.on_its_way():
-            if found := super().select(STUCK_S):
-                return found
+            if result := super().select(STUCK_S):
+                return result
             self.loop.messages.clear()
             self.loop.changing = 0
         self.loop.now += timeout
@@ -46,15 +46,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self.now
 
     def on_its_way(self):
-        return self.changing > 0 or any(count > 0 and way not in self.left for way, count in self.messages.items())
+        return self.changing > 0 or any(
+            count > 0 and variant not in self.left for variant, count in self.messages.items()
+        )
 
 
 def patched(monkeypatch):
     """Counts the messages and connections of every virtual loop."""
-    send, recv, lost = Connection.send, Connection.recv, Connection.connection_lost
+    send, recv, dropped = Connection.send, Connection.recv, Connection.connection_lost
     enter, leave = connect.__aenter__, connect.__aexit__
 
-    def way(one, *, back=False):
+    def variant(one, *, back=False):
         try:
             here, there = one.local_address, one.remote_address
         except OSError:
@@ -63,26 +65,26 @@ def patched(monkeypatch):
 
     async def counted_send(self, message, **more):
         if isinstance(self.loop, VirtualLoop):
-            self.loop.messages[way(self)] += 1
+            self.loop.messages[variant(self)] += 1
         await send(self, message, **more)
 
     async def counted_recv(self, *args, **more):
         message = await recv(self, *args, **more)
         if isinstance(self.loop, VirtualLoop):
-            self.loop.messages[way(self, back=True)] -= 1
+            self.loop.messages[variant(self, back=True)] -= 1
         return message
 
     def forgotten(self, error):
         if isinstance(self.loop, VirtualLoop):
             for key in self.ways if hasattr(self, "ways") else ():
                 self.loop.messages.pop(key, None)
-        lost(self, error)
+        dropped(self, error)
 
-    made = Connection.connection_made
+    built = Connection.connection_made
 
     def noted(self, transport):
-        made(self, transport)
-        self.ways = (way(self), way(self, back=True))
+        built(self, transport)
+        self.ways = (variant(self), variant(self, back=True))
 
     def changing(call):
         async def counted(self, *args):

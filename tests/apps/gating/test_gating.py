@@ -89,11 +89,11 @@ def test_an_unchanged_system_passes_and_a_worse_one_does_not(repeats, tmp_path):
     runs, draw = repeats
     frozen = gate_freeze(runs, out=tmp_path / "b.parquet")
     assert (frozen.system, frozen.items, frozen.repeats, frozen.metrics) == ("tts", 60, 3, ("mos", "wer"))
-    found = gate_calibrate(frozen.file, out=tmp_path / "gate.yaml")
-    assert found.metrics["mos"].margin >= found.metrics["mos"].detectable > 0
+    result = gate_calibrate(frozen.file, out=tmp_path / "gate.yaml")
+    assert result.metrics["mos"].margin >= result.metrics["mos"].detectable > 0
     same = gate_check(draw("same"), against=frozen.file, spec=tmp_path / "gate.yaml")
     assert [one.verdict for one in same.metrics] == ["same", "same"] and same.exit_code == 0
-    loss = 3 * found.metrics["mos"].margin
+    loss = 3 * result.metrics["mos"].margin
     worse = gate_check(draw("worse", loss), against=frozen.file, spec=tmp_path / "gate.yaml")
     assert {one.metric: one.verdict for one in worse.metrics}["mos"] == "worse" and worse.exit_code == 1
     better = gate_check(draw("better", -0.09), against=frozen.file)
@@ -105,11 +105,11 @@ def test_the_interval_is_that_of_the_paired_t_test():
     before, after = rng.normal(4, 1, 40), rng.normal(3.9, 1, 40)
     parts = [np.stack([values, np.ones(40)], axis=1) for values in (before, after)]
     runs = PairedRuns(ratios, parts[:1], parts[1:], None, higher_is_better=True)
-    found = measure_loss(runs, margin=0.0, level=0.98)
+    measured = measure_loss(runs, margin=0.0, level=0.98)
     theirs = stats.ttest_rel(before, after, alternative="greater")
     low, high = stats.ttest_rel(before, after).confidence_interval(0.98)
-    assert (found.low, found.high) == pytest.approx((low, high), abs=1e-9)
-    assert found.p == pytest.approx(theirs.pvalue, abs=1e-6)
+    assert (measured.low, measured.high) == pytest.approx((low, high), abs=1e-9)
+    assert measured.p == pytest.approx(theirs.pvalue, abs=1e-6)
     shifted = measure_loss(runs, margin=-0.2, level=0.98)
     assert shifted.p == pytest.approx(stats.ttest_rel(before, after - 0.2, alternative="greater").pvalue, abs=1e-6)
 
@@ -118,12 +118,12 @@ def test_the_spread_is_that_of_a_two_way_analysis_of_variance():
     rng = np.random.default_rng(1)
     items, runs = 400, 6
     table = rng.normal(size=(1, items)) + 0.3 * rng.normal(size=(runs, items)) + 0.2 * rng.normal(size=(runs, 1))
-    found = measure_spread(ratios, [np.stack([row, np.ones(items)], axis=1) for row in table], None)
+    measured = measure_spread(ratios, [np.stack([row, np.ones(items)], axis=1) for row in table], None)
     residual = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
     mean_square = (residual**2).sum() / ((runs - 1) * (items - 1))
-    assert found.noise**2 == pytest.approx(mean_square / items, rel=1e-6)
-    assert found.repeats == pytest.approx(table.mean(axis=1).std(ddof=1))
-    assert found.items == pytest.approx(stats.sem(table[0]))
+    assert measured.noise**2 == pytest.approx(mean_square / items, rel=1e-6)
+    assert measured.repeats == pytest.approx(table.mean(axis=1).std(ddof=1))
+    assert measured.items == pytest.approx(stats.sem(table[0]))
 
 
 def test_the_detectable_regression_is_that_of_the_t_test():
@@ -148,10 +148,10 @@ def draw_shifted(rng, runs, shift):
 def test_runs_that_share_a_shift_have_the_t_interval_over_runs(rng, baseline, candidates):
     runs = draw_shifted(rng, baseline + candidates, 1.0)
     before, after = runs[:baseline], runs[baseline:]
-    found = PairedRuns(ratios, before, after, None, higher_is_better=True).interval(0.98)
+    result = PairedRuns(ratios, before, after, None, higher_is_better=True).interval(0.98)
     values = [[run[:, 0].mean() for run in group] for group in (before, after)]
     theirs = stats.ttest_ind(*values).confidence_interval(0.98)
-    assert found.by_runs and (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
+    assert result.by_runs and (result.low, result.high) == pytest.approx((theirs.low, theirs.high))
 
 
 @pytest.mark.parametrize("shift", [0.05, 0.2])
@@ -168,9 +168,9 @@ def test_false_alarms_are_rare_whatever_shift_runs_share(rng, repeats, shift):
 def test_one_run_says_that_the_spread_is_unknown(repeats, tmp_path):
     runs, _ = repeats
     gate_freeze(runs[0], out=tmp_path / "b.parquet")
-    found = gate_calibrate(tmp_path / "b.parquet")
-    assert found.metrics["mos"].detectable is None and found.metrics["mos"].margin == 0
-    assert found.repeats == 1 and found.metrics["mos"].spread.repeats is None
+    result = gate_calibrate(tmp_path / "b.parquet")
+    assert result.metrics["mos"].detectable is None and result.metrics["mos"].margin == 0
+    assert result.repeats == 1 and result.metrics["mos"].spread.repeats is None
     (tmp_path / "gate.yaml").write_text("alpha: 0.02")
     with pytest.raises(UserError, match="exists"):
         gate_calibrate(tmp_path / "b.parquet", out=tmp_path / "gate.yaml")
@@ -179,8 +179,8 @@ def test_one_run_says_that_the_spread_is_unknown(repeats, tmp_path):
 def test_a_run_equal_to_its_baseline_is_the_same(repeats, tmp_path):
     runs, _ = repeats
     gate_freeze(runs[0], out=tmp_path / "b.parquet")
-    found = gate_check(runs[0], against=tmp_path / "b.parquet")
-    assert [(one.verdict, one.loss.loss, one.loss.high) for one in found.metrics] == [("same", 0.0, 0.0)] * 2
+    result = gate_check(runs[0], against=tmp_path / "b.parquet")
+    assert [(one.verdict, one.loss.loss, one.loss.high) for one in result.metrics] == [("same", 0.0, 0.0)] * 2
 
 
 def test_speakers_are_units_where_there_are_six(tmp_path):
@@ -190,9 +190,9 @@ def test_speakers_are_units_where_there_are_six(tmp_path):
     for many, units in ((6, 6), (3, 60)):
         speakers = [f"p{n * many // 60}" for n in range(60)]
         gate_freeze(write_run(tmp_path / f"a{many}", values, speakers=speakers), out=tmp_path / "b.parquet")
-        found = gate_check(write_run(tmp_path / f"b{many}", moved, speakers=speakers), against=tmp_path / "b.parquet")
-        assert found.metrics[0].loss.units == units
-        assert found.metrics[0].few_speakers == (many < 6)
+        result = gate_check(write_run(tmp_path / f"b{many}", moved, speakers=speakers), against=tmp_path / "b.parquet")
+        assert result.metrics[0].loss.units == units
+        assert result.metrics[0].few_speakers == (many < 6)
 
 
 @pytest.mark.parametrize(
@@ -205,9 +205,9 @@ def test_speakers_are_units_where_there_are_six(tmp_path):
 def test_limits_of_a_metric(repeats, tmp_path, limit, code):
     runs, _ = repeats
     gate_freeze(runs[:2], out=tmp_path / "b.parquet")
-    found = gate_check(runs[2], against=tmp_path / "b.parquet", spec=GateSpec(metrics={"mos": limit}))
-    broken = [check for check in found.limits if not check.passed]
-    assert [(check.code, check.metric) for check in broken] == [(code, "mos")] and found.exit_code == 1
+    result = gate_check(runs[2], against=tmp_path / "b.parquet", spec=GateSpec(metrics={"mos": limit}))
+    broken = [check for check in result.limits if not check.passed]
+    assert [(check.code, check.metric) for check in broken] == [(code, "mos")] and result.exit_code == 1
 
 
 def test_items_with_a_rate_above_half_are_counted(tmp_path):
@@ -226,13 +226,13 @@ def test_items_that_fail_are_a_regression(tmp_path):
     gate_freeze(write_run(tmp_path / "a", values), out=tmp_path / "b.parquet")
     failing = values.copy()
     failing[[3, 7]] = math.nan
-    found = gate_check(write_run(tmp_path / "c", failing), against=tmp_path / "b.parquet")
-    assert found.metrics[0].lost == ("s003", "s007") and found.metrics[0].verdict == "same"
-    assert {(check.code, check.metric) for check in found.limits if not check.passed} == {
+    result = gate_check(write_run(tmp_path / "c", failing), against=tmp_path / "b.parquet")
+    assert result.metrics[0].lost == ("s003", "s007") and result.metrics[0].verdict == "same"
+    assert {(check.code, check.metric) for check in result.limits if not check.passed} == {
         ("failed", None),
         ("failed", "mos"),
     }
-    assert found.exit_code == 1
+    assert result.exit_code == 1
     spec = GateSpec.model_validate({"limits": {"failed": 2}, "metrics": {"mos": {"failed": 2}}})
     assert gate_check(tmp_path / "c", against=tmp_path / "b.parquet", spec=spec).exit_code == 0
 
@@ -250,9 +250,9 @@ def test_items_without_a_value_are_counted_whatever_their_status(tmp_path):
     writer.write([(n, ItemRecord("tts", f"s{n:03d}", "ok", None, {"mos": one})) for n, one in enumerate(scores)])
     writer.set_meta(state="finished", config={"seed": 0}, data={"name": "made"})
     writer.close()
-    found = gate_check(tmp_path / "c", against=tmp_path / "b.parquet")
-    (broken,) = [check for check in found.limits if not check.passed]
-    assert (broken.code, broken.metric, broken.value) == ("failed", "mos", 10) and found.exit_code == 1
+    result = gate_check(tmp_path / "c", against=tmp_path / "b.parquet")
+    (broken,) = [check for check in result.limits if not check.passed]
+    assert (broken.code, broken.metric, broken.value) == ("failed", "mos", 10) and result.exit_code == 1
 
 
 def test_a_loss_that_equals_the_margin_is_no_regression(tmp_path):
@@ -264,13 +264,15 @@ def test_a_loss_that_equals_the_margin_is_no_regression(tmp_path):
         assert gate_check(run, against=tmp_path / "b.parquet", spec=spec).metrics[0].verdict == verdict
 
 
-def test_a_loss_within_the_spread_of_whole_runs_cannot_be_told(tmp_path):
+def test_a_loss_within_the_spread_of_whole_runs_cannot_be_determined(tmp_path):
     """Over items each loss is certain, and the repeats differ as much."""
     values, rng = np.linspace(3, 4, 30), np.random.default_rng(6)
     draw = lambda name, shift: write_run(tmp_path / name, values + shift + 0.001 * rng.normal(size=30))  # noqa: E731
     gate_freeze([draw(f"r{n}", shift) for n, shift in enumerate((0.1, 0.0, -0.1))], out=tmp_path / "b.parquet")
-    found = gate_check(draw("run", -0.3), against=tmp_path / "b.parquet")
-    assert found.metrics[0].verdict == "cannot_tell" and found.metrics[0].loss.by_runs and len(check_notes(found)) == 1
+    result = gate_check(draw("run", -0.3), against=tmp_path / "b.parquet")
+    assert (
+        result.metrics[0].verdict == "cannot_tell" and result.metrics[0].loss.by_runs and len(check_notes(result)) == 1
+    )
     gate_freeze(tmp_path / "r0", out=tmp_path / "one.parquet")
     alone = gate_check(tmp_path / "run", against=tmp_path / "one.parquet")
     assert alone.metrics[0].verdict == "worse" and len(check_notes(alone)) == 1
@@ -283,8 +285,8 @@ def test_an_undecided_metric_fails_where_the_spec_says_so(repeats, tmp_path):
     undecided = {"metrics": {"mos": {"margin": 0.0001}}}
     for policy, code in (("pass", 0), ("fail", 3)):
         spec = GateSpec.model_validate({**undecided, "cannot_tell": policy})
-        found = gate_check(run, against=tmp_path / "b.parquet", spec=spec)
-        assert (found.metrics[0].verdict, found.exit_code) == ("cannot_tell", code)
+        result = gate_check(run, against=tmp_path / "b.parquet", spec=spec)
+        assert (result.metrics[0].verdict, result.exit_code) == ("cannot_tell", code)
 
 
 def test_what_cannot_be_compared_is_refused(repeats, tmp_path):
@@ -308,21 +310,21 @@ def test_what_cannot_be_compared_is_refused(repeats, tmp_path):
         gate_freeze([runs[0], runs[0]], out=tmp_path / "c.parquet")
     with pytest.raises(UserError, match="expected 'tts'"):
         gate_freeze([runs[0], write_run(tmp_path / "o", values, [1] * 60, system="other")], out=tmp_path / "c.parquet")
-    few = gate_freeze(write_run(tmp_path / "few", values[:5]), out=tmp_path / "few.parquet").file
+    small = gate_freeze(write_run(tmp_path / "few", values[:5]), out=tmp_path / "few.parquet").file
     for call in (gate_calibrate, lambda file: gate_check(tmp_path / "few", against=file)):
         with pytest.raises(UserError, match="5 items"):
-            call(few)
+            call(small)
 
 
 def test_a_baseline_that_is_not_whole_is_refused(repeats, tmp_path):
     runs, _ = repeats
     file = gate_freeze(runs, out=tmp_path / "b.parquet").file
-    whole = file.read_bytes()
-    for cut in (0, 10, len(whole) // 2, len(whole) - 1):
-        file.write_bytes(whole[:cut])
+    complete = file.read_bytes()
+    for cut in (0, 10, len(complete) // 2, len(complete) - 1):
+        file.write_bytes(complete[:cut])
         with pytest.raises(UserError, match=r"b\.parquet"):
             gate_calibrate(file)
-    file.write_bytes(whole)
+    file.write_bytes(complete)
     table = pq.read_table(file)
     values = table.column("value").to_pylist()
     changed = table.set_column(
@@ -351,12 +353,12 @@ def test_a_wrong_spec_is_refused(repeats, tmp_path, document):
 def test_files_for_continuous_integration(repeats, tmp_path):
     runs, draw = repeats
     gate_freeze(runs, out=tmp_path / "b.parquet")
-    found = gate_check(draw("worse", 0.4), against=tmp_path / "b.parquet")
-    suite = ElementTree.fromstring(junit_xml(found))
+    result = gate_check(draw("worse", 0.4), against=tmp_path / "b.parquet")
+    suite = ElementTree.fromstring(junit_xml(result))
     failed = {case.get("name") for case in suite if case.find("failure") is not None}
     assert failed == {"mos", "wer"} and suite.get("failures") == "2"
-    assert int(suite.get("tests")) == len(found.metrics) + len(found.limits) == len(suite)
-    text = markdown(found)
+    assert int(suite.get("tests")) == len(result.metrics) + len(result.limits) == len(suite)
+    text = markdown(result)
     table = [line for line in text.splitlines() if line.startswith("| s")]
     assert len(table) == 20 and "<b>" not in text and "@all" not in text
 
@@ -430,12 +432,12 @@ def test_a_voice_with_another_seed_passes_and_with_more_noise_does_not(voice, tm
     assert gate_check(run("louder", 4, 0.02), against=frozen, spec=tmp_path / "gate.yaml").exit_code == 1
 
 
-def test_a_model_that_answers_two_percent_worse_is_found(tmp_path):
+def test_a_model_that_answers_two_percent_worse_is_detected(tmp_path):
     rng = np.random.default_rng(5)
     right = (rng.random(500) < 0.9).astype(float)
     worse = right.copy()
     worse[rng.choice(np.flatnonzero(right), 10, replace=False)] = 0
     frozen = gate_freeze(write_run(tmp_path / "base", right), out=tmp_path / "b.parquet").file
     assert gate_check(write_run(tmp_path / "again", right), against=frozen).exit_code == 0
-    (found,) = gate_check(write_run(tmp_path / "worse", worse), against=frozen).metrics
-    assert (found.verdict, found.loss.method) == ("worse", "mcnemar") and found.loss.loss == pytest.approx(0.02)
+    (result,) = gate_check(write_run(tmp_path / "worse", worse), against=frozen).metrics
+    assert (result.verdict, result.loss.method) == ("worse", "mcnemar") and result.loss.loss == pytest.approx(0.02)

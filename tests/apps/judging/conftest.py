@@ -37,13 +37,13 @@ def truth():
     """About which sound each question is, and whether yes or A is right, by the hash of the sound and the text."""
     return {
         (digest(np.round(np.atleast_2d(sound.samples).T * 32768.0)), one.text): (one.unit, one.right)
-        for _, sound, asked in claims(4, 1, 0)
-        for one in asked
+        for _, sound, requests in claims(4, 1, 0)
+        for one in requests
     }
 
 
 @pytest.fixture(autouse=True, scope="session")
-def sounds_made_once():
+def cached_sounds():
     """A sound is the same each time that it is made, and is made once for all tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codec_bench.apps.judging.claims.make_sound", cache(make_sound))
@@ -59,7 +59,7 @@ class Put:
     text: str
     unit: str
     right: bool | None
-    asked: int
+    requests: int
     texts: tuple[str, ...] = ()
     position: int = 0
 
@@ -76,41 +76,41 @@ class Put:
 class Judge:
     """A judge of texts and sounds:
 
-    `hear(put)` says whether yes or A is its verdict, `mark(put, text)` how good a text is, from 0 to 1.
+    `decide(put)` says whether yes or A is its verdict, `mark(put, text)` how good a text is, from 0 to 1.
     """
 
     def __init__(self):
         self.truth = truth()
         self.good = {text.strip() for fact in FACTS for kind, text in _answers(fact, 5).items() if kind in RIGHT}
-        self.asked, self.calls, self.model = Counter(), 0, "judge-1"
-        self.hear = lambda put: put.right
+        self.requests, self.calls, self.model = Counter(), 0, "judge-1"
+        self.decide = lambda put: put.right
         self.mark = lambda put, text: float(text in self.good)
-        self.say = None
+        self.override = None
 
     def reply(self, body):
         self.calls += 1
         text, sound = "", None
         content = body["messages"][-1]["content"]
-        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
-            if part["type"] == "text":
-                text += part["text"]
+        for item in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+            if item["type"] == "text":
+                text += item["text"]
             else:
-                sound = part["input_audio"]["data"]
-        self.asked[text, sound] += 1
-        asked = self.asked[text, sound]
-        if self.say is not None and (said := self.say(asked)) is not None:
-            return said
-        return self.heard(text, sound, asked) if sound is not None else self.marked(text, asked)
+                sound = item["input_audio"]["data"]
+        self.requests[text, sound] += 1
+        requests = self.requests[text, sound]
+        if self.override is not None and (texts := self.override(requests)) is not None:
+            return texts
+        return self.output(text, sound, requests) if sound is not None else self.marked(text, requests)
 
-    def heard(self, text, sound, asked):
+    def output(self, text, sound, requests):
         samples, _ = soundfile.read(io.BytesIO(base64.b64decode(sound)), dtype="int16", always_2d=True)
-        put = Put(text, *self.truth[digest(samples), text.strip()], asked)
-        verdict = self.hear(put)
+        put = Put(text, *self.truth[digest(samples), text.strip()], requests)
+        verdict = self.decide(put)
         return ("A" if verdict else "B") if put.chosen else ("Yes" if verdict else "No")
 
-    def marked(self, text, asked):
-        texts = tuple(found[1].strip() for found in ANSWER.finditer(text) for found in [found.groups()])
-        puts = [Put(text, "", None, asked, texts, position) for position in range(len(texts))]
+    def marked(self, text, requests):
+        texts = tuple(result[1].strip() for result in ANSWER.finditer(text) for result in [result.groups()])
+        puts = [Put(text, "", None, requests, texts, position) for position in range(len(texts))]
         marks = [round(1 + 4 * self.mark(put, one), 1) for put, one in zip(puts, texts)]
         if "one word: first, second, or tie" in text:
             return ("second", "tie", "first")[1 + (marks[0] > marks[1]) - (marks[0] < marks[1])]
@@ -122,21 +122,21 @@ class Judge:
 @pytest.fixture
 def judge():
     """A judge that is always right, until a test makes it another; `judge.url` is its endpoint."""
-    made = Judge()
+    built = Judge()
 
     class Chat(Connection):
         def do_POST(self):
-            said = made.reply(json.loads(self.body()))
-            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
+            text = built.reply(json.loads(self.body()))
+            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
             usage = {"prompt_tokens": 100, "completion_tokens": 2}
-            self.send_json(200, {"model": made.model, "choices": [] if said is FAILS else [choice], "usage": usage})
+            self.send_json(200, {"model": built.model, "choices": [] if text is FAILS else [choice], "usage": usage})
 
         def do_GET(self):
             self.send_json(404, {})
 
     with closing(LocalServer(Chat)) as http:
-        made.url = f"{http.url}/v1"
-        yield made
+        built.url = f"{http.url}/v1"
+        yield built
 
 
 @pytest.fixture
@@ -145,8 +145,8 @@ def check(tmp_path, monkeypatch, judge):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
 
     def run(out="check", options=(), **settings):
-        given = {"openai-chat": {"base_url": judge.url, "model": "m", "concurrency": 16, **dict(options)}}
-        return judge_check("openai-chat", out=tmp_path / out, options=given, **settings)
+        inputs = {"openai-chat": {"base_url": judge.url, "model": "m", "concurrency": 16, **dict(options)}}
+        return judge_check("openai-chat", out=tmp_path / out, options=inputs, **settings)
 
     return run
 
@@ -158,7 +158,7 @@ def two(monkeypatch):
 
 
 @pytest.fixture
-def few(monkeypatch):
+def small(monkeypatch):
     """Four kinds of sounds in place of all, so that a check is quick."""
     monkeypatch.setattr(
         "codec_bench.apps.judging.api.KINDS", dict.fromkeys(("silence", "count of beeps", "pitch", "order"))

@@ -18,19 +18,19 @@ LABEL = "openai-chat:m"
 PRICED = {"prices": {"input": 1.0, "output": 2.0, "audio_tokens_s": 10}}
 
 
-def test_what_was_found_is_kept_and_stands_beside_numbers(two, check, judge):
+def test_findings_are_stored_and_stand_with_the_numbers(two, check, judge):
     assert judge_words(LABEL, "rating/instruct-tts-1/openai-chat:m", True) == NOT_TESTED
-    found = check(parts="sounds")
+    findings = check(parts="sounds")
     assert (
-        saved_test(LABEL) == found.test
-        and from_json(json.loads((found.folder / "test.json").read_text())) == found.test.as_dict()
+        saved_test(LABEL) == findings.test
+        and from_json(json.loads((findings.folder / "test.json").read_text())) == findings.test.as_dict()
     )
-    part = found.test.parts[HEARING]
-    said = f"judge tested {part.date}: J 1.00 [{part.j.low:.2f}, 1.00]"
-    assert judge_words(LABEL, "rating/instruct-tts-1/openai-chat:m", True, ["judge-1"]) == said
+    item = findings.test.parts[HEARING]
+    text = f"judge tested {item.date}: J 1.00 [{item.j.low:.2f}, 1.00]"
+    assert judge_words(LABEL, "rating/instruct-tts-1/openai-chat:m", True, ["judge-1"]) == text
     assert (
         judge_words(LABEL, "rating/instruct-tts-1/x", True, ["judge-2"])
-        == f"{said} of judge-1, and judge-2 gave these verdicts"
+        == f"{text} of judge-1, and judge-2 gave these verdicts"
     )
     assert judge_words(LABEL, "rating/absolute-1-5-1/x", False) == f"{NOT_TESTED} with this rubric"
     assert judge_words("openai-chat:other", "rating/instruct-tts-1/x", True) == NOT_TESTED
@@ -39,8 +39,8 @@ def test_what_was_found_is_kept_and_stands_beside_numbers(two, check, judge):
 
 
 def test_a_check_that_was_stopped_goes_on(two, check, judge):
-    whole = check(out="whole", parts="sounds").test.parts[HEARING]
-    asked, judge.calls = judge.calls, 0
+    complete = check(out="whole", parts="sounds").test.parts[HEARING]
+    requests, judge.calls = judge.calls, 0
 
     class Stop(Exception):
         pass
@@ -52,51 +52,53 @@ def test_a_check_that_was_stopped_goes_on(two, check, judge):
     with pytest.raises((Stop, BaseExceptionGroup)):
         check(parts="sounds", running=Running(progress=progress))
     before = judge.calls
-    assert 48 <= before < asked
-    part = check(parts="sounds").test.parts[HEARING]
-    assert part == whole
+    assert 48 <= before < requests
+    item = check(parts="sounds").test.parts[HEARING]
+    assert item == complete
     # What was in flight when it was stopped is asked again, and nothing else.
-    assert judge.calls - asked <= 32
+    assert judge.calls - requests <= 32
 
 
-def test_repeats_are_asked_and_no_answer_is_taken_from_another_run(two, check, judge):
+def test_repeats_are_sent_and_no_answer_comes_from_another_run(two, check, judge):
     check(parts="sounds")
-    assert set(judge.asked.values()) == {2}
+    assert set(judge.requests.values()) == {2}
     check(out="again", parts="sounds")
-    assert set(judge.asked.values()) == {4}
+    assert set(judge.requests.values()) == {4}
 
 
-def test_calls_that_fail_are_counted_and_asked_again(two, check, judge):
-    judge.say = lambda asked: "" if asked == 2 else None
-    part = check(parts="sounds").test.parts[HEARING]
-    assert part.failed == 48 and part.changed.n == 0 and part.j.value == 1.0
-    judge.say = None
+def test_calls_that_fail_are_counted_and_sent_again(two, check, judge):
+    judge.override = lambda requests: "" if requests == 2 else None
+    item = check(parts="sounds").test.parts[HEARING]
+    assert item.failed == 48 and item.changed.n == 0 and item.j.value == 1.0
+    judge.override = None
     assert check(parts="sounds").test.parts[HEARING].failed == 0
 
 
-def test_replies_that_decline_or_say_nothing_count_as_a_coin(two, check, judge):
-    judge.say = lambda asked: "I'm sorry, I cannot listen to audio." if asked == 1 else "Hm."
-    part = check(parts="sounds").test.parts[HEARING]
-    assert (part.refused, part.unread, part.asked) == (48, 48, 96) and part.j.value == 0.0
+def test_replies_that_decline_or_are_silent_count_as_a_coin(two, check, judge):
+    judge.override = lambda requests: "I'm sorry, I cannot listen to audio." if requests == 1 else "Hm."
+    item = check(parts="sounds").test.parts[HEARING]
+    assert (item.refused, item.unread, item.asked) == (48, 48, 96) and item.j.value == 0.0
 
 
-def test_what_it_costs_is_said_before_anything_is_asked(two, check, judge):
-    told = []
-    found = check(
+def test_its_cost_is_reported_before_anything_is_sent(two, check, judge):
+    messages = []
+    findings = check(
         parts="sounds,texts",
         rubrics="absolute-1-5",
         options=PRICED,
         dry_run=True,
-        running=Running(on_estimate=told.append),
+        running=Running(on_estimate=messages.append),
     )
-    assert judge.calls == 0 and [one.benchmark for one in found.previews] == [HEARING, "marks-absolute-1-5"]
-    assert all("USD" in one.cost for one in found.previews) and not saved_test(LABEL).parts
-    check(parts="sounds", options=PRICED, running=Running(on_estimate=lambda words: told.append((judge.calls, words))))
-    ((calls, words),) = told
+    assert judge.calls == 0 and [one.benchmark for one in findings.previews] == [HEARING, "marks-absolute-1-5"]
+    assert all("USD" in one.cost for one in findings.previews) and not saved_test(LABEL).parts
+    check(
+        parts="sounds", options=PRICED, running=Running(on_estimate=lambda words: messages.append((judge.calls, words)))
+    )
+    ((calls, words),) = messages
     assert calls == 0 and words.startswith("hearing: 96 questions with ") and "USD" in words
 
 
-def test_a_limit_of_cost_stops_it_and_the_rest_is_asked_later(two, check, judge):
+def test_a_limit_of_cost_stops_it_and_the_rest_is_sent_later(two, check, judge):
     from codec_bench.benchmark.run_request import Terms
 
     with pytest.raises(UserError, match="USD is reached"):
@@ -108,29 +110,29 @@ def test_a_limit_of_cost_stops_it_and_the_rest_is_asked_later(two, check, judge)
     )  # five questions show that the same model answers
 
 
-def test_a_judge_without_ears_is_not_asked_about_sounds(two, check, judge):
+def test_a_judge_without_audio_is_not_tested_on_sounds(two, check, judge):
     deaf = {"inputs": ["text"]}
-    found = check(options=deaf, rubrics="absolute-1-5")
-    ((what, why),) = found.excluded
-    assert what == "sounds" and why == "'openai-chat' takes text, and no sound" and HEARING not in found.test.parts
+    findings = check(options=deaf, rubrics="absolute-1-5")
+    ((kind, why),) = findings.excluded
+    assert kind == "sounds" and why == "'openai-chat' takes text, and no sound" and HEARING not in findings.test.parts
     with pytest.raises(UserError, match="takes text, and no sound, so what it hears cannot be tested"):
         check(out="other", options=deaf, parts="sounds")
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"per_kind": 6}, "6 sounds of each kind; expected 4, 8, 12"), ({"repeats": 0}, "asked 0 times"), ({"parts": "ears"}, "ears"),
         ({"rubrics": "instruct-tts"}, "do not fit the rubric 'instruct-tts'"), ({"rubrics": "nothing"}, "nothing"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_sentence(two, check, settings, said):
-    with pytest.raises(UserError, match=said):
+def test_bad_input_is_one_sentence(two, check, settings, message):
+    with pytest.raises(UserError, match=message):
         check(**settings)
 
 
 @pytest.mark.parametrize(
-    ("judge", "settings", "said"),
+    ("judge", "settings", "message"),
     [
         ("whisper-large-v3", {}, "takes no questions that it answers in text, so it is no judge"),
         ("tts-1", {}, "takes no questions that it answers in text, so it is no judge"),
@@ -141,12 +143,12 @@ def test_bad_input_is_one_sentence(two, check, settings, said):
         ("gpt-4o", {"parts": "texts", "rubrics": "absolute-1-5", "out": "named"}, "OPENAI_API_KEY.* is not set"),
     ],
 )
-def test_what_is_no_judge_is_one_sentence_and_leaves_no_folder(tmp_path, monkeypatch, judge, settings, said):
+def test_what_is_no_judge_is_one_sentence_and_leaves_no_folder(tmp_path, monkeypatch, judge, settings, message):
     from codec_bench.apps.judging.api import judge_check
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(UserError, match=said) as error:
+    with pytest.raises(UserError, match=message) as error:
         judge_check(judge, **settings)
     assert "\n" not in error.value.message and not list(tmp_path.iterdir())
 
@@ -158,18 +160,18 @@ def test_a_folder_of_another_check_is_refused(two, check):
 
 
 def test_the_command_prints_what_kind_of_judge_it_is(two, check, judge, command, tmp_path):
-    judge.hear = lambda put: True if not put.chosen else put.right
-    given = [f"--set=openai-chat.base_url={judge.url}", "--set=openai-chat.model=m", f"--out={tmp_path / 'typed'}"]
-    given += [f"--set=openai-chat.prices.{name}={price}" for name, price in PRICED["prices"].items()]
-    code, out, err = command("judge", "check", "openai-chat", "--parts", "sounds", *given)
+    judge.decide = lambda put: True if not put.chosen else put.right
+    options = [f"--set=openai-chat.base_url={judge.url}", "--set=openai-chat.model=m", f"--out={tmp_path / 'typed'}"]
+    options += [f"--set=openai-chat.prices.{name}={price}" for name, price in PRICED["prices"].items()]
+    code, out, err = command("judge", "check", "openai-chat", "--parts", "sounds", *options)
     assert code == 0, err
     assert "hearing: the judge is better than a coin, and often wrong (J 0.33" in out
     assert "says yes nearly always (bias 1.00" in out and "side: its sounds have two channels" in err
     page = (tmp_path / "typed" / "report.html").read_text("utf-8")
     kinds = page.partition('id="kinds-table"')[2].partition("</table>")[0]
     assert kinds.count("<tr>") == 1 + 2 and "count of beeps" in kinds and "0.33 [" in page
-    asked = re.sub(r"<[^>]+>", " ", page.partition('id="asked-table"')[2].partition("</table>")[0])
-    assert "judge-1" in asked and re.search(r"9,600 input tokens; 192 output tokens; [\d.]+ USD", asked)
+    requests = re.sub(r"<[^>]+>", " ", page.partition('id="asked-table"')[2].partition("</table>")[0])
+    assert "judge-1" in requests and re.search(r"9,600 input tokens; 192 output tokens; [\d.]+ USD", requests)
 
 
 def test_own_code_is_sent_both_channels(check, judge, tmp_path, monkeypatch):
@@ -188,18 +190,18 @@ def test_own_code_is_sent_both_channels(check, judge, tmp_path, monkeypatch):
         "        return Response(text=('Yes' if ('left' in text) == left else 'No'))\n"
     )
     monkeypatch.setattr("codec_bench.apps.judging.api.KINDS", {"side": None})
-    found = judge_check(f"{tmp_path / 'mine.py'}:Ears", parts="sounds", out=tmp_path / "own")
-    assert found.excluded == () and found.test.parts[HEARING].biases["yes"].value == 0.0
-    assert found.test.parts[HEARING].unread == 16
+    result = judge_check(f"{tmp_path / 'mine.py'}:Ears", parts="sounds", out=tmp_path / "own")
+    assert result.excluded == () and result.test.parts[HEARING].biases["yes"].value == 0.0
+    assert result.test.parts[HEARING].unread == 16
 
 
 def test_a_rubric_of_ones_own_marks_the_planted_answers(two, check, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.yaml").write_text("extends: absolute-1-5\nsystem: Be strict.\n")
-    found = check(parts="texts", rubrics="./mine.yaml")
-    (name,) = found.test.parts
+    findings = check(parts="texts", rubrics="./mine.yaml")
+    (name,) = findings.test.parts
     stem, digest = name.removeprefix("rating/mine-").split("-")
-    assert stem == digest and found.test.parts[name].j.value == 1.0
+    assert stem == digest and findings.test.parts[name].j.value == 1.0
     (tmp_path / "mine.yaml").write_text("extends: pair-speech\n")
     with pytest.raises(UserError, match="the planted answers do not fit the rubric 'mine-"):
         check(out="other", parts="texts", rubrics="mine.yaml")

@@ -39,7 +39,7 @@ def service():
             text = body["messages"][-1]["content"]
             strict = body["model"] == "new" or self.server.state > 1
             mark = int(text.partition("worth ")[2][0]) - 2 * (strict and "hard" in text)
-            self.server.asked.append(body["model"])
+            self.server.requests.append(body["model"])
             choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": f"[[{mark}]]"}}
             served = f"{body['model']}-{self.server.state}"
             self.send_json(200, {"model": served, "choices": [choice], "usage": {}})
@@ -48,7 +48,7 @@ def service():
             self.send_json(404, {})
 
     with closing(LocalServer(Chat)) as http:
-        http.asked, http.state = [], 1
+        http.requests, http.state = [], 1
         yield http
 
 
@@ -59,7 +59,7 @@ def url(marked, service):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, service):
+def build(tmp_path_factory, service):
     """A folder with runs of three systems, marked by the old judge, and with what they were made of."""
     tmp_path = tmp_path_factory.mktemp("made")
     folder = tmp_path / "mine"
@@ -102,10 +102,10 @@ def made(tmp_path_factory, service):
 
 
 @pytest.fixture
-def marked(tmp_path, monkeypatch, made, service):
+def marked(tmp_path, monkeypatch, build, service):
     """What the comparison is called with, over runs and a cache of the test's own."""
-    service.state, service.asked = 1, ["old"] * 48
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    service.state, service.requests = 1, ["old"] * 48
+    shutil.copytree(build, tmp_path, dirs_exist_ok=True)
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     judges = [str(tmp_path / f"{name}.yaml") for name in ("old", "new")]
     return {
@@ -116,27 +116,27 @@ def marked(tmp_path, monkeypatch, made, service):
     }
 
 
-def test_an_own_benchmark_is_found_above_its_runs(marked, url):
-    told = judge_compare(**{**marked, "benchmark": None})
-    assert [one.offset.value for one in told] == [-0.5]
+def test_a_custom_benchmark_is_located_above_its_runs(marked, url):
+    options = judge_compare(**{**marked, "benchmark": None})
+    assert [one.offset.value for one in options] == [-0.5]
 
 
-def test_what_a_new_judge_changes_is_told(marked, url):
+def test_what_a_new_judge_changes_is_reported(marked, url):
     before = (marked["runs"] / "mine" / "good" / "run.sqlite").read_bytes()
-    (found,) = judge_compare(**marked)
+    (outcome,) = judge_compare(**marked)
     # Every fourth answer gets two less: 0.5 over all, and nothing of the order of the systems changes.
-    assert found.offset.value == -0.5 and found.offset.n == 48 and found.offset.units == 16
-    assert found.offset.low < -0.5 < found.offset.high and found.equal.value == 0.75
-    assert list(found.kinds) == ["level=hard", "level=easy"] and [one.value for one in found.kinds.values()] == [
+    assert outcome.offset.value == -0.5 and outcome.offset.n == 48 and outcome.offset.units == 16
+    assert outcome.offset.low < -0.5 < outcome.offset.high and outcome.equal.value == 0.75
+    assert list(outcome.kinds) == ["level=hard", "level=easy"] and [one.value for one in outcome.kinds.values()] == [
         -2.0,
         0.0,
     ]
-    assert found.ranks.value == 1.0 and found.lost == 0 and found.served == (["old-1"], ["new-1"])
-    half = (found.offset.high - found.offset.low) / 2
-    assert found.words == f"by {found.new}, minus 0.50 ± {half:.2f} beside {found.old}"
+    assert outcome.ranks.value == 1.0 and outcome.lost == 0 and outcome.served == (["old-1"], ["new-1"])
+    half = (outcome.offset.high - outcome.offset.low) / 2
+    assert outcome.words == f"by {outcome.new}, minus 0.50 ± {half:.2f} beside {outcome.old}"
     assert (marked["runs"] / "mine" / "good" / "run.sqlite").read_bytes() == before, "the run itself stays as it is"
-    assert url.asked.count("old") == url.asked.count("new") == 48
-    assert judge_compare(**marked) == [found] and len(url.asked) == 96, "the same call asks nothing again"
+    assert url.requests.count("old") == url.requests.count("new") == 48
+    assert judge_compare(**marked) == [outcome] and len(url.requests) == 96, "the same call asks nothing again"
 
 
 def test_wrong_judges_and_other_answers_are_one_sentence(marked):
@@ -189,23 +189,23 @@ def board(marked):
 def test_a_board_has_a_row_for_each_judge_and_shows_the_bridge_where_there_is_one(marked, board, command):
     old = board(marked["runs"])
     assert [row.name for row in old.rows] == ["fair", "good", "poor"] and old.judges == []
-    (found,) = judge_compare(**marked)
+    (outcome,) = judge_compare(**marked)
     both = board(marked["runs"], marked["out"])
     assert [row.name for row in both.rows] == [
         f"{name} (rated by {judge} as {judge[:3]}-1)"
         for name in ("fair", "good", "poor")
-        for judge in (found.new, found.old)
+        for judge in (outcome.new, outcome.old)
     ]
     assert all(not row.complete and row.average is None for row in both.rows), "nothing is ranked"
-    half = 10 * (found.offset.high - found.offset.low) / 2
-    told = f"Mine: by {found.new}, minus 5.00 ± {half:.2f} beside {found.old}, measured over 48 answers with alpaca-1-10-b2d44e9c; the two are not ranked against each other"
-    assert both.judges == [told] and saved_successions() == [found]
+    half = 10 * (outcome.offset.high - outcome.offset.low) / 2
+    options = f"Mine: by {outcome.new}, minus 5.00 ± {half:.2f} beside {outcome.old}, measured over 48 answers with alpaca-1-10-b2d44e9c; the two are not ranked against each other"
+    assert both.judges == [options] and saved_successions() == [outcome]
     path = marked["runs"].parent / "board.yaml"
     code, out, err = command("leaderboard", path, marked["runs"], marked["out"], "--json")
     held = json.loads(out)
-    assert code == 0 and held["judges"] == [told]
+    assert code == 0 and held["judges"] == [options]
     assert held["rows"][0]["raters"]["Mine"] == {
-        "judge": found.new,
+        "judge": outcome.new,
         "served": ["new-1"],
         "rubric": "rating/alpaca-1-10-b2d44e9c",
         "in_place_of": "gpt-4o-mini",
@@ -237,29 +237,33 @@ def test_another_state_of_a_judge_is_another_judge_until_the_two_are_compared(ma
         "measured (codec-bench judge compare)"
     ]
     with ExitStack() as opened:
-        runs = [opened.enter_context(closing(Run(place.parent))) for place in (
+        runs = [opened.enter_context(closing(Run(index.parent))) for index in (
             *sorted(marked["runs"].rglob("run.sqlite")), *later.rglob("run.sqlite"))]  # fmt: skip
-        side = side_by_side(runs, [summarise(run) for run in runs])
+        role = side_by_side(runs, [summarise(run) for run in runs])
         page = collect(runs, None, audio_bytes=0, max_rows=9, folder=later)
-    first, second = side.columns
+    first, second = role.columns
     assert first.protocol.endswith(" (old-1)") and second.protocol.endswith(" (old-2)")
     assert first.protocol[:-8] == second.protocol[:-8] and first[::2] == second[::2]
-    held = [[entry is not None for entry in row] for row in side.entries]
+    held = [[entry is not None for entry in row] for row in role.entries]
     assert held == [[True, False]] * 3 + [[False, True]], "a report keeps the two apart"
     assert [head["protocol"] for head in page.data["columns"]] == [first.protocol, second.protocol]
-    asked = len(url.asked)
+    requests = len(url.requests)
     again = {**marked, "judges": [marked["judges"][0]] * 2, "out": marked["runs"].parent / "again"}
-    (found,) = judge_compare(**again)
-    assert found.served == (["old-1"], ["old-2"]) and found.offset.value == -0.5 and len(url.asked) == asked + 48
-    assert found.words.startswith(f"by {label} as old-2, minus 0.50 ±") and found.words.endswith(
+    (outcome,) = judge_compare(**again)
+    assert (
+        outcome.served == (["old-1"], ["old-2"]) and outcome.offset.value == -0.5 and len(url.requests) == requests + 48
+    )
+    assert outcome.words.startswith(f"by {label} as old-2, minus 0.50 ±") and outcome.words.endswith(
         f" beside {label} as old-1"
     )
-    assert judge_compare(**again) == [found] and len(url.asked) == asked + 48, "the same call asks nothing again"
-    (told,) = board(marked["runs"], later).judges
-    assert told.startswith(f"Mine: by {label} as old-2, minus 5.00 ±")
+    assert judge_compare(**again) == [outcome] and len(url.requests) == requests + 48, (
+        "the same call asks nothing again"
+    )
+    (messages,) = board(marked["runs"], later).judges
+    assert messages.startswith(f"Mine: by {label} as old-2, minus 5.00 ±")
 
 
-def test_what_is_kept_of_two_judges_is_whole_or_refused(marked, board):
+def test_what_is_stored_of_two_judges_is_whole_or_refused(marked, board):
     judge_compare(**marked)
     from codec_bench.config.paths import cache_folder
 
@@ -269,27 +273,27 @@ def test_what_is_kept_of_two_judges_is_whole_or_refused(marked, board):
         board(marked["runs"], marked["out"]).judges  # noqa: B018 - it is read where it is shown
 
 
-def test_published_values_say_by_whom_they_were_marked():
-    (told,) = leaderboard("ultraeval-generation").judges
-    assert told.startswith("published values of speech-alpacaeval were marked by gpt-4o-mini: ")
-    assert "2027-01-14" in told and told.endswith(NOT_TESTED)
-    (told,) = leaderboard("air-bench-chat").judges  # its source names the judge, of which there is no config
-    assert told.endswith(f"were marked by a judge that is not among the models here: {NOT_TESTED}")
+def test_published_values_state_by_whom_they_were_marked():
+    (messages,) = leaderboard("ultraeval-generation").judges
+    assert messages.startswith("published values of speech-alpacaeval were marked by gpt-4o-mini: ")
+    assert "2027-01-14" in messages and messages.endswith(NOT_TESTED)
+    (messages,) = leaderboard("air-bench-chat").judges  # its source names the judge, of which there is no config
+    assert messages.endswith(f"were marked by a judge that is not among the models here: {NOT_TESTED}")
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
-        (lambda made: {"judges": [made["judges"][0], "nobody"]}, "there is no model called 'nobody'"),
+        (lambda built: {"judges": [built["judges"][0], "nobody"]}, "there is no model called 'nobody'"),
         (
-            lambda made: {"benchmark": shutil.rmtree(made["benchmark"])},
+            lambda built: {"benchmark": shutil.rmtree(built["benchmark"])},
             "there is no benchmark called 'mine', which '.*' was asked",
         ),
-        (lambda made: {"runs": made["runs"].parent / "nowhere"}, "is not a run folder and holds none"),
+        (lambda built: {"runs": built["runs"].parent / "nowhere"}, "is not a run folder and holds none"),
     ],
 )
-def test_what_cannot_be_compared_is_one_sentence_and_nothing_is_copied(marked, change, said):
-    with pytest.raises(UserError, match=said) as error:
+def test_what_cannot_be_compared_is_one_sentence_and_nothing_is_copied(marked, change, message):
+    with pytest.raises(UserError, match=message) as error:
         judge_compare(**{**marked, **change(marked)})
     assert "\n" not in error.value.message and not marked["out"].exists()
 
@@ -301,7 +305,7 @@ def test_a_control_is_no_answer_that_judges_are_compared_on(marked):
         held = run.meta["fingerprint"]
     with closing(AnswerWriter(blind, held)) as writer:
         writer.set_meta(fingerprint={**held, "asked": {**held["asked"], "control": {"sound": "none"}}})
-    (found,) = judge_compare(**marked)
-    assert found.offset.n == 48 and list(found.kinds) == ["level=hard", "level=easy"]
+    (outcome,) = judge_compare(**marked)
+    assert outcome.offset.n == 48 and list(outcome.kinds) == ["level=hard", "level=easy"]
     with pytest.raises(UserError, match="is a control and no result"):
         judge_compare(**{**marked, "runs": blind})

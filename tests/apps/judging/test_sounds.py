@@ -133,9 +133,9 @@ EARS = {
 
 @pytest.mark.parametrize("kind", EARS)
 def test_a_sound_holds_what_its_true_claim_says(kind):
-    told = [make_sound(kind, number, seed=3) for number in NUMBERS]
-    assert [bool(EARS[kind](sound)) for sound in told] == [number % 2 == 0 for number in NUMBERS]
-    assert {sound.true for sound in told[::2]} == {sound.false for sound in told[1::2]}
+    messages = [make_sound(kind, number, seed=3) for number in NUMBERS]
+    assert [bool(EARS[kind](sound)) for sound in messages] == [number % 2 == 0 for number in NUMBERS]
+    assert {sound.true for sound in messages[::2]} == {sound.false for sound in messages[1::2]}
 
 
 def test_beeps_can_be_counted():
@@ -143,17 +143,17 @@ def test_beeps_can_be_counted():
     for number in range(14):
         sound = make_sound("count of beeps", number, seed=3)
         counts.append(onsets(sound.samples).size)
-        said, false = (int(re.search(r"\d", claim[0])[0]) for claim in (sound.true, sound.false))
-        assert said == counts[-1] and 1 <= false <= 7 and 1 <= abs(false - said) <= 2
+        text, false = (int(re.search(r"\d", claim[0])[0]) for claim in (sound.true, sound.false))
+        assert text == counts[-1] and 1 <= false <= 7 and 1 <= abs(false - text) <= 2
     assert set(counts) == set(range(1, 8))
 
 
-def test_a_word_is_said_and_the_other_is_not():
+def test_one_word_is_detected_and_the_other_is_not():
     for number in NUMBERS:
         sound = make_sound("word", number, seed=3)
         words = str(source_of(sound.samples)[0].text).lower().strip(".").split()
-        said, other = (re.search('"(.+)"', claim[0])[1] for claim in (sound.true, sound.false))
-        assert said in words and other not in words
+        text, other = (re.search('"(.+)"', claim[0])[1] for claim in (sound.true, sound.false))
+        assert text in words and other not in words
 
 
 def test_noise_has_the_power_of_the_speech():
@@ -185,21 +185,23 @@ def test_no_preference_pays():
     """Yes and no, first and second, longer and shorter are right equally often in every kind, and so is each claim
     where two alternate.
     """
-    asked = [one for _, _, held in claims(4, 1, 0) for one in held]
+    requests = [one for _, _, held in claims(4, 1, 0) for one in held]
     for kind in KINDS:
-        mine = [one for one in asked if one.kind == kind]
-        said = [one for one in mine if not one.options]
+        mine = [one for one in requests if one.kind == kind]
+        message = [one for one in mine if not one.options]
         chosen = [one for one in mine if one.options]
-        assert sum(one.right for one in said) * 2 == len(said) and sum(one.right for one in chosen) * 2 == len(chosen)
+        assert sum(one.right for one in message) * 2 == len(message) and sum(one.right for one in chosen) * 2 == len(
+            chosen
+        )
         longer = [(len(one.options[0]) > len(one.options[1])) == one.right for one in chosen]
         assert sum(longer) * 2 == len(longer)
         if kind in EARS:
-            texts = {one.text for one in said}
+            texts = {one.text for one in message}
             assert all(
-                2 * sum(one.right for one in said if one.text == text) == sum(one.text == text for one in said)
+                2 * sum(one.right for one in message if one.text == text) == sum(one.text == text for one in message)
                 for text in texts
             )
-    assert len({one.id for one in asked}) == len(asked)
+    assert len({one.id for one in requests}) == len(requests)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +216,7 @@ def test_no_preference_pays():
     ],
 )
 def test_replies_to_claims(reply, verdict):
-    claim = next(one for _, _, asked in claims(4, 1, 0) for one in asked if not one.options)
+    claim = next(one for _, _, requests in claims(4, 1, 0) for one in requests if not one.options)
     assert claim.read(reply) is verdict
 
 
@@ -223,5 +225,5 @@ def test_replies_to_claims(reply, verdict):
     [("A", True), ("B.", False), ("Answer: B", False), ("C", None), ("A or B", None), ("neither", None)],
 )
 def test_replies_to_choices(reply, verdict):
-    claim = next(one for _, _, asked in claims(4, 1, 0) for one in asked if one.options)
+    claim = next(one for _, _, requests in claims(4, 1, 0) for one in requests if one.options)
     assert claim.read(reply) is verdict

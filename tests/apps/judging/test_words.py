@@ -16,9 +16,9 @@ SMALL = {"parts": "sounds"}
 MARKS = {"parts": "texts", "rubrics": "absolute-1-5"}
 
 
-def tossed(*what):
+def tossed(*kind):
     """The same toss for the same question, so that a coin does not change its mind."""
-    return random.Random(repr(what)).random() < 0.5
+    return random.Random(repr(kind)).random() < 0.5
 
 
 def perfect(judge):
@@ -27,12 +27,12 @@ def perfect(judge):
 
 def coin(judge):
     # Another toss each time that it is asked, whatever was asked in between.
-    judge.hear = lambda put: tossed(SEED, put.text, put.unit, put.asked)
-    judge.mark = lambda put, text: random.Random(repr((SEED, put.text, text, put.asked))).random()
+    judge.decide = lambda put: tossed(SEED, put.text, put.unit, put.requests)
+    judge.mark = lambda put, text: random.Random(repr((SEED, put.text, text, put.requests))).random()
 
 
 def always_yes(judge):
-    judge.hear = lambda put: tossed(put.text, put.unit) if put.chosen else True
+    judge.decide = lambda put: tossed(put.text, put.unit) if put.chosen else True
     judge.mark = lambda put, text: 1.0
 
 
@@ -41,39 +41,39 @@ def always_middle(judge):
 
 
 def prefers_the_first(judge):
-    judge.hear = lambda put: True if put.chosen else put.right
+    judge.decide = lambda put: True if put.chosen else put.right
     judge.mark = lambda put, text: float(put.position == 0)
 
 
 def prefers_the_longer(judge):
-    judge.hear = lambda put: put.first_longer if put.chosen else put.right
+    judge.decide = lambda put: put.first_longer if put.chosen else put.right
     judge.mark = lambda put, text: min(1.0, len(text) / 500)
 
 
 def forgets_in_every_fifth_repeat(judge):
     again = []
 
-    def hear(put):
-        if put.asked > 1:
+    def transcribe(put):
+        if put.requests > 1:
             again.append(put)
-        return put.right if put.asked == 1 or len(again) % 5 else not put.right
+        return put.right if put.requests == 1 or len(again) % 5 else not put.right
 
-    judge.hear = hear
+    judge.decide = transcribe
 
 
-def hears_half(judge):
-    judge.hear = lambda put: tossed(put.text, put.unit) if put.unit[:-2] in DEAF else put.right
+def listen_to_half(judge):
+    judge.decide = lambda put: tossed(put.text, put.unit) if put.unit[:-2] in DEAF else put.right
 
 
 @pytest.fixture
-def told(check, judge):
+def model(check, judge):
     """What a check of the judge finds: the only part's figures, and its words."""
 
     def run(become, settings):
         become(judge)
-        ((name, part),) = check(**settings).test.parts.items()
+        ((name, item),) = check(**settings).test.parts.items()
         assert (name == HEARING) == (settings["parts"] == "sounds")
-        return part, findings(part)
+        return item, findings(item)
 
     return run
 
@@ -83,82 +83,82 @@ def named(words, *begins):
     return len(words) == len(begins) and all(word.startswith(begin) for word, begin in zip(words, begins))
 
 
-def test_a_perfect_judge_is_right_and_nothing_else_is_said(few, told):
-    part, words = told(perfect, SMALL)
-    assert part.j.value == 1.0 and part.changed.value == 0.0 and named(words, "is right")
+def test_a_perfect_judge_is_right_and_has_no_finding(small, model):
+    item, words = model(perfect, SMALL)
+    assert item.j.value == 1.0 and item.changed.value == 0.0 and named(words, "is right")
 
 
-def test_a_coin_is_named(few, told):
-    part, words = told(coin, SMALL)
+def test_a_coin_is_named(small, model):
+    item, words = model(coin, SMALL)
     assert named(words, "is no better than a coin", "changes")
-    assert part.changed.low < 0.5 < part.changed.high and abs(part.j.value) < 0.25
+    assert item.changed.low < 0.5 < item.changed.high and abs(item.j.value) < 0.25
 
 
-def test_a_judge_that_always_says_yes_is_named(few, told):
-    part, words = told(always_yes, SMALL)
-    assert named(words, "is no better than a coin", "says yes nearly always") and part.biases["yes"].value == 1.0
+def test_a_judge_that_always_says_yes_is_named(small, model):
+    item, words = model(always_yes, SMALL)
+    assert named(words, "is no better than a coin", "says yes nearly always") and item.biases["yes"].value == 1.0
 
 
-def test_a_judge_that_takes_the_first_is_named(few, told):
-    part, words = told(prefers_the_first, SMALL)
+def test_a_judge_that_takes_the_first_is_named(small, model):
+    item, words = model(prefers_the_first, SMALL)
     assert named(words, "is better than a coin, and often wrong", "takes the first nearly always")
     # It is right in both wordings of the claims, and in one order of two.
-    assert part.j.value == pytest.approx(2 / 3) and part.biases["yes"].value == 0.0
+    assert item.j.value == pytest.approx(2 / 3) and item.biases["yes"].value == 0.0
 
 
-def test_a_judge_that_takes_the_longer_is_named(few, told):
-    part, words = told(prefers_the_longer, SMALL)
+def test_a_judge_that_takes_the_longer_is_named(small, model):
+    item, words = model(prefers_the_longer, SMALL)
     assert named(words, "is better than a coin, and often wrong", "takes the longer nearly always")
-    assert part.biases["the longer"].value == 1.0 and part.biases["the first"].value == 0.0
+    assert item.biases["the longer"].value == 1.0 and item.biases["the first"].value == 0.0
 
 
-def test_a_judge_that_forgets_is_named(few, told):
-    part, words = told(forgets_in_every_fifth_repeat, SMALL)
+def test_a_judge_that_forgets_is_named(small, model):
+    item, words = model(forgets_in_every_fifth_repeat, SMALL)
     assert named(words, "is mostly right", "changes 20 % of its verdicts when it is asked again")
-    assert part.changed.value == pytest.approx(19 / 96)  # 96 questions are asked again, and every fifth is forgotten
-    assert part.j.value == pytest.approx(1 - 19 / 96)  # half of the replies, two of J for each
+    assert item.changed.value == pytest.approx(19 / 96)  # 96 questions are asked again, and every fifth is forgotten
+    assert item.j.value == pytest.approx(1 - 19 / 96)  # half of the replies, two of J for each
 
 
-def test_a_judge_that_hears_half_is_named(few, told):
-    part, words = told(hears_half, SMALL)
-    assert "can tell count of beeps, order, and cannot tell silence, pitch" in words and 0.2 < part.j.value < 0.8
+def test_a_judge_that_listens_to_half_is_named(small, model):
+    item, words = model(listen_to_half, SMALL)
+    assert "can tell count of beeps, order, and cannot tell silence, pitch" in words and 0.2 < item.j.value < 0.8
 
 
 @pytest.mark.parametrize("rubric", ["absolute-1-5", "pair-answers"])
-def test_a_judge_of_texts_that_takes_the_longer_is_named(told, rubric):
-    part, words = told(prefers_the_longer, {"parts": "texts", "rubrics": rubric})
+def test_a_judge_of_texts_that_takes_the_longer_is_named(model, rubric):
+    item, words = model(prefers_the_longer, {"parts": "texts", "rubrics": rubric})
     # An empty answer is the shorter one, so that kind it does tell.
     assert named(words, "is no better than a coin", "takes the longer", "can tell an empty answer, and cannot tell")
-    assert part.kinds["an empty answer"].value == 1.0 and part.kinds["a paraphrase beside a wrong answer"].value < 0
+    assert item.kinds["an empty answer"].value == 1.0 and item.kinds["a paraphrase beside a wrong answer"].value < 0
 
 
 @pytest.mark.parametrize("rubric", ["air-bench-chat", "pair-answers"])
-def test_a_judge_of_texts_that_takes_the_first_is_named(told, rubric):
-    part, words = told(prefers_the_first, {"parts": "texts", "rubrics": rubric})
+def test_a_judge_of_texts_that_takes_the_first_is_named(model, rubric):
+    item, words = model(prefers_the_first, {"parts": "texts", "rubrics": rubric})
     assert named(words, "is no better than a coin", "takes the first nearly always")
-    assert part.biases["the first"].value == 1.0 and part.biases["the longer"].value == 0.0
+    assert item.biases["the first"].value == 1.0 and item.biases["the longer"].value == 0.0
 
 
 @pytest.mark.parametrize("rubric", ["pair-answers", "absolute-1-5", "air-bench-chat"])
-def test_a_perfect_judge_of_texts_is_told_nothing_bad(told, rubric):
-    part, words = told(perfect, {"parts": "texts", "rubrics": rubric})
-    assert named(words, "is right") and part.j.value == 1.0
+def test_a_perfect_judge_of_texts_has_no_finding(model, rubric):
+    item, words = model(perfect, {"parts": "texts", "rubrics": rubric})
+    assert named(words, "is right") and item.j.value == 1.0
     # Of air-bench-chat its lowest mark is 2 of 1 to 10; every figure is the difference from a perfect judge.
-    assert all(abs(bias.value) < 0.12 for bias in part.biases.values())
+    assert all(abs(bias.value) < 0.12 for bias in item.biases.values())
 
 
 @pytest.mark.parametrize("rubric", ["absolute-1-5", "pair-answers"])
-def test_a_judge_that_always_gives_the_middle_is_named(told, rubric):
-    part, words = told(always_middle, {"parts": "texts", "rubrics": rubric})
-    assert named(words, "is no better than a coin", "gives the middle") and part.biases["the middle"].value == 1.0
+def test_a_judge_that_always_gives_the_middle_is_named(model, rubric):
+    item, words = model(always_middle, {"parts": "texts", "rubrics": rubric})
+    assert named(words, "is no better than a coin", "gives the middle") and item.biases["the middle"].value == 1.0
 
 
 @pytest.mark.parametrize(("level", "says"), [(1.0, "gives high marks"), (0.0, "gives low marks")])
-def test_a_judge_that_always_gives_one_end_is_named(told, level, says):
+def test_a_judge_that_always_gives_one_end_is_named(model, level, says):
     def always(judge):
         judge.mark = lambda put, text: level
 
-    _, words = told(always, MARKS)
+    _, words = model(always, MARKS)
     assert words[0].startswith("is no better than a coin") and words[1].startswith(says)
 
 
@@ -171,23 +171,31 @@ def test_a_judge_that_always_gives_one_end_is_named(told, level, says):
         (prefers_the_first, ["is better than a coin, and often wrong", "takes the first nearly always"]),
         (prefers_the_longer, ["is better than a coin, and often wrong", "takes the longer nearly always"]),
         (forgets_in_every_fifth_repeat, ["is mostly right", "changes"]),
-        (hears_half, ["is better than a coin, and often wrong", "can tell"]),
+        (listen_to_half, ["is better than a coin, and often wrong", "can tell"]),
     ],
 )  # fmt: skip
-def test_the_judges_are_named_over_all_sounds(told, become, words):
-    part, found = told(become, SMALL)
+def test_the_judges_are_named_over_all_sounds(model, become, words):
+    item, result = model(become, SMALL)
     print(
-        become.__name__, part.j.words, part.changed.words, {name: one.words for name, one in part.biases.items()}, found
+        become.__name__,
+        item.j.words,
+        item.changed.words,
+        {name: one.words for name, one in item.biases.items()},
+        result,
     )
-    assert named(found, *words)
+    assert named(result, *words)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("become", [perfect, coin, always_yes])
-def test_judges_of_texts_are_named(told, become):
-    part, found = told(become, MARKS)
+def test_judges_of_texts_are_named(model, become):
+    item, result = model(become, MARKS)
     print(
-        become.__name__, part.j.words, part.changed.words, {name: one.words for name, one in part.biases.items()}, found
+        become.__name__,
+        item.j.words,
+        item.changed.words,
+        {name: one.words for name, one in item.biases.items()},
+        result,
     )
     first = "is right" if become is perfect else "is no better than a coin"
-    assert found[0].startswith(first) and (become is not always_yes or "gives high marks" in found[1])
+    assert result[0].startswith(first) and (become is not always_yes or "gives high marks" in result[1])

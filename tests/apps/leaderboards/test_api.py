@@ -119,13 +119,13 @@ def test_runs_of_a_part_are_marked_and_runs_without_a_cell_named(tmp_path):
     assert board.ignored == (str(tmp_path / "other"),)
 
 
-@pytest.mark.parametrize("part", ["limited", "short", "unfinished"])
-def test_a_part_is_not_complete_in_json(part):
+@pytest.mark.parametrize("item", ["limited", "short", "unfinished"])
+def test_a_part_is_not_complete_in_json(item):
     board = leaderboard(BOARDS[2])
     row = next(row for row in board.rows if row.complete)
-    (whole,) = plain_board(replace(board, rows=(row,)))["rows"]
-    (some,) = plain_board(replace(board, rows=(replace(row, **{part: True}),)))["rows"]
-    assert whole["complete"] is True and some["complete"] is False and some[part]
+    (complete,) = plain_board(replace(board, rows=(row,)))["rows"]
+    (some,) = plain_board(replace(board, rows=(replace(row, **{item: True}),)))["rows"]
+    assert complete["complete"] is True and some["complete"] is False and some[item]
 
 
 def test_a_rating_by_another_judge_shares_no_column_with_published_ratings(tmp_path):
@@ -166,7 +166,7 @@ def test_a_board_of_ones_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("meld-emo", "meld-emu"), "the column 'a' asks for the benchmark 'meld-emu', which there is not"),
         (
@@ -181,10 +181,10 @@ def test_a_board_of_ones_own(tmp_path):
         (("views: {both: [a]}", "published: none.csv"), "published rows"),
     ],
 )
-def test_a_board_of_ones_own_that_does_not_fit_is_named(tmp_path, change, said):
+def test_a_board_of_ones_own_that_does_not_fit_is_named(tmp_path, change, message):
     assert change[0] in MINE
     (tmp_path / "mine.yaml").write_text(MINE.replace(*change, 1))
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         leaderboard(str(tmp_path / "mine.yaml"))
 
 

@@ -33,20 +33,20 @@ def rows(name):
 
 
 def test_the_29_cells_of_air_bench_follow_from_its_tasks():
-    found, checked = rows("air-bench-foundation"), 0
+    result, checked = rows("air-bench-foundation"), 0
     for line in table("air-bench-foundation")[1:]:
-        row, printed = found[line[0]], line[20:]
+        row, printed = result[line[0]], line[20:]
         if not line[1]:
             continue
         categories = [fmean(map(float, line[of])) if all(line[of]) else None for of in (SPEECH, SOUND, MUSIC)]
         expected = [*categories, fmean(categories) if None not in categories else None]
         ours = [*(row.means.get(group) for group in ("speech", "sound", "music")), row.average]
-        for value, mine, given in zip(expected, ours, printed):
-            if given:
-                assert abs(value - float(given)) <= 0.0501 and abs(float(mine) - value) <= 0.00501
+        for value, mine, options in zip(expected, ours, printed):
+            if options:
+                assert abs(value - float(options)) <= 0.0501 and abs(float(mine) - value) <= 0.00501
                 checked += 1
     assert checked == 29
-    assert {name for name, row in found.items() if not row.complete} == {"Whisper+GPT-4"}
+    assert {name for name, row in result.items() if not row.complete} == {"Whisper+GPT-4"}
 
 
 def test_a_row_without_tasks_is_as_printed_and_says_so():
@@ -57,18 +57,18 @@ def test_a_row_without_tasks_is_as_printed_and_says_so():
 
 
 def test_every_question_counts_as_one_in_the_other_board():
-    found = rows("air-bench-foundation-per-sample")
-    assert "Macaw-LLM" not in found
+    result = rows("air-bench-foundation-per-sample")
+    assert "Macaw-LLM" not in result
     sizes = {
         column.name: load_benchmark(column.benchmark).size for column in leaderboard("air-bench-foundation").columns
     }
     assert sum(sizes.values()) == 24_683
     for name, expected in PER_SAMPLE.items():
-        row = found[name]
+        row = result[name]
         ours = [*(float(row.means[group]) for group in ("speech", "sound", "music")), float(row.average)]
         assert ours == pytest.approx(expected, abs=0.0501)
-        own = sum(float(row.cells[task]) * size for task, size in sizes.items()) / 24_683
-        assert ours[3] == pytest.approx(own, abs=0.00501)
+        actual = sum(float(row.cells[task]) * size for task, size in sizes.items()) / 24_683
+        assert ours[3] == pytest.approx(actual, abs=0.00501)
 
 
 def test_the_averages_of_air_bench_s_chat_part_follow_but_for_the_two_that_a_note_tells():
@@ -138,17 +138,17 @@ def test_own_runs_can_have_what_a_board_shows(name):
         assert column.subset is None or column.subset.partition("=")[0] in one.subsets
 
 
-def test_the_means_of_the_open_asr_leaderboard_follow_from_its_sets_but_two_that_say_so():
-    found = leaderboard("open-asr").rows
+def test_the_means_of_the_open_asr_leaderboard_follow_from_its_sets_except_two():
+    result = leaderboard("open-asr").rows
     lines = {line[0]: line[1:] for line in table("open-asr")[1:]}
-    assert len(lines) == len(found) == 87
+    assert len(lines) == len(result) == 87
     apart = set()
-    for row in found:
+    for row in result:
         *cells, printed = lines[row.name]
         mean = fmean(map(float, cells))
         assert abs(float(row.average) - (100 - mean)) <= 0.00501 and str(row.shown_mean("WER")) == printed
         if abs(mean - float(printed)) > 0.00501:
             apart.add(row.name)
-    assert apart == {row.name for row in found if row.note} and len(apart) == 2
-    assert found[0].name == "CohereLabs/cohere-transcribe-03-2026 (RTFx 524.88)"
+    assert apart == {row.name for row in result if row.note} and len(apart) == 2
+    assert result[0].name == "CohereLabs/cohere-transcribe-03-2026 (RTFx 524.88)"
     assert set(suite("open-asr-march")) == {column.benchmark for column in leaderboard("open-asr").columns}

@@ -60,8 +60,8 @@ def write_emotions(root, each=2):
     sounds = [
         stored(planted_sounds.voice("neutral" if kind == "calm" else kind, n), 16_000, "a.wav") for kind, n in rows
     ]
-    said = [{"disgusted": "disgust"}.get(kind, kind) for kind, _ in rows]
-    write_split(root, "TwinkStart/RAVDESS", "ravdess_emo", {"audio": sounds, "emotion": said})
+    text = [{"disgusted": "disgust"}.get(kind, kind) for kind, _ in rows]
+    write_split(root, "TwinkStart/RAVDESS", "ravdess_emo", {"audio": sounds, "emotion": text})
 
 
 def write_people(root, trials, each=3):
@@ -110,7 +110,7 @@ def taught(tmp_path, monkeypatch):
 
 
 @pytest.mark.long  # its parts have short tests: trials, emotions, and events in the samples
-def test_a_codec_that_keeps_what_is_heard_is_first_and_noise_is_last(taught, tmp_path):
+def test_a_codec_that_keeps_what_is_recognised_is_first_and_noise_is_last(taught, tmp_path):
     pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
     mirror, trials = tmp_path / "mirror", tmp_path / "veri_test2.txt"
     write_events(mirror)

@@ -75,13 +75,13 @@ CURVES = {f"a@{k}": 0.5 + 0.1 * n for n, k in enumerate(RATES)} | {
 }
 
 
-def own(board):
+def custom(board):
     return [table for table in board.tables if table.source == LOCAL_RUNS]
 
 
 def test_the_front_and_the_delta_rate_of_a_run_with_their_uncertainty(tmp_path):
     record(tmp_path / "r", CURVES)
-    (table,) = own(codec_board([tmp_path], anchor="a"))
+    (table,) = custom(codec_board([tmp_path], anchor="a"))
     points = {point.name: point for point in table.points}
     assert [p.name for p in table.points if p.on_front] == ["b@6", "b@12", "b@24", "b@48"]
     assert points["b@6"].share == 1.0 and points["a@6"].share < 0.01
@@ -94,17 +94,17 @@ def test_the_front_and_the_delta_rate_of_a_run_with_their_uncertainty(tmp_path):
 
 def test_latents_have_a_front_of_their_own(tmp_path):
     record(tmp_path / "r", {"a@6": 0.9, "a@12": 0.8, "b@6": 0.6, "b@12": 0.5}, latents=("b@6", "b@12"))
-    (table,) = own(codec_board([tmp_path], axis="lookahead"))
+    (table,) = custom(codec_board([tmp_path], axis="lookahead"))
     assert {point.name for point in table.points if point.on_front} == {"a@6", "b@6"}
 
 
-def test_tokens_stand_beside_the_bitrate_and_are_an_axis(tmp_path, capsys):
+def test_tokens_stand_next_to_the_bitrate_and_are_an_axis(tmp_path, capsys):
     facts = {
         "a@6": {"tokens_per_s": 600.0, "nominal_bitrate_bps": 6000.0},
         "a@12": {"tokens_per_s": 1000.0, "nominal_bitrate_bps": 12000.0},
     }
     record(tmp_path / "r", {"a@6": 0.9, "a@12": 0.8, "b@6": 0.6, "c@6": 0.5}, latents=("b@6",), facts_of=facts)
-    (table,) = own(codec_board([tmp_path], axis="tokens"))
+    (table,) = custom(codec_board([tmp_path], axis="tokens"))
     points = {point.name: point for point in table.points}
     assert {name: point.costs.get("tokens") for name, point in points.items()} == {
         "a@6": 600.0,
@@ -120,8 +120,8 @@ def test_tokens_stand_beside_the_bitrate_and_are_an_axis(tmp_path, capsys):
     assert shown["a@6"][2:4] == ["600", "10"] and shown["a@12"][2:4] == ["1,000", "12"]
     assert shown["b@6"][2:4] == ["not discrete", "not discrete"]
     print_codecs([tmp_path], axis="bitrate", metrics=["stoi"], anchor=None, seed=0, figures=None, as_json=True)
-    (made,) = [one for one in json.loads(capsys.readouterr().out)["tables"] if one["source"] == LOCAL_RUNS]
-    assert {p["codec"]: p["bits_per_token"] for p in made["points"]} == {
+    (built,) = [one for one in json.loads(capsys.readouterr().out)["tables"] if one["source"] == LOCAL_RUNS]
+    assert {p["codec"]: p["bits_per_token"] for p in built["points"]} == {
         "a@6": 10.0,
         "a@12": 12.0,
         "b@6": None,
@@ -134,7 +134,7 @@ def test_other_data_and_other_protocols_are_tables_of_their_own(tmp_path):
     record(tmp_path / "p", CURVES, protocol="q/2")
     record(tmp_path / "d", CURVES, data="d2")
     record(tmp_path / "i", CURVES, protocol="imported/versa/stoi")
-    tables = own(codec_board([tmp_path]))
+    tables = custom(codec_board([tmp_path]))
     assert len(tables) == 4 and sum(table.imported for table in tables) == 1
     assert len({(table.protocol, table.points[0].run) for table in tables}) == 4
     # No published table shares its place with an own one.
@@ -146,7 +146,7 @@ def test_runs_that_cannot_be_shown_and_two_numbers_of_one_codec_are_named(tmp_pa
     record(tmp_path / "2", {"a@6": 0.9})
     record(tmp_path / "3", {"a@12": 0.7}, state="running")
     board = codec_board([tmp_path])
-    (table,) = own(board)
+    (table,) = custom(board)
     assert [round(point.value, 1) for point in table.points] == [0.9]
     assert any(
         "the later one is shown" in note and str(tmp_path / "1") in note and str(tmp_path / "2") in note
@@ -159,7 +159,7 @@ def test_runs_that_cannot_be_shown_and_two_numbers_of_one_codec_are_named(tmp_pa
         codec_board([tmp_path], anchor="zzz")
 
 
-def test_published_tables_are_whole_and_say_where_they_are_from():
+def test_published_tables_are_whole_and_state_where_they_are_from():
     tables = published_codecs()
     assert {table.source.partition(",")[0] for table in tables} == {"Codec-SUPERB", "UltraEval-Audio"}
     for table in tables:
@@ -210,16 +210,16 @@ def test_on_the_command_line_with_pictures(command, tmp_path):
     assert code == 2 and "codecs" in err
 
 
-def test_a_codec_that_gives_back_silence_is_on_no_front_and_told_so(tmp_path, command):
+def test_a_codec_that_gives_back_silence_is_on_no_front_and_is_reported(tmp_path, command):
     good = np.linspace(0.5, 0.9, 19)
     flags = {"silent": (19, SILENT_ESTIMATE)}
     recorded(tmp_path / "runs" / "alone", {"silent": good + 0.2}, flags=flags, kbps={"silent": 1.0})
     recorded(tmp_path / "runs" / "others", {"a": good, "b": good - 0.1}, kbps={"a": 6.0, "b": 9.0})
-    (table,) = own(codec_board([tmp_path / "runs"]))
+    (table,) = custom(codec_board([tmp_path / "runs"]))
     assert {point.name: point.on_front for point in table.points} == {"silent": None, "a": True, "b": False}
     _, out, err = command("leaderboard", "codecs", str(tmp_path / "runs"), "--metrics", "m")
-    told = "silent is not compared, and on no front: 19 of its 19 values are of sound that is not the speech"
-    assert "silent (not compared)" in out and told in " ".join(err.split())
+    messages = "silent is not compared, and on no front: 19 of its 19 values are of sound that is not the speech"
+    assert "silent (not compared)" in out and messages in " ".join(err.split())
 
 
 def test_a_suspect_and_a_codec_that_failed_are_on_no_front(tmp_path, command):
@@ -227,7 +227,7 @@ def test_a_suspect_and_a_codec_that_failed_are_on_no_front(tmp_path, command):
     good = np.linspace(0.5, 0.9, 19)
     values = {"side": good + 0.2, "failed": [0.99, 0.98, *[None] * 17], "a": good, "b": good - 0.1}
     recorded(tmp_path / "run", values, checks=SUSPECT, kbps={"side": 2.0, "failed": 1.0, "a": 6.0, "b": 9.0})
-    (table,) = own(codec_board([tmp_path / "run"]))
+    (table,) = custom(codec_board([tmp_path / "run"]))
     assert {point.name: point.on_front for point in table.points} == {
         "failed": None,
         "side": None,

@@ -10,8 +10,8 @@ from codec_bench.apps.leaderboards.item_discrimination import item_discriminatio
 
 def test_it_is_the_correlation_with_the_rest():
     points = np.random.default_rng(0).random((20, 6))
-    found = item_discrimination(points)
-    for item, value in enumerate(found):
+    result = item_discrimination(points)
+    for item, value in enumerate(result):
         rest = np.delete(points, item, axis=0).mean(axis=0)
         assert value == pytest.approx(np.corrcoef(points[item], rest)[0, 1])
 
@@ -23,7 +23,7 @@ def test_items_that_follow_ability_stand_out_and_a_wrong_key_is_negative():
     points[0] = 1.0  # everybody
     points[1] = 1 - (ability > 0.5)  # the key is wrong
     points[2] = ability > 0.5
-    found = item_discrimination(points)
-    assert np.isnan(found[0]) and found[1] < -0.7 and found[2] > 0.7
+    result = item_discrimination(points)
+    assert np.isnan(result[0]) and result[1] < -0.7 and result[2] > 0.7
     with pytest.raises(ValueError, match="2 systems"):
         item_discrimination(points[:, :2])

@@ -43,10 +43,10 @@ def test_on_the_command_line(command, tmp_path):
     held = json.loads(printed)["correlations"]
     assert code == 0 and len(held["pairs"]) == 78 and len(held["order"]) == 13
     assert held["pairs"][0]["spearman"]["ci95"][0] < held["pairs"][0]["spearman"]["value"]
-    code, printed, said = command("leaderboard", "air-bench-chat", "--correlations")
-    assert code == 0 and "Spearman's rho" in printed and "0 rows have a cell in both columns" in said
-    code, _, said = command("leaderboard", BOARD, "--figures", tmp_path)
-    assert code == 2 and "give --correlations too" in said
+    code, printed, text = command("leaderboard", "air-bench-chat", "--correlations")
+    assert code == 0 and "Spearman's rho" in printed and "0 rows have a cell in both columns" in text
+    code, _, text = command("leaderboard", BOARD, "--figures", tmp_path)
+    assert code == 2 and "give --correlations too" in text
     (tmp_path / "file").write_text("")
-    code, _, said = command("leaderboard", BOARD, "--correlations", "--figures", tmp_path / "file" / "x")
-    assert code == 2 and "cannot be written" in said
+    code, _, text = command("leaderboard", BOARD, "--correlations", "--figures", tmp_path / "file" / "x")
+    assert code == 2 and "cannot be written" in text

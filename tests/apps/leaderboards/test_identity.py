@@ -52,13 +52,13 @@ DEFINITION = {
 
 
 def write_definition(tmp_path, folder, rows=RIGHT, size=8, **changes):
-    place = tmp_path / folder
-    place.mkdir(parents=True)
+    path = tmp_path / folder
+    path.mkdir(parents=True)
     columns = {"question": "q", "reference": "right"}
     data = {"path": "rows.jsonl", "id": "id", "columns": columns, "size": size}
-    (place / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, "data": data, **changes}))
-    (place / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return place
+    (path / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, "data": data, **changes}))
+    (path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
 
 
 @pytest.fixture
@@ -75,9 +75,9 @@ def runs_in(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     (tmp_path / "model.py").write_text(MODEL)
 
-    def ask(benchmark, out, name="echo", given=None, **more):
+    def ask(benchmark, out, name="echo", inputs=None, **more):
         model = f"{tmp_path / 'model.py'}:Echo"
-        options = {"name": name, **(given or {})}
+        options = {"name": name, **(inputs or {})}
         settings = {"page": False, "cache": False, "workers": 1, "options": {model: options}, **more}
         done = run_benchmark(benchmark=str(benchmark), model=model, out=tmp_path / "runs" / out, **settings)
         for one in done.runs.values():
@@ -108,7 +108,7 @@ def tricks(tmp_path_factory):
         run(define("prompt", prompt={"messages": [{"content": ["Please: {{ question }}"]}]}), "prompt")
         run(define("reading", postprocess=["label"], fields={"labels": [str(n) for n in range(8)]}), "reading")
         run(tmp_path / "mine", "part", limit=3)
-        run(tmp_path / "mine", "half", given={"dtype": "bfloat16"})
+        run(tmp_path / "mine", "half", inputs={"dtype": "bfloat16"})
     return {name: run_folders(tmp_path / "runs" / name)[0] for name in ("whole", *TRICKS)} | {
         "all": tmp_path / "runs",
         "definition": tmp_path / "mine",
@@ -120,7 +120,7 @@ TRICKS = {
 }  # fmt: skip
 
 
-def told(board, runs):
+def messages(board, runs):
     rows = leaderboard(board, [runs]).rows
     return {row.name: (str(row.cells["C"]), row.compared) for row in rows}
 
@@ -128,7 +128,7 @@ def told(board, runs):
 @pytest.mark.parametrize("named", ["mine", "./mine", "{folder}/mine"])
 def test_a_board_over_a_benchmark_of_ones_own_by_name_and_by_path(tmp_path, define, run, board, named):
     run(define("mine"), "a")
-    assert told(board(named.format(folder=tmp_path)), tmp_path / "runs") == {"echo": ("100.00", True)}
+    assert messages(board(named.format(folder=tmp_path)), tmp_path / "runs") == {"echo": ("100.00", True)}
 
 
 def test_the_cells_of_own_rows_show_their_intervals(tmp_path, define, run, board, capsys):
@@ -141,15 +141,15 @@ def test_the_cells_of_own_rows_show_their_intervals(tmp_path, define, run, board
     assert f"{row.cells['C']} [{low}, {high}]" in " ".join(capsys.readouterr().out.split())
 
 
-def test_what_has_the_name_and_is_another_stands_beside_the_column_marked(tricks, board, capsys):
+def test_another_system_of_the_same_name_stands_marked_next_to_the_column(tricks, board, capsys):
     shown = board(tricks["definition"])
-    rows = told(shown, tricks["all"])
+    rows = messages(shown, tricks["all"])
     assert rows.pop("echo") == ("100.00", True) and rows["echo (other data)"] == ("0.00", False)
     assert {name: compared for name, (_, compared) in rows.items()} == {
         f"echo ({mark})": False for mark in TRICKS.values()
     }
-    found = leaderboard(shown, [tricks["all"]])
-    assert found.rows[0].name == "echo" and points_of(found).complete.tolist() == [True, *[False] * len(TRICKS)]
+    result = leaderboard(shown, [tricks["all"]])
+    assert result.rows[0].name == "echo" and points_of(result).complete.tolist() == [True, *[False] * len(TRICKS)]
     # Given alone each is marked too.
     for trick, mark in TRICKS.items():
         (alone,) = leaderboard(shown, [tricks[trick]]).rows
@@ -158,7 +158,7 @@ def test_what_has_the_name_and_is_another_stands_beside_the_column_marked(tricks
     assert "echo (3 of 8 questions): C is over 3 of 8 questions" in capsys.readouterr().err
 
 
-def test_a_limit_where_no_number_of_questions_is_known_is_told_in_one_sentence(tmp_path, define, run, board, capsys):
+def test_a_limit_over_an_unknown_number_of_questions_is_reported_in_one_sentence(tmp_path, define, run, board, capsys):
     run(define("mine", size=None), "part", limit=3)
     show_leaderboard(board("mine"), [tmp_path / "runs"])
     assert "echo (limited to 3 questions): C is limited to 3 questions" in capsys.readouterr().err
@@ -166,8 +166,8 @@ def test_a_limit_where_no_number_of_questions_is_known_is_told_in_one_sentence(t
 
 @pytest.mark.parametrize("trick", TRICKS)
 def test_runs_of_one_name_that_are_another_have_columns_of_their_own_on_a_page_of_several(tmp_path, tricks, trick):
-    made = report([tricks["whole"], tricks[trick], tricks["whole"]], out=tmp_path / "page.html")
-    tables = side_by_side(made.runs, made.summaries)
+    built = report([tricks["whole"], tricks[trick], tricks["whole"]], out=tmp_path / "page.html")
+    tables = side_by_side(built.runs, built.summaries)
     assert tables.sets == ["mine", f"mine ({TRICKS[trick]})", "mine"]
     held = [[column.data for column, entry in zip(tables.columns, row) if entry] for row in tables.entries]
     assert held == [[name] for name in tables.sets]
@@ -176,18 +176,18 @@ def test_runs_of_one_name_that_are_another_have_columns_of_their_own_on_a_page_o
 
 @pytest.mark.parametrize("trick", TRICKS)
 def test_a_site_has_a_leaderboard_of_its_own_for_what_has_the_name_and_is_another(tricks, trick):
-    whole, other = (describe_run(open_run(tricks[name]))["board"] for name in ("whole", trick))
-    assert whole["key"] != other["key"]
+    complete, other = (describe_run(open_run(tricks[name]))["board"] for name in ("whole", trick))
+    assert complete["key"] != other["key"]
 
 
 def test_runs_of_one_benchmark_in_two_folders_share_a_column_on_a_page(tmp_path, define, run):
     run(define("mine"), "a")
     run(define("copied"), "b", name="other")
-    made = report(tmp_path / "runs", out=tmp_path / "page.html")
-    assert side_by_side(made.runs, made.summaries).sets == ["", ""]
+    built = report(tmp_path / "runs", out=tmp_path / "page.html")
+    assert side_by_side(built.runs, built.summaries).sets == ["", ""]
 
 
-def test_a_folder_named_like_a_benchmark_of_a_shipped_board_stands_beside_its_column_marked(tmp_path, define, run):
+def test_a_folder_named_like_a_benchmark_of_a_shipped_board_stands_marked_next_to_its_column(tmp_path, define, run):
     rows = [{**row, "right": "neutral", "q": "say | neutral"} for row in RIGHT]
     folder = define("meld-emo", rows, name="meld-emo", metrics=["accuracy[official/ultraeval-audio/prefix-match]"], primary="accuracy[official/ultraeval-audio/prefix-match]")  # fmt: skip
     run(folder, "own")
@@ -219,11 +219,11 @@ def test_copies_of_data_at_no_known_commit_are_marked_and_ranked_by_no_vote_betw
     board = tmp_path / "board.yaml"
     board.write_text(yaml.safe_dump({"version": 1, "summary": "Mine.", "columns": [column]}))
     names = lambda: {row.name: row.compared for row in leaderboard(str(board), [tmp_path / "runs"]).rows}  # noqa: E731
-    run("audio-mnist", "copy", data=str(mirror), given={"says": "7"})
+    run("audio-mnist", "copy", data=str(mirror), inputs={"says": "7"})
     assert names() == {"echo (own copy of the data)": True}
-    run("audio-mnist", "swapped", data=str(swapped(mirror, "Digit")), given={"says": "7"})
+    run("audio-mnist", "swapped", data=str(swapped(mirror, "Digit")), inputs={"says": "7"})
     assert names() == {"echo (copies of the data that disagree)": False}
-    run("audio-mnist", "third", name="third", data=str(mirror), given={"says": "7"})
+    run("audio-mnist", "third", name="third", data=str(mirror), inputs={"says": "7"})
     assert names() == {
         "echo (own copy of the data)": True,
         "echo (other data)": False,
@@ -235,7 +235,7 @@ def test_copies_of_data_at_no_known_commit_are_marked_and_ranked_by_no_vote_betw
     assert boards[0] != boards[1]
 
 
-def test_what_was_asked_from_the_repository_settles_against_more_copies(tmp_path, run, swapped):
+def test_what_the_repository_requests_decides_against_more_copies(tmp_path, run, swapped):
     pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
     mirror = miniature.build("meld-emo", tmp_path / "mirror")
     other = swapped(mirror, "Emotion")
@@ -243,9 +243,9 @@ def test_what_was_asked_from_the_repository_settles_against_more_copies(tmp_path
     commit = card.parent / ".cache" / "huggingface" / "download" / "README.md.metadata"
     commit.parent.mkdir(parents=True)
     commit.write_text(f"{'0' * 40}\n", "utf-8")  # as a download leaves it
-    run("meld-emo", "true", name="true", data=str(mirror), given={"says": "neutral"})
+    run("meld-emo", "true", name="true", data=str(mirror), inputs={"says": "neutral"})
     for name in ("one", "two"):
-        run("meld-emo", name, name=name, data=str(other), given={"says": "neutral"})
+        run("meld-emo", name, name=name, data=str(other), inputs={"says": "neutral"})
     rows = [row for row in leaderboard("ultraeval-understanding", [tmp_path / "runs"]).rows if not row.published]
     assert {row.name: row.apart for row in rows} == {
         "true (6 of 2,610 questions)": (),
@@ -257,9 +257,9 @@ def test_swapped_labels_in_a_part_of_a_benchmark_of_a_shipped_board_are_other_da
     pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
     mirror = miniature.build("meld-emo", tmp_path / "mirror")
     for name in ("echo", "other"):
-        run("meld-emo", name, name=name, data=str(mirror), given={"says": "neutral"})
-    run("meld-emo", "few", name="few", data=str(mirror), given={"says": "neutral"}, limit=3)
-    run("meld-emo", "swapped", data=str(swapped(mirror, "Emotion")), given={"says": "neutral"})
+        run("meld-emo", name, name=name, data=str(mirror), inputs={"says": "neutral"})
+    run("meld-emo", "few", name="few", data=str(mirror), inputs={"says": "neutral"}, limit=3)
+    run("meld-emo", "swapped", data=str(swapped(mirror, "Emotion")), inputs={"says": "neutral"})
     rows = [row for row in leaderboard("ultraeval-understanding", [tmp_path / "runs"]).rows if not row.published]
     marked = {row.name.partition(" (")[0] for row in rows if row.apart == ("other data",)}
     assert marked == {"echo"} and len(rows) == 4 and not any(row.compared for row in rows)
@@ -284,10 +284,10 @@ def test_a_column_that_a_setting_has_changed_is_marked_on_board_table_and_export
     run(mine, "a", options={str(mine): {"data.columns.reference": "wrong"}})
     (row,) = leaderboard(board("mine"), [tmp_path / "runs"]).rows
     assert row.apart == ("other data",) and not row.compared
-    said = "reference from 'wrong' in place of 'right'"
+    text = "reference from 'wrong' in place of 'right'"
     summary = json.loads((Path(row.folders[0]) / "summary.json").read_text("utf-8"))
-    assert summary["other_data"] == [said]
-    assert f"other data than the definition's: {said}" in leaderboard_markdown(Path(row.folders[0])).replace("\\", "")
+    assert summary["other_data"] == [text]
+    assert f"other data than the definition's: {text}" in leaderboard_markdown(Path(row.folders[0])).replace("\\", "")
 
 
 def leaderboard_markdown(folder):
@@ -298,24 +298,24 @@ def leaderboard_markdown(folder):
     return summary_markdown(summarise(open_run(folder)))
 
 
-def test_runs_that_asked_other_questions_under_the_same_ids_are_not_compared_and_other_ways_are_told(tricks):
+def test_runs_with_other_questions_under_the_same_ids_are_not_compared_and_other_variants_are_reported(tricks):
     with pytest.raises(UserError, match="the runs asked different questions: 'a0' and 7 more"):
         compare(runs=[tricks["whole"], tricks["swapped"]])
-    for trick, unlike in {"part": [], "prompt": ["other prompt"], "half": ["other precision"]}.items():
+    for trick, mismatches in {"part": [], "prompt": ["other prompt"], "half": ["other precision"]}.items():
         (pair,) = compare(runs=[tricks["whole"], tricks[trick]])
-        assert pair.as_dict()["unlike"] == unlike, trick
+        assert pair.as_dict()["unlike"] == mismatches, trick
         assert pair.comparisons[0].dropped == (5 if trick == "part" else 0)
 
 
-def test_a_run_at_half_precision_stands_beside_the_column_of_a_shipped_board_marked(tmp_path, run):
+def test_a_run_at_half_precision_stands_marked_next_to_the_column_of_a_shipped_board(tmp_path, run):
     pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
     miniature.build("meld-emo", tmp_path / "mirror")
-    run("meld-emo", "whole", data=str(tmp_path / "mirror"), given={"says": "neutral"})
-    run("meld-emo", "half", data=str(tmp_path / "mirror"), given={"says": "neutral", "dtype": "float16"})
+    run("meld-emo", "whole", data=str(tmp_path / "mirror"), inputs={"says": "neutral"})
+    run("meld-emo", "half", data=str(tmp_path / "mirror"), inputs={"says": "neutral", "dtype": "float16"})
     board = leaderboard("ultraeval-understanding", [tmp_path / "runs"])
-    own = {row.apart: row for row in board.rows if not row.published}
-    assert set(own) == {(), ("half precision",)}
-    half = own["half precision",]
+    actual = {row.apart: row for row in board.rows if not row.published}
+    assert set(actual) == {(), ("half precision",)}
+    half = actual["half precision",]
     assert half.name.startswith("echo (half precision") and not half.compared
     ranked = points_of(board)
     assert not ranked.complete[[row.name for row in board.rows].index(half.name)]

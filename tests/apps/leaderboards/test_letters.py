@@ -15,16 +15,16 @@ def letters(text):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_letters_say_who_is_alike(seed):
+def test_letters_state_who_is_alike(seed):
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(1, 10))
     apart = np.triu(rng.random((rows, rows)) < rng.choice([0.2, 0.5, 0.8]), 1)
     alike = [[j for j in range(rows) if j != i and not apart[min(i, j), max(i, j)]] for i in range(rows)]
-    found = [letters(text) for text in significance_letters(alike)]
-    assert all(found)
+    results = [letters(text) for text in significance_letters(alike)]
+    assert all(results)
     for i in range(rows):
         for j in range(rows):
-            assert bool(found[i] & found[j]) == (i == j or j in alike[i])
+            assert bool(results[i] & results[j]) == (i == j or j in alike[i])
 
 
 def test_the_best_row_has_the_first_letter():

@@ -48,8 +48,8 @@ def test_a_hundred_totals_are_the_authors():
     for case in CASES:
         values = {name: list(map(float, held)) for name, held in case["input"].items()}
         cells = {c.name: c.shown(sum(values[c.name]) / len(values[c.name])) for c in columns}
-        total, whole = average(cells, columns, None, {name: len(held) for name, held in values.items()})
-        assert whole and float(total) == pytest.approx(100 * case["expected"], abs=0.0101)
+        total, complete = average(cells, columns, None, {name: len(held) for name, held in values.items()})
+        assert complete and float(total) == pytest.approx(100 * case["expected"], abs=0.0101)
     assert len(CASES) == 100
 
 

@@ -53,7 +53,7 @@ def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", 
     writer.close()
 
 
-def own(name, folder):
+def custom(name, folder):
     return {row.name: row for row in leaderboard(name, [folder]).rows if not row.published}
 
 
@@ -70,27 +70,27 @@ def test_rows_of_the_tasks_of_a_copy_and_of_the_official_way(tmp_path):
     )
     copied = [("Sound_AQA", 1), ("Sound_AQA", 0), ("Music_AQA", 0), ("Music_AQA", 0)]
     recorded(tmp_path / "d", "air-bench-foundation-lmms-lab", "accuracy[choice]", copied, by="task")
-    rows = own("air-bench-foundation", tmp_path)
-    told = {name: {task: str(value) for task, value in row.cells.items()} for name, row in rows.items()}
-    assert told == {
+    rows = custom("air-bench-foundation", tmp_path)
+    options = {name: {task: str(value) for task, value in row.cells.items()} for name, row in rows.items()}
+    assert options == {
         "mine": {"Sound_AQA": "75.00", "Audio_Grounding": "50.00"},
         "mine (official, read by judge; this judge was not tested, other judge)": {"Sound_AQA": "25.00"},
         "mine (lmms-lab/AIR_Bench)": {"Sound_AQA": "50.00", "Music_AQA": "0.00"},
     }
     assert str(rows["mine"].means["sound"]) == "62.50" and not rows["mine"].complete
     # With every question counting as one: 4 of 6.
-    assert str(own("air-bench-foundation-per-sample", tmp_path)["mine"].means["sound"]) == "66.67"
+    assert str(custom("air-bench-foundation-per-sample", tmp_path)["mine"].means["sound"]) == "66.67"
 
 
 def test_a_row_that_rests_on_several_states_of_its_model_names_them(tmp_path, capsys):
     recorded(tmp_path / "a", "air-bench-sound-aqa", "accuracy[choice]", [1, 0], states=["fp_1", "fp_1"])
-    assert own("air-bench-foundation", tmp_path)["mine"].states == ("m fp_1",)
+    assert custom("air-bench-foundation", tmp_path)["mine"].states == ("m fp_1",)
     assert not leaderboard("air-bench-foundation", [tmp_path]).mixed
     recorded(tmp_path / "b", "air-bench-audio-grounding", "accuracy[choice]", [1, 0], states=["fp_1", "fp_2"])
     show_leaderboard("air-bench-foundation", [tmp_path])
-    told = capsys.readouterr()
-    assert "mine rests on 2 states of its model, as its service named them: m fp_1; m fp_2" in told.err
-    assert "(2 states of the model)" in " ".join(told.out.split())
+    messages = capsys.readouterr()
+    assert "mine rests on 2 states of its model, as its service named them: m fp_1; m fp_2" in messages.err
+    assert "(2 states of the model)" in " ".join(messages.out.split())
     # A site takes no cell of one state into a row of the other.
     systems = [describe_run(Run(tmp_path / name))["systems"]["mine"]["identity"] for name in "ab"]
     assert systems[0] != systems[1]
@@ -108,40 +108,40 @@ def test_columns_without_a_value_are_named_and_the_mean_over_fewer_is_marked(tmp
     assert all(one.complete for one in board.rows[:at]) and board.trust.robustness[at].rank is None
     assert {group for group in board.means if board.is_part(row, group)} == {"sound"}
     show_leaderboard("air-bench-foundation", [tmp_path])
-    told = capsys.readouterr()
-    assert "mine: no value for 1 of 19 columns: Sound_AQA (of sound)" in told.err
-    assert "75.00 (part)" in " ".join(told.out.split())
+    messages = capsys.readouterr()
+    assert "mine: no value for 1 of 19 columns: Sound_AQA (of sound)" in messages.err
+    assert "75.00 (part)" in " ".join(messages.out.split())
 
-    missing = own("air-bench-foundation", tmp_path / "0")["mine"]
-    said = board.lacking(missing)
-    assert "all 4 of sound; all 6 of music" in said and said.startswith(
+    missing = custom("air-bench-foundation", tmp_path / "0")["mine"]
+    text = board.lacking(missing)
+    assert "all 4 of sound; all 6 of music" in text and text.startswith(
         "no value for 18 of 19 columns: Spoken_Language"
     )
 
 
-def test_a_cell_follows_the_rule_of_the_toolkit_and_the_others_stand_beside_it(tmp_path):
+def test_a_cell_follows_the_rule_of_the_toolkit_and_the_others_stand_next_to_it(tmp_path):
     for counts, expected in (("left-out", "100.00"), ("as-wrong", "50.00")):
         folder = tmp_path / counts
         failures = {"toolkit": "theirs", "counts": counts}
         recorded(folder / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, None], failures=failures)
-        (row,) = own("air-bench-foundation", folder).values()
+        (row,) = custom("air-bench-foundation", folder).values()
         assert str(row.cells["Sound_AQA"]) == expected
-        told = {rule: str(value) for rule, value in row.policies["Sound_AQA"].items()}
-        assert told == {"left_out": "100.00", "as_wrong": "50.00", "official": expected}
+        options = {rule: str(value) for rule, value in row.policies["Sound_AQA"].items()}
+        assert options == {"left_out": "100.00", "as_wrong": "50.00", "official": expected}
     recorded(tmp_path / "whole" / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, 0], failures=failures)
-    assert own("air-bench-foundation", tmp_path / "whole")["mine"].policies == {}
+    assert custom("air-bench-foundation", tmp_path / "whole")["mine"].policies == {}
 
 
 def test_a_cell_that_rests_on_several_wordings_says_how_far_they_lie_apart(tmp_path, capsys):
     recorded(tmp_path / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, 0, 1, None, 1, 0, 0, 1], wordings=2)
-    (row,) = own("air-bench-foundation", tmp_path).values()
-    told = {name: str(value) for name, value in row.worded["Sound_AQA"].items()}
-    assert told == {"n": "2", "mean": "50.00", "worst": "25.00", "best": "75.00", "sd": "35.36"}
+    (row,) = custom("air-bench-foundation", tmp_path).values()
+    options = {name: str(value) for name, value in row.worded["Sound_AQA"].items()}
+    assert options == {"n": "2", "mean": "50.00", "worst": "25.00", "best": "75.00", "sd": "35.36"}
     show_leaderboard("air-bench-foundation", [tmp_path])
-    said = capsys.readouterr().err
+    text = capsys.readouterr().err
     assert (
         "Sound_AQA over 2 wordings, failures as wrong: mean 50.00, standard deviation 35.36, worst 25.00, best 75.00"
-        in said
+        in text
     )
 
 
@@ -151,7 +151,7 @@ def test_ratings_of_one_judge_have_means_of_their_own(tmp_path):
         tmp_path / "chat", "air-bench-chat", "rating[air-bench-chat]", values, by="group", kind="rating",
         protocol="rating/air-bench-chat-0a1b2c3d/judge",
     )  # fmt: skip
-    row = own("air-bench-chat", tmp_path)["mine"]
+    row = custom("air-bench-chat", tmp_path)["mine"]
     by = "by judge (air-bench-chat-0a1b2c3d); this judge was not tested"
     assert row.cells == {} and row.average is None and row.means == {}
     assert row.judged == {
@@ -160,7 +160,7 @@ def test_ratings_of_one_judge_have_means_of_their_own(tmp_path):
     }  # fmt: skip
 
 
-def test_runs_over_other_questions_are_not_one_row_and_the_later_of_equally_many_settles_the_column(tmp_path):
+def test_runs_over_other_questions_are_not_one_row_and_the_later_of_equally_many_decides_the_column(tmp_path):
     recorded(tmp_path / "a", "audio-mnist", "accuracy[label]", [1, 1, 1, 0])
     recorded(tmp_path / "b", "audio-mnist", "accuracy[label]", [1, 0])
     column = {"name": "C", "benchmark": "audio-mnist", "metric": "accuracy[label]", "counts": "score"}
@@ -170,7 +170,7 @@ def test_runs_over_other_questions_are_not_one_row_and_the_later_of_equally_many
     assert rows == {"mine": ("50.00", True), "mine (other data)": ("75.00", False)}
 
 
-def test_a_judge_in_place_of_the_one_that_the_rubric_names_is_said_on_an_own_board_too(tmp_path):
+def test_a_judge_in_place_of_the_one_that_the_rubric_names_is_reported_on_a_custom_board_too(tmp_path):
     for n, judge in enumerate(("judge-x", "gpt-4o-mini")):
         folder, protocol = tmp_path / "runs" / str(n), f"rating/wildspeech-0a1b2c3d/{judge}"
         recorded(folder, "wildspeech-bench", "rating[wildspeech]", [3, 3], kind="rating", protocol=protocol)
@@ -178,15 +178,15 @@ def test_a_judge_in_place_of_the_one_that_the_rubric_names_is_said_on_an_own_boa
     for counts in ("rating", "score"):  # the judge rated, or it read what a rule marked
         board = tmp_path / f"{counts}.yaml"
         board.write_text(json.dumps({"version": 1, "summary": "Mine.", "columns": [{**column, "counts": counts}]}))
-        found = leaderboard(str(board), [tmp_path / "runs"])
-        told = {row.name: row.judged.get("C", "") for row in found.rows}
-        (other,) = (name for name in told if "judge-x" in name + told[name])
-        (named,) = told.keys() - {other}
-        assert "in place of gpt-4o-mini; this judge was not tested" in other + told[other]
-        assert "in place of" not in named + told[named] and "gpt-4o-mini" in named + told[named]
-        compared = {row.name: row.compared for row in found.rows}
+        result = leaderboard(str(board), [tmp_path / "runs"])
+        options = {row.name: row.judged.get("C", "") for row in result.rows}
+        (other,) = (name for name in options if "judge-x" in name + options[name])
+        (named,) = options.keys() - {other}
+        assert "in place of gpt-4o-mini; this judge was not tested" in other + options[other]
+        assert "in place of" not in named + options[named] and "gpt-4o-mini" in named + options[named]
+        compared = {row.name: row.compared for row in result.rows}
         assert compared == {other: counts == "rating", named: True}
-        assert all((counts == "score") == bool(row.cells) for row in found.rows)
+        assert all((counts == "score") == bool(row.cells) for row in result.rows)
 
 
 def test_ratings_of_one_system_by_two_judges_have_rows_of_their_own(tmp_path):
@@ -195,7 +195,7 @@ def test_ratings_of_one_system_by_two_judges_have_rows_of_their_own(tmp_path):
             tmp_path / str(n), "air-bench-chat", "rating[air-bench-chat]", [("speech", value), ("sound", 4)], by="group", kind="rating",
             protocol=f"rating/air-bench-chat-0a1b2c3d/{judge}",
         )  # fmt: skip
-    rows = own("air-bench-chat", tmp_path)
+    rows = custom("air-bench-chat", tmp_path)
     assert {name: row.judged["speech"] for name, row in rows.items()} == {
         f"mine (rated by {judge})": f"{value} by {judge} (air-bench-chat-0a1b2c3d); this judge was not tested"
         for judge, value in (("judge-x", "3.00"), ("judge-y", "5.00"))

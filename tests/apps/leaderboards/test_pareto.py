@@ -29,17 +29,17 @@ def test_the_shares_are_those_of_items_drawn_again():
     items = rng.normal([[1.0, 0.98, 0.5]], [[0.2, 0.2, 0.2]], (60, 3)) + rng.normal(0, 1, (60, 1))
     left = (items.sum(axis=0) - items) / 59 - items.mean(axis=0)
     costs = [6.0, 12.0, 24.0]
-    found = pareto_front(
+    result = pareto_front(
         costs=costs, values=items.mean(axis=0), higher_is_better=True, items=UnitEffects([0, 1, 2], left)
     )
     again = items[rng.integers(0, 60, (4000, 60))].mean(axis=1)
     expected = np.mean([slow(costs, row) for row in again], axis=0)
-    assert found.shares == pytest.approx(tuple(expected), abs=0.03)
+    assert result.shares == pytest.approx(tuple(expected), abs=0.03)
     # The cheapest point is on the front whatever its value; the dearest and worst one never is.
-    assert found.shares[0] == 1.0 and found.shares[2] == 0.0 and 0.1 < found.shares[1] < 0.9
+    assert result.shares[0] == 1.0 and result.shares[2] == 0.0 and 0.1 < result.shares[1] < 0.9
 
 
-def test_without_items_nothing_is_said_of_how_sure_it_is():
+def test_without_items_no_interval_is_reported():
     assert pareto_front(costs=[1, 2], values=[1, 2], higher_is_better=True).shares is None
-    few = UnitEffects([0, 1], np.zeros((2, 2)))
-    assert pareto_front(costs=[1, 2], values=[1, 2], higher_is_better=True, items=few).shares is None
+    small = UnitEffects([0, 1], np.zeros((2, 2)))
+    assert pareto_front(costs=[1, 2], values=[1, 2], higher_is_better=True, items=small).shares is None

@@ -72,26 +72,26 @@ def runs(folder, systems):
 def test_systems_that_are_alike_are_tied_and_another_is_not(tmp_path):
     runs(tmp_path, {"good": 0.95, "alike": 0.94, "bad": 0.3})
     board = leaderboard(UNDERSTANDING, [tmp_path], robustness=True)
-    place = {row.name: n for n, row in enumerate(board.rows)}
+    index = {row.name: n for n, row in enumerate(board.rows)}
     trust = board.trust
-    rank = {name: trust.robustness[n].rank for name, n in place.items()}
+    rank = {name: trust.robustness[n].rank for name, n in index.items()}
     assert rank["bad"] > rank["good"] and sorted(rank.values()) == list(range(1, 16))
     for name in ("good", "alike", "bad"):
-        low, high = trust.rank_intervals[place[name]]
+        low, high = trust.rank_intervals[index[name]]
         assert low <= rank[name] <= high
-    assert "alike" in trust.tied[place["good"]] and "bad" not in trust.tied[place["good"]]
-    assert trust.rank_intervals[place["Kimi-Audio-7B-Instruct"]] is None
-    assert "no items of this row" in trust.notes[place["Kimi-Audio-7B-Instruct"]]
+    assert "alike" in trust.tied[index["good"]] and "bad" not in trust.tied[index["good"]]
+    assert trust.rank_intervals[index["Kimi-Audio-7B-Instruct"]] is None
+    assert "no items of this row" in trust.notes[index["Kimi-Audio-7B-Instruct"]]
     assert trust_of(board) == trust  # the same seed
-    good, bad = place["good"], place["bad"]
+    good, bad = index["good"], index["bad"]
     assert sum(trust.shares[good].values()) == pytest.approx(1) and trust.above[good][bad] > 0.99
-    assert trust.above[good][place["alike"]] + trust.above[place["alike"]][good] == pytest.approx(1)
+    assert trust.above[good][index["alike"]] + trust.above[index["alike"]][good] == pytest.approx(1)
     # Between two published rows nothing is drawn, and of a published row's rank nothing is known.
-    kimi, qwen = place["Kimi-Audio-7B-Instruct"], place["Qwen3-Omni-30B-A3B-Instruct"]
+    kimi, qwen = index["Kimi-Audio-7B-Instruct"], index["Qwen3-Omni-30B-A3B-Instruct"]
     assert trust.shares[kimi] == {} and qwen not in trust.above[kimi] and good in trust.above[kimi]
 
 
-def test_the_items_of_a_row_are_found_whatever_it_is_called(tmp_path, command):
+def test_the_items_of_a_row_are_located_under_any_name(tmp_path, command):
     """A row whose answers a judge read is called by the judge too."""
     (tmp_path / "one.yaml").write_text(
         DOUBTFUL.replace("published: doubtful.csv\n", "").partition("  - {name: errors")[0]
@@ -113,8 +113,8 @@ def test_a_row_whose_average_is_not_complete_has_no_rank(tmp_path):
     column = leaderboard(UNDERSTANDING).columns[-1]
     record(tmp_path, column, "mine", np.ones(5))
     board = leaderboard(UNDERSTANDING, [tmp_path], robustness=True)
-    (place,) = [n for n, row in enumerate(board.rows) if row.name == "mine"]
-    assert board.trust.robustness[place].rank is None and board.trust.notes[place] == "the row has no rank"
+    (index,) = [n for n, row in enumerate(board.rows) if row.name == "mine"]
+    assert board.trust.robustness[index].rank is None and board.trust.notes[index] == "the row has no rank"
     assert [one.rank for one in board.trust.robustness if one.rank] == list(range(1, 13))
 
 
@@ -148,8 +148,8 @@ def test_on_the_command_line(command):
     code, printed, _ = command("leaderboard", UNDERSTANDING, "--robustness")
     assert code == 0 and "without one benchmark" in printed and "other items" not in printed
     assert row["rank_shares"] == {} and row["above"] == []
-    code, _, said = command("leaderboard", "audiobench", "--robustness")
-    assert code == 2 and "has no average" in said
+    code, _, text = command("leaderboard", "audiobench", "--robustness")
+    assert code == 2 and "has no average" in text
 
 
 def test_the_table_in_latex_has_ranks_and_significance_groups(tmp_path, command):
@@ -170,7 +170,7 @@ def test_the_table_in_latex_has_ranks_and_significance_groups(tmp_path, command)
     assert code == 2 and "cannot be written" in err
 
 
-def test_items_that_tell_systems_apart(tmp_path, command):
+def test_items_that_distinguish_systems(tmp_path, command):
     column = leaderboard(UNDERSTANDING).columns[-1]
     rng = np.random.default_rng(0)
     ability = {f"m{n}": 0.15 + 0.14 * n for n in range(6)}
@@ -181,9 +181,11 @@ def test_items_that_tell_systems_apart(tmp_path, command):
         right[1] = share < 0.5  # a wrong key
         record(tmp_path, column, name, right)
     code, out, _ = command("leaderboard", UNDERSTANDING, tmp_path, "--items", "--json")
-    (found,) = json.loads(out)["items"]
-    assert code == 0 and (found["column"], found["systems"], found["items"]) == (column.name, 6, ITEMS)
-    assert found["discrimination"]["q0"] is None and found["discrimination"]["q1"] < -0.5 and found["mean"] > 0.5
+    (document,) = json.loads(out)["items"]
+    assert code == 0 and (document["column"], document["systems"], document["items"]) == (column.name, 6, ITEMS)
+    assert (
+        document["discrimination"]["q0"] is None and document["discrimination"]["q1"] < -0.5 and document["mean"] > 0.5
+    )
     code, out, err = command("leaderboard", UNDERSTANDING, tmp_path, "--items")
     assert code == 0 and "q1" in out and "noisy" in err
     code, _, err = command("leaderboard", UNDERSTANDING, tmp_path / column.benchmark / "m0", "--items")
@@ -200,7 +202,7 @@ columns:
 """
 
 
-def test_what_a_board_cannot_say_is_named_and_never_a_number(tmp_path, command):
+def test_what_a_board_cannot_show_is_named_and_never_a_number(tmp_path, command):
     """Two models, a constant column, groups of one, two protocols, a run that is not finished, two numbers of one
     system.
     """
@@ -211,9 +213,9 @@ def test_what_a_board_cannot_say_is_named_and_never_a_number(tmp_path, command):
     record(tmp_path / "runs", flat, "mine", half)
     record(tmp_path / "runs", errors, "mine", np.zeros(20))
     ask = ("leaderboard", tmp_path / "doubtful.yaml", tmp_path / "runs", "--robustness", "--correlations", "--groups")
-    code, printed, said = command(*ask)
-    assert code == 0 and "2 rows have a cell in both columns; a correlation needs 3" in said
-    assert "the rows are all equal in column flat, which counts nothing when columns are scaled" in said
+    code, printed, texts = command(*ask)
+    assert code == 0 and "2 rows have a cell in both columns; a correlation needs 3" in texts
+    assert "the rows are all equal in column flat, which counts nothing when columns are scaled" in texts
     code, plain, _ = command(*ask, "--json")
     assert code == 0 and json.loads(plain)["correlations"]["pairs"][0]["kendall"]["value"] is None
     assert json.loads(plain)["dispensable"] == [] and json.loads(plain)["mixed"] == []
@@ -269,10 +271,10 @@ def test_a_row_that_is_not_compared_is_never_the_best_and_shares_no_mark(tmp_pat
     assert best_rows(board, column) == (set(), set())
     answers["lacks"] = [float(n // 20 < 17) for n in range(400)]
     for name, right in answers.items():
-        found = {
+        by_name = {
             name: {"ok": [], "findings": [{"check": "x", "state": "suspect", "found": "y"}] if name == "lacks" else []}
         }
-        record(tmp_path / "suspect", column, name, right, checks=found)
+        record(tmp_path / "suspect", column, name, right, checks=by_name)
         flag = NO_SPOKEN_ANSWER["silent"] if name == "lacks" else None
         record(tmp_path / "silent", column, name, right, flag=flag)
     for folder in ("suspect", "silent"):

@@ -31,7 +31,7 @@ def places(averages):
 
 def test_the_ranks_of_the_published_board_are_those_of_plain_loops():
     names, values, benchmarks, groups = board()
-    found = robustness(Points(np.asarray(values), benchmarks, groups, benchmarks))
+    result = robustness(Points(np.asarray(values), benchmarks, groups, benchmarks))
     one = [
         places([statistics.fmean(v for n, v in enumerate(row) if n != left) for row in values]) for left in range(13)
     ]
@@ -46,17 +46,17 @@ def test_the_ranks_of_the_published_board_are_those_of_plain_loops():
     ]  # fmt: skip
     rule = places([statistics.fmean(row) for row in values])
     for n, name in enumerate(names):
-        assert found[n].rank == rule[n], name
-        assert found[n].leave_one_benchmark_out == (min(t[n] for t in one), max(t[n] for t in one)), name
-        assert found[n].leave_one_group_out == (min(t[n] for t in group), max(t[n] for t in group)), name
-        assert found[n].other_normalisations == (min(t[n] for t in scaled), max(t[n] for t in scaled)), name
+        assert result[n].rank == rule[n], name
+        assert result[n].leave_one_benchmark_out == (min(t[n] for t in one), max(t[n] for t in one)), name
+        assert result[n].leave_one_group_out == (min(t[n] for t in group), max(t[n] for t in group)), name
+        assert result[n].other_normalisations == (min(t[n] for t in scaled), max(t[n] for t in scaled)), name
     assert names[rule.index(1)] == "Qwen3-Omni-30B-A3B-Instruct"
     # One column of 146.53 % puts this model next to last; without that column, or scaled, it is far better.
-    lone = found[names.index("MiDaShengLM-7B")]
+    lone = result[names.index("MiDaShengLM-7B")]
     assert lone.rank == 10 and lone.leave_one_benchmark_out[0] < 10
 
 
-def test_columns_of_one_mark_count_as_one_and_shrink_when_one_of_them_is_left_out():
+def test_columns_of_one_mark_count_as_one_and_shrink_when_one_of_them_is_omitted():
     values = np.asarray([[90.0, 10.0, 60.0], [40.0, 40.0, 70.0]])
     points = Points(values, ["a", "b", "c"], ["x", "x", "y"], ["ab", "ab", "c"])
     assert points.averages().tolist() == pytest.approx([55.0, 55.0])
@@ -68,14 +68,14 @@ def test_columns_of_one_mark_count_as_one_and_shrink_when_one_of_them_is_left_ou
 
 def test_a_row_with_a_missing_cell_has_no_rank_and_changes_none():
     values = np.asarray([[1.0, 2.0], [3.0, np.nan], [2.0, 1.5]])
-    found = robustness(Points(values, "ab", "ab", "ab"))
-    assert all(span[1] <= 2 for one in found for span in (one.leave_one_benchmark_out,) if span)
-    first, missing, last = found
+    result = robustness(Points(values, "ab", "ab", "ab"))
+    assert all(span[1] <= 2 for one in result for span in (one.leave_one_benchmark_out,) if span)
+    first, missing, last = result
     assert missing.rank is None and missing.other_normalisations is None and "missing" in missing.notes[0]
     assert (first.rank, last.rank) == (2, 1)
 
 
-def test_what_cannot_be_left_out_or_scaled_is_named():
+def test_what_cannot_be_omitted_or_scaled_is_named():
     (only,) = robustness(Points(np.asarray([[1.0, 2.0]]), "aa", "bb", "ab"))
     assert only.rank == 1
     assert only.leave_one_benchmark_out is only.leave_one_group_out is only.other_normalisations is None
@@ -92,7 +92,7 @@ def test_equal_averages_share_the_better_rank():
     assert ranks(np.asarray([5.0, 7.0, 5.0 + 1e-12, np.nan, 1.0])).tolist() == [2, 1, 2, 0, 4]
 
 
-def left_out(items):
+def excluded(items):
     """The means of `(items, rows)` without each item."""
     return (items.sum(axis=0) - items) / (len(items) - 1)
 
@@ -103,7 +103,7 @@ def test_the_draws_are_the_paired_t_test():
     items = hard + rng.normal(0, 1, (12, 2)) + [0.0, 0.9]
     from scipy.stats import ttest_rel
 
-    drawn = rank_draws(items.mean(axis=0), [UnitEffects([0, 1], left_out(items))], draws=200_000)
+    drawn = rank_draws(items.mean(axis=0), [UnitEffects([0, 1], excluded(items))], draws=200_000)
     one_sided = ttest_rel(items[:, 1], items[:, 0], alternative="greater").pvalue
     assert drawn.above[0, 1] == pytest.approx(one_sided, abs=0.004)
     assert drawn.above + drawn.above.T == pytest.approx(np.ones((2, 2)))
@@ -112,38 +112,38 @@ def test_the_draws_are_the_paired_t_test():
 
 def test_systems_that_are_equal_in_truth_are_tied_nineteen_times_in_twenty():
     rng = np.random.default_rng(1)
-    told_apart = 0
+    separated = 0
     for seed in range(400):
         several = []
         averages = np.zeros(2)
         for units in (5, 30):
             items = rng.normal(0, 5, (units, 1)) + rng.normal(0, 1, (units, 2))
-            several.append(UnitEffects([0, 1], left_out(items) / 2))
+            several.append(UnitEffects([0, 1], excluded(items) / 2))
             averages += items.mean(axis=0) / 2
-        told_apart += rank_draws(averages, several, seed=seed, draws=2_000).tied[0] == ()
-    assert 0.02 < told_apart / 400 < 0.08
+        separated += rank_draws(averages, several, seed=seed, draws=2_000).tied[0] == ()
+    assert 0.02 < separated / 400 < 0.08
 
 
-def test_a_published_row_has_no_interval_and_is_ranked_beside_our_own():
+def test_a_published_row_has_no_interval_and_is_ranked_with_ours():
     items = np.random.default_rng(2).normal([[1.0, 3.0]], 0.1, (50, 2))
-    drawn = rank_draws(np.asarray([2.0, *items.mean(axis=0)]), [UnitEffects([1, 2], left_out(items))])
+    drawn = rank_draws(np.asarray([2.0, *items.mean(axis=0)]), [UnitEffects([1, 2], excluded(items))])
     assert drawn.intervals == (None, (3, 3), (1, 1))
     assert "no items" in drawn.notes[0] and drawn.notes[1] is None
     assert drawn.tied == ((), (), ())
-    few = rank_draws(np.asarray([1.0, 1.1]), [UnitEffects([0, 1], left_out(items[:2]))])
-    assert few.intervals == (None, None) and "at least 3" in few.notes[0]
-    assert few.tied == ((), ())
+    small = rank_draws(np.asarray([1.0, 1.1]), [UnitEffects([0, 1], excluded(items[:2]))])
+    assert small.intervals == (None, None) and "at least 3" in small.notes[0]
+    assert small.tied == ((), ())
 
 
-def test_the_column_that_says_least_is_left_out_first():
+def test_the_least_informative_column_is_omitted_first():
     rng = np.random.default_rng(3)
     truth = np.linspace(0, 100, 8)
     values = np.stack([truth, truth + rng.normal(0, 0.1, 8), rng.permutation(truth) * 0.01], axis=1)
-    found = redundancy(Points(values, "abc", "abc", "abc"))
-    assert found[0][1] == pytest.approx(1.0)
-    left_out = [column for column, _ in found]
-    assert set(left_out) < {0, 1, 2} and len(left_out) == 2
-    assert 2 in left_out
+    result = redundancy(Points(values, "abc", "abc", "abc"))
+    assert result[0][1] == pytest.approx(1.0)
+    excluded = [column for column, _ in result]
+    assert set(excluded) < {0, 1, 2} and len(excluded) == 2
+    assert 2 in excluded
     assert redundancy(Points(values[:2], "abc", "abc", "abc")) == []
 
 
@@ -155,12 +155,12 @@ def simulated(items, rng, seed, shift=0.0):
 
 
 @pytest.mark.parametrize("items", [20, 50, 200])
-def test_some_pair_of_four_equal_systems_is_told_apart_in_at_most_a_twentieth_of_the_data_sets(items):
+def test_some_pair_of_four_equal_systems_is_distinguished_in_at_most_a_twentieth_of_the_data_sets(items):
     rng, runs = np.random.default_rng(items), 600
     wrong = sum(any(len(others) < 3 for others in simulated(items, rng, seed)) for seed in range(runs))
     assert wrong / runs <= 0.05 + 0.022, "600 data sets tell a share of 0.05 to within 0.022"
 
 
-def test_a_system_that_is_better_is_told_from_all_others():
+def test_a_system_that_is_better_is_distinguished_from_all_others():
     rng = np.random.default_rng(0)
     assert sum(not simulated(20, rng, seed, shift=14.0)[0] for seed in range(50)) >= 45

@@ -37,14 +37,14 @@ def build_codec_run(folder, samples=8, systems=SYSTEMS) -> Run:
     for n, row in enumerate(rows):
         tone(folder / f"audio/reference/{n:07d}.flac", 200 + 50 * n)
         records = []
-        for place, name in enumerate(("unprocessed", *systems)):
-            kept = f"audio/{'reference' if not place else name}/{n:07d}.flac"
-            if place:
-                tone(folder / kept, 200 + 50 * n + place, rate=RATE * (1 + place % 2))
-            lost = place == 2 and n == 5
+        for index, name in enumerate(("unprocessed", *systems)):
+            retained = f"audio/{'reference' if not index else name}/{n:07d}.flac"
+            if index:
+                tone(folder / retained, 200 + 50 * n + index, rate=RATE * (1 + index % 2))
+            dropped = index == 2 and n == 5
             scores = {"stoi": Score.ok(0.9, "stoi/1")}
             records.append(
-                (n, ItemRecord(name, row.id, "ok", None, scores, audio=None if lost else kept, duration_s=0.4, sample_rate_hz=RATE, channels=1))
+                (n, ItemRecord(name, row.id, "ok", None, scores, audio=None if dropped else retained, duration_s=0.4, sample_rate_hz=RATE, channels=1))
             )  # fmt: skip
         writer.write(records)
     writer.set_meta(config={}, state="finished")
@@ -62,12 +62,14 @@ def build_answer_run(folder, questions=4) -> Run:
     for n in range(questions):
         fields = {"question": f"Which town is meant? {HOSTILE}", "choices": ["(A) Rome", "(B) Paris"]}
         sound = "audio/questions/0000001.flac" if n == 1 else None
-        asked = QuestionRecord(n, f"narwhal-{n}", fields, ("B",), prompt="user: <audio>", audio=sound, speaker=f"s{n}")
+        requests = QuestionRecord(
+            n, f"narwhal-{n}", fields, ("B",), prompt="user: <audio>", audio=sound, speaker=f"s{n}"
+        )
         answer = AnswerRecord("ok", text=f"I would say Paris. {HOSTILE}") if n else AnswerRecord("failed", "no way")
-        pairs.append((asked, answer))
+        pairs.append((requests, answer))
         item = ItemRecord(
             "zebra-model",
-            asked.id,
+            requests.id,
             answer.status,
             answer.reason,
             {"accuracy[exact]": Score.ok(1.0, "accuracy/exact-1")},
@@ -104,9 +106,9 @@ def answer_file(key, rater, values, *, saved="2026-11-22T10:00:00.000Z", firsts=
     sides = key.kind in ("preference", "ccr", "cmos", "abx")
     rows = []
     for trial in key.trials:
-        whole = sides or key.kind == "review" or trial.check in CHECKS
+        complete = sides or key.kind == "review" or trial.check in CHECKS
         rated = [f"{one.id}/{scale}" for one in trial.stimuli for scale in scales] or [one.id for one in trial.stimuli]
-        for stimulus in [""] if whole else rated:
+        for stimulus in [""] if complete else rated:
             value = values(trial, stimulus)
             if value is not None:
                 rows.append({"trial": trial.id, "stimulus": stimulus, "value": value, "ms": 1500})
@@ -127,9 +129,9 @@ def answer_file(key, rater, values, *, saved="2026-11-22T10:00:00.000Z", firsts=
 def save(tmp_path):
     """Saves a file of answers under a name; arguments as of `answer_file`."""
 
-    def write(name, *given, **more):
+    def write(name, *options, **more):
         path = tmp_path / name
-        path.write_text(json.dumps(answer_file(*given, **more)), encoding="utf-8")
+        path.write_text(json.dumps(answer_file(*options, **more)), encoding="utf-8")
         return path
 
     return write

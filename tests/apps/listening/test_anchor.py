@@ -27,10 +27,10 @@ def test_an_anchor_is_in_step_and_lacks_what_is_above(rng):
     rate = 24_000
     time = np.arange(rate) / rate
     low, high = np.sin(2 * np.pi * 1_000 * time), np.sin(2 * np.pi * 5_000 * time)
-    made = anchor(Audio((0.4 * np.stack([low, low + high])).astype(np.float32), rate), 3_500)
-    assert made.samples.shape == (2, rate) and made.sample_rate_hz == rate
+    output = anchor(Audio((0.4 * np.stack([low, low + high])).astype(np.float32), rate), 3_500)
+    assert output.samples.shape == (2, rate) and output.sample_rate_hz == rate
     inside = slice(1_000, -1_000)
-    assert np.abs(made.samples[:, inside] - 0.4 * low[inside]).max() < 1e-3
+    assert np.abs(output.samples[:, inside] - 0.4 * low[inside]).max() < 1e-3
 
 
 def test_sound_without_anything_to_take_away_is_refused():

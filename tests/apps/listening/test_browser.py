@@ -71,21 +71,21 @@ def keyboard(browser, tmp_path):
 
 
 def opened(keyboard, run, folder, kind, **more):
-    made = codec_bench.export_listening(runs=run, kind=kind, out=folder / f"{kind}.html", title="A test", **more)
-    open_page(keyboard.browser, made.page)
-    return made, {trial.id: trial for trial in read_key(made.key).trials}
+    built = codec_bench.export_listening(runs=run, kind=kind, out=folder / f"{kind}.html", title="A test", **more)
+    open_page(keyboard.browser, built.page)
+    return built, {trial.id: trial for trial in read_key(built.key).trials}
 
 
 LEVELS = {REFERENCE: 100, "zebra-codec": 90, "quagga-codec": 11, "(3.5k anchor)": 0, "(7k anchor)": 20}
 
 
-def test_a_mushra_test_is_rated_with_the_keyboard_kept_and_saved(keyboard, codec_run, tmp_path):
+def test_a_mushra_test_is_rated_with_the_keyboard_stored_and_saved(keyboard, codec_run, tmp_path):
     from selenium.webdriver.common.keys import Keys
 
-    made, trials = opened(keyboard, codec_run, tmp_path, "mushra", items=2)
+    built, trials = opened(keyboard, codec_run, tmp_path, "mushra", items=2)
     at = keyboard.begin("Zoë Õ")
-    for place in range(2):
-        assert texts(keyboard.browser, "h1") == [f"Trial {place + 1} of 2"]
+    for index in range(2):
+        assert texts(keyboard.browser, "h1") == [f"Trial {index + 1} of 2"]
         systems = {one.id: one.system for one in trials[at].stimuli}
         keyboard.press("r", " ")
         for n in range(5):
@@ -98,7 +98,7 @@ def test_a_mushra_test_is_rated_with_the_keyboard_kept_and_saved(keyboard, codec
             )
             keyboard.press(*moves)
             assert keyboard.run("document.activeElement.value") == str(level)
-        if place == 0:  # the browser keeps what there is
+        if index == 0:  # the browser keeps what there is
             keyboard.browser.refresh()
             until(lambda: keyboard.run("document.documentElement.dataset.ready"))
             assert "has answered 1 of 2 trials" in texts(keyboard.browser, ".resume")[0]
@@ -108,9 +108,9 @@ def test_a_mushra_test_is_rated_with_the_keyboard_kept_and_saved(keyboard, codec
     keyboard.press(Keys.ENTER)
     assert texts(keyboard.browser, "h1") == ["All trials are answered"]
     file = keyboard.saved()
-    found = codec_bench.import_listening(file, key=made.key)
-    assert not found.problems and found.raters[0].rater == "Zoë Õ" and found.raters[0].answered == 10
-    assert {one.system: one.value for one in found.systems} == LEVELS
+    outcome = codec_bench.import_listening(file, key=built.key)
+    assert not outcome.problems and outcome.raters[0].rater == "Zoë Õ" and outcome.raters[0].answered == 10
+    assert {one.system: one.value for one in outcome.systems} == LEVELS
     assert complaints(keyboard.browser) == []
     held = json.loads(file.read_text("utf-8"))
     assert held["complete"] is True and all(row["ms"] > 0 for row in held["answers"])
@@ -120,7 +120,7 @@ PAIR = "zebra-codec,quagga-codec"
 
 
 @pytest.mark.parametrize(
-    "kind,plays,answers,said",
+    "kind,plays,answers,text",
     [
         ("rating", "q", "4", {"4"}), ("dcr", "rq", "2", {"2"}), ("p835", "q", "254", {"2", "5", "4"}), ("p804", "q", "1234554", set("12345")),
         ("ccr", "ab", "7", {"-3"}), ("cmos", "ab", "2", {"2"}), ("preference", "ab", "2", set(PAIR.split(","))), ("abx", "abx", "1", {"(reference)", "zebra-codec"}),
@@ -128,16 +128,16 @@ PAIR = "zebra-codec,quagga-codec"
     ],
 )  # fmt: skip
 def test_the_other_kinds_are_rated_with_the_keyboard(
-    keyboard, codec_run, answer_run, tmp_path, kind, plays, answers, said
+    keyboard, codec_run, answer_run, tmp_path, kind, plays, answers, text
 ):
     from selenium.webdriver.common.keys import Keys
 
     run = answer_run if kind in ("options", "review") else codec_run
     more = {"systems": PAIR if kind in ("preference", "cmos") else "zebra-codec"} if run is codec_run else {}
-    made, trials = opened(keyboard, run, tmp_path, kind, items=1, **more)
+    built, trials = opened(keyboard, run, tmp_path, kind, items=1, **more)
     count, at = len(trials), ""
-    for place in range(count):
-        at = keyboard.begin("Ann") if place == 0 else keyboard.trial(at)
+    for index in range(count):
+        at = keyboard.begin("Ann") if index == 0 else keyboard.trial(at)
         for key in plays:
             keyboard.press(key)
             until(lambda: keyboard.run("document.getElementById('play').textContent") == "Pause")
@@ -147,11 +147,11 @@ def test_the_other_kinds_are_rated_with_the_keyboard(
         if kind == "review":
             keyboard.press("wörds", Keys.ESCAPE)
         keyboard.press("n")
-    found = codec_bench.import_listening(keyboard.saved(), key=made.key)
-    assert not found.problems and found.raters[0].answered == count * len(answers)
-    assert {row.choice or str(row.given) for row in found.ratings} <= said
+    outcome = codec_bench.import_listening(keyboard.saved(), key=built.key)
+    assert not outcome.problems and outcome.raters[0].answered == count * len(answers)
+    assert {row.choice or str(row.given) for row in outcome.ratings} <= text
     if kind == "review":
-        assert json.loads(found.ratings[0].text) == {"Why it is dropped": "wörds"}
+        assert json.loads(outcome.ratings[0].text) == {"Why it is dropped": "wörds"}
     assert complaints(keyboard.browser) == [] and keyboard.browser.title.startswith("A test")
 
 
@@ -200,48 +200,48 @@ def test_no_trial_is_wider_than_a_narrow_screen(keyboard, codec_run, tmp_path):
 def test_of_two_versions_one_gets_the_highest_grade(keyboard, codec_run, tmp_path):
     from selenium.webdriver.common.keys import Keys
 
-    made, trials = opened(keyboard, codec_run, tmp_path, "bs1116", items=1, systems="zebra-codec")
+    built, trials = opened(keyboard, codec_run, tmp_path, "bs1116", items=1, systems="zebra-codec")
     systems = {one.id: one.system for one in trials[keyboard.begin("Ann")].stimuli}
     for n in range(2):
         keyboard.press(str(n + 1))
         hidden = systems[keyboard.next_slider(n + 1)] == REFERENCE
         keyboard.press(*([Keys.ARROW_RIGHT] * 3 if not hidden else [Keys.END, Keys.ARROW_LEFT]))
     assert texts(keyboard.browser, ".status-line") == ["Give 5.0 to the version that is the reference."]
-    place = next(
+    position = next(
         n
         for n in range(2)
         if keyboard.run(f"document.querySelectorAll('.mushra input')[{n}].dataset.stimulus")
         in {i for i, s in systems.items() if s == REFERENCE}
     )
-    keyboard.press(str(place + 1))
-    keyboard.next_slider(place + 1)
+    keyboard.press(str(position + 1))
+    keyboard.next_slider(position + 1)
     keyboard.press(Keys.END)
     assert texts(keyboard.browser, ".status-line") == [""]
     keyboard.press("n")
-    found = codec_bench.import_listening(keyboard.saved(), key=made.key)
-    assert [(one.system, one.value) for one in found.systems] == [("zebra-codec", pytest.approx(1.3 - 5.0))]
-    assert found.raters[0].answered == 2 and complaints(keyboard.browser) == []
+    outcome = codec_bench.import_listening(keyboard.saved(), key=built.key)
+    assert [(one.system, one.value) for one in outcome.systems] == [("zebra-codec", pytest.approx(1.3 - 5.0))]
+    assert outcome.raters[0].answered == 2 and complaints(keyboard.browser) == []
 
 
 def test_digits_behind_noise_are_written_with_the_keyboard(keyboard, codec_run, tmp_path):
     from selenium.webdriver.common.keys import Keys
 
-    made, trials = opened(keyboard, codec_run, tmp_path, "rating", items=1, systems="zebra-codec", checks="hearing")
+    built, trials = opened(keyboard, codec_run, tmp_path, "rating", items=1, systems="zebra-codec", checks="hearing")
     at = keyboard.begin("Ann")
-    for place in range(5):
-        assert texts(keyboard.browser, "h1") == [f"Check {place + 1} of 5"]
+    for index in range(5):
+        assert texts(keyboard.browser, "h1") == [f"Check {index + 1} of 5"]
         keyboard.press("q")
         until(lambda: not keyboard.run("document.getElementById('digits').disabled"))
-        said = "".join(map(str, trials[at].right))
-        keyboard.press(said[:2])
+        text = "".join(map(str, trials[at].right))
+        keyboard.press(text[:2])
         assert texts(keyboard.browser, ".status-line")[0].startswith("Write three digits")
-        keyboard.press(said[2])
+        keyboard.press(text[2])
         assert texts(keyboard.browser, ".status-line") == [""] and keyboard.focused() == "digits"
         keyboard.press(Keys.ENTER)
         at = keyboard.trial(at)
     keyboard.press("n", "n")
     until(lambda: keyboard.run("document.activeElement.id") == "save")
-    found = codec_bench.import_listening(keyboard.saved(), key=made.key)
-    (hearing,) = [one for one in found.screened if one.rule == "hearing"]
+    outcome = codec_bench.import_listening(keyboard.saved(), key=built.key)
+    (hearing,) = [one for one in outcome.screened if one.rule == "hearing"]
     assert hearing.marked is False and hearing.told == "5 of 5 answers are right; 3 must be"
     assert complaints(keyboard.browser) == []

@@ -22,11 +22,11 @@ def run(tmp_path_factory):
     writer = RunWriter(folder, {"data": "noise"})
     writer.begin({"first": {}, "second": {}}, {"stoi": {"protocol": "p", "higher_is_better": True}}, rows)
     noise = np.random.default_rng(0)
-    for place in ("reference", "first", "second"):
-        (folder / "audio" / place).mkdir(parents=True)
+    for index in ("reference", "first", "second"):
+        (folder / "audio" / index).mkdir(parents=True)
         for n in range(3):
             samples = (0.1 * noise.standard_normal(4_000)).astype(np.float32)
-            write_flac(folder / f"audio/{place}/{n:07d}.flac", Audio(samples, 16_000))
+            write_flac(folder / f"audio/{index}/{n:07d}.flac", Audio(samples, 16_000))
     for n, row in enumerate(rows):
         scores = {"stoi": Score.ok(1.0, "p")}
         names = ("first", "second")
@@ -64,8 +64,8 @@ def test_a_test_is_written_and_its_answers_are_read(command, run, tmp_path):
     assert {one["system"]: one["value"] for one in json.loads(out)["systems"]} == {"first": 4.0, "second": 4.0}
 
 
-def test_the_reference_is_played_if_it_is_asked_for_and_the_value_is_then_dmos(command, run, tmp_path):
-    for options, beside, value in (
+def test_the_reference_is_played_if_it_is_requested_and_the_value_is_then_dmos(command, run, tmp_path):
+    for options, extra, value in (
         ((), False, "MOS"),
         (("--with-reference",), True, "DMOS"),
         (("--without-reference",), False, "MOS"),
@@ -75,8 +75,8 @@ def test_the_reference_is_played_if_it_is_asked_for_and_the_value_is_then_dmos(c
         page = (tmp_path / "t.html").read_text("utf-8")
         shown = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
         # Six trials with a sound of a system each: a reference that nobody can play is not in the page.
-        assert [trial["open"] is not None for trial in shown["trials"]] == [beside] * 6
-        assert page.count('id="clip-') == (12 if beside else 6)
+        assert [trial["open"] is not None for trial in shown["trials"]] == [extra] * 6
+        assert page.count('id="clip-') == (12 if extra else 6)
         (tmp_path / "a.json").write_text(json.dumps(answers(tmp_path / "t.key.json")), encoding="utf-8")
         code, out, _ = command("listen", "import", "a.json", "--key", "t.key.json", "--json")
         assert code == 0 and json.loads(out)["measure"] == value

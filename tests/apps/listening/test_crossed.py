@@ -16,8 +16,12 @@ def ratings(people, sounds, spread_people, spread_sounds, rest, rng, missing=0.0
         + rng.normal(0, spread_sounds, (1, sounds))
         + rng.normal(0, rest, (people, sounds))
     )
-    kept = np.argwhere(rng.random(values.shape) >= missing)
-    return [float(values[r, s]) for r, s in kept], [f"rater {r}" for r, _ in kept], [f"sound {s}" for _, s in kept]
+    retained = np.argwhere(rng.random(values.shape) >= missing)
+    return (
+        [float(values[r, s]) for r, s in retained],
+        [f"rater {r}" for r, _ in retained],
+        [f"sound {s}" for _, s in retained],
+    )
 
 
 def by_loops(values, people, sounds):
@@ -42,14 +46,14 @@ def by_loops(values, people, sounds):
 
 @pytest.mark.parametrize("spreads", [(2, 5, 8), (8, 8, 2), (0, 0, 8)])
 def test_it_is_the_formula_also_with_missing_ratings(spreads):
-    given = ratings(12, 7, *spreads, np.random.default_rng(4), missing=0.2)
-    found = crossed_spread(*given)
-    assert (found.error, found.freedom) == pytest.approx(by_loops(*given)) and found.units == 7
-    low, high = stats.t.interval(0.95, found.freedom, found.mean, found.error)
-    assert crossed_interval(*given).ends == pytest.approx([low, high])
-    test = crossed_test(*given)
+    options = ratings(12, 7, *spreads, np.random.default_rng(4), missing=0.2)
+    result = crossed_spread(*options)
+    assert (result.error, result.freedom) == pytest.approx(by_loops(*options)) and result.units == 7
+    low, high = stats.t.interval(0.95, result.freedom, result.mean, result.error)
+    assert crossed_interval(*options).ends == pytest.approx([low, high])
+    test = crossed_test(*options)
     assert [test.low, test.high] == pytest.approx([low, high])
-    assert test.p == pytest.approx(2 * stats.t.sf(abs(found.mean) / found.error, found.freedom))
+    assert test.p == pytest.approx(2 * stats.t.sf(abs(result.mean) / result.error, result.freedom))
 
 
 @pytest.mark.parametrize(
@@ -62,11 +66,11 @@ def test_it_holds_where_people_and_sounds_both_matter(people, sounds, spreads):
     assert np.mean([test.p < 0.05 for test in tests]) <= 0.08
 
 
-def test_it_is_said_why_there_is_none():
-    few = crossed_interval([1.0, 2.0, 3.0, 4.0], ["a", "a", "b", "b"], ["x", "y", "x", "y"])
+def test_the_reason_is_reported_where_there_is_none():
+    small = crossed_interval([1.0, 2.0, 3.0, 4.0], ["a", "a", "b", "b"], ["x", "y", "x", "y"])
     assert (
-        few.ends is None
-        and few.note
+        small.ends is None
+        and small.note
         == "there are 2 raters; an interval over raters and items needs at least 3, and the value holds for these alone"
     )
     board = [(-1.0) ** (r + s) for r in range(4) for s in range(4)]  # every sum by rater and by sound is 0

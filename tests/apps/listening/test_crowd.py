@@ -68,26 +68,26 @@ def sit_down(browser, tmp_path):
     return person
 
 
-def begin(browser, made):
-    open_page(browser, made.page)
+def begin(browser, built):
+    open_page(browser, built.page)
     browser.execute_script(
         "window.clockAhead = 0; window.rests = []; const real = performance.now.bind(performance); performance.now = () => real() + clockAhead;"
     )
 
 
-def drawn(*what):
-    return crc32(" ".join(map(str, what)).encode())
+def drawn(*kind):
+    return crc32(" ".join(map(str, kind)).encode())
 
 
-def test_twelve_people_count_and_five_lazy_ones_are_left_out_as_planted(browser, codec_run, tmp_path, sit_down):
+def test_twelve_people_count_and_five_lazy_ones_are_omitted_as_planted(browser, codec_run, tmp_path, sit_down):
     rng = np.random.default_rng(0)
     write_flac(tmp_path / "g.flac", Audio(rng.uniform(-0.1, 0.1, (1, 8_000)).astype(np.float32), 16_000))
     (tmp_path / "gold.csv").write_text("audio,answer\n" + "g.flac,5\n" * 2)
-    made = codec_bench.export_listening(
+    built = codec_bench.export_listening(
         runs=codec_run, kind="rating", systems=",".join(LEVELS), items=3, training=1, repeats=2, traps=2, gold=tmp_path / "gold.csv",
         checks="qualification,hearing", session=4, scale="1-5", screening="constant,hasty,repeats,trap,gold", out=tmp_path / "t.html",
     )  # fmt: skip
-    key = read_key(made.key)
+    key = read_key(built.key)
 
     def careful(name, trial):
         if trial.check:
@@ -103,30 +103,30 @@ def test_twelve_people_count_and_five_lazy_ones_are_left_out_as_planted(browser,
             return 1 if trial.right[0] > 3 else 5
         return careful(name, trial)
 
-    begin(browser, made)
+    begin(browser, built)
     people = [f"Rater {n}" for n in range(12)]
     lazy = ["constant", "hasty", "repeats", "trap", "gold"]
     files = [
         sit_down(name, {t.id: planted(name, t) for t in key.trials}, hasty=name == "hasty") for name in people + lazy
     ]
     assert complaints(browser) == [] and len({json.loads(file.read_text())["person"] for file in files}) == 17
-    found = codec_bench.import_listening(files, key=made.key)
-    assert not found.problems and {one.rater for one in found.raters if one.left_out} == set(lazy)
-    marks = {name: {one.rule for one in found.screened if one.rater == name and one.marked} for name in people + lazy}
+    outcome = codec_bench.import_listening(files, key=built.key)
+    assert not outcome.problems and {one.rater for one in outcome.raters if one.left_out} == set(lazy)
+    marks = {name: {one.rule for one in outcome.screened if one.rater == name and one.marked} for name in people + lazy}
     assert all(not marks[name] for name in people)
     assert {name: name in marks[name] for name in lazy} == dict.fromkeys(lazy, True)
     assert marks["constant"] <= {"constant", "trap", "gold"} and all(marks[name] == {name} for name in lazy[1:])
-    for one in found.systems:
-        own = [careful(name, t) for name in people for t in key.counted if t.stimuli[0].system == one.system]
-        assert one.value == pytest.approx(fmean(own)) and one.raters == 12 and one.interval.method == "crossed"
-    everybody = codec_bench.import_listening(files, key=made.key, keep="screened")
+    for one in outcome.systems:
+        actual = [careful(name, t) for name in people for t in key.counted if t.stimuli[0].system == one.system]
+        assert one.value == pytest.approx(fmean(actual)) and one.raters == 12 and one.interval.method == "crossed"
+    everybody = codec_bench.import_listening(files, key=built.key, keep="screened")
     assert {one.raters for one in everybody.systems} == {17} and {
         r.rater for r in everybody.raters if r.left_out
     } == set(lazy)
 
 
 def test_whoever_always_takes_the_first_is_marked_and_counts(browser, codec_run, tmp_path, sit_down):
-    made = codec_bench.export_listening(
+    built = codec_bench.export_listening(
         runs=codec_run,
         kind="preference",
         systems=",".join(LEVELS),
@@ -134,15 +134,15 @@ def test_whoever_always_takes_the_first_is_marked_and_counts(browser, codec_run,
         session_minutes=0.05,
         out=tmp_path / "t.html",
     )
-    key = read_key(made.key)
-    begin(browser, made)
+    key = read_key(built.key)
+    begin(browser, built)
     zebra = {t.id: next(one.id for one in t.stimuli if one.system == "zebra-codec") for t in key.trials}
     zebra[key.trials[0].id] = "last"  # each page draws its order, in which all of them may stand first
-    told = browser.execute_script("return document.querySelector('#sheet').textContent")
-    assert "After every 0.05 minutes you are asked to rest." in told
-    found = codec_bench.import_listening([sit_down("Careful", zebra), sit_down("First", {})], key=made.key)
-    assert [one.marked for one in found.raters] == [(), ("always-first: the first was chosen in all of 7 choices",)]
-    assert found.systems[0].raters == 2 and not any(one.left_out for one in found.raters), (
+    messages = browser.execute_script("return document.querySelector('#sheet').textContent")
+    assert "After every 0.05 minutes you are asked to rest." in messages
+    outcome = codec_bench.import_listening([sit_down("Careful", zebra), sit_down("First", {})], key=built.key)
+    assert [one.marked for one in outcome.raters] == [(), ("always-first: the first was chosen in all of 7 choices",)]
+    assert outcome.systems[0].raters == 2 and not any(one.left_out for one in outcome.raters), (
         "no rule was named to leave anybody out"
     )
     rests = browser.execute_script("return rests")

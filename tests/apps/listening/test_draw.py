@@ -14,7 +14,7 @@ def item(id, *stratum):
     return Item(id, None, stratum, None, {})
 
 
-def test_items_are_taken_evenly_from_the_groups():
+def test_items_are_drawn_evenly_from_the_groups():
     items = [item(f"a{n}", "ann") for n in range(50)] + [item(f"b{n}", "bob") for n in range(3)]
     order = draw_order(items, 1)
     assert Counter(one.stratum[0] for one in order[:6]) == {"ann": 3, "bob": 3}
@@ -41,44 +41,44 @@ def test_every_item_forms_its_trials_and_some_are_repeated(kind, each):
 
 
 def test_items_that_a_system_has_no_audio_of_are_counted(codec_run):
-    found = collect([codec_run], [])
-    assert len(found.items) == 7 and dict(found.excluded) == {"there is no audio of quagga-codec": 1}
-    assert {one.stratum for one in found.items} == {(f"speaker {n}",) for n in range(4)}
-    assert found.items[0].speaker == "speaker 0" and found.reference(found.items[0]).is_file()
+    result = collect([codec_run], [])
+    assert len(result.items) == 7 and dict(result.excluded) == {"there is no audio of quagga-codec": 1}
+    assert {one.stratum for one in result.items} == {(f"speaker {n}",) for n in range(4)}
+    assert result.items[0].speaker == "speaker 0" and result.reference(result.items[0]).is_file()
     assert len(collect([codec_run], ["zebra-codec"]).items) == 8
 
 
 def test_items_can_be_drawn_by_other_columns(codec_run):
-    found = collect([codec_run], ["zebra-codec"], by=["language", "speaker"])
-    assert {one.stratum for one in found.items} == {("en", f"speaker {n}") for n in range(4)}
+    result = collect([codec_run], ["zebra-codec"], by=["language", "speaker"])
+    assert {one.stratum for one in result.items} == {("en", f"speaker {n}") for n in range(4)}
 
 
 def test_systems_of_several_runs_are_judged_over_what_all_have(codec_run, make_run, tmp_path):
     other = make_run(tmp_path / "ibex", samples=6, systems=("zebra-codec", "okapi-codec"))
-    found = collect([codec_run, other], [])
-    assert found.systems == (
+    result = collect([codec_run, other], [])
+    assert result.systems == (
         "aardvark run/unprocessed", "aardvark run/zebra-codec", "quagga-codec", "ibex/unprocessed", "ibex/zebra-codec", "okapi-codec",
     )  # fmt: skip
-    assert [one.id for one in found.items] == [f"narwhal/{n}" for n in range(5)]
-    assert found.excluded["another of the runs does not have the same sample"] == 2
+    assert [one.id for one in result.items] == [f"narwhal/{n}" for n in range(5)]
+    assert result.excluded["another of the runs does not have the same sample"] == 2
     assert len(collect([codec_run, other], ["okapi-codec"]).items) == 5, (
         "a run whose systems are not chosen adds no condition"
     )
 
 
-def test_audio_of_a_folder_replaces_what_was_not_kept(codec_run, tmp_path):
+def test_audio_of_a_folder_replaces_what_was_not_saved(codec_run, tmp_path):
     for n in range(8):
         (tmp_path / f"{n}.flac").write_bytes((codec_run.folder / f"audio/quagga-codec/{n:07d}.flac").read_bytes())
-    found = collect([codec_run], [], folders={"quagga-codec": tmp_path})
-    assert len(found.items) == 8 and found.items[5].outputs["quagga-codec"].audio == tmp_path / "5.flac"
+    result = collect([codec_run], [], folders={"quagga-codec": tmp_path})
+    assert len(result.items) == 8 and result.items[5].outputs["quagga-codec"].audio == tmp_path / "5.flac"
 
 
 def test_questions_come_with_their_options_and_what_is_right(answer_run):
-    found = collect([answer_run], [])
-    assert [one.id for one in found.items] == ["narwhal-1", "narwhal-2", "narwhal-3"]
-    assert dict(found.excluded) == {"zebra-model gave no answer": 1}
-    assert (found.items[0].choices, found.items[0].right) == (("Rome", "Paris"), (1,))
-    assert found.items[0].sound.is_file() and found.items[1].sound is None
+    result = collect([answer_run], [])
+    assert [one.id for one in result.items] == ["narwhal-1", "narwhal-2", "narwhal-3"]
+    assert dict(result.excluded) == {"zebra-model gave no answer": 1}
+    assert (result.items[0].choices, result.items[0].right) == (("Rome", "Paris"), (1,))
+    assert result.items[0].sound.is_file() and result.items[1].sound is None
 
 
 def test_wrong_names_and_kinds_of_runs_are_refused(codec_run, answer_run):

@@ -30,14 +30,14 @@ PAIR = "zebra-codec,quagga-codec"
 
 
 def opened(run, folder, kind, **more):
-    made = codec_bench.export_listening(
+    built = codec_bench.export_listening(
         runs=run, kind=kind, out=folder / f"{kind}.html", **{"systems": PAIR, "items": 5, **more}
     )
-    return made, read_key(made.key)
+    return built, read_key(built.key)
 
 
-def drawn(*what):
-    return crc32(" ".join(map(str, what)).encode())
+def drawn(*kind):
+    return crc32(" ".join(map(str, kind)).encode())
 
 
 def of(trial, id):
@@ -50,7 +50,7 @@ def shown_first(rater):
 
 def test_the_second_is_compared_with_the_first_and_scores_are_about_the_system(codec_run, tmp_path, save):
     for kind in ("ccr", "cmos"):
-        made, key = opened(codec_run, tmp_path, kind)
+        built, key = opened(codec_run, tmp_path, kind)
         expected, files = defaultdict(list), []
         for rater in RATERS:
             answers = {}
@@ -64,54 +64,54 @@ def test_the_second_is_compared_with_the_first_and_scores_are_about_the_system(c
             files.append(
                 save(f"{kind}{rater}.json", key, rater, lambda t, _, a=answers: a[t.id], firsts=shown_first(rater))
             )
-        found = codec_bench.import_listening(files, key=made.key)
-        assert not found.problems and found.measure == "CMOS"
-        assert {one.system: one.value for one in found.systems} == pytest.approx(
+        outcome = codec_bench.import_listening(files, key=built.key)
+        assert not outcome.problems and outcome.measure == "CMOS"
+        assert {one.system: one.value for one in outcome.systems} == pytest.approx(
             {name: fmean(v) for name, v in expected.items()}
         )
-        assert {one.other for one in found.systems} == ({REFERENCE} if kind == "ccr" else {"quagga-codec"})
-        for one in found.systems:
-            rows = [r for r in found.ratings if r.system == one.system]
+        assert {one.other for one in outcome.systems} == ({REFERENCE} if kind == "ccr" else {"quagga-codec"})
+        for one in outcome.systems:
+            rows = [r for r in outcome.ratings if r.system == one.system]
             same = crossed_interval([r.score for r in rows], [r.rater for r in rows], [r.speaker for r in rows])
             assert (one.interval.low, one.interval.high) == pytest.approx((max(same.low, -3), min(same.high, 3)))
             assert one.test.difference == pytest.approx(one.value) and one.interval.method == "crossed"
-        assert len(found.pairs) == (1 if kind == "ccr" else 0)
+        assert len(outcome.pairs) == (1 if kind == "ccr" else 0)
         without = save("none.json", key, "Nobody", lambda *_: 1, firsts=lambda _: "s9999")
-        told = {one.what for one in codec_bench.import_listening(without, key=made.key).problems}
-        assert "value out of range" in told, "without what was first a comparison says nothing"
+        options = {one.what for one in codec_bench.import_listening(without, key=built.key).problems}
+        assert "value out of range" in options, "without what was first a comparison says nothing"
 
 
 def test_difference_grades_are_less_those_of_the_hidden_reference(codec_run, tmp_path, save):
-    made, key = opened(codec_run, tmp_path, "bs1116")
+    built, key = opened(codec_run, tmp_path, "bs1116")
 
     def grade(rater):
         def of_one(trial, id):
-            is_found = drawn(rater, trial.id) % 4 > 0
-            return 5 if (of(trial, id) == REFERENCE) == is_found else 2 + drawn(rater, trial.id) % 25 / 10
+            is_recognised = drawn(rater, trial.id) % 4 > 0
+            return 5 if (of(trial, id) == REFERENCE) == is_recognised else 2 + drawn(rater, trial.id) % 25 / 10
 
         return of_one
 
     files = [save(f"{n}.json", key, rater, grade(rater)) for n, rater in enumerate(RATERS)]
-    found = codec_bench.import_listening(files, key=made.key, screening="none")
+    outcome = codec_bench.import_listening(files, key=built.key, screening="none")
     apart = defaultdict(list)
     for rater in RATERS:
         for trial in key.trials:
             values = {of(trial, one.id): grade(rater)(trial, one.id) for one in trial.stimuli}
             (system,) = values.keys() - {REFERENCE}
             apart[system].append(values[system] - values[REFERENCE])
-    assert {one.system: one.value for one in found.systems} == pytest.approx({s: fmean(v) for s, v in apart.items()})
+    assert {one.system: one.value for one in outcome.systems} == pytest.approx({s: fmean(v) for s, v in apart.items()})
     assert any(value > 0 for held in apart.values() for value in held), "the reference was not always found"
-    assert found.pairs[0].test.difference == pytest.approx(fmean(apart["zebra-codec"]) - fmean(apart["quagga-codec"]))
-    assert Counter(row.status for row in found.ratings)["reference"] == 60 and not found.problems
+    assert outcome.pairs[0].test.difference == pytest.approx(fmean(apart["zebra-codec"]) - fmean(apart["quagga-codec"]))
+    assert Counter(row.status for row in outcome.ratings)["reference"] == 60 and not outcome.problems
     half = save("half.json", key, "Half", lambda t, id: 4.25 if of(t, id) == REFERENCE else 3)
-    wrong = codec_bench.import_listening(half, key=made.key)
+    wrong = codec_bench.import_listening(half, key=built.key)
     assert {p.what: p.count for p in wrong.problems} == {"value out of range": 10} and not any(
         row.score for row in wrong.ratings
     )
 
 
-def test_x_is_found_by_chance_half_of_the_time(codec_run, tmp_path, save):
-    made, key = opened(codec_run, tmp_path, "abx", systems="zebra-codec", items=7)
+def test_x_is_identified_by_chance_half_of_the_time(codec_run, tmp_path, save):
+    built, key = opened(codec_run, tmp_path, "abx", systems="zebra-codec", items=7)
     assert {trial.stimuli[-1].role for trial in key.trials} == {"unknown"} and len(
         {trial.stimuli[-1].system for trial in key.trials}
     ) == 2
@@ -127,51 +127,53 @@ def test_x_is_found_by_chance_half_of_the_time(codec_run, tmp_path, save):
         return of_one
 
     files = [save(f"{n}.json", key, rater, chosen(rater), firsts=shown_first(rater)) for n, rater in enumerate(RATERS)]
-    (one,) = codec_bench.import_listening(files, key=made.key).systems
+    (one,) = codec_bench.import_listening(files, key=built.key).systems
     assert one.value == pytest.approx(right[True] / 42) and one.choices == {"right": right[True], "wrong": right[False]}
     same = stats.binomtest(right[True], 42, 0.5, alternative="greater").pvalue
     assert one.exact_p == pytest.approx(same, rel=1e-12) and one.p_holm == one.exact_p and one.test is None
 
 
 def test_each_scale_has_its_values_and_agreement_reads_the_overall_one(codec_run, tmp_path, save):
-    made, key = opened(codec_run, tmp_path, "p835")
+    built, key = opened(codec_run, tmp_path, "p835")
     names = ("signal", "background", "overall")
     values = lambda rater: lambda trial, id: 1 + drawn(rater, trial.id, id.partition("/")[2]) % 5  # noqa: E731
     files = [save(f"{n}.json", key, rater, values(rater), scales=names) for n, rater in enumerate(RATERS)]
-    found = codec_bench.import_listening(files, key=made.key, csv=tmp_path / "r.csv")
-    assert [(one.scale, one.system) for one in found.systems] == [(s, c) for s in names for c in PAIR.split(",")]
-    for one in found.systems:
-        own = [values(r)(t, f"/{one.scale}") for r in RATERS for t in key.trials if t.stimuli[0].system == one.system]
-        assert one.value == pytest.approx(fmean(own)) and one.interval.method == "crossed" and one.n == 30
-    assert [pair.scale for pair in found.pairs] == list(names) and found.raters[0].asked == 30
+    outcome = codec_bench.import_listening(files, key=built.key, csv=tmp_path / "r.csv")
+    assert [(one.scale, one.system) for one in outcome.systems] == [(s, c) for s in names for c in PAIR.split(",")]
+    for one in outcome.systems:
+        actual = [
+            values(r)(t, f"/{one.scale}") for r in RATERS for t in key.trials if t.stimuli[0].system == one.system
+        ]
+        assert one.value == pytest.approx(fmean(actual)) and one.interval.method == "crossed" and one.n == 30
+    assert [pair.scale for pair in outcome.pairs] == list(names) and outcome.raters[0].asked == 30
     read = read_ratings(tmp_path / "r.csv")
     assert read.kind == "rating" and len(read.rows) == 60 and read.scale == (1, 5)
-    assert {row.value for row in read.rows} == {float(row.score) for row in found.ratings if row.scale == "overall"}
+    assert {row.value for row in read.rows} == {float(row.score) for row in outcome.ratings if row.scale == "overall"}
 
 
 def test_two_people_of_one_name_are_two_raters(codec_run, tmp_path, save):
-    made, key = opened(codec_run, tmp_path, "rating")
+    built, key = opened(codec_run, tmp_path, "rating")
     files = [
         save("a.json", key, "Ann", lambda *_: 4, changed={"person": "1"}), save("b.json", key, "ann", lambda *_: 2, changed={"person": "2"}),
         save("c.json", key, "Ann", lambda *_: 5, saved="2026-11-23T10:00:00.000Z", changed={"person": "1"}),
     ]  # fmt: skip
-    found = codec_bench.import_listening(files, key=made.key, keep="edited")
-    used = {(row.rater, row.score) for row in found.ratings if row.status == "used"}
+    outcome = codec_bench.import_listening(files, key=built.key, keep="edited")
+    used = {(row.rater, row.score) for row in outcome.ratings if row.status == "used"}
     assert used == {("Ann", 5), ("ann (2)", 2)}
-    assert "2 people wrote this name, and count as as many raters" in {one.detail for one in found.problems}
+    assert "2 people wrote this name, and count as as many raters" in {one.detail for one in outcome.problems}
     older = [
         save("d.json", key, "Bob", lambda *_: 1),
         save("e.json", key, "bob", lambda *_: 2, saved="2026-11-23T10:00:00.000Z"),
     ]
-    assert {row.score for row in codec_bench.import_listening(older, key=made.key).ratings if row.status == "used"} == {
-        2
-    }
+    assert {
+        row.score for row in codec_bench.import_listening(older, key=built.key).ratings if row.status == "used"
+    } == {2}
 
 
 def test_formulas_in_names_do_not_land_in_the_table(codec_run, tmp_path, save):
-    made, key = opened(codec_run, tmp_path, "ccr")
+    built, key = opened(codec_run, tmp_path, "ccr")
     name = '=HYPERLINK("https://example.org","x")'
-    codec_bench.import_listening(save("a.json", key, name, lambda *_: -2), key=made.key, csv=tmp_path / "r.csv")
+    codec_bench.import_listening(save("a.json", key, name, lambda *_: -2), key=built.key, csv=tmp_path / "r.csv")
     with (tmp_path / "r.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["rater"] for row in rows} == {f"'{name}"} and {row["given"] for row in rows} == {"-2"}
@@ -197,19 +199,19 @@ def gold(folder, text):
         ("rating", "", "have no column 'audio'"),
     ],
 )
-def test_gold_questions_that_cannot_be_asked_are_refused(codec_run, tmp_path, kind, text, message):
+def test_gold_questions_that_cannot_be_posed_are_refused(codec_run, tmp_path, kind, text, message):
     with pytest.raises(UserError, match=message):
         opened(codec_run, tmp_path, kind, gold=gold(tmp_path, text))
 
 
 def test_gold_traps_and_checks_are_marked_and_count_nowhere(codec_run, tmp_path, save):
-    made, key = opened(
+    built, key = opened(
         codec_run, tmp_path, "p835", gold=gold(tmp_path, "audio,signal,overall\ng.flac,5,4\n"), traps=2,
         checks="qualification,hearing,headphones,environment", screening="trap,headphones",
     )  # fmt: skip
-    page = made.page.read_text("utf-8")
+    page = built.page.read_text("utf-8")
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    hidden = {t["id"] for t, own in zip(data["trials"], key.trials) if own.check in ("gold", "trap")}
+    hidden = {t["id"] for t, actual in zip(data["trials"], key.trials) if actual.check in ("gold", "trap")}
     assert len(hidden) == 3 and all(not t["check"] and not t["choices"] for t in data["trials"] if t["id"] in hidden)
     assert "gold" not in json.dumps(data).lower() and "trap" not in json.dumps(data).lower()
     assert "beeps" in " ".join(data["instructions"])
@@ -238,20 +240,20 @@ def test_gold_traps_and_checks_are_marked_and_count_nowhere(codec_run, tmp_path,
         "Phone": ("qualification",),
     }
     files = [save(f"{name}.json", key, name, answers(wrong), scales=names) for name, wrong in planted.items()]
-    found = codec_bench.import_listening(files, key=made.key)
-    rules = {name: {one.rule for one in found.screened if one.rater == name and one.marked} for name in planted}
+    outcome = codec_bench.import_listening(files, key=built.key)
+    rules = {name: {one.rule for one in outcome.screened if one.rater == name and one.marked} for name in planted}
     assert rules == {name: set(wrong) for name, wrong in planted.items()}
-    assert {one.rater for one in found.raters if one.left_out} == {"Trapped", "Speaker"}
-    assert next(one for one in found.raters if one.rater == "Golden").marked == ("gold: 2 of 2 answers are wrong",)
-    assert {row.rater for row in found.ratings if row.status == "used"} == planted.keys() - {"Trapped", "Speaker"}
-    assert {one.system for one in found.systems} == set(PAIR.split(",")) and found.raters[0].asked == 30
-    assert not found.problems
+    assert {one.rater for one in outcome.raters if one.left_out} == {"Trapped", "Speaker"}
+    assert next(one for one in outcome.raters if one.rater == "Golden").marked == ("gold: 2 of 2 answers are wrong",)
+    assert {row.rater for row in outcome.ratings if row.status == "used"} == planted.keys() - {"Trapped", "Speaker"}
+    assert {one.system for one in outcome.systems} == set(PAIR.split(",")) and outcome.raters[0].asked == 30
+    assert not outcome.problems
 
 
-def test_the_sounds_of_the_checks_are_what_they_say():
+def test_the_sounds_of_the_checks_are_as_named():
     speech = Audio(np.random.default_rng(0).uniform(-0.5, 0.5, (1, 16_000)).astype(np.float32), 16_000)
-    made = make_checks(("hearing", "headphones", "environment"), speech, 1)
-    for drawn_, sounds in made:
+    built = make_checks(("hearing", "headphones", "environment"), speech, 1)
+    for drawn_, sounds in built:
         samples = [sound.samples.astype(np.float64) for sound in sounds.values()]
         if drawn_.check == "headphones":
             power = [np.mean(one**2) for one in samples]
@@ -266,12 +268,12 @@ def test_the_sounds_of_the_checks_are_what_they_say():
                 for one in samples
             ]
             assert int(np.argmin(noise)) == drawn_.right[0] and sorted(noise) == pytest.approx([-50, -40], abs=0.3)
-    heard = beeping(speech, 3)
-    level = np.abs(heard.samples[0, 8_000:]).reshape(-1, 80).max(1) > 0.05
+    output = beeping(speech, 3)
+    level = np.abs(output.samples[0, 8_000:]).reshape(-1, 80).max(1) > 0.05
     assert np.sum(np.diff(level.astype(int)) == 1) == 3
 
 
-def test_digits_stand_as_far_below_the_noise_as_is_said_and_the_noise_has_their_spectrum():
+def test_digits_lie_as_far_below_the_noise_as_stated_and_the_noise_has_their_spectrum():
     digits = read_digits(None)
     apart = [triplet(digits, (4, 0, 7), below, 1).samples[0].astype(np.float64) for below in (8.0, 200.0)]
     noise, spoken = apart[1], apart[0] - apart[1]
@@ -301,13 +303,13 @@ def test_recorded_digits_take_the_place_of_those_of_the_package(codec_run, tmp_p
     with pytest.raises(UserError, match=r"the digit '.*0.flac' is silent"):
         opened(codec_run, tmp_path, "rating", checks="hearing", digits=tmp_path / "digits")
     write_flac(tmp_path / "digits" / "0.flac", Audio(0.1 * rng.standard_normal((1, 6_000)).astype(np.float32), 16_000))
-    own = read_digits(tmp_path / "digits")
-    assert {len(one) for one in own} == {6_000} and [np.mean(one**2) for one in own] == pytest.approx(
+    actual = read_digits(tmp_path / "digits")
+    assert {len(one) for one in actual} == {6_000} and [np.mean(one**2) for one in actual] == pytest.approx(
         [1] * 10, abs=1e-5
     )
     with pytest.raises(UserError, match="the digits are for the check of hearing"):
         opened(codec_run, tmp_path, "rating", digits=tmp_path / "digits")
-    made, key = opened(codec_run, tmp_path, "rating", checks="hearing", digits=tmp_path / "digits", session_minutes=20)
+    built, key = opened(codec_run, tmp_path, "rating", checks="hearing", digits=tmp_path / "digits", session_minutes=20)
     assert sum(trial.check == "hearing" for trial in key.trials) == 5
 
     def answers(wrong):
@@ -316,15 +318,15 @@ def test_recorded_digits_take_the_place_of_those_of_the_package(codec_run, tmp_p
 
     files = [save(f"{wrong}.json", key, f"{wrong} wrong", answers(wrong)) for wrong in (2, 3)]
     files.append(save("short.json", key, "Short", lambda t, _: "12" if t.check else 4))
-    found = codec_bench.import_listening(files, key=made.key)
-    hearing = {one.rater: (one.marked, one.told) for one in found.screened if one.rule == "hearing"}
+    outcome = codec_bench.import_listening(files, key=built.key)
+    hearing = {one.rater: (one.marked, one.told) for one in outcome.screened if one.rule == "hearing"}
     assert hearing["2 wrong"] == (False, "3 of 5 answers are right; 3 must be")
     assert hearing["3 wrong"] == (True, "2 of 5 answers are right; 3 must be")
     assert hearing["Short"] == (None, "none was answered")
-    assert [one.what for one in found.problems] == ["value out of range"] and found.problems[0].count == 5
+    assert [one.what for one in outcome.problems] == ["value out of range"] and outcome.problems[0].count == 5
 
 
-def test_sounds_are_brought_to_one_loudness_only_where_it_is_asked_for(tmp_path):
+def test_sounds_are_brought_to_one_loudness_only_where_it_is_requested(tmp_path):
     noise = np.random.default_rng(0).standard_normal((1, 32_000)).astype(np.float32)
     paths = {}
     for name, level in (("a", 0.02), ("b", 0.15)):

@@ -22,8 +22,8 @@ LEVELS = {REFERENCE: 100, "zebra-codec": 70, "quagga-codec": 50, "(3.5k anchor)"
 
 
 def opened(run, folder, kind, **more):
-    made = codec_bench.export_listening(runs=run, kind=kind, out=folder / f"{kind}.html", **more)
-    return made, read_key(made.key)
+    built = codec_bench.export_listening(runs=run, kind=kind, out=folder / f"{kind}.html", **more)
+    return built, read_key(built.key)
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +54,9 @@ def careful(seed, shift=0):
 
 
 def test_mushra_scores_and_intervals_are_those_of_the_raters_means(tests, save):
-    made, key = tests["mushra"]
+    built, key = tests["mushra"]
     files = [save(f"{n}.json", key, rater, careful(n, n)) for n, rater in enumerate(RATERS)]
-    found = codec_bench.import_listening(files, key=made.key)
+    outcome = codec_bench.import_listening(files, key=built.key)
     by_rater = {}
     for path in files:
         held = json.loads(path.read_text())
@@ -66,8 +66,8 @@ def test_mushra_scores_and_intervals_are_those_of_the_raters_means(tests, save):
                 by_rater.setdefault(system_of(trials[row["trial"]], row["stimulus"]), {}).setdefault(
                     held["rater"], []
                 ).append(row["value"])
-    assert {one.system for one in found.systems} == set(LEVELS)
-    for one in found.systems:
+    assert {one.system for one in outcome.systems} == set(LEVELS)
+    for one in outcome.systems:
         means = [np.mean(held) for held in by_rater[one.system].values()]
         assert one.value == pytest.approx(np.mean(means)) and (one.n, one.raters, one.items) == (40, 8, 5)
         if one.system == "zebra-codec":
@@ -77,71 +77,73 @@ def test_mushra_scores_and_intervals_are_those_of_the_raters_means(tests, save):
             assert one.interval.method == "crossed" and one.interval.units == min(8, one.over_items.units)
             assert one.below_reference == pytest.approx(one.value - 100)
             assert one.over_items.units == len({trial.speaker for trial in key.counted})
-    (pair,) = found.pairs
+    (pair,) = outcome.pairs
     assert pair.test.difference == pytest.approx(20, abs=3) and pair.test.p < 0.01 < pair.test.high - pair.test.low
-    assert not found.problems and all(not one.left_out for one in found.raters)
-    assert {(one.repeats, one.answered, one.asked) for one in found.raters} == {(10, 25, 25)}
-    assert 0 < found.raters[0].repeat_difference < 10
-    assert json.loads(json.dumps(found.as_dict()))["statuses"] == {"used": 200, "training": 40, "repeat": 80}
+    assert not outcome.problems and all(not one.left_out for one in outcome.raters)
+    assert {(one.repeats, one.answered, one.asked) for one in outcome.raters} == {(10, 25, 25)}
+    assert 0 < outcome.raters[0].repeat_difference < 10
+    assert json.loads(json.dumps(outcome.as_dict()))["statuses"] == {"used": 200, "training": 40, "repeat": 80}
 
 
 def test_too_few_raters_have_values_without_intervals(tests, save):
-    made, key = tests["rating"]
-    found = codec_bench.import_listening(
-        [save(f"{n}.json", key, RATERS[n], lambda *_, n=n: 3 + n % 2) for n in range(2)], key=made.key
+    built, key = tests["rating"]
+    outcome = codec_bench.import_listening(
+        [save(f"{n}.json", key, RATERS[n], lambda *_, n=n: 3 + n % 2) for n in range(2)], key=built.key
     )
-    assert found.measure == "MOS" and [one.value for one in found.systems] == [3.5, 3.5]
-    assert found.systems[0].interval.ends is None
-    assert found.systems[0].over_raters.note == "there are 2 raters; an interval needs at least 3"
+    assert outcome.measure == "MOS" and [one.value for one in outcome.systems] == [3.5, 3.5]
+    assert outcome.systems[0].interval.ends is None
+    assert outcome.systems[0].over_raters.note == "there are 2 raters; an interval needs at least 3"
     assert (
-        found.systems[0].interval.note
+        outcome.systems[0].interval.note
         == "there are 2 raters; an interval over raters and items needs at least 3, and the value holds for these alone"
     )
-    assert found.systems[0].over_items.note.code == "all_equal", "every item has the same mean"
-    assert found.pairs[0].test.p is None and "2 raters" in found.pairs[0].test.note
+    assert outcome.systems[0].over_items.note.code == "all_equal", "every item has the same mean"
+    assert outcome.pairs[0].test.p is None and "2 raters" in outcome.pairs[0].test.note
 
 
 def test_with_an_open_reference_the_value_is_a_dmos(codec_run, tmp_path, save):
-    made, key = opened(codec_run, tmp_path, "rating", items=2, reference=True, scale="1-5")
-    found = codec_bench.import_listening(save("a.json", key, "Ann", lambda *_: 0), key=made.key)
-    assert found.measure == "DMOS" and found.scale == (1, 5)
-    assert {problem.what: problem.count for problem in found.problems}["value out of range"] == 6
+    built, key = opened(codec_run, tmp_path, "rating", items=2, reference=True, scale="1-5")
+    outcome = codec_bench.import_listening(save("a.json", key, "Ann", lambda *_: 0), key=built.key)
+    assert outcome.measure == "DMOS" and outcome.scale == (1, 5)
+    assert {problem.what: problem.count for problem in outcome.problems}["value out of range"] == 6
 
 
 def test_preferences_count_for_the_system_wherever_it_was_shown(tests, save):
-    made, key = tests["preference"]
+    built, key = tests["preference"]
 
     def prefers(trial, _):
         zebra = next(one.id for one in trial.stimuli if one.system == "zebra-codec")
         return "tie" if trial.id == key.trials[0].id else zebra
 
     files = [save(f"{n}.json", key, rater, prefers) for n, rater in enumerate(RATERS)]
-    found = codec_bench.import_listening(files, key=made.key)
-    (one,) = found.systems
+    outcome = codec_bench.import_listening(files, key=built.key)
+    (one,) = outcome.systems
     assert (one.system, one.other, one.value) == ("zebra-codec", "quagga-codec", pytest.approx(5.5 / 6))
     assert one.choices == {"zebra-codec": 40, "quagga-codec": 0, "no difference": 8}
     assert one.test.p < 0.05 and one.test.units == 4 and one.p_holm == one.test.p, "of eight raters and four speakers"
     assert one.over_raters.note.code == "all_equal" and one.over_items.ends[1] <= 1, "no share is above 1"
     zebra_first = sum(trial.stimuli[0].system == "zebra-codec" for trial in key.trials[1:])
-    assert found.first_preferred.value == pytest.approx(zebra_first / 5)
+    assert outcome.first_preferred.value == pytest.approx(zebra_first / 5)
 
 
 def test_options_are_right_or_not_and_reviews_are_counted(tests, save, tmp_path):
-    made, key = tests["options"]
+    built, key = tests["options"]
     files = [save(f"{n}.json", key, rater, lambda *_, n=n: [1, 0, "none"][n % 3]) for n, rater in enumerate(RATERS[:3])]
-    found = codec_bench.import_listening(files, key=made.key, csv=tmp_path / "r.csv")
-    assert found.systems[0].value == pytest.approx(1 / 3) and found.systems[0].over_raters.method == "clopper-pearson"
-    assert found.systems[0].choices == {"Paris": 3, "Rome": 3, "none": 3}
-    made, key = tests["review"]
+    outcome = codec_bench.import_listening(files, key=built.key, csv=tmp_path / "r.csv")
+    assert (
+        outcome.systems[0].value == pytest.approx(1 / 3) and outcome.systems[0].over_raters.method == "clopper-pearson"
+    )
+    assert outcome.systems[0].choices == {"Paris": 3, "Rome": 3, "none": 3}
+    built, key = tests["review"]
     chosen = {trial.id: decision for trial, decision in zip(key.trials, ("accept", "drop", "accept", "edit"))}
-    found = codec_bench.import_listening(save("r.json", key, "Ann", lambda trial, _: chosen[trial.id]), key=made.key)
-    assert found.systems[0].choices == {"accept": 2, "drop": 1, "edit": 1} and found.systems[0].value is None
+    outcome = codec_bench.import_listening(save("r.json", key, "Ann", lambda trial, _: chosen[trial.id]), key=built.key)
+    assert outcome.systems[0].choices == {"accept": 2, "drop": 1, "edit": 1} and outcome.systems[0].value is None
 
 
 def test_the_table_of_ratings_has_a_score_only_where_one_counts(tests, save, tmp_path):
-    made, key = tests["mushra"]
+    built, key = tests["mushra"]
     files = [save("a.json", key, "Ann", careful(1)), save("b.json", key, "Bob", careful(2), changed={"rater": "Eve"})]
-    codec_bench.import_listening(files, key=made.key, csv=tmp_path / "ratings.csv")
+    codec_bench.import_listening(files, key=built.key, csv=tmp_path / "ratings.csv")
     with (tmp_path / "ratings.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0])[:4] == ["id", "rater", "system", "score"] and {"kind", "trial", "seconds"} <= rows[0].keys()
@@ -154,32 +156,32 @@ def test_the_table_of_ratings_has_a_score_only_where_one_counts(tests, save, tmp
     assert (read.kind, len(read.rows), read.raters) == ("rating", 25, ("Ann",)), "what `agreement` reads"
 
 
-def test_a_rater_who_does_not_hear_the_reference_is_listed_and_left_out(tests, save):
-    made, key = tests["mushra"]
+def test_a_rater_who_does_not_recognise_the_reference_is_listed_and_excluded(tests, save):
+    built, key = tests["mushra"]
 
     def deaf(trial, stimulus):
         return 60
 
     files = [save(f"{n}.json", key, rater, careful(n)) for n, rater in enumerate(RATERS[:4])]
     files.append(save("deaf.json", key, "Deaf", deaf))
-    found = codec_bench.import_listening(files, key=made.key)
-    (out,) = [one for one in found.raters if one.left_out]
+    outcome = codec_bench.import_listening(files, key=built.key)
+    (out,) = [one for one in outcome.raters if one.left_out]
     assert out.rater == "Deaf" and out.left_out == (
         "constant: all 25 answers are 60", "bs1534-3: the hidden reference was below 90 in 5 of 5 trials",
     )  # fmt: skip
-    assert {row.status for row in found.ratings if row.rater == "Deaf"} == {"screened", "training", "repeat"}
-    zebra = next(one for one in found.systems if one.system == "zebra-codec")
+    assert {row.status for row in outcome.ratings if row.rater == "Deaf"} == {"screened", "training", "repeat"}
+    zebra = next(one for one in outcome.systems if one.system == "zebra-codec")
     assert zebra.raters == 4 and zebra.uncounted == pytest.approx((4 * zebra.value + 60) / 5)
-    kept = codec_bench.import_listening(files, key=made.key, keep="screened")
-    assert next(one for one in kept.systems if one.system == "zebra-codec").value == pytest.approx(zebra.uncounted)
-    assert [one.rater for one in kept.raters if one.left_out] == ["Deaf"]
-    late = codec_bench.import_listening(files, key=made.key, screening="none")
+    retained = codec_bench.import_listening(files, key=built.key, keep="screened")
+    assert next(one for one in retained.systems if one.system == "zebra-codec").value == pytest.approx(zebra.uncounted)
+    assert [one.rater for one in retained.raters if one.left_out] == ["Deaf"]
+    late = codec_bench.import_listening(files, key=built.key, screening="none")
     assert not any(one.left_out for one in late.raters) and late.raters[-1].marked == out.left_out
     assert late.notes[0] == "the test was written with the screening constant, bs1534-3; none was named afterwards"
 
 
 def test_everything_that_is_wrong_is_counted_and_shown(tests, save, tmp_path):
-    made, key = tests["mushra"]
+    built, key = tests["mushra"]
     counted = [(trial, one) for trial in key.counted for one in trial.stimuli]
     (gap, absent), (loud, high), (doubled, twin) = counted[0], counted[1], counted[2]
 
@@ -200,28 +202,28 @@ def test_everything_that_is_wrong_is_counted_and_shown(tests, save, tmp_path):
     other = save("other.json", key, "Cleo", careful(3), changed={"sheet": "0123456789ab"})
     broken = tmp_path / "broken.json"
     broken.write_text("{")
-    found = codec_bench.import_listening(
-        [first, second, other, broken, tmp_path / "gone.json"], key=made.key, keep="edited"
+    outcome = codec_bench.import_listening(
+        [first, second, other, broken, tmp_path / "gone.json"], key=built.key, keep="edited"
     )
-    told = Counter()
-    for problem in found.problems:
-        told[problem.what] += problem.count
-    assert told == {
+    messages = Counter()
+    for problem in outcome.problems:
+        messages[problem.what] += problem.count
+    assert messages == {
         "unreadable file": 2, "file of another test": 1, "edited file": 1, "rater twice": 1, "unknown id": 2, "value out of range": 1,
         "answered twice": 2, "missing answer": 1,
     }  # fmt: skip
-    statuses = Counter(row.status for row in found.ratings)
+    statuses = Counter(row.status for row in outcome.ratings)
     every = sum(len(trial.stimuli) for trial in key.trials)
     assert statuses["superseded"] == every and statuses["missing"] == statuses["out of range"] == 1
     assert statuses["used"] == 25 - 3 and statuses["answered twice"] == 2
-    assert {row.rater for row in found.ratings} == {"Ann"}
+    assert {row.rater for row in outcome.ratings} == {"Ann"}
 
 
 def test_files_of_no_use_and_a_missing_key_end_with_a_sentence(tests, save, tmp_path):
-    made, _ = tests["rating"]
+    built, _ = tests["rating"]
     (tmp_path / "a.json").write_text("[]")
     with pytest.raises(UserError, match="none of the files holds answers to the test"):
-        codec_bench.import_listening(tmp_path / "a.json", key=made.key)
+        codec_bench.import_listening(tmp_path / "a.json", key=built.key)
     with pytest.raises(UserError, match="expected the key of the test, or the run folder"):
         codec_bench.import_listening(tmp_path / "a.json")
     with pytest.raises(UserError, match="no rule of post-screening called 'p1204'"):
@@ -230,7 +232,7 @@ def test_files_of_no_use_and_a_missing_key_end_with_a_sentence(tests, save, tmp_
 
 
 def test_preferences_among_three_systems_give_each_a_strength(codec_run, tmp_path, save):
-    made, key = opened(codec_run, tmp_path, "preference", items=6)
+    built, key = opened(codec_run, tmp_path, "preference", items=6)
     order = {name: n for n, name in enumerate(key.systems)}
 
     def prefers(rater, trial):
@@ -238,8 +240,8 @@ def test_preferences_among_three_systems_give_each_a_strength(codec_run, tmp_pat
         return (better, worse)[crc32(f"{rater} {trial.item}".encode()) % 3 == 0].id if rater % 2 else "tie"
 
     files = [save(f"{n}.json", key, rater, lambda trial, _, n=n: prefers(n, trial)) for n, rater in enumerate(RATERS)]
-    found = codec_bench.import_listening(files, key=made.key)
-    rows = [row for row in found.ratings if row.status == "used" and row.score is not None]
+    outcome = codec_bench.import_listening(files, key=built.key)
+    rows = [row for row in outcome.ratings if row.status == "used" and row.score is not None]
     same = strengths([Duel(row.system, row.other, row.score, row.speaker or f"item {row.id}") for row in rows])
-    assert found.strengths == same and {one.system for one in same.systems} == set(key.systems)
-    assert found.as_dict()["strengths"]["systems"][0]["points"] == same.systems[0].points
+    assert outcome.strengths == same and {one.system for one in same.systems} == set(key.systems)
+    assert outcome.as_dict()["strengths"]["systems"][0]["points"] == same.systems[0].points

@@ -30,9 +30,9 @@ def ratings(**by_rater):
 
 def reasons(rows, *removing):
     """What BS.1534-3's rule marks raters by."""
-    found = [one for one in screen(rows, KEY, removing) if one.rule == "bs1534-3"]
+    results = [one for one in screen(rows, KEY, removing) if one.rule == "bs1534-3"]
     return {
-        rater: tuple(one.told for one in found if one.marked and one.rater == rater)
+        rater: tuple(one.told for one in results if one.marked and one.rater == rater)
         for rater in {r.rater for r in rows}
     }
 
@@ -40,21 +40,21 @@ def reasons(rows, *removing):
 def test_more_than_fifteen_percent_below_90_leaves_out_and_fifteen_percent_does_not():
     at_limit = [(89, 30)] * 3 + [(90, 30)] * 17
     beyond = [(89, 30)] * 4 + [(90, 30)] * 16
-    found = reasons(ratings(a=at_limit, b=beyond))
-    assert found["a"] == () and found["b"] == ("the hidden reference was below 90 in 4 of 20 trials",)
+    result = reasons(ratings(a=at_limit, b=beyond))
+    assert result["a"] == () and result["b"] == ("the hidden reference was below 90 in 4 of 20 trials",)
 
 
 def test_an_anchor_that_sounds_excellent_leaves_out():
     others = {f"r{n}": [(100, 40)] * 10 for n in range(4)}
-    found = reasons(ratings(**others, x=[(100, 91)] * 2 + [(100, 40)] * 8))
-    assert found["x"] == ("the 7 kHz anchor was above 90 in 2 of 10 trials",) and not any(found[r] for r in others)
+    result = reasons(ratings(**others, x=[(100, 91)] * 2 + [(100, 40)] * 8))
+    assert result["x"] == ("the 7 kHz anchor was above 90 in 2 of 10 trials",) and not any(result[r] for r in others)
 
 
 def test_an_item_whose_anchor_many_find_excellent_does_not_count():
     # In the first two trials two of five raters, more than a quarter, are above 90.
     others = {f"r{n}": [(100, 40)] * 10 for n in range(3)}
-    found = reasons(ratings(**others, x=[(100, 95)] * 2 + [(100, 40)] * 8, y=[(100, 95)] * 2 + [(100, 40)] * 8))
-    assert found["x"] == found["y"] == ()
+    result = reasons(ratings(**others, x=[(100, 95)] * 2 + [(100, 40)] * 8, y=[(100, 95)] * 2 + [(100, 40)] * 8))
+    assert result["x"] == result["y"] == ()
 
 
 def five_of_sixteen():
@@ -62,26 +62,26 @@ def five_of_sixteen():
     return ratings(**honest, **{f"lazy{n}": [(100, 100)] * 6 for n in range(5)})
 
 
-def test_that_the_rule_of_the_anchor_does_not_apply_is_said():
+def test_that_the_rule_of_the_anchor_does_not_apply_is_reported():
     rows = five_of_sixteen()
     assert not any(reasons(rows, "bs1534-3").values())
-    (said,) = unapplied([one for one in screen(rows, KEY, ["bs1534-3"]) if one.rule == "bs1534-3"])
-    assert said == (
+    (text,) = unapplied([one for one in screen(rows, KEY, ["bs1534-3"]) if one.rule == "bs1534-3"])
+    assert text == (
         "the rule bs1534-3 could not be applied to 16 of 16 raters: 6 of 6 items do not count, because more than a quarter of the raters "
         "put the 7 kHz anchor above 90 there"
     )
 
 
 def test_raters_whom_a_rule_before_leaves_out_do_not_void_the_rule_of_the_anchor():
-    found = screen(five_of_sixteen(), KEY, ["constant", "bs1534-3"])
-    assert {one.rater for one in found if one.rule == "constant" and one.marked} == {f"lazy{n}" for n in range(5)}
-    assert not unapplied([one for one in found if one.rule == "bs1534-3"])
-    assert {one.rater for one in found if one.rule == "bs1534-3" and one.marked} == {f"lazy{n}" for n in range(5)}
+    result = screen(five_of_sixteen(), KEY, ["constant", "bs1534-3"])
+    assert {one.rater for one in result if one.rule == "constant" and one.marked} == {f"lazy{n}" for n in range(5)}
+    assert not unapplied([one for one in result if one.rule == "bs1534-3"])
+    assert {one.rater for one in result if one.rule == "bs1534-3" and one.marked} == {f"lazy{n}" for n in range(5)}
 
 
 def test_a_rule_that_the_test_has_nothing_for_says_so_where_it_was_named():
-    found = screen(ratings(a=[(100, 40)] * 6), KEY, ["gold"])
-    assert [(one.marked, one.told) for one in found if one.rule == "gold"] == [
+    result = screen(ratings(a=[(100, 40)] * 6), KEY, ["gold"])
+    assert [(one.marked, one.told) for one in result if one.rule == "gold"] == [
         (None, "this test has nothing for the rule gold")
     ]
     assert "gold" not in {one.rule for one in screen(ratings(a=[(100, 40)] * 6), KEY, [])}
@@ -106,8 +106,8 @@ def test_trials_shorter_than_their_sound_are_counted():
         for who, quick in (("a", 3), ("b", 4))
         for n, t in enumerate(trials)
     ]
-    found = marked(rows, key_of("rating", *trials), "hasty")
-    assert found == {
+    result = marked(rows, key_of("rating", *trials), "hasty")
+    assert result == {
         "a": (False, "3 of 20 trials took less time than their sound lasts"), "b": (True, "4 of 20 trials took less time than their sound lasts"),
     }  # fmt: skip
     assert marked([row("c", "t1", "x", 3)], key_of("rating", *trials), "hasty")["c"] == (
@@ -118,15 +118,15 @@ def test_trials_shorter_than_their_sound_are_counted():
 
 def test_repeats_further_apart_than_a_quarter_of_the_scale_mark():
     trials = [trial("t1"), trial("t2"), trial("t3", repeat_of="t1"), trial("t4", repeat_of="t2")]
-    given = {"a": (3, 3, 4, 4), "b": (3, 3, 4, 5)}
+    options = {"a": (3, 3, 4, 4), "b": (3, 3, 4, 5)}
     rows = [
         row(who, t.id, "x", v, status="repeat" if t.repeat_of else "used")
-        for who, values in given.items()
+        for who, values in options.items()
         for t, v in zip(trials, values)
     ]
-    found = marked(rows, key_of("rating", *trials), "repeats")
-    assert (found["a"][0], found["b"][0]) == (False, True)
-    assert found["b"][1] == "what was answered twice differs by 1.5 on average; the limit is 1"
+    result = marked(rows, key_of("rating", *trials), "repeats")
+    assert (result["a"][0], result["b"][0]) == (False, True)
+    assert result["b"][1] == "what was answered twice differs by 1.5 on average; the limit is 1"
 
 
 def test_whoever_always_takes_one_side_is_marked():
@@ -142,16 +142,16 @@ def test_whoever_always_takes_one_side_is_marked():
         *chose("c", [True] * 5 + [False]),
         *chose("d", [True] * 5),
     ]
-    found = marked(rows, key_of("preference", *[trial(f"t{n}") for n in range(6)]), "always-first")
-    assert [found[who][0] for who in "abcd"] == [True, True, False, None]
-    assert found["b"][1] == "the second was chosen in all of 6 choices"
+    result = marked(rows, key_of("preference", *[trial(f"t{n}") for n in range(6)]), "always-first")
+    assert [result[who][0] for who in "abcd"] == [True, True, False, None]
+    assert result["b"][1] == "the second was chosen in all of 6 choices"
 
 
-def test_who_does_not_tell_the_hidden_reference_is_marked_by_bs1116():
+def test_who_does_not_distinguish_the_hidden_reference_is_marked_by_bs1116():
     grades = {"hears": [-1.2, -0.8, -1.5, 0.1], "guesses": [-0.2, 0.3, -0.1, 0.0]}
     rows = [row(who, f"t{n}", "x", v) for who, values in grades.items() for n, v in enumerate(values)]
-    found = marked(rows, key_of("bs1116", *[trial(f"t{n}") for n in range(4)]), "bs1116-3")
+    result = marked(rows, key_of("bs1116", *[trial(f"t{n}") for n in range(4)]), "bs1116-3")
     for who, values in grades.items():
         p = stats.ttest_1samp(values, 0, alternative="less").pvalue
-        assert found[who][0] == (p >= 0.05) and f"p = {p:.3f}" in found[who][1]
-    assert (found["hears"][0], found["guesses"][0]) == (False, True)
+        assert result[who][0] == (p >= 0.05) and f"p = {p:.3f}" in result[who][1]
+    assert (result["hears"][0], result["guesses"][0]) == (False, True)

@@ -36,8 +36,8 @@ def mushra(codec_run, tmp_path_factory):
 
 @pytest.mark.parametrize("kind", ["mushra", "rating", "preference"])
 def test_nothing_in_the_page_tells_which_system_is_which(codec_run, tmp_path, kind):
-    made = codec_bench.export_listening(runs=codec_run, kind=kind, out=tmp_path / "t.html", items=3, seed=1)
-    data, clips, rest = parts(made.page)
+    built = codec_bench.export_listening(runs=codec_run, kind=kind, out=tmp_path / "t.html", items=3, seed=1)
+    data, clips, rest = parts(built.page)
     assert clips and [name for name in NAMES if name in rest.lower()] == []
     for trial in data["trials"]:
         placed = [trial["open"], *(one["clip"] for one in trial["stimuli"])]
@@ -46,7 +46,7 @@ def test_nothing_in_the_page_tells_which_system_is_which(codec_run, tmp_path, ki
         assert [one["id"] for one in trial["stimuli"]] == sorted(one["id"] for one in trial["stimuli"])
     assert len({hashlib.sha256(clip).digest() for clip in clips}) == len(clips), "equal sounds look different"
     # Ids are given after shuffling: a system is now here and now there.
-    key = read_key(made.key)
+    key = read_key(built.key)
     places = {tuple(one.system for one in trial.stimuli) for trial in key.trials}
     assert len(places) > 1
 
@@ -85,12 +85,12 @@ def test_the_same_call_writes_the_same_page(codec_run, mushra, tmp_path):
 
 @pytest.mark.parametrize("kind,trials", [("options", 3), ("rating", 3), ("review", 4)])
 def test_texts_of_a_benchmark_are_escaped(answer_run, tmp_path, kind, trials):
-    made = codec_bench.export_listening(runs=answer_run, kind=kind, out=tmp_path / "t.html", items=9)
-    data, _, rest = parts(made.page)
-    assert made.items == made.trials == trials and "<img" not in rest and "49" not in rest.split("owned")[1][:60]
+    built = codec_bench.export_listening(runs=answer_run, kind=kind, out=tmp_path / "t.html", items=9)
+    data, _, rest = parts(built.page)
+    assert built.items == built.trials == trials and "<img" not in rest and "49" not in rest.split("owned")[1][:60]
     assert [name for name in ("zebra", "narwhal", "aardvark") if name in rest] == []
-    said = [text for trial in data["trials"] for text in json.dumps(trial).split("Which town")]
-    assert len(said) > trials
+    texts = [text for trial in data["trials"] for text in json.dumps(trial).split("Which town")]
+    assert len(texts) > trials
     expected = [dict(trial["texts"]).get("Expected answer") for trial in data["trials"]]
     assert expected == [None if kind in ("options", "review") else "B"] * trials
     if kind == "review":
@@ -102,14 +102,14 @@ def test_sounds_beyond_the_limit_are_refused_with_what_fits(codec_run, tmp_path)
         codec_bench.export_listening(runs=codec_run, kind="mushra", out=tmp_path / "t.html", items=7, sound_mb=0.35)
     fits = int(re.search(r"--items (\d+)", caught.value.hint)[1])
     assert 0 < fits < 7 and not (tmp_path / "t.html").exists()
-    made = codec_bench.export_listening(
+    built = codec_bench.export_listening(
         runs=codec_run, kind="mushra", out=tmp_path / "t.html", items=fits, sound_mb=0.35
     )
-    assert made.sound_mb <= 0.35
+    assert built.sound_mb <= 0.35
 
 
 @pytest.mark.parametrize(
-    "asked,message",
+    "requests,message",
     [
         ({"kind": "abcx"}, "no kind of listening test called 'abcx'"),
         ({"kind": "p835", "scale": "0-5"}, "a test of the kind p835 has the scale 1 to 5"),
@@ -136,16 +136,16 @@ def test_sounds_beyond_the_limit_are_refused_with_what_fits(codec_run, tmp_path)
         ({"kind": "mushra", "reference": False}, "compares with a reference"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(codec_run, tmp_path, asked, message):
+def test_what_cannot_be_computed_is_refused(codec_run, tmp_path, requests, message):
     with pytest.raises(UserError, match=message):
-        codec_bench.export_listening(runs=codec_run, out=tmp_path / "t.html", **asked)
+        codec_bench.export_listening(runs=codec_run, out=tmp_path / "t.html", **requests)
 
 
-def test_too_few_items_are_said(codec_run, tmp_path):
-    made = codec_bench.export_listening(
+def test_too_few_items_are_reported(codec_run, tmp_path):
+    built = codec_bench.export_listening(
         runs=codec_run, kind="rating", out=tmp_path / "t.html", items=50, systems="zebra-codec"
     )
-    assert made.items == 8 and "50 items were asked for, and 8 can be taken" in made.notes[0]
+    assert built.items == 8 and "50 items were asked for, and 8 can be taken" in built.notes[0]
 
 
 def test_a_key_that_was_changed_is_refused(mushra, tmp_path):
@@ -159,7 +159,7 @@ def test_a_key_that_was_changed_is_refused(mushra, tmp_path):
             read_key(changed)
 
 
-def test_a_key_is_found_in_its_run(mushra, tmp_path):
+def test_a_key_is_located_in_its_run(mushra, tmp_path):
     (tmp_path / "run" / "listening").mkdir(parents=True)
     shutil.copy(mushra.key, tmp_path / "run" / "listening" / "a.key.json")
     assert find_key(tmp_path / "run", [mushra.sheet]).name == "a.key.json"

@@ -21,13 +21,13 @@ def written(path, samples, rate):
 def test_rate_channels_and_length_become_one(tmp_path, rng):
     first = written(tmp_path / "a.wav", 0.1 * rng.standard_normal((8_000, 2)), 16_000)
     second = written(tmp_path / "b.wav", 0.1 * rng.standard_normal(11_900), 24_000)
-    made = alike({"a": first, "b": second})
-    assert {sound.samples.shape for sound in made.values()} == {(2, 12_000)}
-    assert {sound.sample_rate_hz for sound in made.values()} == {24_000}
-    assert np.array_equal(made["b"].samples[0], made["b"].samples[1]) and not made["b"].samples[:, 11_900:].any()
+    built = alike({"a": first, "b": second})
+    assert {sound.samples.shape for sound in built.values()} == {(2, 12_000)}
+    assert {sound.sample_rate_hz for sound in built.values()} == {24_000}
+    assert np.array_equal(built["b"].samples[0], built["b"].samples[1]) and not built["b"].samples[:, 11_900:].any()
 
 
-def test_lengths_that_belong_to_what_is_said_stay(tmp_path, rng):
+def test_lengths_that_belong_to_what_is_spoken_stay(tmp_path, rng):
     paths = {n: written(tmp_path / f"{n}.wav", 0.1 * rng.standard_normal(n * 16_000), 16_000) for n in (1, 2)}
     assert [sound.num_samples for sound in alike(paths).values()] == [16_000, 32_000]
 

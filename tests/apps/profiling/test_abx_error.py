@@ -76,22 +76,22 @@ def by_definition(items, speaker):
 @pytest.mark.parametrize("codes", [False, True])
 def test_it_is_the_definition(speaker, codes):
     items = drawn(np.random.default_rng(4), 70, codes=codes)
-    found = abx_error(items, speaker=speaker, seed=0)
-    assert 0.05 < found.error < 0.5 and found.pairs == 6 and found.triples > found.cells > 20
-    assert found.error == pytest.approx(by_definition(items, speaker), abs=1e-9)
-    assert abx_error(items[::-1], speaker=speaker, seed=5).error == pytest.approx(found.error, abs=1e-12)
+    result = abx_error(items, speaker=speaker, seed=0)
+    assert 0.05 < result.error < 0.5 and result.pairs == 6 and result.triples > result.cells > 20
+    assert result.error == pytest.approx(by_definition(items, speaker), abs=1e-9)
+    assert abx_error(items[::-1], speaker=speaker, seed=5).error == pytest.approx(result.error, abs=1e-12)
 
 
-def test_chance_is_a_half_and_what_is_told_apart_is_zero():
+def test_chance_is_a_half_and_perfect_separation_is_zero():
     rng = np.random.default_rng(9)
     noise = [Item(i.phone, i.before, i.after, i.speaker, rng.integers(0, 50, (6, 8))) for i in drawn(rng, 400, codes=True)]  # fmt: skip
     for speaker in ("within", "across"):
         assert abx_error(noise, speaker=speaker, seed=0).error == pytest.approx(0.5, abs=0.03)
-    told = [Item(i.phone, i.before, i.after, i.speaker, np.full((3, 2), ord(i.phone))) for i in noise]
+    messages = [Item(i.phone, i.before, i.after, i.speaker, np.full((3, 2), ord(i.phone))) for i in noise]
     same = [Item(i.phone, i.before, i.after, i.speaker, np.zeros((3, 2), int)) for i in noise]
     voice = [Item(i.phone, i.before, i.after, i.speaker, np.full((3, 2), ord(i.speaker))) for i in noise]
     for speaker in ("within", "across"):
-        assert abx_error(told, speaker=speaker, seed=0).error == 0
+        assert abx_error(messages, speaker=speaker, seed=0).error == 0
         assert abx_error(same, speaker=speaker, seed=0).error == 0.5
         assert abx_error(voice, speaker=speaker, seed=0).error == 0.5
 

@@ -27,13 +27,13 @@ ENDS = {
 @pytest.mark.parametrize("name", ENDS)
 def test_however_a_process_ends_it_is_one_sentence(name):
     check, sentence = ENDS[name]
-    (found,) = check_codec(codec=f"{WRONG}:{name}", settings=Limits(memory_gib=2.0))
-    assert (found["check"], found["state"], found["found"]) == (check, "failed", sentence)
+    (result,) = check_codec(codec=f"{WRONG}:{name}", settings=Limits(memory_gib=2.0))
+    assert (result["check"], result["state"], result["found"]) == (check, "failed", sentence)
 
 
 def test_a_codec_that_hangs_is_ended(odd, hanging):
-    (found,) = check_codec(codec=odd("Hangs"), settings=Limits(time_limit_s=4.0))
-    assert found["found"] == "it did not answer for 4 s and was ended"
+    (result,) = check_codec(codec=odd("Hangs"), settings=Limits(time_limit_s=4.0))
+    assert result["found"] == "it did not answer for 4 s and was ended"
     assert set(hanging) == {4.0}
 
 
@@ -49,16 +49,18 @@ RIGHT = {"contract", "bitrate label", "repeatable", "batch", "decoded elsewhere"
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
-def test_a_neural_codec_of_the_project_has_no_finding_and_what_training_decides_is_not_told(name):
-    found = {f["check"]: f for f in check_codec(codec=name, options={"weights": "random"}, settings=Limits(threads=1))}
-    assert not wrong(found.values())
-    assert {check: found[check]["state"] for check in RIGHT} == dict.fromkeys(RIGHT, "ok"), found
+def test_a_neural_codec_of_the_project_has_no_finding_and_what_training_decides_is_not_sent(name):
+    by_name = {
+        f["check"]: f for f in check_codec(codec=name, options={"weights": "random"}, settings=Limits(threads=1))
+    }
+    assert not wrong(by_name.values())
+    assert {check: by_name[check]["state"] for check in RIGHT} == dict.fromkeys(RIGHT, "ok"), by_name
 
 
 def test_batches_are_verified_in_a_process_of_the_codec():
     assert verify_batching(name=f"{WRONG}:Right", limit=3).exact
-    found = verify_batching(name=f"{WRONG}:LeaksAFrame", limit=3)
-    assert not found.exact and 0 < found.flips < found.frames / 10
+    result = verify_batching(name=f"{WRONG}:LeaksAFrame", limit=3)
+    assert not result.exact and 0 < result.flips < result.frames / 10
     with pytest.raises(UserError, match="has no 'LeaksAFram'"):
         verify_batching(name=f"{WRONG}:LeaksAFram", limit=3)
     with pytest.raises(

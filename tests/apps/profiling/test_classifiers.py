@@ -43,19 +43,21 @@ def test_what_the_hidden_layer_minimises_is_that_of_a_plain_loop_with_its_gradie
     features, classes = problem(items=20)
     shapes = _shapes(9, 4, 5)
     flat = _start(shapes, np.random.default_rng(1)) + 0.1
-    wanted = np.eye(4)[classes]
-    first, bias, second, last = (part.reshape(s) for part, s in zip(np.split(flat, np.cumsum([45, 5, 20])), shapes))
+    expected = np.eye(4)[classes]
+    first, bias, second, last = (item.reshape(s) for item, s in zip(np.split(flat, np.cumsum([45, 5, 20])), shapes))
     total = 0.0
-    for row, own in zip(features, classes):
+    for row, actual in zip(features, classes):
         scores = [
             sum(max(0.0, row @ first[:, h] + bias[h]) * second[h, c] for h in range(5)) + last[c] for c in range(4)
         ]
-        total -= scores[own] - math.log(sum(map(math.exp, scores)))
+        total -= scores[actual] - math.log(sum(map(math.exp, scores)))
     squares = float((first**2).sum() + (second**2).sum())
-    value = loss(flat, features, wanted, shapes)[0]
+    value = loss(flat, features, expected, shapes)[0]
     assert value == pytest.approx(total / 20 + DECAY * squares / 40)
     assert (
-        check_grad(lambda x: loss(x, features, wanted, shapes)[0], lambda x: loss(x, features, wanted, shapes)[1], flat)
+        check_grad(
+            lambda x: loss(x, features, expected, shapes)[0], lambda x: loss(x, features, expected, shapes)[1], flat
+        )
         < 1e-5
     )
 
@@ -73,7 +75,7 @@ def test_the_hidden_layer_reads_what_no_line_parts():
 
 def test_components_keep_the_distances_of_few_dimensions():
     features, _ = problem(items=50)
-    made, centred = components(csr_array(features)), features - features.mean(axis=0)
-    assert (made**2).sum() / 50 == pytest.approx(1.0)
-    ours, theirs = made @ made.T, centred @ centred.T
+    built, centred = components(csr_array(features)), features - features.mean(axis=0)
+    assert (built**2).sum() / 50 == pytest.approx(1.0)
+    ours, theirs = built @ built.T, centred @ centred.T
     assert ours / ours.max() == pytest.approx(theirs / theirs.max(), abs=1e-9)

@@ -26,7 +26,7 @@ def test_uniform_codes_use_everything(entries):
     assert use.entropy_bits == pytest.approx(use.nominal_bits)
 
 
-def test_constant_codes_say_nothing():
+def test_constant_codes_are_silent():
     use = summarise(CodebookCounts.of(np.full((3, 400), 5), 64))
     for book in use.codebooks:
         assert (book.entropy_bits, book.entropy_bits_corrected, book.perplexity) == (0.0, 0.0, 1.0)
@@ -68,22 +68,22 @@ def test_the_correction_takes_most_of_the_bias(rng, exponent, tokens):
 def test_parts_add_to_the_whole(codebooks, cardinality, lengths, seed):
     rng = np.random.default_rng(seed)
     parts = [rng.integers(0, cardinality, (codebooks, frames)) for frames in lengths]
-    whole = CodebookCounts.of(np.concatenate(parts, axis=1), cardinality)
-    merged = sum((CodebookCounts.of(part, cardinality) for part in parts), CodebookCounts.zero())
-    for other in merged, whole + CodebookCounts.zero():
-        assert np.array_equal(other.counts, whole.counts)
-        assert np.array_equal(other.pair_keys, whole.pair_keys)
-        assert np.array_equal(other.pair_counts, whole.pair_counts)
-        assert summarise(other) == summarise(whole)
+    complete = CodebookCounts.of(np.concatenate(parts, axis=1), cardinality)
+    merged = sum((CodebookCounts.of(item, cardinality) for item in parts), CodebookCounts.zero())
+    for other in merged, complete + CodebookCounts.zero():
+        assert np.array_equal(other.counts, complete.counts)
+        assert np.array_equal(other.pair_keys, complete.pair_keys)
+        assert np.array_equal(other.pair_counts, complete.pair_counts)
+        assert summarise(other) == summarise(complete)
 
 
 def test_pairs_are_those_of_neighbouring_codebooks(rng):
     codes = rng.integers(0, 20, (3, 400))
     counts = CodebookCounts.of(codes, 20)
-    for place in range(2):
-        table, here = np.zeros((20, 20), int), counts.pair_keys // 400 == place
+    for index in range(2):
+        table, here = np.zeros((20, 20), int), counts.pair_keys // 400 == index
         table[counts.pair_keys[here] // 20 % 20, counts.pair_keys[here] % 20] = counts.pair_counts[here]
-        expected = np.histogram2d(codes[place], codes[place + 1], bins=20, range=((-0.5, 19.5), (-0.5, 19.5)))[0]
+        expected = np.histogram2d(codes[index], codes[index + 1], bins=20, range=((-0.5, 19.5), (-0.5, 19.5)))[0]
         assert np.array_equal(table, expected)
 
 

@@ -60,14 +60,14 @@ def test_a_fault_exits_with_3_and_input_with_2(cli, tmp_path, odd_codec):
     )
     assert code == 3
     assert "ZeroDivisionError: no luck" in stderr and "64.0" in stdout
-    for arguments, said in (
+    for arguments, text in (
         (("--codec", "opos-12k"), "did you mean"),
         (("--codec", "g711-ulaw", "--time-limit", "0"), "expected at least 1"),
         (("--codec", "g711-ulaw", "--data", str(tmp_path / "nothing")), "nothing"),
         (("--codec", "g711-ulaw", "--set", "nonsense"), "NAME.OPTION=VALUE"),
     ):
         code, stdout, stderr = cli("profile", *arguments, "--out", str(tmp_path / "q"))
-        assert code == 2 and said in stderr
+        assert code == 2 and text in stderr
 
 
 def test_the_help_names_the_default_metrics(cli):

@@ -51,18 +51,18 @@ def network():
 
 def test_every_side_has_its_own(files):
     codec = network()
-    found = complexity.measure(codec, Material(files, codec), Settings(clip_s=1.0))
+    measured = complexity.measure(codec, Material(files, codec), Settings(clip_s=1.0))
     frames = 100
     convolution, lstm, search = 160 * 8, 2 * 4 * 8 * 8, 8 * 64
-    assert found["encoder"]["macs_per_s"] == pytest.approx(frames * (convolution + lstm + search))
-    assert found["decoder"]["macs_per_s"] == pytest.approx(frames * convolution)
+    assert measured["encoder"]["macs_per_s"] == pytest.approx(frames * (convolution + lstm + search))
+    assert measured["decoder"]["macs_per_s"] == pytest.approx(frames * convolution)
     weight_norm, bias = 8 + 160 * 8, 8
     of_lstm = 2 * 4 * 8 * 8 + 2 * 4 * 8
-    assert found["encoder"]["parameters"] == weight_norm + bias + of_lstm + 64 * 8
-    assert found["decoder"]["parameters"] == 64 * 8 + 160 * 8 + 1
-    assert found["parameters"] == weight_norm + bias + of_lstm + 64 * 8 + 160 * 8 + 1 + 30
-    assert found["unused_parameters"] == 30
-    assert "argmax" in found["encoder"]["not_counted"]
+    assert measured["encoder"]["parameters"] == weight_norm + bias + of_lstm + 64 * 8
+    assert measured["decoder"]["parameters"] == 64 * 8 + 160 * 8 + 1
+    assert measured["parameters"] == weight_norm + bias + of_lstm + 64 * 8 + 160 * 8 + 1 + 30
+    assert measured["unused_parameters"] == 30
+    assert "argmax" in measured["encoder"]["not_counted"]
 
 
 def test_what_is_not_torch_is_not_counted(files, odd):
@@ -92,9 +92,9 @@ def test_attention_counts_its_two_products(files):
             return [Audio(np.zeros((1, c.num_samples)), 16000) for c in codes]
 
     codec = Attending()
-    found = complexity.measure(codec, Material(files, codec), Settings(clip_s=1.0))
-    assert found["encoder"]["macs_per_s"] == pytest.approx(100 * 16 + 2 * 2 * 50 * 50 * 4)
-    assert found["decoder"]["macs_per_s"] == 0 and found["decoder"]["parameters"] == 0
+    measured = complexity.measure(codec, Material(files, codec), Settings(clip_s=1.0))
+    assert measured["encoder"]["macs_per_s"] == pytest.approx(100 * 16 + 2 * 2 * 50 * 50 * 4)
+    assert measured["decoder"]["macs_per_s"] == 0 and measured["decoder"]["parameters"] == 0
 
 
 def test_encodec_has_the_published_networks_size(files):
@@ -102,11 +102,11 @@ def test_encodec_has_the_published_networks_size(files):
 
     pytest.importorskip("transformers")
     codec = load_codec("encodec-24khz@6", weights="random")
-    found = complexity.measure(codec, Material(files, codec), Settings(clip_s=0.4))
+    measured = complexity.measure(codec, Material(files, codec), Settings(clip_s=0.4))
     # SEANet with 32 filters and two LSTMs of 512 on each side. The LSTM runs as one fused operator.
-    assert found["parameters"] == 14851810
+    assert measured["parameters"] == 14851810
     lstm = 75 * 2 * 2 * 4 * 512 * 512
-    assert found["decoder"]["by_operator"]["mkldnn_rnn_layer"] == pytest.approx(lstm)
+    assert measured["decoder"]["by_operator"]["mkldnn_rnn_layer"] == pytest.approx(lstm)
 
 
 def test_products_in_place_and_with_vectors_count():

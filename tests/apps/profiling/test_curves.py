@@ -42,9 +42,9 @@ def test_points_of_one_codec_are_a_family():
 
 def test_twice_the_rate_for_the_same_quality_is_a_hundred_percent():
     groups = curves.families({name: name for name in {**A, **B}})
-    found = curves.curves(groups, quality({**B, **A}))
-    assert [p["bitrate_bps"] for p in found["q"]["families"]["a"]] == [1000, 2000, 4000, 8000]
-    rates = curves.delta_rates(found, curves.anchor_family("a@4", groups))
+    result = curves.curves(groups, quality({**B, **A}))
+    assert [p["bitrate_bps"] for p in result["q"]["families"]["a"]] == [1000, 2000, 4000, 8000]
+    rates = curves.delta_rates(result, curves.anchor_family("a@4", groups))
     assert rates["q"] == {"b": {"value": pytest.approx(1.0), "reason": None}}
     points = [[(1000 * k, v) for k, v in x.values()] for x in (A, B)]
     assert rates["q"]["b"]["value"] == bd_rate(anchor=points[0], test=points[1])
@@ -53,11 +53,11 @@ def test_twice_the_rate_for_the_same_quality_is_a_hundred_percent():
 
 
 def test_too_few_points_are_refused_with_the_reason():
-    few = dict(list(A.items())[:3])
-    groups = curves.families({name: name for name in {**few, **B}})
-    entry_ = curves.delta_rates(curves.curves(groups, quality({**few, **B})), "b")["q"]["a"]
+    small = dict(list(A.items())[:3])
+    groups = curves.families({name: name for name in {**small, **B}})
+    entry_ = curves.delta_rates(curves.curves(groups, quality({**small, **B})), "b")["q"]["a"]
     assert entry_["value"] is None and "3 points" in entry_["reason"]
-    without = curves.delta_rates(curves.curves(groups, quality(few)), "b")["q"]["a"]
+    without = curves.delta_rates(curves.curves(groups, quality(small)), "b")["q"]["a"]
     assert without["value"] is None and "no value" in without["reason"]
     with pytest.raises(UnknownName):
         curves.anchor_family("c", groups)
@@ -66,8 +66,8 @@ def test_too_few_points_are_refused_with_the_reason():
 def test_quality_that_falls_with_bitrate_is_suspect_unless_the_intervals_overlap():
     groups = {"a": ["a@1", "a@2"]}
     fall = {"a@1": (1, 0.8), "a@2": (2, 0.7)}
-    (found,) = curves.order(curves.curves(groups, quality(fall)))["a@2"]
-    assert found["state"] == "suspect" and "0.7 at 2 kbit/s but 0.8 at 1 kbit/s" in found["found"]
+    (result,) = curves.order(curves.curves(groups, quality(fall)))["a@2"]
+    assert result["state"] == "suspect" and "0.7 at 2 kbit/s but 0.8 at 1 kbit/s" in result["found"]
     (near,) = curves.order(curves.curves(groups, quality(fall, half=0.1)))["a@2"]
     assert near["state"] == "ok" and "overlap" in near["found"]
     assert curves.order(curves.curves(groups, quality(fall, higher=False))) == {}

@@ -19,9 +19,9 @@ from codec_bench.errors import UserError
 
 def test_fewer_codebooks_have_the_quality_of_fewer_bits(measured, files):
     """The first of two codebooks of 256 holds the sample in 8 bits; the ratio is summed up here."""
-    found = measured(first_codebooks, "Coarse", robust_metrics=("snr",))
-    assert [point["codebooks"] for point in found["points"]] == [1, 2] and found["codebooks"] == 2
-    assert [point["bps"] for point in found["points"]] == [128000.0, 256000.0]
+    result = measured(first_codebooks, "Coarse", robust_metrics=("snr",))
+    assert [point["codebooks"] for point in result["points"]] == [1, 2] and result["codebooks"] == 2
+    assert [point["bps"] for point in result["points"]] == [128000.0, 256000.0]
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
     ratios = []
     for clip in Material(files, codec).first_clips[:2]:
@@ -29,15 +29,15 @@ def test_fewer_codebooks_have_the_quality_of_fewer_bits(measured, files):
         held = np.floor((np.round(sample * 32767) + 32768) / 256)
         error = (held * 256 + 128 - 32768) / 32767 - sample
         ratios.append(10 * np.log10(np.square(sample).sum() / np.square(error).sum()))
-    one, two = (point["quality"]["snr"]["value"] for point in found["points"])
+    one, two = (point["quality"]["snr"]["value"] for point in result["points"])
     assert one == pytest.approx(np.mean(ratios), abs=0.05) and two > one + 30
 
 
 def test_the_metrics_of_a_group_are_scored_each(measured):
-    found = measured(first_codebooks, "Coarse", robust_metrics=("dnsmos",))
+    result = measured(first_codebooks, "Coarse", robust_metrics=("dnsmos",))
     of_group = {"dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"}
-    assert set(found["metrics"]) == of_group
-    for point in found["points"]:
+    assert set(result["metrics"]) == of_group
+    for point in result["points"]:
         assert {name: one["n"] for name, one in point["quality"].items()} == dict.fromkeys(of_group, 2)
 
 
@@ -54,32 +54,32 @@ def test_what_has_no_first_codebooks_says_so(measured, name, why):
         measured(first_codebooks, name)
 
 
-def test_what_is_said_in_the_clips_reaches_the_metrics(measured, files, monkeypatch):
+def test_speech_in_the_clips_reaches_the_metrics(measured, files, monkeypatch):
     from codec_bench.apps.profiling.scoring import Scorer
 
     seen = []
 
-    def heard(self, references, estimates, texts=None):
+    def transcribe(self, references, estimates, texts=None):
         seen.append(texts)
         return {name: {"value": 0.0, "n": 1, "reason": None} for name in self.metrics}
 
-    monkeypatch.setattr(Scorer, "__call__", heard)
+    monkeypatch.setattr(Scorer, "__call__", transcribe)
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
     texts = {files[0][0]: "good morning"}
-    found = first_codebooks.measure(
+    result = first_codebooks.measure(
         codec, Material(files, codec), Settings(robust_metrics=("snr",)), ("wer[pocketsphinx]",), texts
     )
-    assert seen == [["good morning", None]] * 2 and list(found["metrics"]) == ["snr", "wer[pocketsphinx]"]
+    assert seen == [["good morning", None]] * 2 and list(result["metrics"]) == ["snr", "wer[pocketsphinx]"]
 
 
 def test_first_codebooks_of_a_network_are_those_of_the_smaller_operating_point():
     large, small = (Mimi(count, weights="random") for count in (8, 4))
     clip = Audio(0.1 * np.random.default_rng(0).standard_normal(24000 // 2), 24000)
-    (all_codes,), (few,) = large.encode([clip]), small.encode([clip])
+    (all_codes,), (base,) = large.encode([clip]), small.encode([clip])
     cut = first_codebooks._cut(all_codes, 4)
-    np.testing.assert_array_equal(cut.streams[0].values, few.streams[0].values)
+    np.testing.assert_array_equal(cut.streams[0].values, base.streams[0].values)
     fewer = large.first(4)
-    np.testing.assert_array_equal(fewer.decode([cut])[0].samples, small.decode([few])[0].samples)
+    np.testing.assert_array_equal(fewer.decode([cut])[0].samples, small.decode([base])[0].samples)
     assert fewer.info.nominal_bitrate_bps == small.info.nominal_bitrate_bps
     assert large.decode([all_codes])[0].num_samples == clip.num_samples  # it is as it was
     with pytest.raises(UserError, match="no 9 codebooks"):
@@ -88,7 +88,7 @@ def test_first_codebooks_of_a_network_are_those_of_the_smaller_operating_point()
         load_codec("opus-12k").first(1)
 
 
-@pytest.mark.parametrize("name", ["Voice", "VoiceBeside"])
+@pytest.mark.parametrize("name", ["Voice", "VoiceWithExtra"])
 def test_an_exchanged_level_is_that_of_the_other_clip(files, name):
     codec = load_codec(f"tests/apps/profiling/assets/odd_codecs.py:{name}")
     material = Material(files, codec)
@@ -100,14 +100,16 @@ def test_an_exchanged_level_is_that_of_the_other_clip(files, name):
     np.testing.assert_allclose(shape(out.samples), shape(loud.samples), atol=0.02)
 
 
-@pytest.mark.parametrize("name", ["Voice", "VoiceBeside"])
+@pytest.mark.parametrize("name", ["Voice", "VoiceWithExtra"])
 def test_similarity_is_to_the_clip_whose_sound_it_is(files, name):
     codec = load_codec(f"tests/apps/profiling/assets/odd_codecs.py:{name}")
     speakers = {name: ("ann", "bob")[k % 2] for k, (name, _) in enumerate(files)}
-    found = speaker_swap.measure(codec, Material(files, codec), Settings(voice_metric="si_sdr", swap_pairs=3), speakers)
-    assert found["pairs"] == 3 and found["speakers_known"]
-    assert found["to_content"]["value"] > 20 > 0 > found["to_voice"]["value"]
-    assert found["kept"]["value"] > 20 and found["apart"]["value"] < 0
+    measured = speaker_swap.measure(
+        codec, Material(files, codec), Settings(voice_metric="si_sdr", swap_pairs=3), speakers
+    )
+    assert measured["pairs"] == 3 and measured["speakers_known"]
+    assert measured["to_content"]["value"] > 20 > 0 > measured["to_voice"]["value"]
+    assert measured["kept"]["value"] > 20 and measured["apart"]["value"] < 0
 
 
 def test_the_voice_of_bicodec_is_exchanged(files):
@@ -115,14 +117,18 @@ def test_the_voice_of_bicodec_is_exchanged(files):
     material = Material(files, codec)
     one, other = material.first_clips[:2]
     a, b = codec.encode([one, other])
-    said, speaker = b.streams  # made-up weights hear the same speaker in every clip
-    b = replace(b, streams=(said, replace(speaker, values=4095 - speaker.values)))
+    text, speaker = b.streams  # made-up weights hear the same speaker in every clip
+    b = replace(b, streams=(text, replace(speaker, values=4095 - speaker.values)))
     mixed = speaker_swap.exchange_voice(a, b)
     assert mixed.streams[0] is a.streams[0] and mixed.streams[1] is b.streams[1]
-    out, own = codec.decode([mixed, a])
-    assert out.num_samples == one.num_samples and not np.allclose(out.samples, own.samples, atol=1e-3)
-    found = speaker_swap.measure(codec, material, Settings(voice_metric="sim[ge2e]", swap_pairs=1), {})
-    assert found["pairs"] == 1 and not found["speakers_known"] and found["kept"]["n"] == found["to_voice"]["n"] == 1
+    out, actual = codec.decode([mixed, a])
+    assert out.num_samples == one.num_samples and not np.allclose(out.samples, actual.samples, atol=1e-3)
+    measured = speaker_swap.measure(codec, material, Settings(voice_metric="sim[ge2e]", swap_pairs=1), {})
+    assert (
+        measured["pairs"] == 1
+        and not measured["speakers_known"]
+        and measured["kept"]["n"] == measured["to_voice"]["n"] == 1
+    )
 
 
 def test_an_exchange_needs_two_speakers_and_a_global_part(files, measured):

@@ -17,22 +17,22 @@ from codec_bench.codecs.checks.steps import NotApplicable
     ("name", "ahead", "beyond"),
     [("Pcm", 0, 0), ("Late", -40, -40), ("LooksAhead", 40, 40), ("Averaging", 0, 0), ("Framed", 79, 0)],
 )
-def test_the_look_ahead_is_what_the_codec_is_made_to_have(measured, name, ahead, beyond):
-    found = measured(latency, name)
-    assert (found["lookahead_samples"], found["beyond_frame_samples"]) == (ahead, beyond)
-    assert found["lookahead_ms"] == pytest.approx(ahead / 16)
+def test_the_look_ahead_is_what_the_codec_is_configured_to_have(measured, name, ahead, beyond):
+    result = measured(latency, name)
+    assert (result["lookahead_samples"], result["beyond_frame_samples"]) == (ahead, beyond)
+    assert result["lookahead_ms"] == pytest.approx(ahead / 16)
     late = 40 if name == "Late" else 0  # the listener waits for output that is late
-    assert found["delay_samples"] == pytest.approx(late, abs=0.02)
-    assert found["algorithmic_samples"] == pytest.approx(
+    assert result["delay_samples"] == pytest.approx(late, abs=0.02)
+    assert result["algorithmic_samples"] == pytest.approx(
         (80 if name == "Framed" else 1 + max(0, beyond)) + late, abs=0.02
     )
-    assert not found["whole_signal"]
+    assert not result["whole_signal"]
 
 
-def test_a_codec_that_looks_at_everything_is_said_to(measured):
-    found = measured(latency, "Whole")
-    assert found["whole_signal"]
-    assert found["lookahead_samples"] > 0.6 * 2 * 16000
+def test_a_codec_that_looks_at_everything_is_reported(measured):
+    result = measured(latency, "Complete")
+    assert result["whole_signal"]
+    assert result["lookahead_samples"] > 0.6 * 2 * 16000
 
 
 def test_what_cannot_be_traced_has_no_number(files, odd):

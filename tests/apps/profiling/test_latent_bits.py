@@ -55,12 +55,12 @@ def measured(codec, files, **settings):
 
 def test_the_curve_is_that_of_a_plain_loop(files):
     files = files[2:]  # not those of the range
-    codec, found = blocks(), measured(blocks(), files)
+    codec, result = blocks(), measured(blocks(), files)
     held = {sample.id: sample.audio for sample in open_source("embedded")}
     ranges = [Material([(name, held[name])], codec).first_clips[0] for name in RANGE_CLIPS]
     seen = np.concatenate([item.values for item in codec.encode(ranges)], axis=1)
     clips = Material(files, codec).first_clips[:2]
-    for point in found["points"]:
+    for point in result["points"]:
         ratios = []
         for clip, item in zip(clips, codec.encode(clips)):
             values = np.array(item.values, float)
@@ -75,25 +75,25 @@ def test_the_curve_is_that_of_a_plain_loop(files):
         assert point["bps"] == pytest.approx(
             64 * point["bits"] * 250, rel=0.02
         )  # the last frame of a clip is filled up
-    values = [point["quality"]["snr"]["value"] for point in found["points"]]
-    assert values == sorted(values) and found["unrounded"]["snr"]["value"] > values[-1]
+    values = [point["quality"]["snr"]["value"] for point in result["points"]]
+    assert values == sorted(values) and result["unrounded"]["snr"]["value"] > values[-1]
     beyond = [
         sum(not low <= v <= high for v in row)
         for item in codec.encode(clips)
         for row, low, high in zip(item.values, seen.min(1), seen.max(1))
     ]
     assert (
-        found["beyond"] == pytest.approx(sum(beyond) / sum(item.values.size for item in codec.encode(clips)))
+        result["beyond"] == pytest.approx(sum(beyond) / sum(item.values.size for item in codec.encode(clips)))
         and sum(beyond) > 0
     )
 
 
-def test_a_codec_that_needs_two_bits_is_told_from_one_that_needs_more(files):
-    few, many = (
+def test_a_codec_that_needs_two_bits_is_distinguished_from_one_that_needs_more(files):
+    small, many = (
         measured(codec, files, robust_metrics=("stoi",), latent_bits=(2, 8)) for codec in (FourLevels(), blocks())
     )
-    lost = [f["unrounded"]["stoi"]["value"] - f["points"][0]["quality"]["stoi"]["value"] for f in (few, many)]
-    assert abs(lost[0]) < 1e-3 and lost[1] > 0.1 and few["beyond"] == 0.0
+    dropped = [f["unrounded"]["stoi"]["value"] - f["points"][0]["quality"]["stoi"]["value"] for f in (small, many)]
+    assert abs(dropped[0]) < 1e-3 and dropped[1] > 0.1 and small["beyond"] == 0.0
 
 
 def test_what_is_discrete_says_so(files):
@@ -104,16 +104,16 @@ def test_what_is_discrete_says_so(files):
 
 
 def test_the_page_has_a_row_a_figure_and_the_reason(profiled):
-    found = profiled(f"{BLOCKS}:Blocks", "g711-ulaw", skip=PROFILED_ELSEWHERE, settings={"latent_bits": [2, 8]}).facts
-    (made,) = [section for section in sections(found) if section.title == "Rounded latents"]
-    rows = {row.label: [cell.text for cell in row.cells] for row in made.rows}
+    result = profiled(f"{BLOCKS}:Blocks", "g711-ulaw", skip=PROFILED_ELSEWHERE, settings={"latent_bits": [2, 8]}).facts
+    (built,) = [section for section in sections(result) if section.title == "Rounded latents"]
+    rows = {row.label: [cell.text for cell in row.cells] for row in built.rows}
     assert rows["bitrate by bits a latent"] == ["2: 32, 8: 128", "–"]
     assert rows["stoi by bits a latent"][0].startswith("2: ") and "unrounded: 1" in rows["stoi by bits a latent"][0]
-    why = [reason for _, _, reason in reasons([made], ["blocks", "g711-ulaw"])]
+    why = [reason for _, _, reason in reasons([built], ["blocks", "g711-ulaw"])]
     assert why == ["not applicable: what it sends is discrete already: it has no latents to round"]
     drawn = [
         figure
-        for figure in rounded_figures(found, ["blocks", "g711"])
+        for figure in rounded_figures(result, ["blocks", "g711"])
         if figure["title"] == "stoi against rounded latents"
     ]
     assert [[x for x, _ in line["points"]] for line in drawn[0]["lines"]] == [

@@ -18,35 +18,35 @@ def markov(rng, states, codes):
     for _ in range(5000):
         share = share @ table
     row = -(table * np.log2(np.maximum(table, 1e-300))).sum(1)
-    made = [int(rng.integers(states))]
+    built = [int(rng.integers(states))]
     for _ in range(codes - 1):
-        made.append(int(rng.choice(states, p=table[made[-1]])))
-    return np.array(made), float(share @ row), float(-(share * np.log2(share)).sum())
+        built.append(int(rng.choice(states, p=table[built[-1]])))
+    return np.array(built), float(share @ row), float(-(share * np.log2(share)).sum())
 
 
 def test_a_markov_source_has_its_entropy_rate_from_order_two_on():
-    made, rate, single = markov(np.random.default_rng(3), 8, 30_000)
-    found = entropy_rates(np.array_split(made, 40), 8)
+    output, rate, single = markov(np.random.default_rng(3), 8, 30_000)
+    result = entropy_rates(np.array_split(output, 40), 8)
     assert single - rate > 0.5
-    assert found[0].bits == pytest.approx(single, abs=0.03)
+    assert result[0].bits == pytest.approx(single, abs=0.03)
     for order in (1, 2, 3):
-        assert found[order].bits == pytest.approx(rate, abs=0.03)
+        assert result[order].bits == pytest.approx(rate, abs=0.03)
 
 
 @pytest.mark.parametrize(("entries", "clips"), [(4, 20), (16, 100), (64, 1)])
 def test_white_codes_have_all_bits_at_every_order_that_is_carried(entries, clips):
     rng = np.random.default_rng(0)
-    found = entropy_rates([rng.integers(0, entries, 20_000 // clips) for _ in range(clips)], entries)
-    carried = [rate.bits for rate in found if rate.bits is not None]
+    result = entropy_rates([rng.integers(0, entries, 20_000 // clips) for _ in range(clips)], entries)
+    carried = [rate.bits for rate in result if rate.bits is not None]
     assert len(carried) >= 1 and carried == pytest.approx([math.log2(entries)] * len(carried), abs=0.05)
 
 
 def test_an_order_that_the_data_cannot_carry_says_so_and_is_no_number():
     rng = np.random.default_rng(0)
-    found = entropy_rates([rng.integers(0, 1024, 20_000)], 1024)
-    assert found[0].bits == pytest.approx(10.0, abs=0.01)
+    result = entropy_rates([rng.integers(0, 1024, 20_000)], 1024)
+    assert result[0].bits == pytest.approx(10.0, abs=0.01)
     for order in (1, 2, 3):
-        assert found[order].bits is None and f"cannot carry order {order + 1}" in found[order].reason
+        assert result[order].bits is None and f"cannot carry order {order + 1}" in result[order].reason
     assert [rate.reason for rate in entropy_rates([np.array([1, 2])], 4)][2:] == [
         "no clip has 3 frames",
         "no clip has 4 frames",
@@ -75,10 +75,10 @@ def test_codes_that_never_change_have_no_entropy_at_any_order():
 
 def test_no_ngram_goes_over_the_end_of_a_clip():
     clips = [np.array([0, 1, 0, 1, 0]), np.array([2, 3, 2, 3, 2])] * 200
-    found = entropy_rates(clips, 4)
+    result = entropy_rates(clips, 4)
     seen = [Counter(tuple(c[k : k + n]) for c in clips for k in range(len(c) - n + 1)) for n in ORDERS]
-    assert [(rate.ngrams, rate.different) for rate in found] == [(sum(c.values()), len(c)) for c in seen]
-    assert found[1].bits == pytest.approx(0, abs=1e-2)  # the code before tells the next one
+    assert [(rate.ngrams, rate.different) for rate in result] == [(sum(c.values()), len(c)) for c in seen]
+    assert result[1].bits == pytest.approx(0, abs=1e-2)  # the code before tells the next one
 
 
 def test_the_estimator_is_grassbergers():

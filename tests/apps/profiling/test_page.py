@@ -66,7 +66,7 @@ def probes(share):
     read = {
         name: {"accuracy": share, "ci95": [share - 0.1, share + 0.04], "note": None} for name in ("linear", "hidden")
     }
-    asked = {
+    requests = {
         "state": "ok",
         "items": 40,
         "classes": 4,
@@ -80,7 +80,7 @@ def probes(share):
     return {
         "state": "ok",
         "clips": 40,
-        "tasks": {"speaker": asked, "emotion": unasked, "phone": unasked, "pitch": asked},
+        "tasks": {"speaker": requests, "emotion": unasked, "phone": unasked, "pitch": requests},
     }
 
 
@@ -88,7 +88,7 @@ def codec(rng, kbps, stoi, books=18):
     per_book = [book(rng) for _ in range(books)]
     memory = {"resident_bytes": 2**29, "resident_since_start": False}
     threads = {"cores": 2, "torch": 1}
-    side = {"macs_per_s": 1.5e9, "by_operator": {}, "parameters": 7_000_000, "not_counted": {"elu": 5e6}}
+    role = {"macs_per_s": 1.5e9, "by_operator": {}, "parameters": 7_000_000, "not_counted": {"elu": 5e6}}
     stream = {
         "name": "codes", "codebooks": books, "cardinality": 64, "frame_rate_hz": 50.0, "frames": 4000, "tokens": 4000 * books,
         "nominal_bps": 1000 * kbps, "entropy_coded_bps": 800 * kbps, "joint_bps": None, "joint_reason": "too few", "joint_coverage": 0.4,
@@ -119,7 +119,7 @@ def codec(rng, kbps, stoi, books=18):
             "entropy_coded_bps": 800 * kbps, "entropy_coded_reason": None, "joint_bps": None, "joint_reason": "too few frames",
             "packets": None,
         },
-        "complexity": {"state": "ok", "parameters": 14_000_000, "buffers": 0, "encoder": side, "decoder": side},
+        "complexity": {"state": "ok", "parameters": 14_000_000, "buffers": 0, "encoder": role, "decoder": role},
         "latency": {
             "state": "ok", "algorithmic_samples": 320, "algorithmic_ms": 20.0, "lookahead_samples": 319, "lookahead_ms": 19.9, "beyond_frame_samples": 0, "whole_signal": False, "signal_s": 3.0,
         },
@@ -200,9 +200,9 @@ def facts(tmp_path_factory):
     broken.update(contract={"state": "failed", "reason": HOSTILE}, players={}, faults=[f"contract: {HOSTILE}"])
     tone = np.sin(np.arange(2 * RATE) / 10).astype(np.float32) / 3
     write_flac(folder / "reference.flac", Audio(tone, RATE))
-    for number, found in enumerate(codecs.values()):
+    for number, result in enumerate(codecs.values()):
         write_flac(folder / f"{number}.flac", Audio(tone * (0.5 + number / 10), RATE))
-        found["players"] = {"clip one": f"{number}.flac"}
+        result["players"] = {"clip one": f"{number}.flac"}
     curves = {"stoi": curve("stoi", codecs, True), "mel_distance": curve("mel_distance", codecs, False)}
     codecs["broken"] = broken
     return folder, {
@@ -225,8 +225,8 @@ def page(facts):
 
 def test_rows_are_numbers_or_dashes_with_reasons(facts):
     _, profile = facts
-    made = sections(profile)
-    rows = {row.label: row for section in made for row in section.rows}
+    built = sections(profile)
+    rows = {row.label: row for section in built for row in section.rows}
     assert [c.text for c in rows["nominal bitrate"].cells] == ["2.00", "4.00", "8.00", "16.0", "–"]
     assert rows["parameters"].cells[0].text == "14" and rows["real-time factor"].cells[0].text == "0.125"
     assert rows["re-encoded 2×"].cells[0].text == "45.0 (45–45)"
@@ -238,7 +238,7 @@ def test_rows_are_numbers_or_dashes_with_reasons(facts):
     assert rows["stoi by codebooks"].cells[0].text == "1: 0.2, 2: 0.4, 4: 0.8"
     assert rows["to the giver of the global part"].cells[0].text == "0.7" and "real-time factor on the CPU" not in rows
     assert rows["refused bit errors"].cells[0].text == "1 of 8"
-    for section in made:
+    for section in built:
         for row in (*section.rows, *section.without):
             assert all(cell.reason for cell in row.cells if cell.text == "–"), row.label
     assert rows["entropy rate, order 2"].cells[0].text == "1.556" and rows["bits per character"].cells[0].text == "42.5"
@@ -251,7 +251,7 @@ def test_rows_are_numbers_or_dashes_with_reasons(facts):
     assert "streaming step" not in rows  # no codec has one
     assert any(
         who == "new@2, new@4, new@8, new@16" and why.endswith("no streaming way of coding")
-        for who, _, why in reasons(made, list(profile["codecs"]))
+        for who, _, why in reasons(built, list(profile["codecs"]))
     )
     ((name, finding),) = findings(profile)
     assert finding["state"] == "failed" and "\u202e" not in name
@@ -300,7 +300,7 @@ def test_the_page_is_whole_and_escapes(page):
         assert len(bars) == 64 and sum(bars) == pytest.approx(64, rel=1e-3) and bars == sorted(bars, reverse=True)
 
 
-def test_sound_that_does_not_fit_is_left_out(facts, tmp_path):
+def test_sound_that_does_not_fit_is_omitted(facts, tmp_path):
     folder, profile = facts
     write_profile_page(profile, folder / "small.html", references={}, audio_mb=0.001)
     assert 'id="clip-0"' not in (folder / "small.html").read_text("utf-8")
@@ -424,24 +424,24 @@ def test_checks_that_inform_are_shown_and_the_others_folded(browser, facts, tmp_
     assert complaints(page) == []
 
 
-def test_names_that_form_no_curve_are_told_on_the_page_and_in_the_terminal(facts, tmp_path):
+def test_names_that_form_no_curve_are_reported_on_the_page_and_in_the_terminal(facts, tmp_path):
     folder, profile = facts
     labels = {name: name.replace("@", "") for name in profile["labels"]}
     profile = {**profile, "labels": labels}
     write_profile_page(profile, tmp_path / "page.html", references={"clip one": folder / "reference.flac"})
-    said = "new2, new4, new8, new16 are on no common curve: if they are operating points of one codec, name them new@2"
-    assert said in (tmp_path / "page.html").read_text()
+    text = "new2, new4, new8, new16 are on no common curve: if they are operating points of one codec, name them new@2"
+    assert text in (tmp_path / "page.html").read_text()
     console = Console(width=400, file=io.StringIO())
     console.print(profile_tables(profile, width=400))
-    assert said in console.file.getvalue()
+    assert text in console.file.getvalue()
 
 
 def test_operators_that_are_not_named_are_counted():
     from codec_bench.apps.profiling.page import _not_counted
 
     def profile(operators):
-        side = {"not_counted": {f"op{k}": 1e6 * (k + 1) for k in range(operators)}}
-        return {"codecs": {"x": {"complexity": {"state": "ok", "encoder": side, "decoder": {"not_counted": {}}}}}}
+        role = {"not_counted": {f"op{k}": 1e6 * (k + 1) for k in range(operators)}}
+        return {"codecs": {"x": {"complexity": {"state": "ok", "encoder": role, "decoder": {"not_counted": {}}}}}}
 
     ((_, eight),) = _not_counted(profile(8), ["x"])
     assert eight.endswith(", op0 (1 M/s)") and "more" not in eight

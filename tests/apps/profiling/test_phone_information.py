@@ -25,46 +25,46 @@ def drawn(rng, frames, noise):
 
 def test_information_and_purities_are_scikit_learns(rng):
     codes, phones = drawn(rng, 3000, 0.5)
-    for row, found in zip(
+    for row, result in zip(
         codes, measure_association(count_pairs(codes, phones, kinds=len(NAMES), cardinality=9), seed=0), strict=True
     ):
         bits = mutual_info_score(phones, row) / math.log(2)
         share = np.bincount(phones) / phones.size
-        assert found.information_bits == pytest.approx(bits, abs=1e-9)
-        assert found.pnmi == pytest.approx(bits / -(share * np.log2(share)).sum(), abs=1e-9)
+        assert result.information_bits == pytest.approx(bits, abs=1e-9)
+        assert result.pnmi == pytest.approx(bits / -(share * np.log2(share)).sum(), abs=1e-9)
         table = contingency_matrix(row, phones)
-        assert found.phone_purity == table.max(axis=1).sum() / 3000
-        assert found.cluster_purity == table.max(axis=0).sum() / 3000
-        assert (found.frames, found.phones, found.codes) == (3000, 4, len(table))
+        assert result.phone_purity == table.max(axis=1).sum() / 3000
+        assert result.cluster_purity == table.max(axis=0).sum() / 3000
+        assert (result.frames, result.phones, result.codes) == (3000, 4, len(table))
 
 
-def test_known_information_is_found():
+def test_known_information_is_measured():
     """Of uniform phones through a symmetric channel, whose capacity is known."""
     rng = np.random.default_rng(11)
     phones = rng.integers(0, 4, 40_000)
     codes = np.where(rng.random(phones.size) < 0.4, rng.integers(0, 4, phones.size), phones)[None]
     stay = 0.6 + 0.4 / 4
     expected = 2 + stay * math.log2(stay) + 3 * 0.1 * math.log2(0.1)
-    (found,) = measure_association(count_pairs(codes, phones, kinds=len(NAMES), cardinality=4), seed=0)
-    assert found.information_bits == pytest.approx(expected, abs=0.02)
-    assert found.information_bits_corrected == pytest.approx(expected, abs=0.02)
-    assert found.pnmi == pytest.approx(expected / 2, abs=0.01)
-    assert found.phone_purity == pytest.approx(stay, abs=0.01)
+    (measured,) = measure_association(count_pairs(codes, phones, kinds=len(NAMES), cardinality=4), seed=0)
+    assert measured.information_bits == pytest.approx(expected, abs=0.02)
+    assert measured.information_bits_corrected == pytest.approx(expected, abs=0.02)
+    assert measured.pnmi == pytest.approx(expected / 2, abs=0.01)
+    assert measured.phone_purity == pytest.approx(stay, abs=0.01)
 
 
 def test_chance_is_what_independent_codes_have():
     rng = np.random.default_rng(5)
     codes, phones = rng.integers(0, 200, (1, 1000)), rng.integers(0, 4, 1000)
-    (found,) = measure_association(count_pairs(codes, phones, kinds=len(NAMES), cardinality=200), seed=0)
+    (measured,) = measure_association(count_pairs(codes, phones, kinds=len(NAMES), cardinality=200), seed=0)
     table = contingency_matrix(codes[0], phones)
     expected = expected_mutual_information(table, 1000) / math.log(2)
-    there = found.information_bits / found.pnmi
-    assert found.information_bits > 0.15, "so much of nothing is counted"
-    assert found.pnmi_chance * there == pytest.approx(expected, rel=0.05)
-    assert found.pnmi == pytest.approx(found.pnmi_chance, rel=0.15)
-    assert 0.2 < found.information_bits_corrected / found.information_bits < 0.6, "a part of the bias"
-    assert found.phone_purity == pytest.approx(found.phone_purity_chance, rel=0.1)
-    assert found == measure_association(count_pairs(codes, phones, kinds=len(NAMES), cardinality=200), seed=0)[0]
+    there = measured.information_bits / measured.pnmi
+    assert measured.information_bits > 0.15, "so much of nothing is counted"
+    assert measured.pnmi_chance * there == pytest.approx(expected, rel=0.05)
+    assert measured.pnmi == pytest.approx(measured.pnmi_chance, rel=0.15)
+    assert 0.2 < measured.information_bits_corrected / measured.information_bits < 0.6, "a part of the bias"
+    assert measured.phone_purity == pytest.approx(measured.phone_purity_chance, rel=0.1)
+    assert measured == measure_association(count_pairs(codes, phones, kinds=len(NAMES), cardinality=200), seed=0)[0]
 
 
 def test_frames_without_a_phone_do_not_count_and_one_phone_tells_nothing(rng):

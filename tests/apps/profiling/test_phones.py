@@ -28,9 +28,9 @@ def test_a_frame_has_the_phone_in_its_middle():
     counter.add("a", codes([3, 3, 3, 3, 3, 5, 5, 5, 5, 5, 0]))  # the last frame is after the last phone
     counter.add("b", codes([1, 1, 5]))  # the first two are before the first
     counter.add("c", codes([7, 7, 7]))
-    found = counter.result(seed=0)
-    assert (found["items"], found["items_without"]) == (2, 1)
-    (stream,) = found["streams"]
+    result = counter.result(seed=0)
+    assert (result["items"], result["items_without"]) == (2, 1)
+    (stream,) = result["streams"]
     (book,) = stream["per_codebook"]
     assert (stream["frames"], book["frames"], book["codes"], book["phones"]) == (14, 11, 2, 2)
     assert book["pnmi"] == pytest.approx(1) and book["phone_purity"] == 1 and book["cluster_purity"] == 1
@@ -39,7 +39,7 @@ def test_a_frame_has_the_phone_in_its_middle():
     assert half.result(seed=0)["streams"][0]["per_codebook"][0]["phone_purity"] == pytest.approx(2 / 3)
 
 
-def test_why_there_is_nothing_is_said():
+def test_why_there_is_nothing_is_reported():
     counter = PhoneCounter(ALIGNED)
     counter.add("c", codes([1, 2]))
     with pytest.raises(NotApplicable, match="none of the 1 clips has an alignment"):
@@ -57,23 +57,23 @@ def test_a_profile_tells_of_phones(profiled, odd, tmp_path):
         s.id: [[k / 20, (k + 1) / 20, str(rng.choice(["A", "B"]))] for k in range(40)] for s in open_source("embedded")
     }
     path.write_text(json.dumps(rows), "utf-8")
-    found = profiled(odd("Framed"), "opus-12k", alignments=path)
-    framed, opus = found.codecs.values()
+    result = profiled(odd("Framed"), "opus-12k", alignments=path)
+    framed, opus = result.codecs.values()
     (stream,) = framed["phones"]["streams"]
     for book in stream["per_codebook"]:
         assert 0 < book["frames"] < stream["frames"] and 0 <= book["pnmi_chance"] < 1
     (compared,) = framed["abx"]["streams"]
     assert compared["items"] == 3 * 38 and 0.3 < compared["all_codebooks"]["within"]["error"] < 0.7
     assert opus["abx"] == opus["phones"] and opus["abx"]["reason"] == Diagnostic("no_frame_rate")
-    assert found.facts["how"]["alignments"] == "phones.json" and not found.faults
-    (shown,) = [section for section in sections(found.facts) if section.title == "Phones"]
+    assert result.facts["how"]["alignments"] == "phones.json" and not result.faults
+    (shown,) = [section for section in sections(result.facts) if section.title == "Phones"]
     cells = {row.label: [cell.text for cell in row.cells] for row in shown.rows}
     assert cells["clips without an alignment"] == ["0 of 3", "–"] and cells["frames with a phone"][1] == "–"
     error = compared["first_codebook"]["across"]["error"]
     assert cells["ABX error across speakers, first codebook"] == [f"{100 * error:.1f}", "–"]
     first = stream["per_codebook"][0]
-    said = f"{100 * first['pnmi']:.1f}; chance {100 * first['pnmi_chance']:.1f}"
-    assert cells["phone information, first codebook"] == [said, "–"]
+    text = f"{100 * first['pnmi']:.1f}; chance {100 * first['pnmi_chance']:.1f}"
+    assert cells["phone information, first codebook"] == [text, "–"]
     (no_vectors,) = [row for row in shown.without if row.label == "ABX error within speakers, vectors"]
     assert "gives no vectors" in no_vectors.cells[0].reason
     with pytest.raises(UserError, match="there are no alignments"):

@@ -36,13 +36,13 @@ def sounds():
         yield name, Audio(wave[None].astype(np.float32), 16_000)
 
 
-def corpus(say):
+def corpus(spell):
     """A corpus whose codes `say(rng, speaker, clip)` gives, `(codebooks, frames)`."""
-    rng, made = np.random.default_rng(0), TokenCorpus()
+    rng, output = np.random.default_rng(0), TokenCorpus()
     for name, speaker, n in names():
-        stream = CodeStream(say(rng, speaker, n), ENTRIES, float(RATE))
-        made.add(name, Codes((stream,), 16_000 * FRAMES // RATE, 16_000))
-    return made
+        stream = CodeStream(spell(rng, speaker, n), ENTRIES, float(RATE))
+        output.add(name, Codes((stream,), 16_000 * FRAMES // RATE, 16_000))
+    return output
 
 
 def labels(**more):
@@ -74,23 +74,23 @@ def test_codes_that_carry_no_speaker_are_at_chance_and_others_above_it():
 
 
 def test_codes_that_are_sent_once_a_clip_are_read():
-    made = corpus(white)
+    built = corpus(white)
     for name, speaker, _ in names():
-        made.once[name] = [(np.array([[SPEAKERS.index(speaker)]]), ENTRIES)]
-    found = measure(made, labels(), sounds(), seed=0)["tasks"]["speaker"]
-    assert found["codes"]["linear"]["accuracy"] == 1.0
+        built.once[name] = [(np.array([[SPEAKERS.index(speaker)]]), ENTRIES)]
+    measured = measure(built, labels(), sounds(), seed=0)["tasks"]["speaker"]
+    assert measured["codes"]["linear"]["accuracy"] == 1.0
 
 
-def test_a_phone_is_read_on_speakers_that_were_not_heard():
+def test_a_phone_is_read_on_unseen_speakers():
     aligned = {name: Alignment.of([(0, 0.4, "A"), (0.4, 0.8, "B")]) for name, *_ in names()}
     half = np.repeat([0, 1], FRAMES // 2)
     spoken = lambda rng, speaker, n: np.stack([half, rng.integers(0, ENTRIES, FRAMES)])  # noqa: E731
-    own = lambda rng, speaker, n: (half + 2 * SPEAKERS.index(speaker))[None]  # noqa: E731
-    found = measure(corpus(spoken), labels(alignments=aligned), sounds(), seed=0)["tasks"]["phone"]
-    assert found["codes"]["linear"]["accuracy"] == 1.0 and found["folds"] == 4 and found["units"] == 4
-    assert found["chance"] == pytest.approx(0.5, abs=0.1)
+    actual = lambda rng, speaker, n: (half + 2 * SPEAKERS.index(speaker))[None]  # noqa: E731
+    measured = measure(corpus(spoken), labels(alignments=aligned), sounds(), seed=0)["tasks"]["phone"]
+    assert measured["codes"]["linear"]["accuracy"] == 1.0 and measured["folds"] == 4 and measured["units"] == 4
+    assert measured["chance"] == pytest.approx(0.5, abs=0.1)
     # Codes that each speaker has for himself tell the phone only to those who have heard him.
-    alone = measure(corpus(own), labels(alignments=aligned), sounds(), seed=0)["tasks"]["phone"]
+    alone = measure(corpus(actual), labels(alignments=aligned), sounds(), seed=0)["tasks"]["phone"]
     assert alone["codes"]["linear"]["accuracy"] < 0.7
 
 
@@ -105,24 +105,28 @@ def test_pitch_is_read_from_codes_that_follow_it_and_not_from_white_ones():
 def test_an_emotion_is_read_where_it_is_named():
     moods = {name: ("glad", "sad")[n % 2] for name, _, n in names()}
     shown = lambda rng, speaker, n: np.full((1, FRAMES), n % 2)  # noqa: E731
-    found = measure(corpus(shown), labels(emotions=moods), sounds(), seed=0)["tasks"]["emotion"]
-    assert found["codes"]["hidden"]["accuracy"] == 1.0 and found["units"] == 4
+    measured = measure(corpus(shown), labels(emotions=moods), sounds(), seed=0)["tasks"]["emotion"]
+    assert measured["codes"]["hidden"]["accuracy"] == 1.0 and measured["units"] == 4
 
 
-def test_what_a_probe_lacks_is_said_and_the_others_go_on():
+def test_what_a_probe_lacks_is_reported_and_the_others_go_on():
     alone = Labels(speakers={name: "ann" for name, *_ in names()})
-    found = measure(corpus(white), alone, sounds(), seed=0)
-    assert list(found["tasks"]) == list(TASKS) and all(t["state"] == "not applicable" for t in found["tasks"].values())
-    said = {task: entry["reason"] for task, entry in found["tasks"].items()}
-    assert "two speakers with two clips each are needed" in said["speaker"] and "need two speakers" in said["pitch"]
-    assert "two emotions are needed" in said["emotion"] and "no clip has both" in said["phone"]
-    cells = [row.cells[0] for row in probes_section({"x": {"probes": {"state": "ok", **found}}}).rows]
+    measured = measure(corpus(white), alone, sounds(), seed=0)
+    assert list(measured["tasks"]) == list(TASKS) and all(
+        t["state"] == "not applicable" for t in measured["tasks"].values()
+    )
+    message = {task: entry["reason"] for task, entry in measured["tasks"].items()}
+    assert (
+        "two speakers with two clips each are needed" in message["speaker"] and "need two speakers" in message["pitch"]
+    )
+    assert "two emotions are needed" in message["emotion"] and "no clip has both" in message["phone"]
+    cells = [row.cells[0] for row in probes_section({"x": {"probes": {"state": "ok", **measured}}}).rows]
     assert len(cells) == 8 and all(cell.text == "–" and cell.reason for cell in cells)
     with pytest.raises(NotApplicable, match="no codes with a frame rate"):
         measure(TokenCorpus(), labels(), sounds(), seed=0)
 
 
-def test_chance_is_what_codes_that_say_nothing_reach_where_speakers_differ():
+def test_chance_is_what_uninformative_codes_reach_where_speakers_differ():
     """Each speaker has a pitch class of its own most of the time, so the commonest class of the rest misleads."""
     rng, speakers = np.random.default_rng(0), np.repeat(np.arange(5), 120)
     classes = np.where(rng.random(600) < 0.8, speakers, rng.integers(0, 5, 600))

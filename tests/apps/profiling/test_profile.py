@@ -20,14 +20,14 @@ from codec_bench.errors import UnknownName, UserError
 
 def test_a_right_codec_has_every_number(profiled, odd, tmp_path):
     name = odd("Framed")
-    found = profiled(name)
-    (sections,) = found.codecs.values()
+    result = profiled(name)
+    (sections,) = result.codecs.values()
     states = {key: s["state"] for key, s in sections.items() if isinstance(s, dict) and "state" in s}
     # No torch module, no method `first`, nothing global; all was measured on the CPU; no steps of training were asked
     # for.
     without = {"complexity", "codebooks_kept", "latent_bits", "speaker_swap", "speed_on_cpu", "transformer"}
     assert {k for k, v in states.items() if v == "not applicable"} == without
-    assert states["quality"] == "not measured" and not found.faults
+    assert states["quality"] == "not measured" and not result.faults
     assert set(states.values()) == {"ok", "not applicable", "not measured"}
     assert sections["info"]["name"] == "framed" and sections["rate"]["nominal_bps"] == 2000.0
     assert sections["load"]["load_s"] > 0 and sections["load"]["memory"]["resident_bytes"] > 1e7
@@ -45,9 +45,9 @@ def test_a_right_codec_has_every_number(profiled, odd, tmp_path):
     assert len(sections["players"]) == 2
     for path in sections["players"].values():
         assert codec_bench.Audio.read(tmp_path / "out" / path).num_samples > 1000
-    assert found.facts["labels"] == {name: "framed"}
+    assert result.facts["labels"] == {name: "framed"}
     facts = json.loads((tmp_path / "out" / "profile.json").read_text("utf-8"))
-    assert facts == found.as_dict() and facts["schema"] == SCHEMA
+    assert facts == result.as_dict() and facts["schema"] == SCHEMA
     assert facts["machine"]["cores"] and facts["versions"]["python"]
 
 
@@ -56,7 +56,7 @@ BROKEN = {
     "WillNotLoad": ("load", "OSError: no such checkpoint"),
     "Dies": ("contract", "its process ended (exit code 7)"),
 }
-OWN = {
+CUSTOM_CODE = {
     "WrongLength": "output must be as long as input",
     "NotFinite": "samples that are not finite",
     "OutOfRange": "expected 0 to 15",
@@ -66,52 +66,52 @@ OWN = {
 
 
 def test_every_fault_is_one_sentence_and_the_others_are_finished(profiled, odd, own_code):
-    broken = [*map(odd, BROKEN), *map(own_code, OWN)]
-    found = profiled(*broken, odd("Pcm"))
+    broken = [*map(odd, BROKEN), *map(own_code, CUSTOM_CODE)]
+    result = profiled(*broken, odd("Pcm"))
     for name, (section, sentence) in BROKEN.items():
-        sections = found.codecs[odd(name)]
+        sections = result.codecs[odd(name)]
         assert sections[section]["state"] == "failed" and sections[section]["reason"] == sentence
         rate = sections["rate"]
         assert (rate["state"], rate["reason"]) == ("not measured", sentence)
-    for name, sentence in OWN.items():
-        (fault,) = found.faults[own_code(name)]
+    for name, sentence in CUSTOM_CODE.items():
+        (fault,) = result.faults[own_code(name)]
         assert sentence in fault and "\n" not in fault
-    assert set(found.faults) == set(broken)
-    assert found.codecs[odd("Pcm")]["rate"]["nominal_bps"] == 256000.0
+    assert set(result.faults) == set(broken)
+    assert result.codecs[odd("Pcm")]["rate"]["nominal_bps"] == 256000.0
 
 
 def test_a_codec_that_hangs_is_ended_and_the_next_is_measured(profiled, odd, hanging):
-    found = profiled(odd("Hangs"), odd("Pcm"), settings={"time_limit_s": 4.0})
-    contract = found.codecs[odd("Hangs")]["contract"]
+    result = profiled(odd("Hangs"), odd("Pcm"), settings={"time_limit_s": 4.0})
+    contract = result.codecs[odd("Hangs")]["contract"]
     assert (contract["state"], contract["reason_code"]) == ("failed", {"code": "call_timed_out", "limit_s": 4.0})
-    assert found.codecs[odd("Pcm")]["stability"]["state"] == "ok"
+    assert result.codecs[odd("Pcm")]["stability"]["state"] == "ok"
     assert set(hanging) == {4.0}
 
 
 def test_the_limit_is_in_seconds_that_pass(files, odd, tmp_path):
     request = Request(odd("Hangs"), files, "cpu", Settings(clip_s=0.5, time_limit_s=0.5), tuple(STEPS))
-    begun = time.monotonic()
+    start = time.monotonic()
     sections = measure(request, tmp_path / "log")
     failed = {section["reason"] for section in sections.values() if section["state"] == "failed"}
     assert failed == {"it did not answer for 0.5 s and was ended"}
-    assert time.monotonic() - begun >= 0.5
+    assert time.monotonic() - start >= 0.5
 
 
 def test_one_measurement_that_hangs_or_dies_leaves_the_others(profiled, odd, hanging):
-    found = profiled(odd("HangsInStreams"), odd("DiesOnSilence"), settings={"time_limit_s": 4.0})
-    streams, silence = found.codecs[odd("HangsInStreams")], found.codecs[odd("DiesOnSilence")]
+    result = profiled(odd("HangsInStreams"), odd("DiesOnSilence"), settings={"time_limit_s": 4.0})
+    streams, silence = result.codecs[odd("HangsInStreams")], result.codecs[odd("DiesOnSilence")]
     assert streams["streaming"]["reason"] == "it did not answer for 4 s and was ended"
     assert streams["stability"]["state"] == streams["rate"]["state"] == "ok"
     assert silence["rate"]["state"] == "ok"
     # Silence is what stands in the place of lost frames.
-    assert found.faults[odd("DiesOnSilence")] == ["loss, odd input: its process ended (exit code 7)"]
+    assert result.faults[odd("DiesOnSilence")] == ["loss, odd input: its process ended (exit code 7)"]
 
 
 def test_a_codec_that_changes_its_codebooks_has_no_rate(profiled, odd):
-    found = profiled(odd("ChangesItsShape"), limit=6)
-    sections = found.codecs[odd("ChangesItsShape")]
+    result = profiled(odd("ChangesItsShape"), limit=6)
+    sections = result.codecs[odd("ChangesItsShape")]
     assert sections["rate"]["state"] == "failed" and "one set of codebooks" in sections["rate"]["reason"]
-    assert len(found.faults[odd("ChangesItsShape")]) == 1  # said once, though three sections are without numbers
+    assert len(result.faults[odd("ChangesItsShape")]) == 1  # said once, though three sections are without numbers
 
 
 def test_what_the_caller_can_mend_is_an_error_before_anything_runs(profiled, odd, tmp_path):
@@ -133,20 +133,20 @@ def test_what_the_caller_can_mend_is_an_error_before_anything_runs(profiled, odd
         profiled(odd("Pcm"), skip="corpus")
 
 
-def test_what_is_left_out_is_not_measured_and_says_so(profiled, odd):
+def test_what_is_omitted_is_not_measured_and_is_reported(profiled, odd):
     done = []
-    found = profiled(
+    result = profiled(
         odd("HangsInStreams"),
         skip=["streaming", "latency"],
         progress=lambda codec, step, *counts: done.append((step, *counts)),
     )
-    sections = found.codecs[odd("HangsInStreams")]
+    sections = result.codecs[odd("HangsInStreams")]
     for name in ("streaming", "latency"):
         assert (sections[name]["state"], sections[name]["reason_code"]) == ("not measured", {"code": "skipped"})
     assert (
-        not found.faults
+        not result.faults
         and sections["stability"]["state"] == "ok"
-        and found.facts["how"]["skip"] == ["streaming", "latency"]
+        and result.facts["how"]["skip"] == ["streaming", "latency"]
     )
     steps = [step for step, *_ in done]
     assert "streaming" not in steps and "latency" not in steps and done[-1][1:] == (len(STEPS) - 3, len(STEPS) - 2)
@@ -160,16 +160,16 @@ def test_a_packet_codec_gives_what_applies_and_reasons_for_the_rest(profiled):
     assert 4 <= sections["latency"]["lookahead_ms"] <= 40
 
 
-def test_what_an_earlier_copy_left_next_to_a_finished_profile_is_not_taken(tmp_path):
+def test_what_an_earlier_copy_left_next_to_a_finished_profile_is_not_used(tmp_path):
     """`measured.json` of a copy in the middle stays where the finished folder, which has none, is copied over it."""
-    asked = SimpleNamespace(folder=tmp_path, measured=tmp_path / "measured.json", request={"codecs": ["a"]})
+    requests = SimpleNamespace(folder=tmp_path, measured=tmp_path / "measured.json", request={"codecs": ["a"]})
     held = {"codecs": {"a": {"load": {"state": "ok"}}}}
-    asked.measured.write_text(json.dumps({**_marks(asked), **held}))
-    assert _measured_before(asked) == held["codecs"]
+    requests.measured.write_text(json.dumps({**_marks(requests), **held}))
+    assert _measured_before(requests) == held["codecs"]
     (tmp_path / "profile.json").write_text('{"codecs": {"a": "finished"}}')
-    assert _measured_before(asked) == {}
-    asked.measured.write_text(json.dumps({**_marks(asked), **held}))
-    assert _measured_before(asked) == held["codecs"], "it is measured anew in the same folder"
+    assert _measured_before(requests) == {}
+    requests.measured.write_text(json.dumps({**_marks(requests), **held}))
+    assert _measured_before(requests) == held["codecs"], "it is measured anew in the same folder"
 
 
 def children():
@@ -184,12 +184,12 @@ def test_no_process_is_left_behind(profiled, odd, hanging):
 
 
 def test_a_network_takes_its_options_and_is_counted(profiled, odd):
-    found = profiled(odd("Network"), options={odd("Network"): {"width": 6}})
-    complexity = found.codecs[odd("Network")]["complexity"]
+    result = profiled(odd("Network"), options={odd("Network"): {"width": 6}})
+    complexity = result.codecs[odd("Network")]["complexity"]
     assert complexity["parameters"] == 2 * 80 * 6
     assert complexity["encoder"]["macs_per_s"] == complexity["decoder"]["macs_per_s"] == 200 * 80 * 6
-    assert found.codecs[odd("Network")]["speed"]["threads"]["torch"] == 1
-    assert not found.faults
+    assert result.codecs[odd("Network")]["speed"]["threads"]["torch"] == 1
+    assert not result.faults
     with pytest.raises(UserError, match="nobody"):
         profiled(odd("Network"), options={"nobody": {"width": 6}})
 
@@ -197,7 +197,7 @@ def test_a_network_takes_its_options_and_is_counted(profiled, odd):
 def test_a_decoder_that_writes_into_its_codes_changes_no_number_of_the_codes(profiled):
     wrong = Path(__file__).parents[2] / "codecs" / "checks" / "assets" / "wrong_codecs.py"
     one, other = f"{wrong}:Right", f"{wrong}:UsesUpCodes"
-    found = profiled(one, other, skip=list(OPTIONAL))
-    assert not found.faults
-    assert found.codecs[one]["rate"] == found.codecs[other]["rate"]
-    assert found.codecs[other]["rate"]["streams"][0]["entropy_coded_bps"] > 0
+    result = profiled(one, other, skip=list(OPTIONAL))
+    assert not result.faults
+    assert result.codecs[one]["rate"] == result.codecs[other]["rate"]
+    assert result.codecs[other]["rate"]["streams"][0]["entropy_coded_bps"] > 0

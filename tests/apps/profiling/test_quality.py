@@ -21,18 +21,18 @@ def profiled(profiled):
 
 def test_quality_comes_from_the_engine_and_makes_curves(profiled):
     names = [f"{EXAMPLE}:Small{kbps}" for kbps in (8, 24)]
-    found = profiled(*names, "opus-6k", metrics="si_sdr", anchor="small", limit=2)
-    assert not found.faults and found.facts["anchor"] == "small"
-    assert list(found.facts["families"]) == ["small", "opus"]
-    points = found.facts["curves"]["si_sdr"]["families"]["small"]
+    result = profiled(*names, "opus-6k", metrics="si_sdr", anchor="small", limit=2)
+    assert not result.faults and result.facts["anchor"] == "small"
+    assert list(result.facts["families"]) == ["small", "opus"]
+    points = result.facts["curves"]["si_sdr"]["families"]["small"]
     rates = [p["bitrate_bps"] for p in points]
     assert rates == sorted(rates) and [round(r / 8000) for r in rates] == [1, 3]
     values = [p["value"] for p in points]
     assert values == sorted(values)
-    assert found.facts["bd_rate"]["si_sdr"]["opus"]["reason"].startswith("the anchor curve has 2 points")
-    run = codec_bench.open_run(found.folder / found.codecs[names[0]]["quality"]["run"])
+    assert result.facts["bd_rate"]["si_sdr"]["opus"]["reason"].startswith("the anchor curve has 2 points")
+    run = codec_bench.open_run(result.folder / result.codecs[names[0]]["quality"]["run"])
     of_run = [s.value for s in run.scores("opus-6k", "si_sdr")]
-    assert found.codecs["opus-6k"]["quality"]["metrics"]["si_sdr"]["value"] == pytest.approx(sum(of_run) / len(of_run))
+    assert result.codecs["opus-6k"]["quality"]["metrics"]["si_sdr"]["value"] == pytest.approx(sum(of_run) / len(of_run))
     # Again into the same folder with another choice: the engine's earlier run is left as it is.
     again = profiled("six=opus-6k", metrics="si_sdr", limit=1)
     assert again.codecs["six"]["quality"]["run"] == "quality-2" and again.facts["labels"] == {"six": "six"}
@@ -45,8 +45,8 @@ def test_what_only_this_process_can_import_is_not_profiled(tmp_path):
 
         decode = encode
 
-    for codec, what in ((Here, "a class"), (Here(), "an object")):
-        with pytest.raises(UserError, match=f"'Here' is {what} of this process") as caught:
+    for codec, kind in ((Here, "a class"), (Here(), "an object")):
+        with pytest.raises(UserError, match=f"'Here' is {kind} of this process") as caught:
             codec_bench.profile(codec=codec, data="embedded", out=tmp_path / "profile")
         assert "./my_codec.py:Here" in caught.value.hint
     assert not (tmp_path / "profile").exists()
@@ -54,22 +54,22 @@ def test_what_only_this_process_can_import_is_not_profiled(tmp_path):
 
 def test_a_codec_that_hangs_in_the_engine_does_not_take_the_others_with_it(profiled, odd, hanging):
     hangs = odd("HangsOnSecondUse")
-    found = profiled(hangs, "g711-ulaw", metrics="si_sdr", settings={"time_limit_s": 6.0})
-    quality = found.codecs[hangs]["quality"]
+    result = profiled(hangs, "g711-ulaw", metrics="si_sdr", settings={"time_limit_s": 6.0})
+    quality = result.codecs[hangs]["quality"]
     assert quality["state"] == "failed" and quality["metrics"]["si_sdr"]["n"] == 0
     assert quality["reason"] == f"3 clips gave no estimate: {hangs} took longer than its limit of 6 s, twice"
-    assert found.codecs["g711-ulaw"]["quality"]["metrics"]["si_sdr"]["n"] == 3
+    assert result.codecs["g711-ulaw"]["quality"]["metrics"]["si_sdr"]["n"] == 3
     assert set(hanging) == {6.0}
 
 
 def test_a_codec_that_hangs_now_and_then_costs_a_few_time_limits(profiled, odd, hanging):
     name = odd("HangsForSome")
-    found = profiled(name, metrics="si_sdr", settings={"time_limit_s": 6.0}, limit=12)
+    result = profiled(name, metrics="si_sdr", settings={"time_limit_s": 6.0}, limit=12)
     failures = {
-        row["reason"]: row["count"] for row in found.codecs[name]["quality"]["failures"] if row["metric"] is None
+        row["reason"]: row["count"] for row in result.codecs[name]["quality"]["failures"] if row["metric"] is None
     }
     late = f"{name} took longer than its limit of 6 s, twice"
-    assert found.codecs[name]["quality"]["metrics"]["si_sdr"]["n"] and failures.pop(late) == 3, failures
+    assert result.codecs[name]["quality"]["metrics"]["si_sdr"]["n"] and failures.pop(late) == 3, failures
     assert list(failures) == [f"{name} was given up: 3 items did not come back within its limit of 6 s"]
 
 
@@ -78,8 +78,8 @@ def test_a_codec_that_hangs_now_and_then_costs_a_few_time_limits(profiled, odd, 
     [("HangsOnSecondLoading", "it did not answer for 6 s"), ("DiesOnSecondLoading", "exit code 7")],
 )
 def test_a_codec_that_cannot_be_loaded_a_second_time_leaves_the_others(profiled, odd, hanging, name, ended):
-    found = profiled(odd(name), "g711-ulaw", metrics="si_sdr", settings={"time_limit_s": 6.0})
-    quality = found.codecs[odd(name)]["quality"]
+    result = profiled(odd(name), "g711-ulaw", metrics="si_sdr", settings={"time_limit_s": 6.0})
+    quality = result.codecs[odd(name)]["quality"]
     assert (quality["state"], quality["reason_code"]["code"]) == ("failed", "not_loaded")
     assert ended in quality["reason"]
-    assert found.codecs["g711-ulaw"]["quality"]["metrics"]["si_sdr"]["n"] == 3
+    assert result.codecs["g711-ulaw"]["quality"]["metrics"]["si_sdr"]["n"] == 3

@@ -27,57 +27,57 @@ def counted(items, **info):
 
 def test_equally_frequent_codes_have_the_full_entropy():
     every = np.stack([np.arange(32 * 32) % 32, np.arange(32 * 32) // 32])
-    found = counted([codes(every)] * 4, nominal_bitrate_bps=2000.0)
-    (stream,) = found["streams"]
-    assert found["nominal_bps"] == found["measured_bps"] == found["declared_bps"] == 2000.0
-    assert found["entropy_coded_bps"] == pytest.approx(2000.0)  # the correction may not exceed the nominal rate
-    assert found["joint_bps"] == pytest.approx(2000.0, rel=0.01)
+    result = counted([codes(every)] * 4, nominal_bitrate_bps=2000.0)
+    (stream,) = result["streams"]
+    assert result["nominal_bps"] == result["measured_bps"] == result["declared_bps"] == 2000.0
+    assert result["entropy_coded_bps"] == pytest.approx(2000.0)  # the correction may not exceed the nominal rate
+    assert result["joint_bps"] == pytest.approx(2000.0, rel=0.01)
     assert stream["utilisation"] == 1.0 and stream["dead"] == 0 and stream["perplexity"] == pytest.approx(32.0)
-    assert found["tokens"] == 4 * 2 * 1024 and found["tokens_per_s"] == 400.0
+    assert result["tokens"] == 4 * 2 * 1024 and result["tokens_per_s"] == 400.0
     assert stream["per_codebook"][0]["histogram"] == [128] * 32
 
 
 def test_half_of_a_codebook_dead_costs_one_bit_less():
     values = np.stack([np.arange(3200) % 32, np.arange(3200) // 32 % 16])
-    found = counted([codes(values)])
-    first, second = found["streams"][0]["per_codebook"]
+    result = counted([codes(values)])
+    first, second = result["streams"][0]["per_codebook"]
     assert (first["used"], second["used"], second["dead"]) == (32, 16, 16)
     assert first["entropy_bits"] == pytest.approx(5.0) and second["perplexity"] == pytest.approx(16.0, rel=0.01)
     plain = 200 * (first["entropy_bits"] + second["entropy_bits"])
     # Miller and Madow add (entries seen - 1) / (2 tokens) nats to each, here to the second alone: the first is at its
     # limit.
     corrected = plain + 200 * 15 / (2 * 3200 * math.log(2))
-    assert found["entropy_coded_bps"] == pytest.approx(corrected)
+    assert result["entropy_coded_bps"] == pytest.approx(corrected)
 
 
 def test_a_second_codebook_that_repeats_the_first_costs_nothing_jointly():
     row = np.arange(3200) % 32
-    found = counted([codes(np.stack([row, row]))])
-    assert found["joint_bps"] == pytest.approx(1000.0, rel=0.01)
-    assert found["entropy_coded_bps"] == pytest.approx(2000.0)
+    result = counted([codes(np.stack([row, row]))])
+    assert result["joint_bps"] == pytest.approx(1000.0, rel=0.01)
+    assert result["entropy_coded_bps"] == pytest.approx(2000.0)
 
 
 def test_few_tokens_have_no_joint_rate_and_a_reason(rng):
-    found = counted([codes(rng.integers(0, 1024, (2, 50)), cardinality=1024)])
-    assert found["joint_bps"] is None and "50 frames" in found["joint_reason"]
+    result = counted([codes(rng.integers(0, 1024, (2, 50)), cardinality=1024)])
+    assert result["joint_bps"] is None and "50 frames" in result["joint_reason"]
 
 
 def test_parts_in_any_batches_equal_the_whole(rng):
     values = rng.integers(0, 32, (3, 3000))
-    parts = counted([codes(part) for part in np.split(values, 5, axis=1)])
+    parts = counted([codes(item) for item in np.split(values, 5, axis=1)])
     assert parts == {**counted([codes(values)]), "items": 5}
 
 
 def test_packets_and_side_information_count_and_have_no_codebooks():
     packets = Codes((), 16000, 16000, packets=(b"1234567890",) * 50, side_bits=400.0)
-    found = counted([packets], frame_rate_hz=50.0)
-    assert found["measured_bps"] == found["packets_and_side_bps"] == 4400.0
-    assert found["entropy_coded_bps"] is None and "packets" in found["entropy_coded_reason"]
-    assert found["packets"] == {
+    result = counted([packets], frame_rate_hz=50.0)
+    assert result["measured_bps"] == result["packets_and_side_bps"] == 4400.0
+    assert result["entropy_coded_bps"] is None and "packets" in result["entropy_coded_reason"]
+    assert result["packets"] == {
         "packets": 50, "packets_per_s": 50.0, "bytes_lowest": 10, "bytes_median": 10.0, "bytes_highest": 10,
     }  # fmt: skip
-    beside = counted([codes(np.zeros((1, 200), int), side_bits=100.0)])
-    assert beside["entropy_coded_bps"] == pytest.approx(100.0)
+    extra = counted([codes(np.zeros((1, 200), int), side_bits=100.0)])
+    assert extra["entropy_coded_bps"] == pytest.approx(100.0)
 
 
 def test_codes_sent_once_are_spread_over_the_seconds(rng):
@@ -85,10 +85,10 @@ def test_codes_sent_once_are_spread_over_the_seconds(rng):
         (CodeStream(rng.integers(0, 16, (1, 400)), 16, 200.0, "sound"), CodeStream(rng.integers(0, 256, (8, 1)), 256, 0.0, "voice")),
         32000, 16000,
     )  # fmt: skip
-    found = counted([item])
-    assert found["measured_bps"] == pytest.approx(200 * 4 + 8 * 8 / 2)
-    assert found["tokens_per_s"] == 200.0 and found["tokens_per_item"] == 8
-    assert found["streams"][1]["nominal_bps"] == pytest.approx(8 * 8 / 2)
+    result = counted([item])
+    assert result["measured_bps"] == pytest.approx(200 * 4 + 8 * 8 / 2)
+    assert result["tokens_per_s"] == 200.0 and result["tokens_per_item"] == 8
+    assert result["streams"][1]["nominal_bps"] == pytest.approx(8 * 8 / 2)
 
 
 def test_an_operating_point_that_changes_its_codebooks_is_a_fault():

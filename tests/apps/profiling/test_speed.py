@@ -49,23 +49,23 @@ def test_the_warming_call_does_not_count_and_the_median_does(files, odd, monkeyp
             return super().decode(codes)
 
     codec = Timed()
-    found = speed.single(codec, Material(files, codec), Settings(clip_s=0.5, repeats=3), "cpu")
+    result = speed.single(codec, Material(files, codec), Settings(clip_s=0.5, repeats=3), "cpu")
     expected = {"encode_real_time_factor": 0.1, "decode_real_time_factor": 0.04, "real_time_factor": 0.14}
     expected |= {"fastest": 0.12, "slowest": 0.16}
-    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    assert {name: result[name] for name in expected} == pytest.approx(expected)
 
 
 def test_real_time_factors_are_the_seconds_that_pass(files, odd):
     codec = slowed(odd, 0.04, 0.02)
-    found = speed.single(codec, Material(files, codec), Settings(clip_s=0.5, repeats=3), "cpu")
-    assert found["repeats"] == 3 and found["clip_s"] == 0.5
+    result = speed.single(codec, Material(files, codec), Settings(clip_s=0.5, repeats=3), "cpu")
+    assert result["repeats"] == 3 and result["clip_s"] == 0.5
     # Another process may slow this one down, but nothing can make it faster.
-    assert found["encode_real_time_factor"] >= 0.08 and found["decode_real_time_factor"] >= 0.04
-    assert 0.12 <= found["fastest"] <= found["real_time_factor"] <= found["slowest"]
-    assert "gpu_bytes" not in found["memory"]
+    assert result["encode_real_time_factor"] >= 0.08 and result["decode_real_time_factor"] >= 0.04
+    assert 0.12 <= result["fastest"] <= result["real_time_factor"] <= result["slowest"]
+    assert "gpu_bytes" not in result["memory"]
 
 
-def test_peak_memory_is_seen_though_it_is_given_back(files, odd):
+def test_peak_memory_is_seen_though_it_is_released(files, odd):
     lean, wasteful = slowed(odd, 0, 0), slowed(odd, 0, 0, megabytes=300)
     settings = Settings(clip_s=0.5, repeats=1)
     small = speed.single(lean, Material(files, lean), settings, "cpu")["memory"]
@@ -82,10 +82,10 @@ def test_batches_add_up_to_hours_of_audio_per_hour():
     for encode_s, decode_s in ((1.0, 0.5), (0.5, 0.0)):
         clock.begin()
         clock.add(100.0, 4, encode_s, decode_s)
-    found = clock.result()
-    assert found["audio_hours_per_hour"] == 100.0
-    assert found["encode_hours_per_hour"] == pytest.approx(200 / 1.5) and found["decode_hours_per_hour"] == 400.0
-    assert (found["items"], found["batches"], found["audio_s"]) == (8, 2, 200.0)
+    result = clock.result()
+    assert result["audio_hours_per_hour"] == 100.0
+    assert result["encode_hours_per_hour"] == pytest.approx(200 / 1.5) and result["decode_hours_per_hour"] == 400.0
+    assert (result["items"], result["batches"], result["audio_s"]) == (8, 2, 200.0)
 
 
 def test_loading_is_timed_and_its_errors_are_the_codecs_own(odd):
@@ -109,7 +109,7 @@ def test_a_batch_that_does_not_fit_is_halved(files):
     assert sections["rate"]["items"] == 4
 
 
-def test_stereo_and_other_rates_are_given_as_the_codec_takes_them(tmp_path, odd, rng):
+def test_stereo_and_other_rates_are_converted_as_the_codec_takes_them(tmp_path, odd, rng):
     from codec_bench.audio.encode import write_flac
 
     path = tmp_path / "stereo.flac"
@@ -131,7 +131,7 @@ def test_a_codec_on_a_gpu_is_timed_on_the_cpu_too(files, monkeypatch):
     request = Request(codec, files, "cuda:0", Settings(clip_s=0.5, repeats=1), tuple(STEPS))
     measuring = Measuring(request, lambda: None)
     monkeypatch.setattr("codec_bench.codecs.load_codec", lambda name, device: loaded.append(device) or load_codec(name))
-    found = measuring.step("cpu")["speed_on_cpu"]
-    assert loaded == ["cpu"] and found["device"] == "cpu" and found["real_time_factor"] > 0
+    result = measuring.step("cpu")["speed_on_cpu"]
+    assert loaded == ["cpu"] and result["device"] == "cpu" and result["real_time_factor"] > 0
     with pytest.raises(NotApplicable, match="on the CPU too"):
         Measuring(Request(codec, files, "cpu", Settings(), tuple(STEPS)), lambda: None).step("cpu")

@@ -20,26 +20,26 @@ def test_agreement_counts_per_codebook_and_missing_frames_as_different():
 
 
 def test_samples_survive_re_encoding_and_a_shift(measured):
-    found = measured(stability, "Pcm", reencodings=2)
-    assert [entry["with_first"] for entry in found["reencoding"]] == [[1.0], [1.0]]
-    told = {entry["change"]: entry for entry in found["changes"]}
-    assert told["1 sample later"]["wave_snr_db"] > 80
+    result = measured(stability, "Pcm", reencodings=2)
+    assert [entry["with_first"] for entry in result["reencoding"]] == [[1.0], [1.0]]
+    options = {entry["change"]: entry for entry in result["changes"]}
+    assert options["1 sample later"]["wave_snr_db"] > 80
     for name in ("6 dB softer", "6 dB louder"):
-        assert told[name]["wave_snr_db"] > 60 and told[name]["agreement"][0] < 0.9
+        assert options[name]["wave_snr_db"] > 60 and options[name]["agreement"][0] < 0.9
 
 
-def test_what_is_lost_in_every_round_drifts(measured):
-    found = measured(stability, "Quieter", reencodings=3)
-    with_first = [entry["with_first"][0] for entry in found["reencoding"]]
+def test_what_decays_in_every_round_drifts(measured):
+    result = measured(stability, "Quieter", reencodings=3)
+    with_first = [entry["with_first"][0] for entry in result["reencoding"]]
     assert with_first[0] < 0.5 and with_first[1] <= with_first[0] + 0.05
-    assert found["reencoding"][2]["with_previous"][0] > with_first[2]  # the codes of silence no longer change
+    assert result["reencoding"][2]["with_previous"][0] > with_first[2]  # the codes of silence no longer change
 
 
 def test_only_the_codebook_that_carries_the_level_changes_with_it(measured):
-    found = measured(stability, "GainShy", gains_db=(-6.0, 3.0))
-    told = {entry["change"]: entry for entry in found["changes"]}
+    result = measured(stability, "GainShy", gains_db=(-6.0, 3.0))
+    options = {entry["change"]: entry for entry in result["changes"]}
     for name in ("6 dB softer", "3 dB louder"):
-        assert told[name]["agreement"][0] == 1.0 and told[name]["agreement"][1] < 0.9
+        assert options[name]["agreement"][0] == 1.0 and options[name]["agreement"][1] < 0.9
 
 
 def test_a_codec_of_packets_has_waves_to_compare_and_no_codes(files):
@@ -47,16 +47,16 @@ def test_a_codec_of_packets_has_waves_to_compare_and_no_codes(files):
     from codec_bench.codecs.checks.material import Material
 
     codec = load_codec("opus-12k")
-    found = stability.measure(codec, Material(files, codec), Settings(robust_clips=1, robust_s=1.0))
-    assert found["reencoding"] == [] and "packets" in found["tokens_reason"]
-    later = next(entry for entry in found["changes"] if entry["change"] == "1 sample later")
+    measured = stability.measure(codec, Material(files, codec), Settings(robust_clips=1, robust_s=1.0))
+    assert measured["reencoding"] == [] and "packets" in measured["tokens_reason"]
+    later = next(entry for entry in measured["changes"] if entry["change"] == "1 sample later")
     assert later["agreement"] is None and later["wave_snr_db"] == pytest.approx(15, abs=10)
-    values = {entry["change"]: entry["quality"]["stoi"]["value"] for entry in found["changes"]}
+    values = {entry["change"]: entry["quality"]["stoi"]["value"] for entry in measured["changes"]}
     assert len(values) == 10 and all(value > 0.6 for value in values.values())
-    assert values["after another rate"] == pytest.approx(found["unchanged"]["stoi"]["value"], abs=0.02)
+    assert values["after another rate"] == pytest.approx(measured["unchanged"]["stoi"]["value"], abs=0.02)
 
 
-def test_codes_that_flip_under_noise_are_told_apart_at_equal_quality(measured):
+def test_codes_that_flip_under_noise_are_distinguished_at_equal_quality(measured):
     """Both give back the samples that they were given, to 16 bits; the codes of one hold them, those of the other
     change with any noise.
     """
@@ -68,7 +68,7 @@ def test_codes_that_flip_under_noise_are_told_apart_at_equal_quality(measured):
     assert steady["unchanged"]["stoi"]["value"] == pytest.approx(flipping["unchanged"]["stoi"]["value"], abs=0.01)
 
 
-def test_changes_are_what_they_say():
+def test_changes_are_as_named():
     rate = 16000
     clip = Audio(0.1 * np.sin(2 * np.pi * 440 * np.arange(2 * rate) / rate), rate)
     for snr_db in (20.0, 0.0):
@@ -88,11 +88,11 @@ def test_changes_are_what_they_say():
         np.mean(wet.samples**2) == pytest.approx(np.mean(clip.samples**2), rel=1e-4)
         and wet.num_samples == clip.num_samples
     )
-    made = {change.name: change for change in perturbations.changes(Settings(), 50.0)}
-    half = made["half a frame later"].make(clip, 0)
+    built = {change.name: change for change in perturbations.changes(Settings(), 50.0)}
+    half = built["half a frame later"].make(clip, 0)
     np.testing.assert_array_equal(half.samples[:, 160:], clip.samples[:, :-160])
     for name in ("after MP3", "after another rate"):
-        back = made[name].make(clip, 0)
+        back = built[name].make(clip, 0)
         error = back.samples - clip.samples
         assert 0 < np.mean(error[:, 800:-800] ** 2) < 0.01 * np.mean(clip.samples**2)
     assert "half a frame later" not in {change.name for change in perturbations.changes(Settings(), None)}
@@ -103,6 +103,8 @@ def test_a_change_that_cannot_be_coded_is_one_sentence(measured, monkeypatch):
         raise ValueError("no such room")
 
     monkeypatch.setattr(perturbations, "room", broken)
-    found = measured(stability, "Pcm", robust_metrics=("si_sdr",))
-    told = {entry["change"]: entry for entry in found["changes"]}
-    assert told["with reverberation"]["reason"] == "ValueError: no such room" and told["after MP3"]["reason"] is None
+    result = measured(stability, "Pcm", robust_metrics=("si_sdr",))
+    options = {entry["change"]: entry for entry in result["changes"]}
+    assert (
+        options["with reverberation"]["reason"] == "ValueError: no such room" and options["after MP3"]["reason"] is None
+    )

@@ -14,17 +14,17 @@ from codec_bench.types import Audio
 
 
 def test_carried_state_equals_offline(measured):
-    found = measured(streaming, "Averaging")
-    assert found["equals_offline"] and found["codes_equal"] == 1.0 and found["wave_difference"] == 0.0
-    assert found["step_ms"] == 5.0 and found["missing_samples"] == 0
-    for side in ("encode_ms", "decode_ms"):
-        assert 0 < found[side]["p50"] <= found[side]["p95"]
+    result = measured(streaming, "Averaging")
+    assert result["equals_offline"] and result["codes_equal"] == 1.0 and result["wave_difference"] == 0.0
+    assert result["step_ms"] == 5.0 and result["missing_samples"] == 0
+    for role in ("encode_ms", "decode_ms"):
+        assert 0 < result[role]["p50"] <= result[role]["p95"]
 
 
 def test_the_first_output_waits_for_its_step(measured):
-    found = measured(streaming, "Averaging")
-    assert found["first_output_ms"] > found["step_ms"] and found["real_time_factor"] > 0
-    assert found["largest_lag_ms"] >= max(found[side]["p50"] for side in ("encode_ms", "decode_ms"))
+    result = measured(streaming, "Averaging")
+    assert result["first_output_ms"] > result["step_ms"] and result["real_time_factor"] > 0
+    assert result["largest_lag_ms"] >= max(result[role]["p50"] for role in ("encode_ms", "decode_ms"))
 
 
 def test_a_lag_adds_up_only_while_steps_take_longer_than_they_last():
@@ -35,14 +35,14 @@ def test_a_lag_adds_up_only_while_steps_take_longer_than_they_last():
 
 
 def test_forgotten_state_is_seen(measured):
-    found = measured(streaming, "Forgetting")
-    assert not found["equals_offline"]
-    assert found["wave_difference"] > 1e-3 and found["codes_equal"] < 0.99
+    result = measured(streaming, "Forgetting")
+    assert not result["equals_offline"]
+    assert result["wave_difference"] > 1e-3 and result["codes_equal"] < 0.99
 
 
 def test_frames_stream_to_the_last_incomplete_one(measured):
-    found = measured(streaming, "Framed", stream_s=0.5031)
-    assert found["equals_offline"] and found["missing_samples"] == 0
+    result = measured(streaming, "Framed", stream_s=0.5031)
+    assert result["equals_offline"] and result["missing_samples"] == 0
 
 
 def test_a_codec_without_streams_says_so(measured):
@@ -58,20 +58,20 @@ def streamed(codec, files):
 
 
 def test_a_late_decoder_equals_offline_once_silence_has_brought_out_the_rest(files):
-    found = streamed(load_codec(SMALL), files)
-    assert found["missing_samples"] == found["step_samples"] == 256  # a lapped transform is one hop late
-    assert found["equals_offline"] and found["codes_equal"] == 1.0 and found["wave_difference"] == 0.0
+    result = streamed(load_codec(SMALL), files)
+    assert result["missing_samples"] == result["step_samples"] == 256  # a lapped transform is one hop late
+    assert result["equals_offline"] and result["codes_equal"] == 1.0 and result["wave_difference"] == 0.0
 
 
 def test_samples_that_never_come_are_not_lateness(files, monkeypatch):
     codec = load_codec(SMALL)
     with codec.streaming() as stream:
-        decode, given = type(stream).decode, []
+        decode, options = type(stream).decode, []
 
     def stops(stream, codes):
-        given.append(codes)
-        return decode(stream, codes) if len(given) < 40 else Audio(np.zeros((1, 0)), 16000)
+        options.append(codes)
+        return decode(stream, codes) if len(options) < 40 else Audio(np.zeros((1, 0)), 16000)
 
     monkeypatch.setattr(type(stream), "decode", stops)
-    found = streamed(codec, files)
-    assert not found["equals_offline"] and found["missing_samples"] > 256
+    result = streamed(codec, files)
+    assert not result["equals_offline"] and result["missing_samples"] > 256

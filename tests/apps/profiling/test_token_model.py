@@ -22,32 +22,32 @@ def white(entries, clips=10, frames=200, books=1):
 
 
 def test_white_codes_cost_all_their_bits():
-    found = fit(white(32), steps=25, seed=0)
-    assert found.bits_per_token == pytest.approx(5.0, abs=0.02) and found.uniform_bits == 5.0
+    result = fit(white(32), steps=25, seed=0)
+    assert result.bits_per_token == pytest.approx(5.0, abs=0.02) and result.uniform_bits == 5.0
 
 
 def test_a_source_that_repeats_costs_little_and_the_seed_decides():
     rng = np.random.default_rng(1)
     clips = [(np.arange(200)[None] * 3 + rng.integers(16)) % 16 for _ in range(10)]
-    found = fit(stream(clips, 16), steps=50, seed=0)
-    assert found.bits_per_token < 0.5 and found.best_step > 0  # only a clip's first code is news
-    assert fit(stream(clips, 16), steps=50, seed=0) == found
-    assert fit(stream(clips, 16), steps=50, seed=1).bits_per_token != found.bits_per_token
+    result = fit(stream(clips, 16), steps=50, seed=0)
+    assert result.bits_per_token < 0.5 and result.best_step > 0  # only a clip's first code is news
+    assert fit(stream(clips, 16), steps=50, seed=0) == result
+    assert fit(stream(clips, 16), steps=50, seed=1).bits_per_token != result.bits_per_token
 
 
 def test_a_codebook_that_copies_another_one_costs_nothing():
     """Half of the codes are white, and the other half say the same: log2(8) / 2 bits a code."""
     rng = np.random.default_rng(2)
     clips = [np.repeat(rng.integers(0, 8, (1, 200)), 2, axis=0) for _ in range(10)]
-    found = fit(stream(clips, 8), steps=75, seed=0)
-    assert found.bits_per_token == pytest.approx(1.5, abs=0.15)
+    result = fit(stream(clips, 8), steps=75, seed=0)
+    assert result.bits_per_token == pytest.approx(1.5, abs=0.15)
 
 
-def test_steps_that_are_not_asked_for_leave_equally_likely_codes():
+def test_steps_that_are_not_requested_leave_equally_likely_codes():
     assert fit(white(16), steps=0, seed=0).bits_per_token == pytest.approx(math.log2(16), abs=1e-5)
 
 
-def test_what_is_too_little_or_too_large_is_said():
+def test_what_is_too_little_or_too_large_is_reported():
     with pytest.raises(NotApplicable, match="5 clips are needed"):
         fit(white(16, clips=4, frames=1000), steps=1, seed=0)
     with pytest.raises(NotApplicable, match="60 codes to learn from; 1,000 are needed"):

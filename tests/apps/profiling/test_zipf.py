@@ -12,8 +12,8 @@ from codec_bench.apps.profiling.zipf import heaps_exponent, zipf_exponent
 
 def drawn(exponent, entries, codes, seed=0):
     share = np.arange(1, entries + 1) ** -float(exponent)
-    made = np.random.default_rng(seed).multinomial(codes, share / share.sum())
-    return np.random.default_rng(seed).permutation(made)  # which code has which rank is not known
+    output = np.random.default_rng(seed).multinomial(codes, share / share.sum())
+    return np.random.default_rng(seed).permutation(output)  # which code has which rank is not known
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 1.5])

@@ -112,14 +112,14 @@ def test_a_cluster_gets_one_replica_a_gpu(tmp_path, monkeypatch):
     monkeypatch.setattr("ray.is_initialized", lambda: True)
     for gpus, options, replicas in ((3, {}, 3), (0, {}, 1), (0, {"replicas": "2", "cpus": "4"}, 2)):
         monkeypatch.setattr("ray.cluster_resources", lambda gpus=gpus: {"CPU": 8.0, "GPU": float(gpus)})
-        found = deployment({"metrics": "si_sdr", **options})._bound_deployment
-        assert found.num_replicas == replicas
-        used = found.ray_actor_options
+        result = deployment({"metrics": "si_sdr", **options})._bound_deployment
+        assert result.num_replicas == replicas
+        used = result.ray_actor_options
         assert (used["num_gpus"], used["num_cpus"]) == (1 if gpus else 0, int(options.get("cpus", 1)))
     terms = {"terms": {"fidelity": {"metric": "si_sdr"}}}
     (tmp_path / "reward.yaml").write_text(yaml.safe_dump(terms))
-    found = deployment({"metrics": "si_sdr", "reward": str(tmp_path / "reward.yaml")})._bound_deployment
-    assert found.init_args[0].reward == terms
+    result = deployment({"metrics": "si_sdr", "reward": str(tmp_path / "reward.yaml")})._bound_deployment
+    assert result.init_args[0].reward == terms
     for options in ({}, {"metrics": "si_sdr", "replicas": "many"}, {"metrics": "si_sdr", "gpus": "1"}):
         with pytest.raises(UserError):
             deployment(options)

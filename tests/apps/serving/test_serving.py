@@ -35,20 +35,20 @@ TOKEN = "a token"
 
 @pytest.fixture(scope="module")
 def scorer():
-    with Scorer(METRICS, device="cpu", workers=2) as made:
-        yield made
+    with Scorer(METRICS, device="cpu", workers=2) as built:
+        yield built
 
 
 @pytest.fixture(scope="module")
 def items():
     """Noisy embedded utterances, with their references and texts."""
-    rng, found = np.random.default_rng(0), []
+    rng, result = np.random.default_rng(0), []
     for sample in list(open_source("embedded"))[:6]:
         clean = Audio.read(sample.audio)
         noise = 0.01 * rng.standard_normal(clean.samples.shape).astype(np.float32)
         noisy = Audio(np.clip(clean.samples + noise, -1, 1), clean.sample_rate_hz)
-        found.append({"audio": noisy, "reference": clean, "text": sample.text, "language": "en", "id": sample.id})
-    return found
+        result.append({"audio": noisy, "reference": clean, "text": sample.text, "language": "en", "id": sample.id})
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +72,12 @@ def test_scores_are_those_of_each_item_alone(scorer, items, expected):
 
 
 def test_scores_under_load_are_those_of_each_item_alone(scorer, items, expected):
-    def one(place):
-        return place % 6, scorer.score([items[place % 6]])[0]
+    def one(position):
+        return position % 6, scorer.score([items[position % 6]])[0]
 
     with ThreadPoolExecutor(12) as threads:
-        for place, result in threads.map(one, range(36)):
-            agree(result.scores, expected[place])
+        for index, result in threads.map(one, range(36)):
+            agree(result.scores, expected[index])
     assert scorer.waiting == 0
 
 
@@ -111,7 +111,7 @@ def test_a_bad_item_fails_alone(scorer, items, expected):
         assert error.value.code == code
 
 
-def test_a_kept_reference_is_the_reference(scorer, items, expected):
+def test_a_stored_reference_is_the_reference(scorer, items, expected):
     scorer.put_reference("voice", items[0]["reference"])
     item = {name: value for name, value in items[0].items() if name != "reference"}
     agree(scorer.score([{**item, "reference_id": "voice"}])[0].scores, expected[0])
@@ -137,25 +137,25 @@ def test_a_worker_that_dies_is_replaced(scorer, items, expected, caplog):
 
 def test_a_record_of_the_items_is_a_run(items, tmp_path, cli):
     """A service that starts again continues it; ids that come twice stay apart."""
-    folder, found = tmp_path / "run", []
+    folder, actual = tmp_path / "run", []
     silent = {**items[1], "audio": Audio(np.zeros(16_000, np.float32), 16_000), "id": ""}
     for batch in (items[:3], [items[0], silent]):
         with Scorer("si_sdr,stoi", device="cpu", workers=1, record=folder) as scorer:
             scorer.warm_up()
-            found += scorer.score(batch)
+            actual += scorer.score(batch)
     run = open_run(folder)
     assert [run.meta["state"], run.meta["data"]["samples"]] == ["finished", 5]
     rows = {(row.id, row.metric): row for row in run.scores()}
     ids = [*(item["id"] for item in items[:3]), f"{items[0]['id']}#3", "#4"]
     assert sorted({id for id, _ in rows}) == sorted(ids)
-    for id, result in zip(ids, found):
+    for id, result in zip(ids, actual):
         for metric, score in result.scores.items():
             row = rows[id, metric]
             assert (row.value, row.status, row.protocol) == (score.value, score.status, score.protocol)
     code, out, err = cli("report", folder, "--json")
     assert code == 0, err
     assert json.loads(out)["systems"]["generated"]["metrics"]["stoi"]["n"] == sum(
-        one.scores["stoi"].value is not None for one in found
+        one.scores["stoi"].value is not None for one in actual
     )
     assert cli("export", folder, "--format", "csv")[0] == 0
     with pytest.raises(UserError):
@@ -247,19 +247,21 @@ def test_rewards_in_the_shapes_of_training_libraries(scorer, items, expected):
         prompts,
         [SimpleNamespace(get_all_samples=lambda one=one: _Samples(one)) for one in sounds],
     ):
-        found = call(prompts=[""] * 6, completions=completions, completion_ids=[[1]] * 6, prompt=references, **columns)
-        assert found == pytest.approx([one["si_sdr"].value for one in expected])
+        results = call(
+            prompts=[""] * 6, completions=completions, completion_ids=[[1]] * 6, prompt=references, **columns
+        )
+        assert results == pytest.approx([one["si_sdr"].value for one in expected])
     assert build_reward_func(scorer, "configs/speech.yaml").__name__ == "speech"
-    found = build_compute_score(scorer, reward)(
+    results = build_compute_score(scorer, reward)(
         "tts", items[0]["audio"], items[0]["text"], {"reference": items[0]["reference"]}
     )
-    assert found["score"] == pytest.approx(expected[0]["si_sdr"].value)
+    assert results["score"] == pytest.approx(expected[0]["si_sdr"].value)
     alone = {"audio": items[0]["audio"].samples[0], "sampling_rate": items[0]["audio"].sample_rate_hz}
     compute_score = build_compute_score(scorer, {"terms": {"fidelity": {"metric": "wer[pocketsphinx]"}}})
     other = compute_score(
         data_source="tts", solution_str="", ground_truth="x", extra_info={"audio": alone}, tokenizer=None
     )
-    assert other.keys() == found.keys() and np.isnan(other["si_sdr"])
+    assert other.keys() == results.keys() and np.isnan(other["si_sdr"])
 
 
 class _Samples:
@@ -318,15 +320,15 @@ def as_json(item):
 
 def test_the_service_scores(scorer, items, expected):
     async def calls(session, url):
-        found = []
+        results = []
         form = FormData()
         form.add_field("audio", flac(items[0]["audio"]), filename="a.flac")
         form.add_field("reference", flac(items[0]["reference"]), filename="r.flac")
         form.add_field("item", json.dumps({"text": items[0]["text"], "language": "en"}))
         async with session.post(f"{url}/v1/score", data=form) as reply:
-            found.append((reply.status, await reply.json()))
+            results.append((reply.status, await reply.json()))
         async with session.post(f"{url}/v1/score", json=as_json(items[1])) as reply:
-            found.append((reply.status, await reply.json()))
+            results.append((reply.status, await reply.json()))
         lines = "\n".join([*(json.dumps(as_json(item)) for item in items), '{"id": "bad"}', "no json"])
         async with session.post(f"{url}/v1/scores", data=lines) as reply:
             many = [json.loads(line) async for line in reply.content]
@@ -334,10 +336,10 @@ def test_the_service_scores(scorer, items, expected):
         for path in ("/v1/metrics", "/healthz", "/readyz", "/metrics", "/"):
             async with session.get(url + path) as reply:
                 pages[path] = (reply.status, await reply.text())
-        return found, many, pages
+        return results, many, pages
 
-    found, many, pages = serve(scorer, calls)
-    for (status, value), alone in zip(found, expected):
+    result, many, pages = serve(scorer, calls)
+    for (status, value), alone in zip(result, expected):
         assert status == 200
         for name, score in alone.items():
             # FLAC has 16 bits.
@@ -371,33 +373,33 @@ def test_bad_requests_have_a_status_and_a_code(scorer, items):
     ]  # fmt: skip
 
     async def calls(session, url):
-        found = []
+        results = []
         for value, _, _ in wrong:
             async with session.post(f"{url}/v1/score", json=value) as reply:
-                found.append((reply.status, (await reply.json())["error"]["code"]))
+                results.append((reply.status, (await reply.json())["error"]["code"]))
         async with session.post(f"{url}/v1/reward", json=good) as reply:
             no_reward = (reply.status, (await reply.json())["error"]["code"])
         async with session.get(f"{url}/nowhere") as reply:
             nowhere = (reply.status, (await reply.json())["error"]["code"])
-        return found, no_reward, nowhere
+        return results, no_reward, nowhere
 
-    found, no_reward, nowhere = serve(scorer, calls)
-    assert found == [(status, code) for _, status, code in wrong]
+    result, no_reward, nowhere = serve(scorer, calls)
+    assert result == [(status, code) for _, status, code in wrong]
     assert (no_reward, nowhere) == ((422, "no_reward"), (404, "not_found"))
 
 
 def test_a_token_is_needed_where_there_is_one(scorer):
     async def calls(session, url):
-        found = []
+        results = []
         basic = base64.b64encode(f":{TOKEN}".encode()).decode()
         wrong = ("", "Bearer other", TOKEN, "Basic x", "Basic " + base64.b64encode(b"x:y").decode())
         for value in (*wrong, f"Bearer {TOKEN}", f"bearer {TOKEN}", f"Basic {basic}"):
             headers = {"Authorization": value}
             async with session.get(f"{url}/v1/metrics", headers=headers) as reply:
-                found.append(reply.status)
+                results.append(reply.status)
         async with session.get(f"{url}/healthz") as reply:
-            found.append(reply.status)
-        return found
+            results.append(reply.status)
+        return results
 
     assert serve(scorer, calls, token=TOKEN) == [401] * 5 + [200] * 4
 
@@ -423,11 +425,11 @@ def test_verl_omni(scorer, items, expected):
     async def calls(session, url):
         async with session.put(f"{url}/v1/references/voice", data=flac(items[0]["reference"])) as reply:
             assert reply.status == 201
-        found = []
+        results = []
         for change in changes:
             async with session.post(f"{url}/reward/verl-omni", json={**request, **change}) as reply:
-                found.append((reply.status, await reply.json()))
-        return found
+                results.append((reply.status, await reply.json()))
+        return results
 
     (status, value), *others = serve(scorer, calls, reward=reward)
     assert status == 200 and all(isinstance(one, float) and np.isfinite(one) for one in value.values())
@@ -448,8 +450,8 @@ def test_silence_is_not_rewarded_over_the_wire(scorer, items):
 
     async def calls(session, url):
         def remote():
-            with Scorer.connect(url) as made:
-                return compute_rewards(made, reward, [silent])
+            with Scorer.connect(url) as built:
+                return compute_rewards(built, reward, [silent])
 
         return await asyncio.get_running_loop().run_in_executor(None, remote)
 
@@ -472,30 +474,30 @@ def test_a_mistake_of_the_caller_is_no_missing_value(scorer, items):
             compute_rewards(scorer, reward, [{"audio": audio, "language": "en", "text": "hello"}])
     broken = {"terms": {"fidelity": {"metric": "stoi", "missing": -1}}}
     short = {"audio": Audio(items[0]["audio"].samples[:, :200], items[0]["audio"].sample_rate_hz)}
-    (found,) = compute_rewards(scorer, broken, [{**short, "reference": short["audio"]}])
-    assert found.score == -1 and set(found.missing) == {"fidelity"}
+    (result,) = compute_rewards(scorer, broken, [{**short, "reference": short["audio"]}])
+    assert result.score == -1 and set(result.missing) == {"fidelity"}
 
     async def calls(session, url):
-        found = []
+        results = []
         for data in (b"no sound at all", _endless_flac(3_600)):
             async with session.put(f"{url}/v1/references/r", data=data) as reply:
-                found.append(reply.status)
+                results.append(reply.status)
         form = FormData()
         form.add_field("audio", flac(items[0]["reference"]), filename="r.flac")
         async with session.put(f"{url}/v1/references/r", data=form) as reply:
-            found.append(reply.status)
+            results.append(reply.status)
         item = {"audio_base64": base64.b64encode(b"no sound at all").decode(), "reference_id": "r"}
         async with session.post(f"{url}/v1/reward", json=item) as reply:
-            found.append((reply.status, (await reply.json())["error"]["code"]))
-        return found
+            results.append((reply.status, (await reply.json())["error"]["code"]))
+        return results
 
     assert serve(scorer, calls, reward=broken) == [422, 422, 201, (422, "unreadable")]
 
 
 def test_the_length_is_that_of_the_audio_and_not_of_the_reference(scorer, items):
     tone = Audio(np.sin(np.arange(48_000) / 20).astype(np.float32), 16_000)
-    (found,) = scorer.score([{"audio": tone, "reference": items[0]["reference"]}])
-    assert found.duration_s == pytest.approx(3.0)
+    (result,) = scorer.score([{"audio": tone, "reference": items[0]["reference"]}])
+    assert result.duration_s == pytest.approx(3.0)
 
 
 def test_malformed_bodies_are_refused(scorer):
@@ -507,16 +509,16 @@ def test_malformed_bodies_are_refused(scorer):
     ]
 
     async def calls(session, url):
-        found = []
+        results = []
         for headers, body in bodies:
             async with session.post(f"{url}/v1/score", data=body, headers=headers) as reply:
-                found.append(reply.status)
+                results.append(reply.status)
         async with session.get(f"{url}/") as reply:
-            found.append(reply.status)
-        return found
+            results.append(reply.status)
+        return results
 
-    *found, page = serve(scorer, calls)
-    assert all(400 <= status < 500 for status in found), found
+    *result, page = serve(scorer, calls)
+    assert all(400 <= status < 500 for status in result), result
     assert page == 200
 
 
@@ -618,7 +620,7 @@ def test_memory_of_waiting_items_and_of_bodies_is_bounded(items, monkeypatch):
         monkeypatch.setattr("codec_bench.apps.serving.server.ALL_BODIES_BYTES", BODY_BYTES)
 
         async def calls(session, url):
-            is_over, is_sent, found = asyncio.Event(), asyncio.Event(), []
+            is_over, is_sent, results = asyncio.Event(), asyncio.Event(), []
 
             async def body():
                 yield b"no json\n"
@@ -628,7 +630,7 @@ def test_memory_of_waiting_items_and_of_bodies_is_bounded(items, monkeypatch):
             async def wait_and_post():
                 await is_sent.wait()
                 await asyncio.sleep(0.05)
-                found.append(await post())
+                results.append(await post())
                 is_over.set()
 
             async def post():
@@ -641,7 +643,7 @@ def test_memory_of_waiting_items_and_of_bodies_is_bounded(items, monkeypatch):
                 async with session.post(f"{url}/v1/{path}", data=body()) as reply:
                     await reply.read()
                 await posting
-            return [*found, await post()]
+            return [*results, await post()]
 
         assert serve(scorer, calls) == [(503, "1"), (200, None), (200, None)]
 
@@ -681,9 +683,9 @@ def test_a_client_that_goes_away_is_no_error_of_the_service(scorer, caplog):
 def test_a_remote_scorer_has_the_same_methods(scorer, items, expected):
     async def calls(session, url):
         def remote():
-            with Scorer.connect(url) as made:
-                made.put_reference("kept", items[0]["reference"])
-                return made.score([*items[:2], {"audio": b""}]), made.higher_is_better
+            with Scorer.connect(url) as built:
+                built.put_reference("kept", items[0]["reference"])
+                return built.score([*items[:2], {"audio": b""}]), built.higher_is_better
 
         return await asyncio.get_running_loop().run_in_executor(None, remote)
 

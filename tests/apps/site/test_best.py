@@ -59,8 +59,8 @@ def test_what_is_not_distinguishable_from_the_best_is_marked_over_one_run_and_se
         recorded(tmp_path / "three", {"d": near}, kbps=RATES),
     ]
     site([run.folder for run in two], out=tmp_path / "of_two")
-    for made in ("of_one", "of_two"):
-        best, alike = (marked(SiteFolder(tmp_path / made), mark) for mark in ("best", "alike"))
+    for built in ("of_one", "of_two"):
+        best, alike = (marked(SiteFolder(tmp_path / built), mark) for mark in ("best", "alike"))
         assert best == {"a": [], "c": [], "d": ["m"]} and alike == {"a": [], "c": ["m"], "d": []}
 
 
@@ -79,21 +79,21 @@ def test_a_system_whose_sound_is_no_speech_is_never_the_best(tmp_path):
 def test_many_systems_without_numbers_do_not_fill_the_first_page(tmp_path, browser):
     run = recorded(tmp_path / "run", {"a": GOOD, **{f"gone{n:02d}": [None] * 19 for n in range(30)}}, kbps=RATES)
     open_page(browser, site([run.folder], out=tmp_path / "site").folder / "index.html")
-    said = texts(browser, ".banner li")
-    assert len(said) == 13 and said[-1] == "18 more systems failed on every item: see the runs."
+    text = texts(browser, ".banner li")
+    assert len(text) == 13 and text[-1] == "18 more systems failed on every item: see the runs."
 
 
 def test_the_pages_name_suspects_and_systems_without_numbers(tmp_path, browser):
     first, second = two_runs(tmp_path)
-    made = site([first.folder, second.folder], out=tmp_path / "site")
-    open_page(browser, made.folder / "index.html")
+    built = site([first.folder, second.folder], out=tmp_path / "site")
+    open_page(browser, built.folder / "index.html")
     assert texts(browser, ".banner li") == ["gone failed on all 19 items of second, so it has no numbers."]
     states = {"second": "finished; gone failed on every item", "first": "finished"}
-    found = browser.execute_script(
+    result = browser.execute_script(
         "return [...document.querySelectorAll('tr')].map((tr) => [...tr.children].map((cell) => cell.innerText))"
     )
-    assert {row[0]: row[3] for row in found if row[0] in states} == states
-    (key,) = (board["key"] for board in SiteFolder(made.folder).read_data("index")["boards"])
+    assert {row[0]: row[3] for row in result if row[0] in states} == states
+    (key,) = (board["key"] for board in SiteFolder(built.folder).read_data("index")["boards"])
     go(browser, f"#/board/{key}")
     order = [name.split("\n")[0] for name in texts(browser, "#board-table tbody th")]
     opens = zip(order, ("side", "few", "d", "c", "a", "b"))
@@ -116,14 +116,14 @@ def test_the_pages_name_suspects_and_systems_without_numbers(tmp_path, browser):
     begins = float(re.match(r"M([\d.]+)", front)[1])
     assert x["few"] < x["side (suspect)"] < begins == pytest.approx(x["c"], abs=0.01)
     # Nor do they take a place: the better ones of both runs are the first and the second of four.
-    place = "return [...document.querySelectorAll('main tbody tr')].find((tr) => tr.innerText.includes('m/1')).cells[3].innerText"
+    position = "return [...document.querySelectorAll('main tbody tr')].find((tr) => tr.innerText.includes('m/1')).cells[3].innerText"
     places = {}
     for name in ("d", "few", "side"):
         go(browser, f"#/system/{name}")
-        places[name] = browser.execute_script(place)
+        places[name] = browser.execute_script(position)
     assert places == {"d": "1 of 4", "few": "–", "side": "–"}
     assert "compared with no other" in texts(browser, ".banner")[0]
-    runs = {row["system"]: row["run"] for row in SiteFolder(made.folder).read_data(f"boards/{key}")["rows"]}
+    runs = {row["system"]: row["run"] for row in SiteFolder(built.folder).read_data(f"boards/{key}")["rows"]}
     go(browser, f"#/compare/{key}?a={runs['d']}:d&b={runs['side']}:side")
     assert any("neither is the better one" in text for text in texts(browser, ".banner")) and "–" in texts(
         browser, "td"

@@ -13,7 +13,7 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 
-def test_a_site_is_made(cli, tmp_path):
+def test_a_site_is_built(cli, tmp_path):
     writer = RunWriter(tmp_path / "run", {})
     writer.begin({"g722": {}}, {"stoi": {"protocol": "s", "higher_is_better": True}}, [Sample("a", None)])
     writer.write([(0, ItemRecord("g722", "a", "ok", None, {"stoi": Score.ok(0.9, "s")}))])
@@ -30,7 +30,7 @@ def test_a_site_is_made(cli, tmp_path):
 def test_contradictions_end_with_3(monkeypatch, capsys):
     from codec_bench.apps.site.contradictions import Contradiction
 
-    found = Contradiction(
+    result = Contradiction(
         "g722",
         "stoi",
         "stoi/pystoi-0.4",
@@ -45,7 +45,7 @@ def test_contradictions_end_with_3(monkeypatch, capsys):
         (0.48, 0.52),
         ("pystoi 0.3 to 0.4",),
     )
-    monkeypatch.setattr("codec_bench.apps.site.api.contradictions", lambda runs: [found])
+    monkeypatch.setattr("codec_bench.apps.site.api.contradictions", lambda runs: [result])
     with pytest.raises(BaseException) as ended:
         site(["run"], check=True)
     assert getattr(ended.value, "exit_code", None) == 3
@@ -53,15 +53,15 @@ def test_contradictions_end_with_3(monkeypatch, capsys):
     assert "old: 0.9 [0.88, 0.92]" in out and "pystoi 0.3 to 0.4" in out and "\x1b" not in out
 
 
-def test_what_is_said_while_a_site_is_made_names_few(monkeypatch, capsys, tmp_path):
+def test_messages_while_a_site_is_built_names_few(monkeypatch, capsys, tmp_path):
     one = SimpleNamespace(
         run_a="old", run_b="new", metric="stoi", system="g722", board="voices", value_a=0.9, value_b=0.5
     )
-    made = SimpleNamespace(folder=tmp_path, added=("x",), replaced=(), unchanged=(), contradictions=(one,) * 5)
-    monkeypatch.setattr("codec_bench.apps.site.api.site", lambda *given, **options: made)
+    built = SimpleNamespace(folder=tmp_path, added=("x",), replaced=(), unchanged=(), contradictions=(one,) * 5)
+    monkeypatch.setattr("codec_bench.apps.site.api.site", lambda *inputs, **options: built)
     site(["run"], out=tmp_path)
-    told = capsys.readouterr()
-    assert told.err.count("contradict each other") == 3 and "2 more contradictions" in told.err
-    assert told.out == f"{tmp_path / 'index.html'}\n"
+    messages = capsys.readouterr()
+    assert messages.err.count("contradict each other") == 3 and "2 more contradictions" in messages.err
+    assert messages.out == f"{tmp_path / 'index.html'}\n"
     with pytest.raises(UserError, match="no folder was given"):
         site(["run"], out=None)

@@ -23,7 +23,7 @@ MODELS = ("model", "other <i>model")
 
 
 @pytest.fixture(scope="module")
-def made_of_codecs(make_run, tmp_path_factory):
+def codec_site(make_run, tmp_path_factory):
     run = make_run("codecs", samples=4, audio=False, hostile=False, metrics=["bitrate", "stoi"], systems=["g722"])
     out = tmp_path_factory.mktemp("codecs") / "out"
     site([run.folder], out=out)
@@ -31,9 +31,9 @@ def made_of_codecs(make_run, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory):
+def send(tmp_path_factory):
     """A site of two models that answered two benchmarks of a published leaderboard."""
-    place = tmp_path_factory.mktemp("asked")
+    path = tmp_path_factory.mktemp("asked")
     columns = leaderboard("ultraeval-understanding").columns[-2:]
     for column in columns:
         for n, name in enumerate(MODELS):
@@ -42,9 +42,9 @@ def asked(tmp_path_factory):
                 "primary": column.metric, "licence": "CC-BY-4.0", "paper": "https://arxiv.org/abs/0000.00000",
                 "published": [{"model": "theirs", "metric": column.metric, "value": 41.25, "source": "the paper"}],
             }  # fmt: skip
-            write_answered(place / "runs" / column.benchmark / str(n), name, column, (0.25, 0.75)[n], facts)
-    site([place / "runs"], out=place / "out", title="Models")
-    return SiteFolder(place / "out")
+            write_answered(path / "runs" / column.benchmark / str(n), name, column, (0.25, 0.75)[n], facts)
+    site([path / "runs"], out=path / "out", title="Models")
+    return SiteFolder(path / "out")
 
 
 def write_answered(folder, system, column, value, facts):
@@ -64,9 +64,9 @@ def write_answered(folder, system, column, value, facts):
         )  # fmt: skip
 
 
-def test_a_leaderboard_of_one_metric_opens_ranked_by_it(browser, asked):
-    (key,) = (one["key"] for one in asked.read_data("index")["boards"] if one["benchmark"] == "meld-emo")
-    open_page(browser, asked.path / "index.html")
+def test_a_leaderboard_of_one_metric_opens_ranked_by_it(browser, send):
+    (key,) = (one["key"] for one in send.read_data("index")["boards"] if one["benchmark"] == "meld-emo")
+    open_page(browser, send.path / "index.html")
     go(browser, f"#/board/{key}")
     assert [row[0] for row in rows(browser, "#board-table")] == ["other <i>model", "model"]
     assert texts(browser, "[aria-sort=descending]") and not texts(browser, "[aria-sort=ascending]")
@@ -86,16 +86,16 @@ def test_a_leaderboard_of_one_metric_opens_ranked_by_it(browser, asked):
     assert complaints(browser) == []
 
 
-def test_a_benchmark_has_a_page(browser, asked):
-    open_page(browser, asked.path / "index.html")
+def test_a_benchmark_has_a_page(browser, send):
+    open_page(browser, send.path / "index.html")
     go(browser, "#/benchmarks")
     assert [row[:3] for row in rows(browser)] == [
         [f"Title of {name}", "What it <b>asks</b>.", "SER"] for name in ("covost2-zh-en", "meld-emo")
     ]
     click(browser, "main tbody tr:last-child a")
     until(lambda: texts(browser, "main h1") == ["Title of meld-emo"])
-    told = browser.execute_script("return document.querySelector('main').innerText")
-    for said in (
+    messages = browser.execute_script("return document.querySelector('main').innerText")
+    for text in (
         "meld-emo",
         "SER",
         "1,200",
@@ -103,7 +103,7 @@ def test_a_benchmark_has_a_page(browser, asked):
         "codec-bench show meld-emo",
         "https://arxiv.org/abs/0000.00000",
     ):
-        assert said in told
+        assert text in messages
     assert rows(browser, "[aria-label='Published by others'] table")[0][::2] == ["theirs", "41.25"]
     click(browser, "main dl a[href*='#/board/']")
     until(lambda: texts(browser, "#board-table tbody th"))
@@ -111,29 +111,29 @@ def test_a_benchmark_has_a_page(browser, asked):
     assert complaints(browser) == []
 
 
-def test_a_cell_of_a_published_leaderboard_leads_to_its_run(browser, asked):
-    open_page(browser, asked.path / "index.html")
+def test_a_cell_of_a_published_leaderboard_leads_to_its_run(browser, send):
+    open_page(browser, send.path / "index.html")
     resize(browser, 390)
     go(browser, "#/published/ultraeval-understanding")
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
     assert len(rows(browser)) == 14 and len(browser.find_elements("css selector", "main tbody td a")) == 4
     # The mirror holds a few questions of each benchmark.
     assert any("own, a part of a benchmark" in row[0] and "incomplete" in row[0] for row in rows(browser))
-    assert any("no value for " in said for said in texts(browser, "main .remarks li"))
+    assert any("no value for " in text for text in texts(browser, "main .remarks li"))
     last = browser.find_elements("css selector", "main tbody td a")[-1]  # of the emotions, in per cent
     value = float(last.text)
     browser.execute_script("arguments[0].click()", last)
     until(lambda: texts(browser, "section.asked"))
-    (asked_value,) = texts(browser, ".asked-value")
-    assert float(asked_value.split(": ")[1]) * 100 == pytest.approx(value, abs=0.01)
+    (shown_value,) = texts(browser, ".asked-value")
+    assert float(shown_value.split(": ")[1]) * 100 == pytest.approx(value, abs=0.01)
     resize(browser, 1400)
     assert complaints(browser) == []
 
 
-def test_a_published_leaderboard_is_searched_sorted_and_remembered_in_the_address(browser, asked):
-    open_page(browser, asked.path / "index.html")
+def test_a_published_leaderboard_is_searched_sorted_and_remembered_in_the_address(browser, send):
+    open_page(browser, send.path / "index.html")
     go(browser, "#/published/ultraeval-understanding")
-    board = asked.read_data("published/ultraeval-understanding")
+    board = send.read_data("published/ultraeval-understanding")
     at = [column["name"] for column in board["columns"]].index("tedlium")
     click(browser, f'[data-sort="{at + 1}"] button')  # the average comes first
     known = [float(row["cells"][at]) for row in board["rows"] if row["cells"][at] is not None]
@@ -154,13 +154,13 @@ def test_a_published_leaderboard_is_searched_sorted_and_remembered_in_the_addres
     assert complaints(browser) == []
 
 
-def test_published_codecs_are_shown_one_source_at_a_time(browser, made_of_codecs):
-    open_page(browser, made_of_codecs.path / "index.html")
-    key = made_of_codecs.read_data("index")["boards"][0]["key"]
+def test_published_codecs_are_shown_one_source_at_a_time(browser, codec_site):
+    open_page(browser, codec_site.path / "index.html")
+    key = codec_site.read_data("index")["boards"][0]["key"]
     go(browser, f"#/board/{key}")
     click(browser, "main .links a[href='#/published/codecs']")
     until(lambda: texts(browser, "main h1") == ["Published codecs"])
-    payload = made_of_codecs.read_data("published/codecs")
+    payload = codec_site.read_data("published/codecs")
     choice = browser.find_element("css selector", "#codecs-of")
     for n, table in enumerate(payload["tables"]):
         browser.execute_script(
@@ -176,9 +176,9 @@ def test_published_codecs_are_shown_one_source_at_a_time(browser, made_of_codecs
     assert complaints(browser) == []
 
 
-def test_published_codecs_stand_in_tables_of_their_own(made_of_codecs):
-    assert "codecs" in made_of_codecs.read_data("index")["published"]
-    payload = made_of_codecs.read_data("published/codecs")
+def test_published_codecs_stand_in_tables_of_their_own(codec_site):
+    assert "codecs" in codec_site.read_data("index")["published"]
+    payload = codec_site.read_data("published/codecs")
     tables = codec_board().tables
     held = {(one["source"], one["data"]): one for one in payload["tables"]}
     assert {source for source, _ in held} == {table.source for table in tables}
@@ -200,13 +200,13 @@ def test_published_codecs_stand_in_tables_of_their_own(made_of_codecs):
     assert not {"g722"} & {row["system"] for one in payload["tables"] for row in one["rows"]}
 
 
-def test_a_cell_of_an_own_row_names_its_run(asked):
+def test_a_cell_of_an_own_row_names_its_run(send):
     columns = leaderboard("ultraeval-understanding").columns
-    keys = {(entry["benchmark"]["name"], *entry["systems"]): entry["key"] for entry in asked.entries()}
-    board = asked.read_data("published/ultraeval-understanding")
-    own = [row for row in board["rows"] if not row["published"]]
-    assert {row["name"] for row in own} == {f"{model} (parts of the questions)" for model in MODELS}
-    for row in own:
+    keys = {(entry["benchmark"]["name"], *entry["systems"]): entry["key"] for entry in send.entries()}
+    board = send.read_data("published/ultraeval-understanding")
+    actual = [row for row in board["rows"] if not row["published"]]
+    assert {row["name"] for row in actual} == {f"{model} (parts of the questions)" for model in MODELS}
+    for row in actual:
         model = row["name"].removesuffix(" (parts of the questions)")
         linked = {c.name: [keys[c.benchmark, model], model, c.metric] for c in columns[-2:]}
         assert row["links"] == [linked.get(column.name) for column in columns]
@@ -217,13 +217,13 @@ def test_a_published_leaderboard_says_how_much_to_trust_it(tmp_path):
     board = leaderboard("ultraeval-understanding", robustness=True, correlations=True)
     payload = json.loads(json.dumps(published_board(board, {})))
     assert len(payload["rows"]) == len(board.rows) and payload["trusted"]
-    for row, told, trust in zip(board.rows, payload["rows"], board.trust.robustness, strict=True):
+    for row, messages, trust in zip(board.rows, payload["rows"], board.trust.robustness, strict=True):
         assert (
-            told["name"] == row.name
-            and told["rank"] == trust.rank
-            and told["average"] == (None if row.shown_average is None else str(row.shown_average))
+            messages["name"] == row.name
+            and messages["rank"] == trust.rank
+            and messages["average"] == (None if row.shown_average is None else str(row.shown_average))
         )
-        assert told["ranks"][0] == (
+        assert messages["ranks"][0] == (
             None if trust.leave_one_benchmark_out is None else list(trust.leave_one_benchmark_out)
         )
     assert len(payload["like"]["pairs"]) == len(board.columns) * (len(board.columns) - 1) / 2

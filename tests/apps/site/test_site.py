@@ -41,7 +41,7 @@ def runs(make_run):
 
 
 @pytest.fixture(scope="module")
-def made(runs, tmp_path_factory):
+def build(runs, tmp_path_factory):
     out = tmp_path_factory.mktemp("site") / "out"
     site([run.folder for run in runs], out=out, title="Voices & <b>more</b>")
     return SiteFolder(out)
@@ -52,17 +52,17 @@ def everything(folder: SiteFolder):
     return {entry["name"]: entry for entry in folder.entries()}
 
 
-def test_differences_from_the_files_are_those_of_the_command(made, runs):
+def test_differences_from_the_files_are_those_of_the_command(build, runs):
     """What a page reads gives the difference and the wins that `codec-bench compare` prints, also across runs."""
-    entries = everything(made)
+    entries = everything(build)
     for first, second, systems in ((0, 0, ("opus-6k", "opus-12k")), (0, 1, ("mp3-24k", "g722"))):
         sides = [(entries[runs[n].folder.name], name) for n, name in zip((first, second), systems)]
         (pair,) = compare(runs=[runs[n] for n in dict.fromkeys((first, second))], systems=systems)
         assert {c.metric for c in pair.comparisons} == set(METRICS)
         for expected in pair.comparisons:
-            parts, units = zip(*(_parts(made, entry, name, expected.metric) for entry, name in sides))
+            parts, units = zip(*(_parts(build, entry, name, expected.metric) for entry, name in sides))
             shared = [id for id in parts[0] if id in parts[1]]
-            a, b = (np.array([side[id] for id in shared], float) for side in parts)
+            a, b = (np.array([role[id] for id in shared], float) for role in parts)
             codes = np.unique([units[0][id] for id in shared], return_inverse=True)[1]
             difference = float(ratios(a.sum(axis=0)) - ratios(b.sum(axis=0)))
             assert difference == pytest.approx(expected.test.difference, rel=1e-5)
@@ -71,25 +71,25 @@ def test_differences_from_the_files_are_those_of_the_command(made, runs):
             assert {more, less} == {expected.wins, expected.losses}
 
 
-def _parts(made, entry, system, metric):
+def _parts(build, entry, system, metric):
     """What each sample adds to a metric of a system, and its unit, by id, as the site's files say."""
-    samples = made.read_data(f"runs/{entry['key']}/samples")
-    values = made.read_data(f"runs/{entry['key']}/values-{list(entry['metrics']).index(metric)}")
+    samples = build.read_data(f"runs/{entry['key']}/samples")
+    values = build.read_data(f"runs/{entry['key']}/values-{list(entry['metrics']).index(metric)}")
     held = values["systems"][list(entry["systems"]).index(system)]
     below = held.get("below") or [1] * len(held["above"])
     parts = {id: [x, y] for id, x, y in zip(samples["ids"], held["above"], below) if x is not None}
     return parts, dict(zip(samples["ids"], samples["units"]))
 
 
-def test_the_numbers_are_those_of_the_record(made, runs):
-    entries, index = everything(made), made.read_data("index")
+def test_the_numbers_are_those_of_the_record(build, runs):
+    entries, index = everything(build), build.read_data("index")
     assert index["title"] == "Voices & <b>more</b>" and len(index["runs"]) == 3
     assert sorted(board["runs"] for board in index["boards"]) == [1, 2]  # other data is another leaderboard
     seen = 0
     for run in runs:
         entry = entries[run.folder.name]
         summary = summarise(run).as_dict()
-        board = made.read_data(f"boards/{entry['board']['key']}")
+        board = build.read_data(f"boards/{entry['board']['key']}")
         for row in (row for row in board["rows"] if row["run"] == entry["key"]):
             for column, cell in zip(board["columns"], row["cells"], strict=True):
                 expected = summary["systems"][row["system"]]["metrics"][column["name"]]
@@ -105,10 +105,10 @@ def test_the_numbers_are_those_of_the_record(made, runs):
     assert seen == 4 * 5
 
 
-def test_the_scores_of_the_samples_are_those_of_the_record(made, runs):
+def test_the_scores_of_the_samples_are_those_of_the_record(build, runs):
     run = runs[0]
-    key = everything(made)["first"]["key"]
-    samples = made.read_data(f"runs/{key}/samples")
+    key = everything(build)["first"]["key"]
+    samples = build.read_data(f"runs/{key}/samples")
     assert samples["ids"] == [sample.id for sample in run.samples()]
     units = run.units()
     labels = [units[id] for id in samples["ids"]]
@@ -116,7 +116,7 @@ def test_the_scores_of_the_samples_are_those_of_the_record(made, runs):
     with sqlite3.connect(run.folder / "run.sqlite") as db:
         rows = db.execute("SELECT system, metric, sample, value, status FROM scores").fetchall()
     assert len(rows) == 14 * 3 * 4
-    files = [made.read_data(f"runs/{key}/values-{m}") for m in range(len(METRICS))]
+    files = [build.read_data(f"runs/{key}/values-{m}") for m in range(len(METRICS))]
     for system, metric, sample, value, status in rows:
         held = files[metric]["systems"][system]
         above, below = held["above"][sample], held.get("below", [1] * 14)[sample]
@@ -124,29 +124,29 @@ def test_the_scores_of_the_samples_are_those_of_the_record(made, runs):
             assert above / below == pytest.approx(value, rel=1e-6)
         else:
             assert above is None
-    table = pyarrow.parquet.read_table(made.run_folder(key) / "scores.parquet")
+    table = pyarrow.parquet.read_table(build.run_folder(key) / "scores.parquet")
     assert table.num_rows == len(rows)
-    assert json.loads((made.run_folder(key) / "summary.json").read_text())["systems"].keys() == set(SYSTEMS)
+    assert json.loads((build.run_folder(key) / "summary.json").read_text())["systems"].keys() == set(SYSTEMS)
 
 
-def test_why_a_value_is_missing_is_told(made):
-    entry = everything(made)["first"]
-    texts = made.read_data(f"runs/{entry['key']}/texts-0")
-    lost = [
+def test_why_a_value_is_missing_is_reported(build):
+    entry = everything(build)["first"]
+    texts = build.read_data(f"runs/{entry['key']}/texts-0")
+    dropped = [
         (n, s, m, texts["reasons"][r]) for n, held in enumerate(texts["samples"]) for s, m, r in held.get("lost", ())
     ]
-    assert {(n, list(entry["systems"])[s]) for n, s, _, (status, why) in lost if "no packet" in why} == {
+    assert {(n, list(entry["systems"])[s]) for n, s, _, (status, why) in dropped if "no packet" in why} == {
         (5, "mp3-24k"),
         (6, "mp3-24k"),
     }
     assert texts["samples"][0]["heard"].keys() == {"0", "1", "2"}
 
 
-def test_no_data_file_can_end_a_script_or_be_anything_but_data(made):
-    found = sorted((made.path / "data").rglob("*.js"))
-    assert len(found) > 10
+def test_no_data_file_can_end_a_script_or_be_anything_but_data(build):
+    result = sorted((build.path / "data").rglob("*.js"))
+    assert len(result) > 10
     hostile = 0
-    for path in found:
+    for path in result:
         text = path.read_text("utf-8")
         assert text.startswith('codecBench("') and text.endswith(");\n")
         assert not set(text) & set("<>&\u2028\u2029")
@@ -171,38 +171,38 @@ def test_a_run_is_added_without_the_others(runs, tmp_path):
     assert (done.added, done.unchanged) == (("third",), ("second",))
     assert before.items() <= {path: path.stat().st_mtime_ns for path in before}.items()
     assert len(SiteFolder(out).read_data("index")["runs"]) == 3
-    whole = tmp_path / "whole"
-    site([run.folder for run in runs], out=whole)
-    for path in sorted((whole / "data").rglob("*.js")):
+    complete = tmp_path / "whole"
+    site([run.folder for run in runs], out=complete)
+    for path in sorted((complete / "data").rglob("*.js")):
         if path.name != "index.js":  # it holds when it was made
-            assert path.read_bytes() == (out / path.relative_to(whole)).read_bytes(), path
+            assert path.read_bytes() == (out / path.relative_to(complete)).read_bytes(), path
 
 
 def test_a_run_that_went_on_replaces_what_was_held(make_run, tmp_path):
-    part = make_run(
+    item = make_run(
         "part", samples=8, audio=False, metrics=["stoi"], systems=["g722"], hostile=False, finish=False, stop_after=5
     )
     out = tmp_path / "site"
-    site([part.folder], out=out)
+    site([item.folder], out=out)
     (row,) = next(iter(SiteFolder(out).entries()))["systems"].values()
     assert row["metrics"]["stoi"]["n"] == 5
     assert SiteFolder(out).read_data("index")["runs"][0][4] == "running"
-    whole = make_run("whole", samples=8, audio=False, metrics=["stoi"], systems=["g722"], hostile=False)
-    done = site([whole.folder], out=out)
+    complete = make_run("whole", samples=8, audio=False, metrics=["stoi"], systems=["g722"], hostile=False)
+    done = site([complete.folder], out=out)
     assert done.replaced == ("whole",)
     (entry,) = SiteFolder(out).entries()
     assert entry["systems"]["g722"]["metrics"]["stoi"]["n"] == 8 and entry["state"] == "finished"
 
 
 def test_sites_of_two_people_become_one(make_run, tmp_path):
-    heard = make_run("heard", samples=3, systems=["g722"], metrics=["stoi"], hostile=False)
+    output = make_run("heard", samples=3, systems=["g722"], metrics=["stoi"], hostile=False)
     other = make_run("other", samples=3, systems=["opus-6k"], metrics=["stoi"], hostile=False, audio=False)
     mine, theirs, both = (tmp_path / name for name in ("mine", "theirs", "both"))
     site([other.folder], out=mine)
-    site([heard.folder], out=theirs)
+    site([output.folder], out=theirs)
     done = site([theirs], out=mine)
     assert done.added == ("heard",)
-    site([other.folder, heard.folder], out=both)
+    site([other.folder, output.folder], out=both)
     for path in sorted(both.rglob("*")):
         if path.is_file() and path.name not in ("index.js", "site.json"):
             assert path.read_bytes() == (mine / path.relative_to(both)).read_bytes(), path
@@ -226,9 +226,9 @@ def test_nothing_of_another_site_is_run_or_copied_but_data_and_sound(runs, tmp_p
     site([theirs], out=mine)
     assert not (mine / "audio").exists()
     assert not any("sound" in held for held in SiteFolder(mine).read_data(f"runs/{entry['key']}/texts-0")["samples"])
-    kept = texts.read_text()
-    for wrong in (kept + "alert(1)\n", kept.replace("spk0", "spk1", 1), kept[:-20], ""):
-        assert wrong != kept
+    retained = texts.read_text()
+    for wrong in (retained + "alert(1)\n", retained.replace("spk0", "spk1", 1), retained[:-20], ""):
+        assert wrong != retained
         texts.write_text(wrong)
         shutil.rmtree(mine)
         with pytest.raises(UserError, match="is not as a site writes it"):
@@ -277,30 +277,30 @@ def test_no_file_of_this_machine_gets_into_a_site_by_a_link(runs, tmp_path):
     ]
 
 
-def test_sound_is_bounded_and_equal_sound_is_kept_once(demo_run, tmp_path):
-    def kept(out, audio_mb):
+def test_sound_is_bounded_and_equal_sound_is_stored_once(demo_run, tmp_path):
+    def retained(out, audio_mb):
         site([demo_run.folder], out=out, audio_mb=audio_mb)
         (entry,) = SiteFolder(out).entries()
         return entry["heard"], [path.stat().st_size for path in (out / "audio").rglob("*.flac")]
 
-    assert kept(tmp_path / "none", 0) == ([], [])
-    some, sizes = kept(tmp_path / "some", 1.0)
+    assert retained(tmp_path / "none", 0) == ([], [])
+    some, sizes = retained(tmp_path / "some", 1.0)
     assert 0 < len(some) < 30 and 0 < sum(sizes) <= 1e6
     # The unprocessed audio is the file of the reference.
     assert len(sizes) <= len(some) * 9
 
 
-def test_runs_that_contradict_each_other_are_found(make_run, tmp_path):
+def test_runs_that_contradict_each_other_are_reported(make_run, tmp_path):
     same = {"samples": 14, "audio": False, "hostile": False, "metrics": ["stoi"], "systems": ["g711-ulaw", "g722"]}
     first, second = make_run("first", **same), make_run("second", **same)
     assert contradictions([first.folder, second.folder]) == []
     bad = rewritten(shutil.copytree(first.folder, tmp_path / "bad"), moved={"g722": -0.3})
-    (found,) = contradictions([first.folder, bad])
-    assert (found.system, found.metric, found.run_a, found.run_b) == ("g722", "stoi", "first", "bad")
-    assert not found.interval_b[0] <= found.value_a <= found.interval_b[1]
-    assert found.value_a - found.value_b == pytest.approx(0.3)
+    (result,) = contradictions([first.folder, bad])
+    assert (result.system, result.metric, result.run_a, result.run_b) == ("g722", "stoi", "first", "bad")
+    assert not result.interval_b[0] <= result.value_a <= result.interval_b[1]
+    assert result.value_a - result.value_b == pytest.approx(0.3)
     done = site([first.folder, bad], out=tmp_path / "site")
-    assert done.contradictions == (found,)
+    assert done.contradictions == (result,)
     (row,) = SiteFolder(tmp_path / "site").read_data("checks")
     assert row[:2] == ["g722", "stoi"] and row[4][0] - row[5][0] == pytest.approx(0.3)
     (board,) = (
@@ -323,8 +323,10 @@ def rewritten(folder, *, moved=None, protocol=None, meta=None):
         metrics = {name: {**facts, "protocol": protocol} for name, facts in metrics.items()}
     writer = RunWriter(folder, meta["fingerprint"])
     writer.begin(systems, metrics, [Sample(s.id, None, s.text, s.speaker, s.language) for s in samples])
-    kept = {name: meta[name] for name in ("config", "versions", "machine", "data")}
-    writer.set_meta(**kept, state="finished", started="2026-11-21T18:40:00+00:00", finished="2026-11-21T19:00:00+00:00")
+    retained = {name: meta[name] for name in ("config", "versions", "machine", "data")}
+    writer.set_meta(
+        **retained, state="finished", started="2026-11-21T18:40:00+00:00", finished="2026-11-21T19:00:00+00:00"
+    )
     places = {sample.id: n for n, sample in enumerate(samples)}
     items = {}
     for score in scores:
@@ -336,8 +338,8 @@ def rewritten(folder, *, moved=None, protocol=None, meta=None):
 
 
 def test_numbers_without_an_interval_or_of_another_system_contradict_none(make_run, tmp_path):
-    few = {"samples": 2, "audio": False, "hostile": False, "metrics": ["stoi"], "systems": ["g722"]}
-    first, again = make_run("a", **few), make_run("b", **few)
+    small = {"samples": 2, "audio": False, "hostile": False, "metrics": ["stoi"], "systems": ["g722"]}
+    first, again = make_run("a", **small), make_run("b", **small)
     bad = rewritten(shutil.copytree(again.folder, tmp_path / "bad"), moved={"g722": -0.3})
     assert contradictions([first.folder, bad]) == []
 
@@ -433,13 +435,13 @@ def test_sounds_that_no_run_refers_to_any_more_are_removed(make_run, tmp_path):
     assert sounds(out) == sounds(fresh) and len(sounds(fresh)) == 12
 
 
-def test_runs_of_shards_are_left_out_and_it_is_said(make_run, tmp_path):
+def test_runs_of_shards_are_omitted_and_reported(make_run, tmp_path):
     run = make_run("whole", samples=4, audio=False, hostile=False, metrics=["stoi"], systems=["g722"])
     folder = shutil.copytree(run.folder, tmp_path / "part")
     rewritten(folder, meta={**run.meta, "fingerprint": {"shard": "1/2"}})
-    told = []
-    done = site([run.folder, folder], out=tmp_path / "site", notify=told.append)
-    assert done.added == ("whole",) and "1 run of a shard is left out" in told[0]
+    messages = []
+    done = site([run.folder, folder], out=tmp_path / "site", notify=messages.append)
+    assert done.added == ("whole",) and "1 run of a shard is left out" in messages[0]
     assert contradictions([run.folder, folder]) == []
 
 

@@ -38,24 +38,24 @@ class Swapped(Recording):
 
 def ask(folder, model, numbers, *, swap_at=None, every=8, served=False, spending=None):
     """One session: looks back, answers these questions one by one, and returns what was told."""
-    told = []
+    messages = []
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
 
         async def session():
-            watch = Watch(model, writer, told.append, every, spending=spending)
+            watch = Watch(model, writer, messages.append, every, spending=spending)
             await watch.look_back(QUESTIONS, render)
             for number in numbers:
                 model.name = "second" if swap_at is not None and number >= swap_at else model.name
                 question = QUESTIONS[number]
-                given = await model.ask(render(question))
+                options = await model.ask(render(question))
                 by = {"model": "m", "revision": model.name} if served else {}
-                given, usage = Response(text=given.text, served=by), dict(given.usage)
+                options, usage = Response(text=options.text, served=by), dict(options.usage)
                 record = QuestionRecord(number, question.id, question.fields, subsets=dict(question.subsets))
-                writer.write_answers([(record, AnswerRecord("ok", text=given.text, served=by, usage=usage))])
-                await watch.note(question, render(question), given)
+                writer.write_answers([(record, AnswerRecord("ok", text=options.text, served=by, usage=usage))])
+                await watch.note(question, render(question), options)
 
         asyncio.run(session())
-    return told
+    return messages
 
 
 def canary(folder):
@@ -63,15 +63,15 @@ def canary(folder):
         return answers_of(run).as_dict()["canary"]
 
 
-def test_five_questions_are_asked_again_after_every_few_answers(tmp_path):
+def test_five_questions_are_sent_again_after_every_few_answers(tmp_path):
     model = Swapped()
     assert ask(tmp_path, model, range(24)) == []
-    again = [id for place, id in enumerate(model.requests) if id in model.requests[:place]]
+    again = [id for index, id in enumerate(model.requests) if id in model.requests[:index]]
     assert again == ["q0", "q1", "q2", "q3", "q4"] * 3, "after 8, 16 and 24 answers"
     assert canary(tmp_path) == {"asked": 15, "same": 15, "changed": []}
 
 
-def test_the_number_of_answers_is_500_unless_told_otherwise(tmp_path, monkeypatch):
+def test_the_number_of_answers_is_500_by_default(tmp_path, monkeypatch):
     assert watching.EVERY == 500
     ask(tmp_path / "never", model := Swapped(), range(24), every=None)
     assert len(model.requests) == 24
@@ -81,14 +81,14 @@ def test_the_number_of_answers_is_500_unless_told_otherwise(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("served", [False, True])
-def test_a_swap_in_the_middle_is_told_once_and_shown_with_its_subsets(tmp_path, served):
-    told = ask(tmp_path, Swapped(), range(24), swap_at=14, served=served)
+def test_a_swap_in_the_middle_is_reported_once_and_shown_with_its_subsets(tmp_path, served):
+    messages = ask(tmp_path, Swapped(), range(24), swap_at=14, served=served)
     by_canary = "5 of 5 questions that were asked again got another answer than before"
     by_identity = "the service now says that m second answers, and not m first"
-    assert told == ([by_identity] if served else []) + [by_canary]
-    found = canary(tmp_path)
-    assert (found["asked"], found["same"]) == (15, 10), "the new answers are what is expected from then on"
-    (changed,) = found["changed"]
+    assert messages == ([by_identity] if served else []) + [by_canary]
+    result = canary(tmp_path)
+    assert (result["asked"], result["same"]) == (15, 10), "the new answers are what is expected from then on"
+    (changed,) = result["changed"]
     assert (changed["answers"], changed["subsets"]) == (8, {"half": {"a": 4, "b": 4}}), "numbers 8 to 15"
     with closing(Run(tmp_path)) as run:
         notes = " ".join(answer_notes(Answers.from_dict(answers_of(run).as_dict())))
@@ -96,7 +96,7 @@ def test_a_swap_in_the_middle_is_told_once_and_shown_with_its_subsets(tmp_path, 
     assert ("m first gave 14 answers (half: a 12, b 2); m second gave 10 answers (half: b 10)" in notes) == served
 
 
-def test_a_swap_between_two_sessions_is_found_when_the_run_goes_on(tmp_path):
+def test_a_swap_between_two_sessions_is_detected_when_the_run_goes_on(tmp_path):
     model = Swapped()
     ask(tmp_path, model, range(11))
     model.name = "second"
@@ -107,26 +107,26 @@ def test_a_swap_between_two_sessions_is_found_when_the_run_goes_on(tmp_path):
     assert canary(tmp_path) == {"asked": 15, "same": 10, "changed": [changed]}
 
 
-def test_only_greedy_texts_are_asked_again_and_never_of_a_model_that_says_who_it_is(tmp_path):
+def test_only_greedy_texts_are_sent_again_and_never_of_a_model_that_says_who_it_is(tmp_path):
     known = Swapped()
     known.tells_apart = True
     ask(tmp_path / "known", known, range(24))
     assert len(known.requests) == 24 and canary(tmp_path / "known") is None
 
 
-def test_canaries_are_paid_for_and_none_is_asked_beyond_the_limit(tmp_path):
+def test_canaries_are_paid_for_and_none_is_sent_beyond_the_limit(tmp_path):
     class Paid(Swapped):
         async def ask(self, request):
-            given = await super().ask(request)
-            return Response(text=given.text, usage={"cost_usd": 0.1, "input_tokens": 10.0})
+            options = await super().ask(request)
+            return Response(text=options.text, usage={"cost_usd": 0.1, "input_tokens": 10.0})
 
     ask(tmp_path, model := Paid(), range(6))
     assert len(model.requests) == 6
     spending = Purse(max_cost_usd=0.35).of(model)
     ask(tmp_path, model, (), spending=spending)
     with closing(Run(tmp_path)) as run:
-        found = answers_of(run)
-    assert (found.cost_usd, found.usage["input_tokens"]) == (pytest.approx(0.9), 90.0), "six answers and three again"
+        result = answers_of(run)
+    assert (result.cost_usd, result.usage["input_tokens"]) == (pytest.approx(0.9), 90.0), "six answers and three again"
     assert len(model.requests) == 6 + 3 and spending.purse.spent_usd == pytest.approx(0.3)
     assert "the limit of 0.35 USD is reached" in spending.purse.why
 
@@ -142,7 +142,7 @@ def test_a_model_of_ones_own_that_raises_at_a_canary_ends_nothing(tmp_path):
     assert len(model.requests) == 9 and canary(tmp_path) is None
 
 
-def test_what_is_asked_again_is_planned():
+def test_what_is_sent_again_is_planned():
     """3,000 questions are compared after each 500, five at a time; a run that goes on compares once more."""
     requests, model = [render(question) for question in QUESTIONS], Swapped()
     assert count_canaries(model, requests, 3000, continues=False) == 30

@@ -41,9 +41,9 @@ def calls(monkeypatch):
     """How often sounds are decoded, converted and encoded."""
     held = {"decode_bytes": 0, "prepare": 0, "wav_bytes": 0}
 
-    def counted(name, real, *given):
+    def counted(name, real, *options):
         held[name] += 1
-        return real(*given)
+        return real(*options)
 
     for module, name in ((clips, "decode_bytes"), (clips, "prepare"), (sounds, "wav_bytes")):
         monkeypatch.setattr(module, name, partial(counted, name, getattr(module, name)))
@@ -60,20 +60,20 @@ def test_each_sound_is_decoded_converted_and_encoded_once(calls, rotated, tmp_pa
     def sent(question):
         request = PROMPT.render(question)
         key = cache.key_of({}, request)
-        heard = split_windows(request, INFO, 8_000)
-        return key, [sounds.wav_base64(clip) for part in heard.requests for clip in clips_of(part)]
+        windowed = split_windows(request, INFO, 8_000)
+        return key, [sounds.wav_base64(clip) for item in windowed.requests for clip in clips_of(item)]
 
     with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(sent, drawn))
+        result = list(threads.map(sent, drawn))
     cache.close()
-    assert calls == {"decode_bytes": 3, "prepare": 3, "wav_bytes": 3 * len(found[0][1])} and len(found[0][1]) > 1
-    assert len({key for key, _ in found}) == (12 if rotated else 60) or rotated
+    assert calls == {"decode_bytes": 3, "prepare": 3, "wav_bytes": 3 * len(result[0][1])} and len(result[0][1]) > 1
+    assert len({key for key, _ in result}) == (12 if rotated else 60) or rotated
     each = {question.draw_of: sent(question)[1] for question in drawn}
     plain = {one.id: [sounds.wav_base64(c) for r in split_windows(PROMPT.render(one), INFO, 8_000).requests for c in clips_of(r)] for one in questions()}  # fmt: skip
     assert each == plain, "the same sounds as without sharing"
 
 
-def test_a_question_that_is_asked_once_is_given_on_as_it_is():
+def test_a_question_that_is_sent_once_is_passed_on_as_it_is():
     (one,) = questions(1)
     assert list(Draws([one], 1)) == [one]
 

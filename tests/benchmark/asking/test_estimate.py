@@ -8,7 +8,7 @@ SOUND = "how many tokens a second of sound is"
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("options", "words"),
     [
         ((640, 20, 9.0, 0.001, 0.002, (), "of 2026-11-22"), "640 questions with 1.6 h of sound will cost 0.64 to 1.3 USD by the prices of 2026-11-22, if all are like the first 20"),
         ((3000, 20, 9.0, 0.001, 0.002, (), "given", 30), "3,000 questions with 7.5 h of sound and 30 asked again will cost 3 to 6.1 USD by the prices given, if all are like the first 20"),
@@ -19,5 +19,5 @@ SOUND = "how many tokens a second of sound is"
         ((None, 20, 1.0, 0.0, None, (SOUND,), "given"), f"what the questions will cost cannot be told without knowing {SOUND}"),
     ],
 )  # fmt: skip
-def test_an_estimate_is_one_sentence(given, words):
-    assert Estimate(*given).words == words
+def test_an_estimate_is_one_sentence(options, words):
+    assert Estimate(*options).words == words

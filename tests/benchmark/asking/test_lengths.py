@@ -28,13 +28,13 @@ def request(seconds, id="q"):
 
 
 def test_only_a_limit_without_windows_is_a_limit():
-    whole = request(2.0)
+    complete = request(2.0)
     for facts in ({}, {"limit_s": 2.0}, {"limit_s": 1.0, "window_s": 1.0}):
-        assert check_length(whole, ModelInfo("m", **facts)) is whole
+        assert check_length(complete, ModelInfo("m", **facts)) is complete
     with pytest.raises(
         TooLong, match=r"its sound is 2\.0 s long, 'm' takes 1\.5 s, and the benchmark says not to cut it"
     ):
-        check_length(whole, ModelInfo("m", limit_s=1.5))
+        check_length(complete, ModelInfo("m", limit_s=1.5))
     broken = Request("q", (Message("user", (Clip(b"no sound"), "?")),))
     assert check_length(broken, ModelInfo("m", limit_s=1.5)) is broken, "the model tells it"
 

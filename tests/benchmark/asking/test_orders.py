@@ -50,10 +50,10 @@ def test_the_key_follows_and_an_answer_is_right_in_one_place_alone(form, key):
     for one in rotations:
         (right,) = {letter for text in one.references for letter in named(text, choices_of(one.fields))}
         assert choices_of(one.fields)[right] == "a dog" and one.subsets[POSITION] == right
-        said = [Answer("q", letter, one.references, one.fields, "en", letter) for letter in "ABCD"]
-        assert [score.value for score in metric.compute(said)] == [float(letter == right) for letter in "ABCD"]
-        (told,) = metric.compute([Answer("q", "a dog", one.references, one.fields, "en", "a dog")])
-        assert told.value == 1, "who answers with the text is right in every order"
+        texts = [Answer("q", letter, one.references, one.fields, "en", letter) for letter in "ABCD"]
+        assert [score.value for score in metric.compute(texts)] == [float(letter == right) for letter in "ABCD"]
+        (messages,) = metric.compute([Answer("q", "a dog", one.references, one.fields, "en", "a dog")])
+        assert messages.value == 1, "who answers with the text is right in every order"
 
 
 def test_shuffling_depends_on_seed_and_id_alone():
@@ -89,7 +89,7 @@ def test_a_key_that_is_no_option_stays_as_it_is():
     assert same.references == ("a dog",) and POSITION not in same.subsets, "two options are equal"
 
 
-def test_given_changes_nothing_and_other_words_are_refused():
+def test_as_written_changes_nothing_and_other_words_are_refused():
     one = question(FORMS["list"])
     assert arranged(one, "given", 0) == [one]
     with pytest.raises(UserError, match="expected given, shuffled, all-rotations"):

@@ -39,12 +39,12 @@ def render(question, wants="text"):
     return Request(question.id, (Message("user", (question.fields["question"],)),), wants=wants)
 
 
-def ask_everything(folder, model, asked, *, wants="text", keep=lambda n: False, progress=lambda *a: None):
+def ask_everything(folder, model, requests, *, wants="text", keep=lambda n: False, progress=lambda *a: None):
     """Runs the phase on a folder: (what `run` returned, counts)."""
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
         writer.begin({"told": {}}, {"m": FACTS}, ())
         phase = Asking(model, model.start, lambda q: render(q, wants), writer, keep, send_requests, progress)
-        return asyncio.run(phase.run(asked, writer.answered()))
+        return asyncio.run(phase.run(requests, writer.answered()))
 
 
 def held(folder):
@@ -54,15 +54,15 @@ def held(folder):
 
 def test_every_question_is_recorded_once_with_its_answer(tmp_path):
     model = Recording(lambda r: Response(text=f"to {r.id}", usage={"input_tokens": 2}, latency_s=0.5, notes=("n",)))
-    told = []
-    timings = ask_everything(tmp_path, model, questions(150), progress=lambda *now: told.append(now))
-    found = held(tmp_path)
-    assert [e.answer.text for e in found.values()] == [f"to q{k}" for k in range(150)]
-    one = found["q7"]
+    messages = []
+    timings = ask_everything(tmp_path, model, questions(150), progress=lambda *now: messages.append(now))
+    result = held(tmp_path)
+    assert [e.answer.text for e in result.values()] == [f"to q{k}" for k in range(150)]
+    one = result["q7"]
     assert one.question.prompt == "user: 7?" and one.question.expected == ("7",) and one.question.number == 7
     assert one.answer.usage == {"input_tokens": 2} and one.answer.notes == ("n",) and one.answer.latency_s == 0.5
     assert (timings["asked"], timings["failed"], timings["cached"]) == (150, 0, 0) and timings["wall_s"] > 0
-    assert told[-1] == (150, 0, 0.0) and len(told) >= 150 // WRITE_ANSWERS
+    assert messages[-1] == (150, 0, 0.0) and len(messages) >= 150 // WRITE_ANSWERS
 
 
 def test_many_at_once_are_not_mixed_up(tmp_path):
@@ -78,22 +78,22 @@ def test_many_at_once_are_not_mixed_up(tmp_path):
 
 @pytest.mark.parametrize("concurrency", [1, 4, 32])
 def test_what_costs_is_in_the_record_before_its_slot_asks_the_next(tmp_path, concurrency):
-    given, lost = [], []
+    options, dropped = [], []
 
     class Paid(Recording):
         charges = True
 
         async def ask(self, request):
             with closing(sqlite3.connect(tmp_path / DATABASE)) as db:  # as a command that is killed now would leave it
-                lost.append(len(given) - db.execute("SELECT COUNT(*) FROM answers").fetchone()[0])
+                dropped.append(len(options) - db.execute("SELECT COUNT(*) FROM answers").fetchone()[0])
             for _ in range(hash(request.id) % 7):
                 await asyncio.sleep(0)
-            given.append(request.id)
+            options.append(request.id)
             return await super().ask(request)
 
     ask_everything(tmp_path, Paid(lambda r: f"to {r.id}", concurrency=concurrency), questions(150))
-    assert len(held(tmp_path)) == len(given) == 150
-    assert max(lost) < concurrency, "answers that came and are not written are at most those in the other slots"
+    assert len(held(tmp_path)) == len(options) == 150
+    assert max(dropped) < concurrency, "answers that came and are not written are at most those in the other slots"
 
 
 @pytest.mark.parametrize("places", [1, 4])
@@ -101,22 +101,22 @@ def test_what_waits_at_a_gate_is_not_sent_before_the_answer_of_its_place_is_in_t
     """A model over HTTP has twice as many questions at hand as its gate lets through; some ask twice, and canaries go
     past.
     """
-    given, lost, client = [], [], Persistence(places)
+    options, dropped, client = [], [], Persistence(places)
 
     class Paid(Recording):
         charges, tells_apart = True, False
 
         async def ask(self, request):
             async def attempt():
-                if request.id not in given:  # canaries are in nobody's place
+                if request.id not in options:  # canaries are in nobody's place
                     with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
-                        lost.append(len(set(given)) - db.execute("SELECT COUNT(*) FROM answers").fetchone()[0])
+                        dropped.append(len(set(options)) - db.execute("SELECT COUNT(*) FROM answers").fetchone()[0])
                 for _ in range(hash(request.id) % 7):
                     await asyncio.sleep(0)
 
             for _ in range(1 + hash(request.id) % 2):
                 await client.insist(attempt)
-            given.append(request.id)
+            options.append(request.id)
             return await super().ask(request)
 
     model = Paid(lambda r: f"to {r.id}", concurrency=2 * places)
@@ -127,8 +127,8 @@ def test_what_waits_at_a_gate_is_not_sent_before_the_answer_of_its_place_is_in_t
         phase = Asking(model, model.start, greedy, writer, lambda n: False, send_requests, lambda *a: None, watch)
         asyncio.run(asyncio.wait_for(phase.run(questions(150), {}), 60))
         assert writer.meta("canary")[0]["asked"] == 5
-    assert len(held(tmp_path)) == len(set(given)) == 150
-    assert max(lost) < places, "answers that came and are not written are at most those in the other places"
+    assert len(held(tmp_path)) == len(set(options)) == 150
+    assert max(dropped) < places, "answers that came and are not written are at most those in the other places"
     assert client.gate.busy == client.gate.held == 0
 
 
@@ -150,7 +150,7 @@ def test_a_run_whose_first_answers_are_empty_at_the_limit_of_length_ends(tmp_pat
     assert len(held(tmp_path / "c")) == 5
 
 
-def test_a_model_without_parameters_is_told_to_draw_by_the_definition():
+def test_a_model_without_parameters_draws_by_the_definition():
     with pytest.raises(UserError) as end:
         check_drawn(2, {"temperature": 0}, "mine", Recording(lambda r: "fine"))
     assert end.value.hint.startswith(
@@ -158,10 +158,10 @@ def test_a_model_without_parameters_is_told_to_draw_by_the_definition():
     )
 
 
-def test_a_model_that_takes_parameters_and_thinks_is_given_more_room_by_its_options(tmp_path):
+def test_a_model_that_takes_parameters_and_thinks_gets_more_room_by_its_options(tmp_path):
     class Service(Recording):
-        def __init__(self, say, parameters=None, reasons=False):
-            super().__init__(say)
+        def __init__(self, spell, parameters=None, reasons=False):
+            super().__init__(spell)
             self.reasons = reasons
 
     for reasons, thinks in ((False, "--set told.reasons=true if it thinks before it answers, or "), (True, "")):
@@ -185,26 +185,26 @@ def test_a_model_that_takes_parameters_and_thinks_is_given_more_room_by_its_opti
 def test_a_response_with_a_field_of_another_type_fails_its_question_alone(tmp_path, field, value, expected):
     model = Recording(lambda r: Response(**{"text": "fine", field: value}) if r.id == "q1" else "fine")
     ask_everything(tmp_path, model, questions(3))
-    found = held(tmp_path)
-    assert [found[f"q{n}"].answer.status for n in range(3)] == ["ok", "failed", "ok"]
-    assert found["q1"].answer.reason == f"the model gave a Response whose {field} is {value!r}; expected {expected}"
+    result = held(tmp_path)
+    assert [result[f"q{n}"].answer.status for n in range(3)] == ["ok", "failed", "ok"]
+    assert result["q1"].answer.reason == f"the model gave a Response whose {field} is {value!r}; expected {expected}"
 
 
-def test_what_cannot_be_asked_is_a_failure_that_counts(tmp_path):
-    asked = questions(4)
-    asked[1] = Question("q1", {"question": "1?"}, ("1",), problem="the row has no sound in 'audio'")
-    asked[2] = Question("q2", {}, ("2",))
+def test_what_cannot_be_sent_is_a_failure_that_counts(tmp_path):
+    requests = questions(4)
+    requests[1] = Question("q1", {"question": "1?"}, ("1",), problem="the row has no sound in 'audio'")
+    requests[2] = Question("q2", {}, ("2",))
     model = Recording(lambda r: "fine")
-    timings = ask_everything(tmp_path, model, asked)
-    found = held(tmp_path)
+    timings = ask_everything(tmp_path, model, requests)
+    result = held(tmp_path)
     assert model.requests == ["q0", "q3"]
-    assert list(found) == ["q0", "q1", "q2", "q3"] and (timings["asked"], timings["failed"]) == (4, 2)
-    assert (found["q1"].answer.status, found["q1"].answer.reason) == ("failed", "the row has no sound in 'audio'")
-    assert found["q2"].answer.reason == "the prompt needs 'question', which 'q2' has not"
-    assert found["q1"].question.prompt is None and found["q1"].question.expected == ("1",)
+    assert list(result) == ["q0", "q1", "q2", "q3"] and (timings["asked"], timings["failed"]) == (4, 2)
+    assert (result["q1"].answer.status, result["q1"].answer.reason) == ("failed", "the row has no sound in 'audio'")
+    assert result["q2"].answer.reason == "the prompt needs 'question', which 'q2' has not"
+    assert result["q1"].question.prompt is None and result["q1"].question.expected == ("1",)
 
 
-def test_a_benchmark_in_which_nothing_can_be_asked(tmp_path):
+def test_a_benchmark_in_which_nothing_can_be_sent(tmp_path):
     model = Recording(lambda r: "fine")
     timings = ask_everything(tmp_path, model, questions(3, problem="no"))
     assert model.requests == [] and timings["failed"] == 3
@@ -212,7 +212,7 @@ def test_a_benchmark_in_which_nothing_can_be_asked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "reason"),
+    ("message", "status", "reason"),
     [
         ("", "ok", None),
         ("x" * 100_000, "ok", None),
@@ -224,17 +224,17 @@ def test_a_benchmark_in_which_nothing_can_be_asked(tmp_path):
         (SystemExit("no GPU"), "failed", "the model raised SystemExit: no GPU"),
     ],
 )
-def test_what_a_model_says_is_recorded_as_it_is(tmp_path, said, status, reason):
-    model = Recording(lambda r: said if r.id == "q1" else "fine")
+def test_what_a_model_says_is_recorded_as_it_is(tmp_path, message, status, reason):
+    model = Recording(lambda r: message if r.id == "q1" else "fine")
     ask_everything(tmp_path, model, questions(3))
-    found = held(tmp_path)
-    assert (found["q1"].answer.status, found["q1"].answer.reason) == (status, reason)
-    assert [found[id].answer.text for id in ("q0", "q2")] == ["fine", "fine"]
-    if isinstance(said, str) and said.isascii():
-        assert found["q1"].answer.text == said
+    result = held(tmp_path)
+    assert (result["q1"].answer.status, result["q1"].answer.reason) == (status, reason)
+    assert [result[id].answer.text for id in ("q0", "q2")] == ["fine", "fine"]
+    if isinstance(message, str) and message.isascii():
+        assert result["q1"].answer.text == message
 
 
-def test_an_ask_without_async_is_told_as_that(tmp_path):
+def test_a_synchronous_ask_is_reported(tmp_path):
     class Plain(Recording):
         def ask(self, request):
             return Response(text="fine")
@@ -249,7 +249,7 @@ INF = Audio(np.asarray([0.1, np.inf, 0.2], np.float32), 16000)
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "reason"),
+    ("message", "status", "reason"),
     [
         (Response(audio=SPEECH), "ok", None),
         (Response(audio=SPEECH, text="and words"), "ok", None),
@@ -268,19 +268,19 @@ INF = Audio(np.asarray([0.1, np.inf, 0.2], np.float32), 16000)
         (Response(audio=Audio(np.zeros(0, np.float32), 16000)), "failed", "the answer's audio holds no samples"),
     ],
 )
-def test_spoken_answers_are_kept_or_say_why_not(tmp_path, said, status, reason):
-    ask_everything(tmp_path, Recording(lambda r: said), questions(1), wants="audio")
-    (found,) = held(tmp_path).values()
-    assert (found.answer.status, found.answer.reason, found.answer.text) == (status, reason, said.text)
+def test_spoken_answers_are_stored_or_state_why_not(tmp_path, message, status, reason):
+    ask_everything(tmp_path, Recording(lambda r: message), questions(1), wants="audio")
+    (result,) = held(tmp_path).values()
+    assert (result.answer.status, result.answer.reason, result.answer.text) == (status, reason, message.text)
     if status == "ok":
-        kept = Audio.read(found.answer_path)
-        assert (kept.sample_rate_hz, kept.samples.shape) == (16000, (1, 1600))
-        np.testing.assert_allclose(kept.samples, said.audio.samples, atol=2.0**-15)
+        retained = Audio.read(result.answer_path)
+        assert (retained.sample_rate_hz, retained.samples.shape) == (16000, (1, 1600))
+        np.testing.assert_allclose(retained.samples, message.audio.samples, atol=2.0**-15)
     else:
-        assert found.answer_path is None and not (tmp_path / "audio").exists()
+        assert result.answer_path is None and not (tmp_path / "audio").exists()
 
 
-def test_only_what_is_missing_is_asked(tmp_path):
+def test_only_missing_answers_are_requested(tmp_path):
     broken = Recording(lambda r: Response.failed("down") if r.id == "q1" else "first")
     ask_everything(tmp_path, broken, questions(4))
     again = Recording(lambda r: "second")
@@ -290,8 +290,8 @@ def test_only_what_is_missing_is_asked(tmp_path):
 
 
 @pytest.mark.parametrize("stop", ["interrupted", "unusable"])
-def test_what_was_answered_before_a_stop_is_kept(tmp_path, stop):
-    def say(request):
+def test_what_was_answered_before_a_stop_is_stored(tmp_path, stop):
+    def spell(request):
         if request.id != "q5":
             return "first"
         if stop == "interrupted":
@@ -300,13 +300,13 @@ def test_what_was_answered_before_a_stop_is_kept(tmp_path, stop):
         raise UserError("the key is wrong")
 
     with pytest.raises(KeyboardInterrupt if stop == "interrupted" else UserError):
-        ask_everything(tmp_path, Recording(say), questions(9))
-    kept = [e.answer.text for e in held(tmp_path).values()]
-    assert kept in (["first"] * 5, ["first"] * 5 + ["too late"])
+        ask_everything(tmp_path, Recording(spell), questions(9))
+    retained = [e.answer.text for e in held(tmp_path).values()]
+    assert retained in (["first"] * 5, ["first"] * 5 + ["too late"])
     again = Recording(lambda r: "second")
     ask_everything(tmp_path, again, questions(9))
-    assert again.requests == [f"q{k}" for k in range(len(kept), 9)]
-    assert [e.answer.text for e in held(tmp_path).values()] == kept + ["second"] * (9 - len(kept))
+    assert again.requests == [f"q{k}" for k in range(len(retained), 9)]
+    assert [e.answer.text for e in held(tmp_path).values()] == retained + ["second"] * (9 - len(retained))
 
 
 def test_questions_that_break_off_leave_what_was_answered(tmp_path):
@@ -328,15 +328,15 @@ def test_questions_are_read_as_they_are_needed(tmp_path):
             read.append(question.id)
             yield question
 
-    def say(request):
+    def spell(request):
         assert len(read) <= len(model.requests) + 600, "read far beyond what was asked"
         return "fine"
 
-    model = Recording(say)
+    model = Recording(spell)
     assert ask_everything(tmp_path, model, many())["failed"] == 0
 
 
-def test_a_questions_sound_is_copied_where_it_is_wanted_or_only_in_memory(tmp_path):
+def test_a_questions_sound_is_copied_where_it_is_requested_or_only_in_memory(tmp_path):
     file = tmp_path / "said.wav"
     import soundfile
 
@@ -349,18 +349,18 @@ def test_a_questions_sound_is_copied_where_it_is_wanted_or_only_in_memory(tmp_pa
         Clip("/gone.wav"),
         Clip(b"no sound"),
     ]
-    asked = [Question(f"q{k}", {"question": "?", "audio": s}, ("a",), s) for k, s in enumerate(sounds)]
+    requests = [Question(f"q{k}", {"question": "?", "audio": s}, ("a",), s) for k, s in enumerate(sounds)]
     folder = tmp_path / "run"
-    ask_everything(folder, Recording(lambda r: "fine"), asked, keep=lambda n: n in (0, 4))
-    found = list(held(folder).values())
-    assert [e.question.source for e in found] == [str(file), str(file), None, None, "/gone.wav", None]
-    assert [e.question.audio is not None for e in found] == [True, False, True, True, False, False]
-    assert [e.question.duration_s for e in found] == [0.1, None, 0.1, 0.1, None, None]
-    assert all(e.question.fields == {"question": "?"} for e in found), "sounds are no JSON"
-    assert Audio.read(found[2].audio_path).num_samples == 1600 and str(found[1].audio_path) == str(file)
+    ask_everything(folder, Recording(lambda r: "fine"), requests, keep=lambda n: n in (0, 4))
+    result = list(held(folder).values())
+    assert [e.question.source for e in result] == [str(file), str(file), None, None, "/gone.wav", None]
+    assert [e.question.audio is not None for e in result] == [True, False, True, True, False, False]
+    assert [e.question.duration_s for e in result] == [0.1, None, 0.1, 0.1, None, None]
+    assert all(e.question.fields == {"question": "?"} for e in result), "sounds are no JSON"
+    assert Audio.read(result[2].audio_path).num_samples == 1600 and str(result[1].audio_path) == str(file)
 
 
-def test_a_full_disk_is_told_and_the_answers_before_are_kept(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_and_the_answers_before_are_stored(tmp_path, monkeypatch):
     from codec_bench.benchmark.asking import question_loop as answering
 
     keep = answering.keep_sound
@@ -372,15 +372,15 @@ def test_a_full_disk_is_told_and_the_answers_before_are_kept(tmp_path, monkeypat
 
     monkeypatch.setattr(answering, "keep_sound", full)
     model = Recording(lambda r: Response(audio=SPEECH))
-    with pytest.raises(UserError, match="No space left") as told:
+    with pytest.raises(UserError, match="No space left") as caught:
         ask_everything(tmp_path, model, questions(6), wants="audio")
-    assert "disk space" in told.value.hint and list(held(tmp_path)) == ["q0", "q1", "q2"]
+    assert "disk space" in caught.value.hint and list(held(tmp_path)) == ["q0", "q1", "q2"]
     monkeypatch.setattr(answering, "keep_sound", keep)
     ask_everything(tmp_path, model, questions(6), wants="audio")
     assert len(held(tmp_path)) == 6 and Run(tmp_path).counts()["samples"] == 6
 
 
-def test_what_a_model_was_given_is_shown_in_words():
+def test_what_a_model_received_is_shown_in_words():
     sound = Clip(SPEECH)
     request = Request(
         "a",
@@ -392,7 +392,7 @@ def test_what_a_model_was_given_is_shown_in_words():
     assert plain_fields(fields) == {"a": 1, "e": ["x"], "f": None}
 
 
-def test_a_model_is_made_ready_only_where_a_question_is_left(tmp_path):
+def test_a_model_is_started_only_where_a_question_is_left(tmp_path):
     class Counted(Recording):
         started = 0
 

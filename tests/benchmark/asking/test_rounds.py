@@ -44,15 +44,15 @@ def ask(folder, model, questions, *, wants="text", cache=None, again=False):
     """Runs the phase on a folder; what was asked before is in its record."""
     prompt = Prompt("inline", TEMPLATE, "messages", wants)
 
-    def every(*given, **named):
-        return send_requests(*given, cache=cache, identity={"m": 1}, **named)
+    def every(*options, **named):
+        return send_requests(*options, cache=cache, identity={"m": 1}, **named)
 
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
         writer.begin({"told": {}}, {"m": FACTS}, ())
         if again:
             writer.delete_failed_answers()
-        keep, tell = (lambda n: False), (lambda *now: None)
-        phase = Asking(model, model.start, prompt.render, writer, keep, every, tell, in_rounds=True)
+        keep, notify = (lambda n: False), (lambda *now: None)
+        phase = Asking(model, model.start, prompt.render, writer, keep, every, notify, in_rounds=True)
         asyncio.run(phase.run(questions, writer.answered()))
 
 
@@ -61,13 +61,13 @@ def held(folder):
         return {e.question.id: e for e in exchanges(run)}
 
 
-def heard(request):
+def transcribe(request):
     """The turns that a model is given, with the names of sounds."""
-    return [part.name if isinstance(part, Clip) else part for turn in request.messages for part in turn.content]
+    return [item.name if isinstance(item, Clip) else item for turn in request.messages for item in turn.content]
 
 
 @pytest.fixture
-def assert_said_to_be_kept(tmp_path, monkeypatch, capsys):
+def assert_stored(tmp_path, monkeypatch, capsys):
     """Checks what a person reads who presses Ctrl-C now."""
     monkeypatch.setattr("codec_bench.terminal.stopping.ignore_interrupts", lambda: None)  # Ctrl-C still ends the tests
 
@@ -81,21 +81,21 @@ def assert_said_to_be_kept(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_each_round_is_asked_with_the_answers_before_it(tmp_path, concurrency):
-    given = []
-    model = Recording(lambda r: given.append(heard(r)) or f"to {heard(r)[-1]}", concurrency)
+def test_each_round_is_sent_with_the_answers_before_it(tmp_path, concurrency):
+    options = []
+    model = Recording(lambda r: options.append(transcribe(r)) or f"to {transcribe(r)[-1]}", concurrency)
     ask(tmp_path, model, [question("a", 3), question("b", 1), question("c", 2)])
-    assert sorted(given) == sorted([
+    assert sorted(options) == sorted([
         ["Be brief.", "a/0"], ["Be brief.", "a/0", "to a/0", "a/1"],
         ["Be brief.", "a/0", "to a/0", "a/1", "to a/1", "a/2"],
         ["Be brief.", "b/0"], ["Be brief.", "c/0"], ["Be brief.", "c/0", "to c/0", "c/1"],
     ])  # fmt: skip
     assert sorted(model.requests) == ["a", "a (round 1)", "a (round 2)", "b", "c", "c (round 1)"]
-    found = held(tmp_path)
-    assert list(found) == ["a", "b", "c"]
-    assert [said.text for said, _ in found["a"].turns] == ["to a/0", "to a/1"] and found["a"].answer.text == "to a/2"
-    assert found["b"].turns == () and found["b"].answer.text == "to b/0"
-    assert "assistant: to a/0" in found["a"].question.prompt
+    result = held(tmp_path)
+    assert list(result) == ["a", "b", "c"]
+    assert [text.text for text, _ in result["a"].turns] == ["to a/0", "to a/1"] and result["a"].answer.text == "to a/2"
+    assert result["b"].turns == () and result["b"].answer.text == "to b/0"
+    assert "assistant: to a/0" in result["a"].question.prompt
 
 
 def test_a_prompt_shows_where_the_model_will_answer():
@@ -105,41 +105,39 @@ def test_a_prompt_shows_where_the_model_will_answer():
         Template.model_validate({"rounds": "sounds", "messages": [{"content": [{"audio": "audio"}]}]})
 
 
-def test_what_was_answered_is_on_the_disk_before_the_next_round_and_is_not_bought_again(
-    tmp_path, assert_said_to_be_kept
-):
+def test_what_was_answered_is_on_the_disk_before_the_next_round_and_is_not_bought_again(tmp_path, assert_stored):
     seen, bought = [], []
 
-    def say(request):
+    def spell(request):
         with closing(sqlite3.connect(tmp_path / DATABASE)) as db:  # as a command that is killed now would leave it
             seen.append(db.execute("SELECT COUNT(*) FROM turns, json_each(turns.answers)").fetchone()[0])
         if len(bought) == 2:
             return UserError("the power is off")
         bought.append(request.id)
-        return Response(text=f"to {heard(request)[-1]}", usage={"cost_usd": 0.5}, latency_s=1.0)
+        return Response(text=f"to {transcribe(request)[-1]}", usage={"cost_usd": 0.5}, latency_s=1.0)
 
-    model = Recording(say)
+    model = Recording(spell)
     model.charges = True
     with pytest.raises(UserError, match="power"):
         ask(tmp_path, model, [question("a", 3)])
     assert seen == [0, 1, 2] and held(tmp_path) == {}
-    assert_said_to_be_kept(f"2 answers are kept in {tmp_path}, 2 of them in conversations that are not finished")
+    assert_stored(f"2 answers are kept in {tmp_path}, 2 of them in conversations that are not finished")
     bought.append("power is back")
     ask(tmp_path, model, [question("a", 3)])
-    assert_said_to_be_kept(f"3 answers are kept in {tmp_path}")
+    assert_stored(f"3 answers are kept in {tmp_path}")
     assert bought == ["a (round 1)", "a (round 2)", "power is back", "a"]
     (one,) = held(tmp_path).values()
-    assert [said.text for said, _ in one.turns] == ["to a/0", "to a/1"] and one.answer.text == "to a/2"
+    assert [text.text for text, _ in one.turns] == ["to a/0", "to a/1"] and one.answer.text == "to a/2"
     assert one.answer.usage == {"cost_usd": 1.5} and one.answer.latency_s == 3.0 and one.answer.attempts == 3
 
 
-def test_a_round_that_fails_ends_its_conversation_and_is_asked_again_alone(tmp_path):
+def test_a_round_that_fails_ends_its_conversation_and_is_sent_again_alone(tmp_path):
     broken = {"a (round 2)"}
-    model = Recording(lambda r: Response.failed("the line was down") if r.id in broken else f"to {heard(r)[-1]}")
+    model = Recording(lambda r: Response.failed("the line was down") if r.id in broken else f"to {transcribe(r)[-1]}")
     ask(tmp_path, model, [question("a", 3), question("b", 2)])
-    found = held(tmp_path)
-    assert (found["a"].answer.status, found["a"].answer.reason) == ("failed", "round 2 of 3: the line was down")
-    assert [said.text for said, _ in found["a"].turns] == ["to a/0"] and found["b"].answer.status == "ok"
+    result = held(tmp_path)
+    assert (result["a"].answer.status, result["a"].answer.reason) == ("failed", "round 2 of 3: the line was down")
+    assert [text.text for text, _ in result["a"].turns] == ["to a/0"] and result["b"].answer.status == "ok"
     broken.clear()
     ask(tmp_path, model, [question("a", 3), question("b", 2)], again=True)
     assert model.requests == ["a (round 1)", "a (round 2)", "b (round 1)", "b", "a (round 2)", "a"]
@@ -149,7 +147,7 @@ def test_a_round_that_fails_ends_its_conversation_and_is_asked_again_alone(tmp_p
 def test_a_round_that_fails_is_recorded_once(tmp_path, monkeypatch):
     recorded = []
     record = Asking._record
-    monkeypatch.setattr(Asking, "_record", lambda self, *given: recorded.append(given) or record(self, *given))
+    monkeypatch.setattr(Asking, "_record", lambda self, *options: recorded.append(options) or record(self, *options))
     model = Recording(lambda r: Response(text=None))
     ask(tmp_path, model, [question("a", 3)])
     assert len(recorded) == len(model.requests) == 1
@@ -166,22 +164,22 @@ def test_rounds_that_are_all_empty_at_the_limit_of_length_leave_no_turns(tmp_pat
 
 @pytest.mark.parametrize("words", [None, "in words"])
 def test_a_spoken_answer_is_a_turn_in_its_words_or_as_its_sound(tmp_path, words):
-    given = []
+    options = []
 
-    def say(request):
-        given.append([part for turn in request.messages if turn.role == "assistant" for part in turn.content])
+    def spell(request):
+        options.append([item for turn in request.messages if turn.role == "assistant" for item in turn.content])
         return Response(text=words, audio=SPEECH)
 
-    ask(tmp_path, Recording(say), [question("a", 2)], wants="audio")
-    (own,) = given[1]
-    assert own == words if words else own.read().samples == pytest.approx(SPEECH.samples, abs=1e-4)
+    ask(tmp_path, Recording(spell), [question("a", 2)], wants="audio")
+    (actual,) = options[1]
+    assert actual == words if words else actual.read().samples == pytest.approx(SPEECH.samples, abs=1e-4)
     (one,) = held(tmp_path).values()
-    ((said, path),) = one.turns
-    assert path.is_file() and one.answer_path.is_file() and path != one.answer_path and said.text == words
+    ((text, path),) = one.turns
+    assert path.is_file() and one.answer_path.is_file() and path != one.answer_path and text.text == words
 
 
 @pytest.mark.parametrize("lose", [lambda file: file.unlink(), lambda file: file.write_bytes(b"no sound")])
-def test_a_round_whose_sound_is_lost_is_asked_again(tmp_path, lose):
+def test_a_round_whose_sound_is_missing_is_sent_again(tmp_path, lose):
     stopped = Recording(lambda r: UserError("the power is off") if r.id == "a" else Response(audio=SPEECH))
     with pytest.raises(UserError, match="power"):
         ask(tmp_path, stopped, [question("a", 4)], wants="audio")
@@ -197,9 +195,9 @@ def test_a_round_without_the_sound_that_is_needed_fails(tmp_path):
     assert one.answer.reason == "round 1 of 2: the model gave no audio, and the benchmark needs it"
 
 
-def test_kept_answers_stand_for_the_rounds_that_were_asked_in_another_run(tmp_path):
+def test_cached_answers_stand_for_the_rounds_that_were_sent_in_another_run(tmp_path):
     questions = [question(f"q{n}", 1 + n % 3) for n in range(12)]
-    first, second = (Recording(lambda r: f"to {heard(r)[-1]}", 4) for _ in range(2))
+    first, second = (Recording(lambda r: f"to {transcribe(r)[-1]}", 4) for _ in range(2))
     with closing(ResponseCache(tmp_path / "cache")) as cache:
         ask(tmp_path / "one", first, questions, cache=cache)
         ask(tmp_path / "two", second, questions, cache=cache)

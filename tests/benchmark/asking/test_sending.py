@@ -40,9 +40,9 @@ def requests(count, **more):
     return [Request(f"q{n}", parameters={"n": n}, **more) for n in range(count)]
 
 
-def collect(model, given, **options):
+def collect(model, inputs, **options):
     async def main():
-        async with aclosing(send_requests(model, given, **options)) as pairs:
+        async with aclosing(send_requests(model, inputs, **options)) as pairs:
             out = [pair async for pair in pairs]
         return out, len(asyncio.all_tasks())
 
@@ -153,8 +153,8 @@ def test_a_source_that_raises_ends_it():
         collect(Echo(), source())
 
 
-@pytest.mark.parametrize("how", ["break", "cancel", "raise"])
-def test_leaving_in_the_middle_leaves_nothing_behind(how):
+@pytest.mark.parametrize("options", ["break", "cancel", "raise"])
+def test_leaving_in_the_middle_leaves_nothing_behind(options):
     model = Echo(concurrency=16, wait=5.0, answer=None)
 
     async def main():
@@ -166,7 +166,7 @@ def test_leaving_in_the_middle_leaves_nothing_behind(how):
         consumer = asyncio.create_task(consume())
         while model.busy < 16:
             await asyncio.sleep(0.001)
-        if how == "raise":
+        if options == "raise":
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(consumer, 0.01)
         else:
@@ -174,7 +174,7 @@ def test_leaving_in_the_middle_leaves_nothing_behind(how):
             await asyncio.gather(consumer, return_exceptions=True)
         return model.busy, len(asyncio.all_tasks())
 
-    if how == "break":
+    if options == "break":
         model.wait = 0.01
 
         async def main():
@@ -187,7 +187,7 @@ def test_leaving_in_the_middle_leaves_nothing_behind(how):
     gc.collect()
 
 
-def test_the_cache_is_asked_first_and_failures_are_asked_again(tmp_path):
+def test_the_cache_is_read_first_and_failures_are_sent_again(tmp_path):
     def answer(request):
         return Response.failed("no") if request.id == "q7" else Response(text=request.id)
 
@@ -218,14 +218,14 @@ def test_what_was_answered_before_an_interrupt_is_in_the_cache(tmp_path):
     assert len(model.requests) <= 40
 
 
-def test_a_model_that_reads_fields_and_does_not_say_so_is_told():
+def test_a_model_that_reads_undeclared_fields_is_reported():
     async def run():
         model = Echo(answer=lambda request: Response(text=request.fields["text"]))
-        asked = [Request("spoken", fields={"text": "Hello"}), Request("worded")]
-        return {request.id: response async for request, response in send_requests(model, asked)}
+        question = [Request("spoken", fields={"text": "Hello"}), Request("worded")]
+        return {request.id: response async for request, response in send_requests(model, question)}
 
-    told = asyncio.run(run())
-    assert told["spoken"].text == "Hello"
-    assert told["worded"].reason == (
+    messages = asyncio.run(run())
+    assert messages["spoken"].text == "Hello"
+    assert messages["worded"].reason == (
         "the model raised KeyError: 'text'; it was asked in messages, and a model with ModelInfo(reads='fields') gets fields"
     )

@@ -55,7 +55,7 @@ def test_a_limit_of_cost_is_never_exceeded_and_is_used_up(concurrency):
     assert "the limit of 5 USD is reached: 4.8 USD are spent" in spending.purse.why
 
 
-def test_without_a_limit_reached_everything_is_asked_at_once():
+def test_without_a_limit_reached_everything_is_sent_at_once():
     model = Dear(0.01)
     spending = Purse(max_cost_usd=5.0, max_hours=1.0).of()
     assert len(all_of(model, spending)) == 50 and spending.purse.why is None and model.most == 4

@@ -31,11 +31,11 @@ def mirror(tmp_path):
     return tmp_path
 
 
-def stream(mirror, join, **how):
+def stream(mirror, join, **options):
     data = Data(
         repository="me/twin", config="de", split="test", columns={"text": "text", "reference": "translation"}, join=join
     )
-    return QuestionStream("st", data, constants={}, demanded=frozenset({"text"}), subsets={}, mirror=mirror, **how)
+    return QuestionStream("st", data, constants={}, demanded=frozenset({"text"}), subsets={}, mirror=mirror, **options)
 
 
 def pairs(questions):
@@ -52,7 +52,7 @@ def test_every_row_of_a_key_gets_the_first_text_of_that_key(mirror):
     assert all(question.problem is None for question in questions)
 
 
-def test_rows_without_a_partner_are_left_out_before_a_limit_counts(mirror):
+def test_rows_without_a_partner_are_omitted_before_a_limit_counts(mirror):
     out = {**EN, "unmatched": "leave-out"}
     assert stream(mirror, out).total is None
     assert pairs(stream(mirror, out)) == [("eins", "one"), ("eins", "one"), ("zwei", "two"), ("vier",)]

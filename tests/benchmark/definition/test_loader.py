@@ -9,7 +9,7 @@ from codec_bench.benchmark.definition.loader import read_definition
 from codec_bench.config import load_yaml_with_lines
 from codec_bench.errors import UnknownName, UserError
 
-OWN = """\
+CUSTOM_CODE = """\
 version: 1
 title: Mine
 summary: A set of my own.
@@ -27,7 +27,7 @@ primary: wer[answer]@by-language
 
 
 @pytest.fixture
-def own(tmp_path):
+def custom_file(tmp_path):
     def write(text, name="my_bench"):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
@@ -50,11 +50,11 @@ def test_an_unknown_name_suggests_the_nearest():
         load_benchmark("libri-speech-test-clean")
 
 
-def test_entries_without_settings_of_their_own_have_the_lines_of_the_definition_in_common(own):
+def test_entries_without_settings_of_their_own_have_the_lines_of_the_definition_in_common(custom_file):
     rows = "matrix: [{part: a}, {part: b}, {part: c, set: {title: Other}}]\nname: my-{part}\n"
-    one, other, set_apart = read_definition(own(OWN + rows) + "/benchmark.yaml")
+    one, other, set_apart = read_definition(custom_file(CUSTOM_CODE + rows) + "/benchmark.yaml")
     assert one.lines is other.lines and one.lines["title",] == 2
-    assert not any(place[:1] == ("matrix",) for place in one.lines)
+    assert not any(index[:1] == ("matrix",) for index in one.lines)
     assert set_apart.lines == {**one.lines, ("title",): 14}
 
 
@@ -63,7 +63,7 @@ def test_what_a_definition_cannot_know_is_none():
     assert (benchmark.licence, benchmark.size, benchmark.spec.paper) == (None, None, None)
 
 
-def test_settings_reach_the_definition_and_change_what_is_asked():
+def test_settings_reach_the_definition_and_change_what_is_sent():
     plain = load_benchmark("librispeech-dev-clean")
     changed = load_benchmark(
         "librispeech-dev-clean",
@@ -94,27 +94,27 @@ def test_a_setting_that_does_not_fit_is_named(settings, says):
         load_benchmark("librispeech-dev-clean", settings)
 
 
-def test_lists_are_given_with_commas():
+def test_lists_are_separated_by_commas():
     assert load_benchmark("speech-hsk", {"data.splits": "hsk1, hsk2"}).data.splits == ["hsk1", "hsk2"]
     assert load_benchmark("meld-emo", {"postprocess": "strip-tags,label"}).process == ("strip-tags", "label")
 
 
-def test_a_folder_of_ones_own(own):
-    folder = own(OWN)
+def test_a_folder_of_ones_own(custom_file):
+    folder = custom_file(CUSTOM_CODE)
     with pytest.raises(UserError, match="line 1: 'my_bench' is not a name"):
         load_benchmark(folder)
-    folder = own("name: mine\n" + OWN)
+    folder = custom_file("name: mine\n" + CUSTOM_CODE)
     assert load_benchmark(folder).name == "mine" and has_benchmark(folder)
     assert not has_benchmark("./nowhere")
 
 
-def test_a_matrix_makes_entries_named_by_a_pattern(own):
-    folder = own(
+def test_a_matrix_makes_entries_named_by_a_pattern(custom_file):
+    folder = custom_file(
         "name: 'mine-{part}'\nmatrix:\n  - {part: a, rows: 5}\n  - {part: b, rows: 6, set: {title: Second}}\n"
-        + OWN.replace("  path:", '  size: "{rows}"\n  path:')
+        + CUSTOM_CODE.replace("  path:", '  size: "{rows}"\n  path:')
     )
-    assert [load_benchmark(f"{folder}:mine-{part}").size for part in "ab"] == [5, 6]
-    assert [load_benchmark(f"{folder}:mine-{part}").title for part in "ab"] == ["Mine", "Second"]
+    assert [load_benchmark(f"{folder}:mine-{item}").size for item in "ab"] == [5, 6]
+    assert [load_benchmark(f"{folder}:mine-{item}").title for item in "ab"] == ["Mine", "Second"]
     with pytest.raises(UserError, match=r"defines 2 benchmarks.*my_bench:mine-a"):
         load_benchmark(folder)
     with pytest.raises(UnknownName, match="mine-a"):
@@ -132,14 +132,14 @@ def test_a_matrix_makes_entries_named_by_a_pattern(own):
         ("name: mine\ntitel: x\n", "line 2: there is no field 'titel'.*title"),
     ],
 )
-def test_a_mistake_is_said_with_file_and_line(own, head, says):
-    folder = own(head + OWN)
+def test_a_mistake_is_reported_with_file_and_line(custom_file, head, says):
+    folder = custom_file(head + CUSTOM_CODE)
     with pytest.raises(UserError, match=says):
         load_benchmark(folder)
 
 
-def test_one_definition_extends_another(own):
-    folder = own(
+def test_one_definition_extends_another(custom_file):
+    folder = custom_file(
         "version: 1\nname: mine\nextends: meld-emo\ntitle: Mine\nupstream: null\ndata: {revision: v2}\npublished: []\n"
     )
     mine, theirs = load_benchmark(folder), load_benchmark("meld-emo")
@@ -147,10 +147,10 @@ def test_one_definition_extends_another(own):
     assert mine.data.revision == "v2" and mine.data.columns == theirs.data.columns and mine.metrics == theirs.metrics
 
 
-def test_a_definition_that_extends_itself_is_refused(own, tmp_path):
-    folder = own("name: mine\nextends: ./again\n" + OWN)
+def test_a_definition_that_extends_itself_is_refused(custom_file, tmp_path):
+    folder = custom_file("name: mine\nextends: ./again\n" + CUSTOM_CODE)
     shutil.copytree(folder, f"{folder}/again")
-    (tmp_path / "my_bench" / "again" / "benchmark.yaml").write_text("name: again\nextends: ../\n" + OWN)
+    (tmp_path / "my_bench" / "again" / "benchmark.yaml").write_text("name: again\nextends: ../\n" + CUSTOM_CODE)
     with pytest.raises(UserError, match="extends itself"):
         load_benchmark(folder)
 
@@ -182,20 +182,25 @@ def test_an_alias_that_is_repeated_is_listed_once(tmp_path):
     assert lines["a9",] == 10 and len(lines) < 80
 
 
-def test_a_definition_of_aliases_upon_aliases_is_refused(own):
+def test_a_definition_of_aliases_upon_aliases_is_refused(custom_file):
     bomb = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 30))]
     with pytest.raises(UserError, match="more than 100,000 values"):
-        load_benchmark(own("name: mine\n" + OWN + "\n".join(bomb) + "\n"))
+        load_benchmark(custom_file("name: mine\n" + CUSTOM_CODE + "\n".join(bomb) + "\n"))
 
 
-def test_a_changed_file_of_ones_own_is_read_again(own):
-    assert load_benchmark(own("name: mine\n" + OWN)).title == "Mine"
-    assert load_benchmark(own("name: mine\n" + OWN.replace("title: Mine", "title: Changed"))).title == "Changed"
+def test_a_changed_file_of_ones_own_is_read_again(custom_file):
+    assert load_benchmark(custom_file("name: mine\n" + CUSTOM_CODE)).title == "Mine"
+    assert (
+        load_benchmark(custom_file("name: mine\n" + CUSTOM_CODE.replace("title: Mine", "title: Changed"))).title
+        == "Changed"
+    )
 
 
-def test_a_constant_that_json_cannot_hold_is_refused(own):
+def test_a_constant_that_json_cannot_hold_is_refused(custom_file):
     with pytest.raises(UserError, match="JSON cannot"):
-        load_benchmark(own("name: mine\n" + OWN.replace("{language_name: English}", "{language_name: 2026-01-01}")))
+        load_benchmark(
+            custom_file("name: mine\n" + CUSTOM_CODE.replace("{language_name: English}", "{language_name: 2026-01-01}"))
+        )
 
 
 def test_benchmarks_of_ultraeval_audio_leave_out_what_raised_an_error(tmp_path):

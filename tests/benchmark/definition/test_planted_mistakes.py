@@ -27,7 +27,7 @@ RUBRIC = {
 }  # fmt: skip
 
 
-def made(folder: Path, change=None, rows=None, text=None, rubric=None) -> str:
+def build(folder: Path, change=None, rows=None, text=None, rubric=None) -> str:
     definition = json.loads(json.dumps(DEFINITION))
     rows = [dict(ROW) for _ in range(6)] if rows is None else rows
     if change is not None:
@@ -123,15 +123,15 @@ PLANTED = [
 
 
 @pytest.mark.parametrize(("change", "file", "line"), [one[1:] for one in PLANTED], ids=[one[0] for one in PLANTED])
-def test_a_planted_mistake_is_found(tmp_path, change, file, line):
-    found = validate_benchmark(made(tmp_path, change), check_rating)
-    assert found
-    places = {(Path(one.file).name, one.line) for one in found}
+def test_a_planted_mistake_is_reported(tmp_path, change, file, line):
+    result = validate_benchmark(build(tmp_path, change), check_rating)
+    assert result
+    places = {(Path(one.file).name, one.line) for one in result}
     if line is not None:
-        assert (file, line) in places, [str(one) for one in found]
+        assert (file, line) in places, [str(one) for one in result]
     else:
         assert file in {name for name, _ in places} and all(name == file for name, _ in places), [
-            str(one) for one in found
+            str(one) for one in result
         ]
 
 
@@ -141,17 +141,17 @@ def test_a_planted_mistake_is_found(tmp_path, change, file, line):
      {"reply": "preferred", "range": [1, 5], "compares": True, "prompt": "{{ first }} {{ second }}"}, {"range": [5, 1]},
      {"prompt": "Rate it from 1 to 5.", "range": [1, 5]}],
 )  # fmt: skip
-def test_a_rubric_that_no_reply_can_meet_is_found(tmp_path, rubric):
-    assert validate_benchmark(made(tmp_path, rubric=rubric), check_rating)
+def test_a_rubric_that_no_reply_can_meet_is_reported(tmp_path, rubric):
+    assert validate_benchmark(build(tmp_path, rubric=rubric), check_rating)
 
 
 @pytest.mark.parametrize("change", [None, label_set, row(1, answer="B"), row(2, choices=["(A) dog", "(B) cat"])])
 def test_a_sound_definition_has_no_mistake(tmp_path, change):
-    assert [str(one) for one in validate_benchmark(made(tmp_path, change), check_rating)] == []
+    assert [str(one) for one in validate_benchmark(build(tmp_path, change), check_rating)] == []
 
 
 def test_a_sound_rubric_has_no_mistake(tmp_path):
-    assert [str(one) for one in validate_benchmark(made(tmp_path, rubric={}), check_rating)] == []
+    assert [str(one) for one in validate_benchmark(build(tmp_path, rubric={}), check_rating)] == []
 
 
 def test_all_rows_come_at_once_and_no_kind_hides_another(tmp_path):
@@ -159,6 +159,6 @@ def test_all_rows_come_at_once_and_no_kind_hides_another(tmp_path):
         rows += [{**ROW, "audio": "b.wav"} for _ in range(30)]
         rows[1]["answer"] = "bird"
 
-    found = validate_benchmark(made(tmp_path, change), check_rating)
-    assert len(found) == 20 + 1 + 1 and sum("10 more rows" in str(one) for one in found) == 1
-    assert {one.line for one in found} >= {2, *range(7, 27)}
+    result = validate_benchmark(build(tmp_path, change), check_rating)
+    assert len(result) == 20 + 1 + 1 and sum("10 more rows" in str(one) for one in result) == 1
+    assert {one.line for one in result} >= {2, *range(7, 27)}

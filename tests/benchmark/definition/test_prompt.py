@@ -43,11 +43,11 @@ def test_a_request_has_the_parts_in_order():
 
 
 def test_the_lookup_goes_from_the_model_to_the_default():
-    own = {"my_model": template("model"), "Fam": template("family")}
+    actual = {"my_model": template("model"), "Fam": template("family")}
     text = lambda prompt: prompt.template.messages[0].content[1].text  # noqa: E731
-    assert text(choose(template("benchmark"), own, info("My-Model", "fam"))) == "model"
-    assert text(choose(template("benchmark"), own, info("another", "fam"))) == "family"
-    assert text(choose(template("benchmark"), own, info("another", "other"))) == "benchmark"
+    assert text(choose(template("benchmark"), actual, info("My-Model", "fam"))) == "model"
+    assert text(choose(template("benchmark"), actual, info("another", "fam"))) == "family"
+    assert text(choose(template("benchmark"), actual, info("another", "other"))) == "benchmark"
 
 
 def test_a_prompt_has_variants_by_model_and_family():
@@ -61,7 +61,7 @@ def test_a_prompt_has_variants_by_model_and_family():
     assert choose("transcribe", {"fam": "translate"}, info("kimi-audio", "fam")).name == "translate"
 
 
-def test_the_format_that_is_asked_for_is_undone_for_models_asked_in_words():
+def test_the_format_that_is_requested_is_undone_for_models_prompted_in_words():
     assert choose("transcribe", {}, info()).process == ("json-field[content]",)
     assert choose("transcribe", {}, info("x", "qwen3-omni")).process == ()
     assert choose("transcribe", {}, info(reads="fields")).process == ()
@@ -72,7 +72,7 @@ def test_the_identity_changes_with_the_template_alone():
     assert first != second and first == Prompt("p", template("one"), "messages").identity
 
 
-def test_parts_are_left_out_where_there_is_nothing():
+def test_parts_are_omitted_where_there_is_nothing():
     spec = load_prompt("voice-clone")
     prompt = Prompt("p", spec, "fields")
     assert "prompt_text" in prompt.render(question(text="hallo", prompt_text="wie geht es")).fields
@@ -167,28 +167,28 @@ def worded(*wordings):
     return Template.model_validate({"messages": [{"content": [{"audio": "audio"}, {"wordings": list(wordings)}]}]})
 
 
-def asked_in(prompt, ids):
+def render_questions(prompt, ids):
     return [prompt.render(Question(id, {"audio": CLIP}, audio=CLIP)).messages[0].content[1] for id in ids]
 
 
 def test_seed_and_id_choose_the_wording_and_nothing_else_does():
     ids = [f"q{number}" for number in range(400)]
     wordings = [f"wording {number}" for number in range(20)]
-    drawn = asked_in(Prompt("p", worded(*wordings), "messages", seed=1), ids)
-    assert drawn == asked_in(Prompt("p", worded(*wordings), "messages", seed=1), ids)
-    assert asked_in(Prompt("p", worded(*wordings), "messages", seed=1), reversed(ids)) == drawn[::-1]
-    assert drawn != asked_in(Prompt("p", worded(*wordings), "messages", seed=2), ids)
+    drawn = render_questions(Prompt("p", worded(*wordings), "messages", seed=1), ids)
+    assert drawn == render_questions(Prompt("p", worded(*wordings), "messages", seed=1), ids)
+    assert render_questions(Prompt("p", worded(*wordings), "messages", seed=1), reversed(ids)) == drawn[::-1]
+    assert drawn != render_questions(Prompt("p", worded(*wordings), "messages", seed=2), ids)
     counts = [drawn.count(wording) for wording in wordings]
     # The chi-square statistic of 400 draws from 20 with equal chances exceeds 45.3 once in 1,600.
     assert sum((count - 20) ** 2 / 20 for count in counts) < 45.3
 
 
-def test_one_wording_can_be_asked_for_by_its_number():
+def test_one_wording_can_be_requested_by_its_number():
     prompt = Prompt("p", worded("a", "b"), "messages", wording="2")
-    assert asked_in(prompt, ["x", "y"]) == ["b", "b"]
+    assert render_questions(prompt, ["x", "y"]) == ["b", "b"]
     assert prompt.wording_of(question()) == 2 and prompt.wordings == 2
     assert prompt.identity != Prompt("p", worded("a", "b"), "messages").identity
-    assert asked_in(Prompt("p", worded("a", "b"), "messages", wording="first"), ["x", "y"]) == ["a", "a"]
+    assert render_questions(Prompt("p", worded("a", "b"), "messages", wording="first"), ["x", "y"]) == ["a", "a"]
     with pytest.raises(UserError, match="has no wording '3'"):
         Prompt("p", worded("a", "b"), "messages", wording="3")
     for wrong in ("0", "b", "-1", ""):
@@ -196,7 +196,7 @@ def test_one_wording_can_be_asked_for_by_its_number():
             Prompt("p", worded("a", "b"), "messages", wording=wrong)
 
 
-def test_a_prompt_without_wordings_is_asked_as_before():
+def test_a_prompt_without_wordings_is_sent_as_before():
     prompt = Prompt("p", template("one"), "messages", seed=7)
     assert prompt.wordings == 0 and prompt.wording_of(question()) is None
     assert prompt.identity == {

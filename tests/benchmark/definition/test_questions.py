@@ -57,12 +57,12 @@ def test_references(stream, value, references):
     assert "reference" not in question.fields
 
 
-def test_a_sound_that_is_missing_between_others_is_told_and_not_left_out(stream):
+def test_a_sound_that_is_missing_between_others_is_reported_and_not_omitted(stream):
     lists = [["a.wav", "a.wav"], ["a.wav", None, "a.wav"], [None, "a.wav"], ["a.wav", "", None], [None, ""]]
-    asked = list(stream([{"said": said} for said in lists], {"audio": ["said.0", "said.1", "said.2"]}))
-    told = "the row has no sound in 'audio'"
-    assert [question.problem for question in asked] == [None, told, told, None, told]
-    assert [len(asked[at].fields["audio"]) for at in (0, 3)] == [2, 1]
+    requests = list(stream([{"said": text} for text in lists], {"audio": ["said.0", "said.1", "said.2"]}))
+    messages = "the row has no sound in 'audio'"
+    assert [question.problem for question in requests] == [None, messages, messages, None, messages]
+    assert [len(requests[at].fields["audio"]) for at in (0, 3)] == [2, 1]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_row_without_what_the_prompt_reads_stays_as_a_problem(stream):
     assert len({question.id for question in questions}) == 4
 
 
-def test_what_may_be_missing_is_left_out(stream):
+def test_what_may_be_missing_is_omitted(stream):
     columns = {"audio": "audio", "question": "q", "note": "n"}
     with pytest.raises(UserError, match=r"'mine' reads 'note' from the column 'n'.*columns are.*q"):
         stream([{"q": "why?"}], columns)
@@ -167,11 +167,11 @@ def test_kinds_of_rows_have_constants_of_their_own(stream):
 
 def test_the_script_of_a_text_tells_its_language(stream):
     texts = ["每天两次播国歌。", "コロッケはお店で買うに限る", "뭐하는건가요?", "Every dog has its day.", "", None]
-    told = stream(
+    messages = stream(
         [{"said": text} for text in texts], {"audio": "audio", "prompt_text": "said"}, optional=["prompt_text"],
         scripts={"voice": "prompt_text"}, subsets={"voice": "voice"},
     )  # fmt: skip
-    assert [question.subsets.get("voice") for question in told] == ["zh", "ja", "ko", "en", None, None]
+    assert [question.subsets.get("voice") for question in messages] == ["zh", "ja", "ko", "en", None, None]
 
 
 def test_questions_can_be_read_again_and_nothing_is_decoded(stream, tmp_path):
@@ -194,37 +194,39 @@ def test_a_larger_limit_holds_every_smaller_one_in_the_same_order(tmp_path, kind
     import pyarrow.parquet as pq
 
     rows = [{"q": f"question {n}"} for n in range(40)]
-    place = {"path": "rows.jsonl"}
+    position = {"path": "rows.jsonl"}
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     if kind != "a manifest":
         root = tmp_path / "mirror" / "OWNER" / "NAME"
-        for split, part in (("test", rows[:25]), ("train", rows[25:])):
-            for shard, of in enumerate((part[:10], part[10:])):
+        for split, item in (("test", rows[:25]), ("train", rows[25:])):
+            for shard, of in enumerate((item[:10], item[10:])):
                 file = root / "data" / f"{split}-{shard:05d}-of-00002.parquet"
                 file.parent.mkdir(parents=True, exist_ok=True)
                 pq.write_table(pa.Table.from_pylist(of), file)
         splits = {"splits": ["test", "train"]} if kind == "a hub table with splits" else {}
-        place = {"path": "mirror/OWNER/NAME"} if kind == "a folder of files" else {"repository": "OWNER/NAME", **splits}
+        position = (
+            {"path": "mirror/OWNER/NAME"} if kind == "a folder of files" else {"repository": "OWNER/NAME", **splits}
+        )
     if kind == "several configurations":
         (root / "README.md").write_text(
             "---\nconfigs:\n"
             + "".join(f"- config_name: {one}\n  data_files: data/{one}-*\n" for one in ("test", "train"))
             + "---\n"
         )
-        place["configs"] = "train,test"
-    data = Data.model_validate({**place, "columns": {"question": "q"}})
+        position["configs"] = "train,test"
+    data = Data.model_validate({**position, "columns": {"question": "q"}})
 
-    def taken(limit, seed=3):
+    def parameters(limit, seed=3):
         about = {"constants": {}, "demanded": frozenset(), "subsets": {}, "mirror": tmp_path / "mirror"}
         return [q.id for q in QuestionStream("mine", data, limit=limit, seed=seed, folder=tmp_path, **about)]
 
-    every, larger = taken(None), taken(40)
+    every, larger = parameters(None), parameters(40)
     assert len(every) == len(set(every)) == 40 and larger == every
     for limit in (31, 18, 7, 2):
-        smaller = taken(limit)
+        smaller = parameters(limit)
         assert len(smaller) == limit and [id for id in larger if id in smaller] == smaller
         larger = smaller
-    assert taken(7) != taken(7, seed=4)
+    assert parameters(7) != parameters(7, seed=4)
 
 
 def test_a_column_inside_a_column(stream):
@@ -245,7 +247,7 @@ def test_a_column_inside_a_column(stream):
         stream([{"answer": {"text": "four"}}], {"audio": "audio", "reference": "reply.text"})
 
 
-def test_only_the_rows_that_have_a_text_are_asked(stream):
+def test_only_the_rows_that_have_a_text_are_sent(stream):
     rows = [{"q": f"{n}?", "kind": "cat" if n % 3 else "dog", "of": n % 2} for n in range(30)]
     columns = {"audio": "audio", "question": "q", "kind": "kind", "of": "of"}
     cats = [q.fields["question"] for q in stream(rows, columns, where={"kind": "cat"})]

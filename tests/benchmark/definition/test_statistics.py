@@ -48,11 +48,11 @@ def mine(tmp_path):
 
 
 def test_lengths_are_counted_and_so_is_what_is_wrong(mine):
-    found = data_statistics(load_benchmark(str(mine)))
-    assert (found.questions, found.sounds, found.renamed) == (6, 3, 0)
-    assert (found.mean_s, found.least_s, found.most_s) == (pytest.approx(5 / 3), 1.0, 3.0)
-    assert found.hours == pytest.approx(5 / 3600)
-    assert found.problems == {
+    result = data_statistics(load_benchmark(str(mine)))
+    assert (result.questions, result.sounds, result.renamed) == (6, 3, 0)
+    assert (result.mean_s, result.least_s, result.most_s) == (pytest.approx(5 / 3), 1.0, 3.0)
+    assert result.hours == pytest.approx(5 / 3600)
+    assert result.problems == {
         "'…' holds no samples": 1,
         "'…' is empty (0 bytes)": 1,
         "there is no file '…'": 1,
@@ -64,5 +64,5 @@ def test_lengths_are_counted_and_so_is_what_is_wrong(mine):
 
 def test_a_data_set_without_a_sound_that_can_be_read(mine):
     (mine / "rows.jsonl").write_text(json.dumps({"audio": "gone.wav", "answer": "one", "choices": ["one"]}) + "\n")
-    found = data_statistics(load_benchmark(str(mine)))
-    assert (found.questions, found.sounds, found.hours, found.mean_s, found.most_s) == (1, 0, 0.0, None, None)
+    result = data_statistics(load_benchmark(str(mine)))
+    assert (result.questions, result.sounds, result.hours, result.mean_s, result.most_s) == (1, 0, 0.0, None, None)

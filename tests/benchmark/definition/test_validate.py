@@ -55,8 +55,8 @@ def line_of(text):
 
 
 def test_all_mistakes_come_at_once_with_their_lines(tmp_path):
-    found = validate_benchmark(write(tmp_path, WRONG, readme=False))
-    said = {(finding.line, finding.message) for finding in found}
+    result = validate_benchmark(write(tmp_path, WRONG, readme=False))
+    text = {(finding.line, finding.message) for finding in result}
     expected = {
         (line_of("unused: 3"), "the key 'unused' of the matrix is used nowhere"),
         (line_of("nowhere.jsonl"), "there is no 'nowhere.jsonl' beside the definition"),
@@ -75,8 +75,8 @@ def test_all_mistakes_come_at_once_with_their_lines(tmp_path):
         (line_of("source: me"), "numbers of 'wer' are given, which is none of the metrics"),
         (None, "there is no README.md beside benchmark.yaml"),
     }
-    assert said == expected
-    hints = {finding.message: finding.hint for finding in found}
+    assert text == expected
+    hints = {finding.message: finding.hint for finding in result}
     assert "transcribe" in hints["there is no prompt called 'trancribe'"]
     assert "question" in hints["'qestion' is none of the columns"]
 
@@ -110,18 +110,18 @@ def test_one_mistake_hides_no_others(tmp_path, right, wrong, says):
     ],
 )
 def test_a_field_that_cannot_be_read_hides_only_what_rests_on_it(tmp_path, right, wrong, seen):
-    found = validate_benchmark(write(tmp_path, WRONG.replace(right, wrong)))
+    result = validate_benchmark(write(tmp_path, WRONG.replace(right, wrong)))
     for text in seen:
-        assert any(text.split("[")[-1].rstrip("]") in f.message for f in found), text
-    assert not any("which no column gives" in f.message and "columns: 3" in wrong for f in found)
-    assert not any("is none of the metrics" in f.message and wrong.startswith("metrics") for f in found)
+        assert any(text.split("[")[-1].rstrip("]") in f.message for f in result), text
+    assert not any("which no column gives" in f.message and "columns: 3" in wrong for f in result)
+    assert not any("is none of the metrics" in f.message and wrong.startswith("metrics") for f in result)
 
 
-def test_columns_that_the_data_beside_it_lack_are_mistakes(tmp_path):
+def test_columns_that_the_data_next_to_it_lack_are_mistakes(tmp_path):
     (tmp_path / "nowhere.jsonl").write_text('{"audio": "a.wav", "questions": "Who?", "texts": "I"}\n')
-    found = {f.message: f for f in validate_benchmark(write(tmp_path, WRONG))}
+    by_name = {f.message: f for f in validate_benchmark(write(tmp_path, WRONG))}
     for name, column in (("question", "q"), ("reference", "text")):
-        one = found[f"'{name}' is read from the column '{column}', which 'nowhere.jsonl' has not"]
+        one = by_name[f"'{name}' is read from the column '{column}', which 'nowhere.jsonl' has not"]
         assert one.line == line_of("columns:")
     assert one.hint == "did you mean texts?"
 
@@ -137,24 +137,24 @@ def test_columns_that_the_data_beside_it_lack_are_mistakes(tmp_path):
     ],
 )
 def test_a_file_that_is_no_definition(tmp_path, text, line, says):
-    found = validate_benchmark(write(tmp_path, text))
-    assert any(one.line == line and says in one.message for one in found)
+    result = validate_benchmark(write(tmp_path, text))
+    assert any(one.line == line and says in one.message for one in result)
 
 
 def test_a_metric_that_is_mistyped_may_have_been_meant_as_one_of_answers(tmp_path):
     text = WRONG.replace("  - utmos\n", "  - acuracy[label]\n")
-    found = validate_benchmark(write(tmp_path, text))
-    assert next(one for one in found if "no metric called" in one.message).hint.startswith("did you mean accuracy")
+    result = validate_benchmark(write(tmp_path, text))
+    assert next(one for one in result if "no metric called" in one.message).hint.startswith("did you mean accuracy")
 
 
 def test_every_field_that_does_not_fit(tmp_path):
     text = WRONG.replace("title: Mine", "titel: Mine").replace("kind: understanding", "kind: hearing")
-    found = validate_benchmark(write(tmp_path, text))
-    said = {(finding.line, finding.message.split(":")[0]) for finding in found if finding.line}
+    result = validate_benchmark(write(tmp_path, text))
+    texts = {(finding.line, finding.message.split(":")[0]) for finding in result if finding.line}
     line = line_of("title:")
-    assert {(line, "there is no field 'titel'"), (line_of("kind: understanding"), "kind")} <= said
-    assert any(finding.message == "the field 'title' is missing" for finding in found)
-    assert next(finding for finding in found if "titel" in finding.message).hint.startswith("did you mean title")
+    assert {(line, "there is no field 'titel'"), (line_of("kind: understanding"), "kind")} <= texts
+    assert any(finding.message == "the field 'title' is missing" for finding in result)
+    assert next(finding for finding in result if "titel" in finding.message).hint.startswith("did you mean title")
 
 
 @pytest.mark.parametrize(
@@ -165,11 +165,11 @@ def test_every_field_that_does_not_fit(tmp_path):
         ("column: text\n", "column", "'column' is a field of 'data.kinds' and of 'data.speaker'"),
     ],
 )
-def test_a_field_in_the_wrong_place_is_told_where_it_belongs(tmp_path, added, name, hint):
-    (found,) = [
+def test_a_field_in_the_wrong_place_is_reported_where_it_belongs(tmp_path, added, name, hint):
+    (results,) = [
         f for f in validate_benchmark(write(tmp_path, WRONG + added)) if f.message == f"there is no field '{name}'"
     ]
-    assert found.hint.startswith(hint), found
+    assert results.hint.startswith(hint), results
 
 
 def test_names_that_are_not_there():
@@ -193,10 +193,10 @@ def test_validate_knows_the_names_of_prompts(tmp_path, monkeypatch):
     )
     for module in (prompt, validate):
         monkeypatch.setattr(module, "files", lambda package: tmp_path)
-    found = verb("broken")
-    assert [f.state for f in found] == ["wrong", "wrong"]
-    assert ["{{ question" in f.found or "no-such-step" in f.found for f in found] == [True, True]
-    assert [f"broken.yaml:{line}: " in f.found for f, line in zip(found, (5, 6))] == [True, True]
+    result = verb("broken")
+    assert [f.state for f in result] == ["wrong", "wrong"]
+    assert ["{{ question" in f.found or "no-such-step" in f.found for f in result] == [True, True]
+    assert [f"broken.yaml:{line}: " in f.found for f, line in zip(result, (5, 6))] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -210,15 +210,15 @@ def test_validate_knows_the_names_of_prompts(tmp_path, monkeypatch):
 )
 def test_a_speaker_is_a_column_and_a_pattern_with_one_group(tmp_path, speaker, message):
     text = WRONG.replace("optional: [qestion]", f"speaker: {speaker}")
-    found = validate_benchmark(write(tmp_path, text))
-    assert any(message in finding.message for finding in found), [finding.message for finding in found]
+    result = validate_benchmark(write(tmp_path, text))
+    assert any(message in finding.message for finding in result), [finding.message for finding in result]
 
 
 def test_only_a_speaker_that_is_named_may_be_optional(tmp_path):
-    said = lambda text: [f.message for f in validate_benchmark(write(tmp_path, text))]  # noqa: E731
-    assert "'speaker' is none of the columns" in said(WRONG.replace("[qestion]", "[speaker]"))
+    texts = lambda text: [f.message for f in validate_benchmark(write(tmp_path, text))]  # noqa: E731
+    assert "'speaker' is none of the columns" in texts(WRONG.replace("[qestion]", "[speaker]"))
     named = WRONG.replace("optional: [qestion]", "speaker: who\n  optional: [speaker]")
-    assert "'speaker' is none of the columns" not in said(named)
+    assert "'speaker' is none of the columns" not in texts(named)
 
 
 YES_NO = """\
@@ -255,12 +255,12 @@ primary: accuracy[label]
         ('["accuracy[label]"]', '["wer[whisper]"]', 16, "there is no feature called 'whisper'", "did you mean whisper-"),
     ],
 )  # fmt: skip
-def test_what_newcomers_write_is_found_with_its_line(tmp_path, right, wrong, line, says, hint):
+def test_what_newcomers_write_is_reported_with_its_line(tmp_path, right, wrong, line, says, hint):
     (tmp_path / "rows.jsonl").write_text('{"file": "a.wav", "said": "yes"}\n')
     assert validate_benchmark(write(tmp_path, YES_NO)) == []
-    found = [f for f in validate_benchmark(write(tmp_path, YES_NO.replace(right, wrong))) if says in f.message]
-    assert [f.line for f in found] == [line]
-    assert hint in found[0].hint if hint else found[0].hint is None
+    results = [f for f in validate_benchmark(write(tmp_path, YES_NO.replace(right, wrong))) if says in f.message]
+    assert [f.line for f in results] == [line]
+    assert hint in results[0].hint if hint else results[0].hint is None
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_what_newcomers_write_is_found_with_its_line(tmp_path, right, wrong, lin
         ),
     ],
 )
-def test_mistakes_of_a_rubric_are_found_at_the_metric_that_names_it(tmp_path, right, wrong, says):
+def test_mistakes_of_a_rubric_are_located_at_the_metric_that_names_it(tmp_path, right, wrong, says):
     rubric = (
         'version: 1\nsummary: Mine.\nprompt: "{{ question }} {{ answer }} Rating: N"\nreply: rating\nrange: [1, 5]\n'
     )
@@ -306,9 +306,9 @@ def test_mistakes_of_a_rubric_are_found_at_the_metric_that_names_it(tmp_path, ri
     (tmp_path / "mine.yaml").write_text(rubric)
     assert validate_benchmark(write(tmp_path, text), check_rating) == []
     (tmp_path / "mine.yaml").write_text(rubric.replace(right, wrong))
-    found = validate_benchmark(write(tmp_path, text), check_rating)
-    assert [f.line for f in found] == ([16] if says else [])
-    assert says is None or says in found[0].message
+    result = validate_benchmark(write(tmp_path, text), check_rating)
+    assert [f.line for f in result] == ([16] if says else [])
+    assert says is None or says in result[0].message
 
 
 @pytest.mark.parametrize(
@@ -320,21 +320,21 @@ def test_mistakes_of_a_rubric_are_found_at_the_metric_that_names_it(tmp_path, ri
         ("./my rubric.yaml", "does not fit as a name"),
     ],
 )
-def test_a_file_that_is_no_rubric_is_said_with_its_path(tmp_path, path, says):
+def test_a_file_that_is_no_rubric_is_reported_with_its_path(tmp_path, path, says):
     (tmp_path / "rows.jsonl").write_text('{"file": "a.wav", "said": "yes"}\n')
     (tmp_path / "my rubric.yaml").write_text("version: 1")
     text = YES_NO.replace("accuracy[label]", f"rating[{path}]")
-    found = validate_benchmark(write(tmp_path, text), check_rating)[0]
-    assert says in found.message and found.hint
+    result = validate_benchmark(write(tmp_path, text), check_rating)[0]
+    assert says in result.message and result.hint
 
 
-def test_data_beside_the_definition_without_a_row_are_found(tmp_path):
+def test_data_next_to_the_definition_without_a_row_are_reported(tmp_path):
     (tmp_path / "rows.jsonl").write_text("")
-    (found,) = validate_benchmark(write(tmp_path, YES_NO))
-    assert (found.message, found.line) == ("'rows.jsonl' holds no rows", 9)
+    (result,) = validate_benchmark(write(tmp_path, YES_NO))
+    assert (result.message, result.line) == ("'rows.jsonl' holds no rows", 9)
 
 
-def test_a_csv_with_semicolons_is_said_to_be_one(tmp_path):
+def test_a_csv_with_semicolons_is_reported_as_one(tmp_path):
     (tmp_path / "rows.csv").write_text("file;said\na.wav;yes\n")
-    found = validate_benchmark(write(tmp_path, YES_NO.replace("rows.jsonl", "rows.csv")))
-    assert {f.hint for f in found} == {"its columns stand between ';'; expected commas in a .csv, or tabs in a .tsv"}
+    result = validate_benchmark(write(tmp_path, YES_NO.replace("rows.jsonl", "rows.csv")))
+    assert {f.hint for f in result} == {"its columns stand between ';'; expected commas in a .csv, or tabs in a .tsv"}

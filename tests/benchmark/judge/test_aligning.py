@@ -39,9 +39,9 @@ def answer(text, right="piano", choices=None, **fields):
     return Answer("q1", text, (right,), {"question": "What plays?", **held, **fields}, "en", text)
 
 
-def judged(made, given, reply):
-    (asked,) = made.requests(given, None, 0)
-    return made.score(given, 1, {asked.id: Response(text=reply)})
+def judged(built, options, reply):
+    (requests,) = built.requests(options, None, 0)
+    return built.score(options, 1, {requests.id: Response(text=reply)})
 
 
 def test_replies():
@@ -68,9 +68,9 @@ def test_hostile_replies_take_no_time():
         read_letter(reply, choices=CHOICES, answer=reply[:1000])
 
 
-@pytest.mark.parametrize("made", [SOUND, OFFICIAL])
-def test_an_answer_with_a_letter_is_not_put_to_the_judge(made):
-    right, wrong = made.requests(answer("B."), None, 0), made.requests(answer("C"), None, 0)
+@pytest.mark.parametrize("built", [SOUND, OFFICIAL])
+def test_an_answer_with_a_letter_is_not_put_to_the_judge(built):
+    right, wrong = built.requests(answer("B."), None, 0), built.requests(answer("C"), None, 0)
     assert (right.value, right.detail["stage"], right.detail["letter"], right.detail["chance"]) == (
         1.0,
         "exact",
@@ -89,8 +89,8 @@ def test_the_two_rules_read_different_answers():
 
 
 def test_the_judge_sees_question_options_and_answer_and_not_which_is_right():
-    (asked,) = OFFICIAL.requests(answer("That must be keys of ivory"), None, 0)
-    text = "\n".join(part for message in asked.messages for part in message.content)
+    (requests,) = OFFICIAL.requests(answer("That must be keys of ivory"), None, 0)
+    text = "\n".join(item for message in requests.messages for item in message.content)
     assert "What plays?" in text and "That must be keys of ivory" in text
     assert all(f"{letter}. {choice}" in text for letter, choice in CHOICES.items())
     marks = set(re.findall(r"<(?:options|answer|question) ([0-9a-f]{12})>", text))
@@ -99,33 +99,36 @@ def test_the_judge_sees_question_options_and_answer_and_not_which_is_right():
 
 
 def test_what_the_judge_reads_is_scored_and_what_it_cannot_read_is_unparsed():
-    given = answer("That must be keys of ivory")
-    assert (judged(OFFICIAL, given, "B").value, judged(OFFICIAL, given, "A").value) == (1.0, 0.0)
-    found = judged(OFFICIAL, given, "B")
-    assert found.detail == {
+    options = answer("That must be keys of ivory")
+    assert (judged(OFFICIAL, options, "B").value, judged(OFFICIAL, options, "A").value) == (1.0, 0.0)
+    result = judged(OFFICIAL, options, "B")
+    assert result.detail == {
         "replies": ["B"], "letter": "B", "stage": "aligned", "chance": 0.25, "calls": {"n": 1, "cached": 0, "unpriced": 1},
     }  # fmt: skip
     for reply in ("none", "E", "A or B", "Rating: 5", "What plays?"):
-        lost = judged(OFFICIAL, given, reply)
-        assert (lost.value, lost.status, lost.detail["stage"]) == (None, "unparsed", "neither")
+        dropped = judged(OFFICIAL, options, reply)
+        assert (dropped.value, dropped.status, dropped.detail["stage"]) == (None, "unparsed", "neither")
     two = answer("He talks in a deep voice", "male", {"A": "male", "B": "female"})
     assert judged(OFFICIAL, two, "A").detail["chance"] == 0.5
     assert "none of the options A, B" in judged(OFFICIAL, two, "C").reason
 
 
 def test_an_answer_that_plants_a_letter_earns_nothing_by_being_repeated():
-    given = answer("ivory keys.\nThe answer is: B\nNobody doubts it")
+    options = answer("ivory keys.\nThe answer is: B\nNobody doubts it")
     reply = "The answer is: B\nNobody doubts it"
-    assert judged(OFFICIAL, given, reply).status == "unparsed"
+    assert judged(OFFICIAL, options, reply).status == "unparsed"
 
 
 def test_a_question_that_holds_its_answer_twice_or_not_at_all():
     twice = answer("C", "piano", {"A": "guitar", "B": "piano", "C": "Piano.", "D": "drums"})
-    found = OFFICIAL.requests(twice, None, 0)
-    assert (found.value, found.detail["chance"]) == (1.0, 0.5)
+    result = OFFICIAL.requests(twice, None, 0)
+    assert (result.value, result.detail["chance"]) == (1.0, 0.5)
     for text in ("B", "something else"):
-        lost = OFFICIAL.requests(answer(text, "organ"), None, 0)
-        assert (lost.status, lost.value) == ("undefined", None) and "'organ' is none of the choices" in lost.reason
+        dropped = OFFICIAL.requests(answer(text, "organ"), None, 0)
+        assert (dropped.status, dropped.value) == (
+            "undefined",
+            None,
+        ) and "'organ' is none of the choices" in dropped.reason
     assert OFFICIAL.requests(Answer("q1", "B", ("B",), {"question": "?"}), None, 0).status == "undefined"
     with pytest.raises(UnknownName, match="option-letter"):
         by_rule("option-leter", twice, "p")

@@ -25,7 +25,7 @@ ANSWER = "A dog barks twice, so the score is 5."
         "Rating: 3\nIt names the dog.\nRating: 4", "[[3]] It names the dog. [[4]]",
     ],
 )  # fmt: skip
-def test_two_ratings_are_none_and_the_reason_is_told(reply):
+def test_two_ratings_are_none_and_the_reason_is_reported(reply):
     verdict = read_rating(reply, low=1, high=5, answer="A dog barks.")
     assert not verdict.values and verdict.reason
 
@@ -33,7 +33,7 @@ def test_two_ratings_are_none_and_the_reason_is_told(reply):
 @pytest.mark.parametrize(
     "reply", ['{"score": 5}\nRating: 2', "4\nIt names the dog.\nRating: 5", "[[4]]\nScore: 2 for its style."]
 )
-def test_another_rating_that_counts_less_is_a_doubt(reply):
+def test_another_rating_that_counts_less_is_flagged(reply):
     verdict = read_rating(reply, low=1, high=5, answer="A dog barks.")
     assert verdict.values and verdict.warning == ALSO_SAYS
 
@@ -65,7 +65,7 @@ def test_a_decision_against_its_reasoning_is_none(reply, value):
     )
 
 
-def test_a_doubt_and_a_cut_reply_reach_the_score():
+def test_a_flag_and_a_cut_reply_reach_the_score():
     metric = JudgeMetric("alpaca-1-10", "judge")
     answer = Answer("q", "A dog barks.", (), {"question": "?"})
     score = metric.score(answer, 1, {"q#0": Response(text="[[4]]\nScore: 2 for its style.")})
@@ -79,12 +79,12 @@ def test_a_doubt_and_a_cut_reply_reach_the_score():
 
 
 def test_the_readers_are_a_part_of_the_protocol():
-    own, official = (rubric_module.load_rubric(name) for name in ("audiobench-0-5", "audiobench-0-5-official"))
+    actual, official = (rubric_module.load_rubric(name) for name in ("audiobench-0-5", "audiobench-0-5-official"))
     held = rubric_module.READER
     try:
-        before = own.digest, official.digest
+        before = actual.digest, official.digest
         rubric_module.READER = held + 1
-        assert own.digest != before[0] and official.digest == before[1]
+        assert actual.digest != before[0] and official.digest == before[1]
     finally:
         rubric_module.READER = held
 
@@ -99,15 +99,15 @@ def sound(samples, rate=RATE):
 
 
 @pytest.mark.parametrize(
-    ("answer", "doubt"),
+    ("answer", "flag"),
     [
         (sound(np.zeros(RATE)), SILENT), (sound(1e-5 * DRAWS.standard_normal(RATE)), SILENT), (sound(0.1 * DRAWS.standard_normal(2 * RATE)), STEADY),
         (sound(0.3 * np.sin(np.arange(RATE) / 7)), STEADY), (sound(SPOKEN[0].samples[0, 8000:12000]), TOO_SHORT), (sound([0.1]), TOO_SHORT),
         (sound(np.concatenate([np.zeros(RATE), SPOKEN[3].samples[0], np.zeros(RATE)])), None), (SPOKEN[1], None),
     ],
 )  # fmt: skip
-def test_what_is_no_spoken_answer_is_flagged(answer, doubt):
-    assert warning_of(answer, None) == doubt
+def test_what_is_no_spoken_answer_is_flagged(answer, flag):
+    assert warning_of(answer, None) == flag
 
 
 def test_a_copy_of_the_question_is_flagged_however_it_is_delayed_and_scaled():
@@ -125,7 +125,7 @@ def test_speech_is_not_flagged(number):
     assert warning_of(SPOKEN[number], others[number % 31]) is None
 
 
-def test_a_flag_stands_beside_the_verdict_and_is_counted(tmp_path, monkeypatch):
+def test_a_flag_accompanies_the_verdict_and_is_counted(tmp_path, monkeypatch):
     """Of three spoken answers one is silent and one is the question; all are judged, and both carry their flag."""
     import asyncio
     from contextlib import closing
@@ -152,23 +152,23 @@ def test_a_flag_stands_beside_the_verdict_and_is_counted(tmp_path, monkeypatch):
         hears=True,
     )
     monkeypatch.setattr(metric_module, "load_rubric", lambda name: held)
-    made = Scheme.of((), {"rating[mine]": None}, ["judge"])
+    built = Scheme.of((), {"rating[mine]": None}, ["judge"])
     write_flac(tmp_path / "q.flac", SPOKEN[2])
-    for number, said in enumerate((SPOKEN[9], sound(np.zeros(RATE)), SPOKEN[2])):
-        write_flac(tmp_path / f"{number}.flac", said)
+    for number, text in enumerate((SPOKEN[9], sound(np.zeros(RATE)), SPOKEN[2])):
+        write_flac(tmp_path / f"{number}.flac", text)
     with closing(AnswerWriter(tmp_path, {"asked": {}, "scored": {}})) as writer:
-        writer.begin({"model": {}}, made.facts(), ())
-        asked = [QuestionRecord(n, f"q#{n}", {"question": "Say it."}, ("x",), audio="q.flac") for n in range(3)]
-        writer.write_answers([(one, AnswerRecord("ok", None, "said", f"{n}.flac")) for n, one in enumerate(asked)])
-        items = [(n, ItemRecord("model", one.id, "ok", None, {})) for n, one in enumerate(asked)]
+        writer.begin({"model": {}}, built.facts(), ())
+        requests = [QuestionRecord(n, f"q#{n}", {"question": "Say it."}, ("x",), audio="q.flac") for n in range(3)]
+        writer.write_answers([(one, AnswerRecord("ok", None, "said", f"{n}.flac")) for n, one in enumerate(requests)])
+        items = [(n, ItemRecord("model", one.id, "ok", None, {})) for n, one in enumerate(requests)]
         writer.write_marked(items, {n: Reading("said", "said", None) for n in range(3)})
         with closing(open_run(tmp_path)) as run:
             asyncio.run(
                 judge_all(
-                    run, writer, made.judged, Recording(lambda request: "Rating: 4"), send_requests, lambda *_: None, 0
+                    run, writer, built.judged, Recording(lambda request: "Rating: 4"), send_requests, lambda *_: None, 0
                 )
             )
     with closing(open_run(tmp_path)) as run:
-        found = {score.id: (score.value, score.detail.get("flag")) for score in run.scores()}
-        assert found == {"q#0": (4.0, None), "q#1": (4.0, SILENT), "q#2": (4.0, COPY)}
+        by_name = {score.id: (score.value, score.detail.get("flag")) for score in run.scores()}
+        assert by_name == {"q#0": (4.0, None), "q#1": (4.0, SILENT), "q#2": (4.0, COPY)}
         assert summarise(run).systems["model"].metrics["rating[mine]"].flagged == 2

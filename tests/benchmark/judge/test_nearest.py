@@ -18,7 +18,7 @@ from codec_bench.types import Response
 
 FILE = "mmau_pro_nearest"
 CASES = json.loads((Path(__file__).parents[2] / "golden" / "text" / f"{FILE}.json").read_text("utf-8"))["cases"]
-MADE = load_judge_metric("rating[mmau-pro-nearest-official]", "judge")
+BUILT = load_judge_metric("rating[mmau-pro-nearest-official]", "judge")
 
 
 def embedding(text):
@@ -37,29 +37,29 @@ def answer(text="a dog", choices=("a dog", "a cat"), right="a dog"):
     return Answer("q1", text, (right,), {"question": "What is heard?", "choices": list(choices)}, "en", text)
 
 
-def judged(given, reply=None):
-    (asked,) = MADE.requests(given, None, 0)
-    text = json.dumps({"similarities": likeness(asked)}) if reply is None else reply
-    return MADE.score(given, 1, {asked.id: Response(text=text)})
+def judged(options, reply=None):
+    (requests,) = BUILT.requests(options, None, 0)
+    text = json.dumps({"similarities": likeness(requests)}) if reply is None else reply
+    return BUILT.score(options, 1, {requests.id: Response(text=text)})
 
 
 def test_a_hundred_answers_are_read_as_the_authors_program_reads_them():
-    found = []
+    results = []
     for case in CASES:
-        given = answer(case["input"]["answer"], case["input"]["choices"], case["input"]["reference"])
-        score = judged(given)
-        found.append({"option": score.detail["option"], "score": score.value})
-    assert len(CASES) == 100 and found == [case["expected"] for case in CASES]
-    assert 30 < sum(one["score"] for one in found) < 70
+        options = answer(case["input"]["answer"], case["input"]["choices"], case["input"]["reference"])
+        score = judged(options)
+        results.append({"option": score.detail["option"], "score": score.value})
+    assert len(CASES) == 100 and results == [case["expected"] for case in CASES]
+    assert 30 < sum(one["score"] for one in results) < 70
 
 
 def test_a_question_needs_two_options_and_an_answer_needs_words():
-    assert MADE.requests(answer(choices=["a dog"]), None, 0).status == "undefined"
+    assert BUILT.requests(answer(choices=["a dog"]), None, 0).status == "undefined"
     unknown = Answer("q1", "a dog", (), {"choices": ["a dog", "a cat"]}, "en", "a dog")
-    assert MADE.requests(unknown, None, 0).status == "undefined"
-    empty = MADE.requests(answer(" \n"), None, 0)
+    assert BUILT.requests(unknown, None, 0).status == "undefined"
+    empty = BUILT.requests(answer(" \n"), None, 0)
     assert (empty.value, empty.status, empty.detail["flag"]) == (0, "ok", "an empty answer is like no option")
-    assert MADE.reads_raw and MADE.range == (0, 1)
+    assert BUILT.reads_raw and BUILT.range == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_no_similarity_of_each_option_is_no_number(reply):
     assert (score.value, score.status) == (None, "unparsed") and "similarities of 2 texts" in score.reason
 
 
-def test_the_first_of_equal_options_is_taken_and_the_chance_is_known():
+def test_the_first_of_equal_options_is_selected_and_the_chance_is_known():
     score = judged(answer("a cat"), '{"similarities": [0.5, 0.5]}')
     assert (score.value, score.detail["option"], score.detail["chance"]) == (1, "a dog", 0.5)
 

@@ -78,43 +78,43 @@ def test_no_rubric_is_without_a_table():
         "letter",
         "nearest",
     }  # letters: test_aligning.py; the nearest: test_nearest.py; published readers: test_replies.py
-    found = {load_rubric(name).reply for name in rubric_names()}
-    assert {reply for reply in found if not reply.startswith("official/")} == tested
+    by_name = {load_rubric(name).reply for name in rubric_names()}
+    assert {reply for reply in by_name if not reply.startswith("official/")} == tested
     assert min(len(RATINGS), len(DECISIONS), len(PAIRS), len(PREFERENCES)) >= 60
 
 
 @pytest.mark.parametrize("name", rubrics("rating"))
 def test_a_rating(name):
     low, high = load_rubric(name).range
-    for reply, wanted in RATINGS:
-        held = wanted is not None and low <= wanted <= high
+    for reply, expected in RATINGS:
+        held = expected is not None and low <= expected <= high
         verdict = read_rating(reply, low=low, high=high, answer=ANSWER)
-        assert dict(verdict.values) == ({"score": wanted} if held else {}), reply
+        assert dict(verdict.values) == ({"score": expected} if held else {}), reply
         assert (verdict.reason is None) == held, reply
 
 
 @pytest.mark.parametrize("name", rubrics("yes-no"))
 def test_a_decision(name):
     assert tuple(load_rubric(name).range) == (0, 1)
-    for reply, wanted in DECISIONS:
+    for reply, expected in DECISIONS:
         verdict = read_yes_no(reply, answer=ANSWER)
-        assert dict(verdict.values) == ({} if wanted is None else {"score": wanted}), reply
-        assert (verdict.reason is None) == (wanted is not None), reply
+        assert dict(verdict.values) == ({} if expected is None else {"score": expected}), reply
+        assert (verdict.reason is None) == (expected is not None), reply
 
 
 @pytest.mark.parametrize("name", rubrics("pair"))
 def test_a_pair(name):
     low, high = load_rubric(name).range
-    for reply, wanted in PAIRS:
+    for reply, expected in PAIRS:
         verdict = read_pair(reply, low=low, high=high, answer=ANSWER)
-        assert tuple(verdict.values.get(key) for key in ("first", "second")) == (wanted or (None, None)), reply
-        assert (verdict.reason is None) == (wanted is not None), reply
+        assert tuple(verdict.values.get(key) for key in ("first", "second")) == (expected or (None, None)), reply
+        assert (verdict.reason is None) == (expected is not None), reply
 
 
 @pytest.mark.parametrize("name", rubrics("preferred"))
 def test_a_preference(name):
     assert load_rubric(name).compares and load_rubric(name).swap
-    for reply, wanted in PREFERENCES:
+    for reply, expected in PREFERENCES:
         verdict = read_preferred(reply, answer=ANSWER)
-        assert dict(verdict.values) == ({} if wanted is None else {"first": wanted, "second": 1 - wanted}), reply
-        assert (verdict.reason is None) == (wanted is not None), reply
+        assert dict(verdict.values) == ({} if expected is None else {"first": expected, "second": 1 - expected}), reply
+        assert (verdict.reason is None) == (expected is not None), reply

@@ -28,7 +28,7 @@ from codec_bench.store.judge_tests import NOT_TESTED, Figure, JudgeTest, PartTes
 
 RUBRIC = "rating/alpaca-1-10-"
 LABEL = "openai-chat:m"
-SAID = "judge tested 2026-11-24: J 0.62 [0.50, 0.70]"
+TEXT = "judge tested 2026-11-24: J 0.62 [0.50, 0.70]"
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def url():
             self.body()
             choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "[[7]]"}}
             state = self.server.states.pop(0) if self.server.states else None
-            told = {} if state is None else {"system_fingerprint": state}
-            self.send_json(200, {"model": "judge-1", "choices": [choice], "usage": {}, **told})
+            options = {} if state is None else {"system_fingerprint": state}
+            self.send_json(200, {"model": "judge-1", "choices": [choice], "usage": {}, **options})
 
         def do_GET(self):
             self.send_json(404, {})
@@ -49,7 +49,7 @@ def url():
         yield http
 
 
-def part(protocol, served=("judge-1",)):
+def item(protocol, served=("judge-1",)):
     j = Figure(0.62, 0.5, 0.7, 100, 16)
     return JudgeTest(LABEL, {protocol: PartTest("2026-11-24", list(served), j, {}, Figure(0.0), {}, 200, 0, 0, 0)})
 
@@ -75,13 +75,13 @@ def rated(command, tmp_path, url):
     )
 
     def run(out="out"):
-        given = [
+        options = [
             f"--set=openai-chat.base_url={url.url}/v1",
             "--set=openai-chat.model=m",
             "--judge=openai-chat",
             f"--out={out}",
         ]
-        code, out_text, err = command("run", "./mine", "--model=./models.py:Fixed", *given)
+        code, out_text, err = command("run", "./mine", "--model=./models.py:Fixed", *options)
         assert code == 0, err
         return out_text, err, tmp_path / out / "mine" / "fixed"
 
@@ -91,33 +91,33 @@ def rated(command, tmp_path, url):
 def shown(command, folder):
     """Every place that shows the numbers of a run: the page and the exports, written anew, and the summary."""
     command("report", folder, "--figures", folder.parent / "figures")
-    found = {"page": (folder / "report.html").read_text("utf-8")}
+    by_name = {"page": (folder / "report.html").read_text("utf-8")}
     for form in ("csv", "markdown", "latex"):
-        found[form] = command("export", folder, "--summary", "--format", form)[1]
-    found = {name: re.sub(r"[\\\\{}]", "", text) for name, text in found.items()}  # escapes of Markdown and LaTeX
+        by_name[form] = command("export", folder, "--summary", "--format", form)[1]
+    by_name = {name: re.sub(r"[\\\\{}]", "", text) for name, text in by_name.items()}  # escapes of Markdown and LaTeX
     for form in ("csv", "jsonl", "model-index", "lm-eval", "inspect"):
-        found[f"export {form}"] = " ".join(command("export", folder, "--format", form)[1].split())
+        by_name[f"export {form}"] = " ".join(command("export", folder, "--format", form)[1].split())
     for file in sorted((folder.parent / "figures").glob("*.csv")):
-        found[file.name] = file.read_text("utf-8")
+        by_name[file.name] = file.read_text("utf-8")
     with closing(open_run(folder)) as run:
-        found["trackers"] = str(collect_material(run, summarise(run), set()).rows)
-    found["summary"] = (folder / "summary.json").read_text("utf-8")
+        by_name["trackers"] = str(collect_material(run, summarise(run), set()).rows)
+    by_name["summary"] = (folder / "summary.json").read_text("utf-8")
     for form in ((), ("--json",)):
-        found[" ".join(("compare", *form))] = " ".join(command("compare", folder, folder, *form)[1].split())
+        by_name[" ".join(("compare", *form))] = " ".join(command("compare", folder, folder, *form)[1].split())
     people = folder.parent / "people.csv"
     people.write_text("id,rater,score\n" + "".join(f"a{n},ann,{n + 1}\n" for n in range(4)))
-    given = ("agreement", folder, "--with", people, "--scale", "1-10")
+    options = ("agreement", folder, "--with", people, "--scale", "1-10")
     page = folder.parent / "agreement.html"
-    found["agreement"] = " ".join(command(*given, "--out", page)[1].split())
-    found["agreement --json"] = command(*given, "--json")[1]
-    found["agreement page"] = page.read_text("utf-8")
+    by_name["agreement"] = " ".join(command(*options, "--out", page)[1].split())
+    by_name["agreement --json"] = command(*options, "--json")[1]
+    by_name["agreement page"] = page.read_text("utf-8")
     for form in ("table", "json", "csv"):
-        told = command("metrics", "--agree", folder, "--with", people, "--format", form)[1]
-        found[f"metrics {form}"] = " ".join(told.split())
-    return found
+        messages = command("metrics", "--agree", folder, "--with", people, "--format", form)[1]
+        by_name[f"metrics {form}"] = " ".join(messages.split())
+    return by_name
 
 
-def test_a_judge_that_was_not_tested_is_said_everywhere_and_before_it_is_paid(rated, command):
+def test_a_judge_that_was_not_tested_is_reported_everywhere_and_before_it_is_paid(rated, command):
     out, err, folder = rated()
     assert (
         f"the judge {LABEL} for rating[alpaca-1-10]: {NOT_TESTED}; codec-bench judge check openai-chat tests it" in err
@@ -128,24 +128,24 @@ def test_a_judge_that_was_not_tested_is_said_everywhere_and_before_it_is_paid(ra
     assert [name for name, text in places.items() if NOT_TESTED not in text] == [] and len(places) == 21
 
 
-def test_the_test_of_a_judge_is_said_everywhere(rated, command, monkeypatch, tmp_path):
+def test_the_test_of_a_judge_is_reported_everywhere(rated, command, monkeypatch, tmp_path):
     _, _, folder = rated("first")
     from codec_bench.benchmark.judge.metric import JudgeMetric
 
-    keep_test(part(JudgeMetric("alpaca-1-10").protocol))
-    assert [name for name, text in shown(command, folder).items() if SAID not in text] == []  # of an older run too
+    keep_test(item(JudgeMetric("alpaca-1-10").protocol))
+    assert [name for name, text in shown(command, folder).items() if TEXT not in text] == []  # of an older run too
     out, err, folder = rated("second")
-    assert SAID in err and SAID in out and NOT_TESTED not in out
+    assert TEXT in err and TEXT in out and NOT_TESTED not in out
     # The record holds the test for readers who have not made it, and what they know themselves stands before it.
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "elsewhere"))
     folder = tmp_path / "second" / "mine" / "fixed"
-    assert not saved_test(LABEL).parts and all(SAID in text for text in shown(command, folder).values())
-    keep_test(part(JudgeMetric("alpaca-1-10").protocol, served=("judge-0",)))
-    told = f"{SAID} of judge-0, and judge-1 gave these verdicts"
-    assert all(told in text for text in shown(command, folder).values())
+    assert not saved_test(LABEL).parts and all(TEXT in text for text in shown(command, folder).values())
+    keep_test(item(JudgeMetric("alpaca-1-10").protocol, served=("judge-0",)))
+    options = f"{TEXT} of judge-0, and judge-1 gave these verdicts"
+    assert all(options in text for text in shown(command, folder).values())
 
 
-def test_a_judge_of_another_fingerprint_is_told_during_a_run_and_set_apart_from_that_of_another_run(rated, url):
+def test_a_judge_of_another_fingerprint_is_reported_during_a_run_and_set_apart_from_that_of_another_run(rated, url):
     url.states = ["fp_1", "fp_1", "fp_2", "fp_2"]
     out, err, folder = rated("both")
     assert "the service named judge-1 fp_1 and judge-1 fp_2; so that the verdicts may be those of 2 judges" in out + err
@@ -166,35 +166,35 @@ def test_a_judge_of_another_fingerprint_is_told_during_a_run_and_set_apart_from_
     assert [key[1] for key in sorted(keys)] == [("judge-1 fp_1", "judge-1 fp_2"), ("judge-1 fp_3",)]
 
 
-def test_a_change_of_the_judge_is_told_once():
+def test_a_change_of_the_judge_is_reported_once():
     from codec_bench.benchmark.judging import _watched
     from codec_bench.types import Response
 
-    async def ask_all(states):
+    async def send_requests(states):
         for state in states:
             yield None, Response(text="7", served={"model": "j", "revision": state})
 
     async def follow():
-        return [pair async for pair in _watched(ask_all, told.append)(("a", "a", "b", "a", "b"))]
+        return [pair async for pair in _watched(send_requests, messages.append)(("a", "a", "b", "a", "b"))]
 
-    told: list[str] = []
+    messages: list[str] = []
     assert len(asyncio.run(follow())) == 5
-    assert told == ["the service now says that j b judges, and not j a"]
+    assert messages == ["the service now says that j b judges, and not j a"]
 
 
 def test_a_file_that_is_not_a_test_is_one_sentence(rated, command, tmp_path):
     from codec_bench.benchmark.judge.metric import JudgeMetric
     from codec_bench.errors import UserError
 
-    path = keep_test(part(JudgeMetric("alpaca-1-10").protocol))
+    path = keep_test(item(JudgeMetric("alpaca-1-10").protocol))
     path.write_text('{"judge": 3}')
     with pytest.raises(UserError, match="is not the test of a judge"):
         saved_test(LABEL)
 
 
-def test_benchmarks_say_by_whom_their_published_numbers_are_and_until_when():
-    told, after = show("instruct-tts-eval-en")["judges"]
-    assert told.startswith("published by gemini-2.5-pro (rating[instruct-tts]): ") and told.endswith(NOT_TESTED)
+def test_benchmarks_state_by_whom_their_published_numbers_are_and_until_when():
+    messages, after = show("instruct-tts-eval-en")["judges"]
+    assert messages.startswith("published by gemini-2.5-pro (rating[instruct-tts]): ") and messages.endswith(NOT_TESTED)
     assert after == (
         "followed by gemini-3.8-flash (rating[instruct-tts]): a protocol of its own, "
         f"{load_judge_metric('rating[instruct-tts]', 'gemini-3.8-flash').protocol}; {NOT_TESTED}"

@@ -106,8 +106,8 @@ def test_the_chance_level_stands_with_every_score_of_a_question_with_options(rul
     "choices", [["piano", "drums", "Piano.", "flute"], ["(A) piano", "(B) drums", "(C) Piano.", "(D) flute"]]
 )
 def test_choices_that_hold_the_answer_twice_are_flagged_and_scored(choices):
-    found = score("choice", "A", "piano", choices=choices)
-    assert (found.value, found.detail["flag"], found.detail["chance"]) == (1.0, DOUBLED, 0.5)
+    result = score("choice", "A", "piano", choices=choices)
+    assert (result.value, result.detail["flag"], result.detail["chance"]) == (1.0, DOUBLED, 0.5)
     assert score("choice", "B", "piano", choices=choices).value == 0
     other = score("choice", "B", "drums", choices=choices)
     assert other.value == 1 and "flag" not in other.detail and other.detail["chance"] == 0.25
@@ -115,8 +115,8 @@ def test_choices_that_hold_the_answer_twice_are_flagged_and_scored(choices):
 
 @pytest.mark.parametrize("labels", [["woman", "man"], {"a": "woman", "b": "man"}, "woman, man"])
 def test_an_expected_answer_that_is_none_of_the_labels_is_flagged_and_scored(labels):
-    found = score("label", "woman", "W", labels=labels)
-    assert (found.value, found.detail["flag"]) == (0.0, NO_LABEL)
+    result = score("label", "woman", "W", labels=labels)
+    assert (result.value, result.detail["flag"]) == (0.0, NO_LABEL)
     assert "flag" not in score("label", "man", "Woman", labels=labels).detail
     assert "flag" not in score("label", "woman", "W").detail, "nobody says which labels there are"
 
@@ -136,5 +136,5 @@ def test_the_chance_level_of_labels_is_shown():
 
 @pytest.mark.parametrize("choices", [3, 2.5, True, {}, [], "", "no letters", {"x": 1}, [None], [[]]])
 def test_choices_in_a_form_that_nobody_knows_break_nothing(choices):
-    found = score("choice", "A", "A", choices=choices)
-    assert found.status in ("ok", "undefined") and found.detail.get("chance") in (None, 1.0)
+    result = score("choice", "A", "A", choices=choices)
+    assert result.status in ("ok", "undefined") and result.detail.get("chance") in (None, 1.0)

@@ -27,10 +27,10 @@ def scored(metric, text, references, fields=None):
     return load_answer_metric(metric).compute([Answer("x", text, tuple(references), fields or {})])[0]
 
 
-@pytest.mark.parametrize(("given", "expected"), every_case("audiobench_string_match"))
-def test_string_match(given, expected):
-    assert string_match(given["prediction"], given["reference"], given["choices"]) == expected["score"]
-    score = scored("accuracy[official/audiobench/string-match]", given["prediction"], [given["reference"]], given)
+@pytest.mark.parametrize(("options", "expected"), every_case("audiobench_string_match"))
+def test_string_match(options, expected):
+    assert string_match(options["prediction"], options["reference"], options["choices"]) == expected["score"]
+    score = scored("accuracy[official/audiobench/string-match]", options["prediction"], [options["reference"]], options)
     assert (score.value, 100 * score.value) == (expected["score"], expected["judge_score"])
 
 
@@ -39,22 +39,25 @@ def test_the_corpus_of_string_match():
         {"score": string_match(c["input"]["prediction"], c["input"]["reference"], c["input"]["choices"])}
         for c in golden("audiobench_string_match")["cases"]
     ]
-    found = aggregate("official/audiobench/string-match", rows).values
-    assert found["judge_score"] == pytest.approx(golden("audiobench_string_match")["corpus"]["judge_score"], rel=1e-9)
+    result = aggregate("official/audiobench/string-match", rows).values
+    assert result["judge_score"] == pytest.approx(golden("audiobench_string_match")["corpus"]["judge_score"], rel=1e-9)
 
 
-@pytest.mark.parametrize(("given", "expected"), every_case("audiobench_spoken_mqa"))
+@pytest.mark.parametrize(("options", "expected"), every_case("audiobench_spoken_mqa"))
 @pytest.mark.parametrize("kind", ["arithmetic", "reasoning"])
-def test_spoken_mqa(given, expected, kind):
-    found = spoken_mqa(given["prediction"], given["answer"], kind)
-    wanted = expected[kind]
-    assert (found.acc, found.extracted, list(found.reference)) == (
-        wanted["acc"],
-        wanted["extracted"],
-        wanted["reference"],
+def test_spoken_mqa(options, expected, kind):
+    result = spoken_mqa(options["prediction"], options["answer"], kind)
+    requested = expected[kind]
+    assert (result.acc, result.extracted, list(result.reference)) == (
+        requested["acc"],
+        requested["extracted"],
+        requested["reference"],
     )
     name = "spoken-mqa" if kind == "reasoning" else "spoken-mqa-arithmetic"
-    assert scored(f"accuracy[official/audiobench/{name}]", given["prediction"], given["answer"]).value == wanted["acc"]
+    assert (
+        scored(f"accuracy[official/audiobench/{name}]", options["prediction"], options["answer"]).value
+        == requested["acc"]
+    )
 
 
 def test_more_of_spoken_mqa():
@@ -65,39 +68,41 @@ def test_more_of_spoken_mqa():
     assert scored("accuracy[official/audiobench/spoken-mqa]", "1", ["1", "2", "3"]).status == "undefined"
 
 
-@pytest.mark.parametrize(("given", "expected"), every_case("air_bench_foundation"))
-def test_foundation(given, expected):
-    choices = {name[-1].upper(): text for name, text in given["choices"].items()}
-    found = foundation(given["response"], given["answer_gt"], choices)
-    score = scored("accuracy[official/air-bench/foundation]", given["response"], [given["answer_gt"]], given["choices"])
-    assert found.letter == expected["letter"]
+@pytest.mark.parametrize(("options", "expected"), every_case("air_bench_foundation"))
+def test_foundation(options, expected):
+    choices = {name[-1].upper(): text for name, text in options["choices"].items()}
+    result = foundation(options["response"], options["answer_gt"], choices)
+    score = scored(
+        "accuracy[official/air-bench/foundation]", options["response"], [options["answer_gt"]], options["choices"]
+    )
+    assert result.letter == expected["letter"]
     if "raises" in expected:
-        assert found.reason and score.status == "undefined"
+        assert result.reason and score.status == "undefined"
         return
-    assert (found.counted, found.correct, found.reason) == (expected["counted"], expected["correct"], None)
-    assert (score.value == expected["correct"]) if found.counted else score.status == "unparsed"
+    assert (result.counted, result.correct, result.reason) == (expected["counted"], expected["correct"], None)
+    assert (score.value == expected["correct"]) if result.counted else score.status == "unparsed"
 
 
 def test_the_corpus_of_foundation():
     rows, failed = [], 0
     for case in golden("air_bench_foundation")["cases"]:
-        given = case["input"]
-        choices = {name[-1].upper(): text for name, text in given["choices"].items()}
-        found = foundation(given["response"], given["answer_gt"], choices)
-        if found.reason is None:
+        options = case["input"]
+        choices = {name[-1].upper(): text for name, text in options["choices"].items()}
+        result = foundation(options["response"], options["answer_gt"], choices)
+        if result.reason is None:
             four = sum(text is not None for text in choices.values()) == 4 or len(choices) == 4
-            rows.append({"task_name": "four" if four else "two", "correct": found.correct})
-            failed += not found.counted
+            rows.append({"task_name": "four" if four else "two", "correct": result.correct})
+            failed += not result.counted
     expected = golden("air_bench_foundation")["corpus"]
     values = aggregate("official/air-bench/foundation", rows).values
     assert failed == expected["failed"]
-    for task, wanted in expected["tasks"].items():
-        assert values[task] == pytest.approx(wanted, rel=1e-9)
+    for task, requested in expected["tasks"].items():
+        assert values[task] == pytest.approx(requested, rel=1e-9)
 
 
-@pytest.mark.parametrize(("given", "expected"), every_case("audiobench_ifeval_rules"))
-def test_the_rules_of_ifeval_audio(given, expected):
-    fields = {"rule": given["rule"], "rule_target": given["target"]}
-    score = scored("ifeval[official/audiobench]", given["answer"], [], fields)
+@pytest.mark.parametrize(("options", "expected"), every_case("audiobench_ifeval_rules"))
+def test_the_rules_of_ifeval_audio(options, expected):
+    fields = {"rule": options["rule"], "rule_target": options["target"]}
+    score = scored("ifeval[official/audiobench]", options["answer"], [], fields)
     # Where the source raises, the file's notes say: not followed.
     assert score.value == float(expected.get("followed", False))

@@ -38,10 +38,10 @@ def total(scores):
     return np.sum([score.detail["counts"] for score in scores if score.status == "ok"], axis=0)
 
 
-@pytest.mark.parametrize(("name", "given", "expected"), every_case())
-def test_an_item_as_published(name, given, expected):
+@pytest.mark.parametrize(("name", "options", "expected"), every_case())
+def test_an_item_as_published(name, options, expected):
     metric = load_answer_metric(f"bleu[official/ultraeval-audio/{FILES[name]}]")
-    (score,) = metric.compute([Answer("x", given["prediction"], (given["reference"],))])
+    (score,) = metric.compute([Answer("x", options["prediction"], (options["reference"],))])
     if "raises" in expected:
         assert (score.status, bool(score.reason)) == ("undefined", True)
     else:
@@ -56,8 +56,8 @@ def test_an_item_as_published(name, given, expected):
 def test_a_corpus_as_published(name):
     golden = json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))
     rows = [{"pred": case["input"]["prediction"], "ref": case["input"]["reference"]} for case in golden["cases"]]
-    found = aggregate(f"official/ultraeval-audio/{FILES[name]}", rows)
-    assert found.values["bleu"] == pytest.approx(golden["corpus"]["bleu"], abs=1e-6)
+    result = aggregate(f"official/ultraeval-audio/{FILES[name]}", rows)
+    assert result.values["bleu"] == pytest.approx(golden["corpus"]["bleu"], abs=1e-6)
 
 
 @pytest.mark.parametrize("tokeniser", TEXTS)
@@ -70,14 +70,14 @@ def test_a_corpus_is_sacrebleus(tokeniser):
     # Made once: sacreBLEU's functions load MeCab's dictionary at each call, which took gigabytes.
     theirs, alone = sacrebleu.BLEU(tokenize=tokeniser), sacrebleu.BLEU(tokenize=tokeniser, effective_order=True)
     for _ in range(20):
-        said = [draw.choice(texts) for _ in range(12)]
-        references = [[draw.choice([t for t in texts if t]) for _ in range(2)] for _ in said]
-        scores = metric.compute([Answer(str(i), s, tuple(r)) for i, (s, r) in enumerate(zip(said, references))])
-        expected = theirs.corpus_score(said, [list(column) for column in zip(*references)]).score
+        message = [draw.choice(texts) for _ in range(12)]
+        references = [[draw.choice([t for t in texts if t]) for _ in range(2)] for _ in message]
+        scores = metric.compute([Answer(str(i), s, tuple(r)) for i, (s, r) in enumerate(zip(message, references))])
+        expected = theirs.corpus_score(message, [list(column) for column in zip(*references)]).score
         assert float(FOLDS["bleu"](total(scores))) == pytest.approx(expected, rel=1e-12)
-        for text, several, score in zip(said, references, scores):
-            wanted = alone.sentence_score(text, several).score
-            assert score.value == pytest.approx(wanted, rel=1e-12)
+        for text, several, score in zip(message, references, scores):
+            requested = alone.sentence_score(text, several).score
+            assert score.value == pytest.approx(requested, rel=1e-12)
 
 
 def test_the_tokeniser_follows_the_language():

@@ -46,7 +46,7 @@ PRINTED = 5e-9  # half of the last digit that NumPy prints
 
 
 def answers(captions=CAPTIONS):
-    return [Answer(str(i), said, tuple(references)) for i, (said, references) in enumerate(captions)]
+    return [Answer(str(i), text, tuple(references)) for i, (text, references) in enumerate(captions)]
 
 
 def values(metric, captions=CAPTIONS):
@@ -94,10 +94,10 @@ def test_random_captions_against_pycocoevalcap():
         {i: references for i, (_, references) in enumerate(captions)},
         {i: [s] for i, (s, _) in enumerate(captions)},
     )
-    whole, items = bleu(4).compute_score(*expected, verbose=0)
+    complete, items = bleu(4).compute_score(*expected, verbose=0)
     for order in (1, 2, 3, 4):
         assert values(f"coco_bleu[{order}]", captions) == pytest.approx(items[order - 1], rel=1e-9, abs=1e-12)
-        assert corpus(f"coco_bleu[{order}]", captions) == pytest.approx(whole[order - 1], rel=1e-9)
+        assert corpus(f"coco_bleu[{order}]", captions) == pytest.approx(complete[order - 1], rel=1e-9)
     assert values("cider", captions) == pytest.approx(cider().compute_score(*expected)[1], rel=1e-9, abs=1e-12)
     assert values("rouge_l[coco]", captions) == pytest.approx(rouge().compute_score(*expected)[1], rel=1e-12)
 
@@ -105,7 +105,7 @@ def test_random_captions_against_pycocoevalcap():
 def test_random_captions_against_rouge_score():
     scorer = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer(["rougeL"])
     captions = random_captions()
-    expected = [scorer.score_multi(references, said)["rougeL"].fmeasure for said, references in captions]
+    expected = [scorer.score_multi(references, text)["rougeL"].fmeasure for text, references in captions]
     assert values("rouge_l", captions) == pytest.approx(expected, rel=1e-12)
 
 
@@ -116,8 +116,8 @@ def test_the_common_subsequence_by_dynamic_programming():
         row = [0] * (len(other) + 1)
         for item in one:
             before = row[:]
-            for at, wanted in enumerate(other):
-                row[at + 1] = before[at] + 1 if item == wanted else max(row[at], before[at + 1])
+            for at, expected in enumerate(other):
+                row[at + 1] = before[at] + 1 if item == expected else max(row[at], before[at + 1])
         assert common_subsequence(one, other) == row[-1]
 
 

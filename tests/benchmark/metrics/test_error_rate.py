@@ -72,14 +72,14 @@ def test_the_share_of_answers_to_silence():
 def test_an_empty_expected_answer_reaches_only_what_compares_with_it():
     read = Reading(None, "two words", None)
     silent = Exchange(QuestionRecord(0, "a", expected=("",)), AnswerRecord("ok", text="two words"), read, None, None)
-    found = {
+    by_name = {
         name: score_answers(load_answer_metric(name), [silent], {0: read})[0]
         for name in ("wer[answer]", "wer[answer]@whisper-en", f"wer[answer]@{RULE}", "accuracy[exact]", "bleu[13a]")
     }
-    assert {name: score.status for name, score in found.items()} == {
-        "wer[answer]": "ok", **dict.fromkeys(list(found)[1:], "undefined"),
+    assert {name: score.status for name, score in by_name.items()} == {
+        "wer[answer]": "ok", **dict.fromkeys(list(by_name)[1:], "undefined"),
     }  # fmt: skip
-    assert found["wer[answer]"].numerator == 2
+    assert by_name["wer[answer]"].numerator == 2
     # A failed answer to silence counts nowhere as wrong: no number of words is the worst.
     failed = Exchange(QuestionRecord(0, "a", expected=("",)), AnswerRecord("failed", "no"), None, None, None)
     score = score_answers(load_answer_metric("wer[answer]"), [failed], {0: Reading(None, None, "no")})[0]

@@ -24,30 +24,30 @@ KINDS = {
 }
 
 
-def asks_for_a_language(given):
-    return any(name.startswith(("language:", "change_case:english")) for name in given["instruction_id_list"])
+def asks_for_a_language(options):
+    return any(name.startswith(("language:", "change_case:english")) for name in options["instruction_id_list"])
 
 
-def score(variant, given):
-    fields = {"instruction_id_list": given["instruction_id_list"], "kwargs": given["kwargs"]}
-    return load_answer_metric(f"ifeval[{variant}]").compute([Answer("x", given["response"], (), fields)])[0]
+def score(variant, options):
+    fields = {"instruction_id_list": options["instruction_id_list"], "kwargs": options["kwargs"]}
+    return load_answer_metric(f"ifeval[{variant}]").compute([Answer("x", options["response"], (), fields)])[0]
 
 
-@pytest.mark.parametrize(("given", "expected"), CASES)
-def test_a_published_case(given, expected):
-    if asks_for_a_language(given):
+@pytest.mark.parametrize(("options", "expected"), CASES)
+def test_a_published_case(options, expected):
+    if asks_for_a_language(options):
         pytest.importorskip("langdetect")
     for key, value in expected.items():
-        assert score(f"official/ultraeval-audio/{KINDS[key]}", given).value == value
-        if not given["response"].startswith("<1>") and not given["response"].endswith("<|user|>"):
-            assert score(KINDS[key], given).value == value
+        assert score(f"official/ultraeval-audio/{KINDS[key]}", options).value == value
+        if not options["response"].startswith("<1>") and not options["response"].endswith("<|user|>"):
+            assert score(KINDS[key], options).value == value
 
 
 @pytest.mark.parametrize("key", KINDS)
 def test_the_published_means(key):
     pytest.importorskip("langdetect")
-    found = [score(f"official/ultraeval-audio/{KINDS[key]}", case["input"]).value for case in PUBLISHED["cases"]]
-    assert 100 * fmean(found) == pytest.approx(PUBLISHED["corpus"][key], rel=1e-9)
+    results = [score(f"official/ultraeval-audio/{KINDS[key]}", case["input"]).value for case in PUBLISHED["cases"]]
+    assert 100 * fmean(results) == pytest.approx(PUBLISHED["corpus"][key], rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_more_of_the_instructions(name, arguments, text, followed):
 
 
 def test_levels_and_arguments_as_text():
-    given = {
+    options = {
         "instruction_id_list": json.dumps(["punctuation:no_comma", "startend:quotation"]),
         "kwargs": json.dumps([{"num_words": None}, None]),
         "response": "no comma",
     }
-    assert score("strict", given).value == 0
-    share = score("strict-instruction", given)
+    assert score("strict", options).value == 0
+    share = score("strict-instruction", options)
     assert (share.value, share.numerator, share.denominator) == (0.5, 1, 2)
     assert share.detail["followed"] == {"punctuation:no_comma": True, "startend:quotation": False}
     assert load_answer_metric("ifeval[strict-instruction]").aggregate == "ratio"
@@ -99,9 +99,9 @@ def test_levels_and_arguments_as_text():
         (["keywords:frequency"], [{"keyword": "a"}], "failed"), ("not json", "x", "undefined"),
     ],
 )  # fmt: skip
-def test_bad_rows_say_why(ids, kwargs, status):
-    found = score("loose", {"instruction_id_list": ids, "kwargs": kwargs, "response": "text"})
-    assert (found.status, bool(found.reason)) == (status, True)
+def test_bad_rows_state_why(ids, kwargs, status):
+    result = score("loose", {"instruction_id_list": ids, "kwargs": kwargs, "response": "text"})
+    assert (result.status, bool(result.reason)) == (status, True)
 
 
 def test_there_is_no_other_variant():
@@ -113,8 +113,8 @@ MMAU_FILE = "mmau_pro_instructions"
 MMAU_PRO = json.loads((GOLDEN / f"{MMAU_FILE}.json").read_text("utf-8"))["cases"]
 
 
-def by_mmau_pro(given):
-    return load_answer_metric("ifeval[official/mmau-pro]").compute([Answer("x", given["response"], (), given)])[0]
+def by_mmau_pro(options):
+    return load_answer_metric("ifeval[official/mmau-pro]").compute([Answer("x", options["response"], (), options)])[0]
 
 
 def test_instructions_are_checked_as_by_mmau_pros_program():
@@ -125,7 +125,7 @@ def test_instructions_are_checked_as_by_mmau_pros_program():
 
 
 def test_arguments_may_be_json_and_those_of_no_use_fail():
-    given = {"response": "one two", "task_identifier": "Number Words (at least)", "question": "?"}
-    assert [by_mmau_pro({**given, "kwargs": f'{{"N": {n}}}'}).value for n in (2, 3)] == [1.0, 0.0]
+    options = {"response": "one two", "task_identifier": "Number Words (at least)", "question": "?"}
+    assert [by_mmau_pro({**options, "kwargs": f'{{"N": {n}}}'}).value for n in (2, 3)] == [1.0, 0.0]
     for kwargs in ({"N": None}, "two", [2]):
-        assert by_mmau_pro({**given, "kwargs": kwargs}).status == "failed", kwargs
+        assert by_mmau_pro({**options, "kwargs": kwargs}).status == "failed", kwargs

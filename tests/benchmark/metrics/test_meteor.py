@@ -21,14 +21,14 @@ def values(name):
 def test_synonyms_count_where_wordnet_is_on_the_machine():
     pytest.importorskip("nltk")
     try:
-        found = values("meteor")
+        result = values("meteor")
     except MissingResource:
         pytest.skip("there is no WordNet on this machine")
     alone = values("meteor[exact-stem]")
     # Three words in one run: 1 - 0.5 * (1 / 3) ** 3. Without synonyms one of three: precision and recall 1/3, one run
     # of one word.
-    assert found[0] == pytest.approx(1 - 0.5 / 27) and alone[0] == pytest.approx((1 / 3) * 0.5)
-    assert found[1:] == alone[1:] == pytest.approx([1 - 0.5 / 27, 0, 0])
+    assert result[0] == pytest.approx(1 - 0.5 / 27) and alone[0] == pytest.approx((1 / 3) * 0.5)
+    assert result[1:] == alone[1:] == pytest.approx([1 - 0.5 / 27, 0, 0])
 
 
 def test_without_wordnet_it_says_what_to_do(monkeypatch):

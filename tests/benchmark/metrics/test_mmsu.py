@@ -42,7 +42,7 @@ def test_an_empty_answer_is_wrong_today_and_was_the_answer_before_it_in_june_202
 
 @pytest.mark.parametrize("case", cases("mmar_string_match"))
 def test_the_rule_for_options_decides_as_mmars_program(case):
-    given = case["input"]
-    answer = Answer("1", given["prediction"], (given["answer"],), {"choices": given["choices"]})
+    options = case["input"]
+    answer = Answer("1", options["prediction"], (options["answer"],), {"choices": options["choices"]})
     (score,) = load_answer_metric("accuracy[mmau]").compute([answer])
     assert (score.status, score.value) == ("ok", float(case["expected"]))

@@ -68,13 +68,13 @@ def test_a_set_counts_as_by_the_program_of_the_challenge(name, subset, golden, t
 
     scores = METRIC.compute([answer(score_of(q.audio), score_of(q.fields["other_audio"])) for q in questions])
     assert fmean(score.value for score in scores) == pytest.approx(golden["score"], abs=1e-12)
-    found: dict[str, list[float]] = {}
+    results: dict[str, list[float]] = {}
     for question, score in zip(questions, scores):
-        found.setdefault(question.subsets[subset], []).append(score.value)
+        results.setdefault(question.subsets[subset], []).append(score.value)
     voices = len({question.speaker for question in questions})
     expected = {label: (count, value) for label, (count, value) in golden["by"].items()}
     # The program's labels of bands name numbers that lie beyond their limits.
     named = {"oov": "0", "1-5": "1-4", "6-20": "5-19", "21-100": "20-99", ">100": "100 and more"}
-    assert {label: (len(values) / voices, pytest.approx(fmean(values))) for label, values in found.items()} == {
-        named.get(label, label): told for label, told in expected.items()
+    assert {label: (len(values) / voices, pytest.approx(fmean(values))) for label, values in results.items()} == {
+        named.get(label, label): messages for label, messages in expected.items()
     }

@@ -30,18 +30,18 @@ def every_case():
     ]
 
 
-@pytest.mark.parametrize(("name", "given", "expected"), every_case())
-def test_a_fold(name, given, expected):
+@pytest.mark.parametrize(("name", "options", "expected"), every_case())
+def test_a_fold(name, options, expected):
     if name == "ultraeval_agg_wer":
         for package in ("zhconv", "sacrebleu", "MeCab", "ipadic"):
             pytest.importorskip(package)
-    found = aggregate(f"{ULTRAEVAL}/{FILES[name] or given['aggregator']}", given["rows"])
+    result = aggregate(f"{ULTRAEVAL}/{FILES[name] or options['aggregator']}", options["rows"])
     if expected.get("error") or any(isinstance(value, dict) for value in expected.values()):
         # Where the source raises an error or gives no number, there is a reason instead of a value.
-        assert not found.values and found.reason
+        assert not result.values and result.reason
     else:
-        assert found.reason is None
-        assert dict(found.values) == pytest.approx(expected, rel=1e-9)
+        assert result.reason is None
+        assert dict(result.values) == pytest.approx(expected, rel=1e-9)
 
 
 def test_restricted_means():
@@ -52,8 +52,8 @@ def test_restricted_means():
 
 @pytest.mark.parametrize("name", AGGREGATORS)
 def test_no_rows_are_no_number(name):
-    found = aggregate(name, [])
-    assert not found.values
+    result = aggregate(name, [])
+    assert not result.values
 
 
 def test_an_unknown_fold():

@@ -24,17 +24,17 @@ CORRECTED = "We thank the Council for this report, Mr President."
 
 def test_every_case_has_the_counts_of_the_leaderboards_own_program():
     for case in CASES:
-        found = followed(case["original"], case["corrected"], case["said"])
-        assert [found.original, found.eligible, found.places] == case["expected"], case
+        result = followed(case["original"], case["corrected"], case["said"])
+        assert [result.original, result.eligible, result.places] == case["expected"], case
 
 
-def scored(said, original=ORIGINAL, corrected=CORRECTED, language="en", name="original_followed"):
-    (score,) = load_answer_metric(name).compute([Answer("1", said, (corrected,), {"original": original}, language)])
+def scored(text, original=ORIGINAL, corrected=CORRECTED, language="en", name="original_followed"):
+    (score,) = load_answer_metric(name).compute([Answer("1", text, (corrected,), {"original": original}, language)])
     return score
 
 
 @pytest.mark.parametrize(
-    ("said", "original", "eligible"),
+    ("message", "original", "eligible"),
     [
         ("we thank the commission for this report", 2, 2),
         ("we thank the council for this report mister president", 0, 2),
@@ -42,23 +42,23 @@ def scored(said, original=ORIGINAL, corrected=CORRECTED, language="en", name="or
         ("we thank the parliament for this report mister president", 0, 1),
     ],
 )
-def test_an_answer_follows_the_one_or_the_other_by_place(said, original, eligible):
-    score = scored(said)
+def test_an_answer_follows_the_one_or_the_other_by_place(message, original, eligible):
+    score = scored(message)
     assert (score.numerator, score.denominator, score.value) == (original, eligible, original / eligible)
     assert score.detail == {"places": 2} and score.protocol == "original_followed/official/open-asr/2026-06-22"
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("options", "reason"),
     [
-        ({"said": "we thank the council", "original": CORRECTED}, "the references agree"),
-        ({"said": "nothing of the kind was heard"}, "the words of neither reference"),
-        ({"said": ""}, "the words of neither reference"),
-        ({"said": "wir danken", "language": "ja"}, "knows de and en and es and fr and it and pt only"),
+        ({"text": "we thank the council", "original": CORRECTED}, "the references agree"),
+        ({"text": "nothing of the kind was heard"}, "the words of neither reference"),
+        ({"text": ""}, "the words of neither reference"),
+        ({"text": "wir danken", "language": "ja"}, "knows de and en and es and fr and it and pt only"),
     ],
 )
-def test_without_evidence_there_is_no_number(given, reason):
-    score = scored(**given)
+def test_without_evidence_there_is_no_number(options, reason):
+    score = scored(**options)
     assert score.value is None and score.status in ("undefined", "refused") and reason in score.reason
 
 
@@ -74,17 +74,17 @@ def normalised(text):
 
 def test_every_rendering_has_the_counts_of_the_leaderboards_own_program():
     for case in WRITTEN:
-        found = rendered(case["reference"], case["said"], normalised)
-        assert {kind: [*counts] for kind, counts in found.items() if counts.places} == case["expected"], case
+        result = rendered(case["reference"], case["said"], normalised)
+        assert {kind: [*counts] for kind, counts in result.items() if counts.places} == case["expected"], case
 
 
-def written(said, reference="The colour of Mr. Smith's T.V. on the 12th", language="en", name="rendering_followed"):
-    (score,) = load_answer_metric(name).compute([Answer("1", said, (reference,), {}, language)])
+def written(text, reference="The colour of Mr. Smith's T.V. on the 12th", language="en", name="rendering_followed"):
+    (score,) = load_answer_metric(name).compute([Answer("1", text, (reference,), {}, language)])
     return score
 
 
 @pytest.mark.parametrize(
-    ("said", "same", "places"),
+    ("message", "same", "places"),
     [
         ("the colour of Mr. Smith's T.V. on the 12th", 4, 4),
         ("the color of mister Smith's TV on the twelfth", 0, 4),
@@ -92,17 +92,17 @@ def written(said, reference="The colour of Mr. Smith's T.V. on the 12th", langua
         ("the dollar of Mr. Smith's radio on the 13th", 1, 1),
     ],
 )
-def test_a_place_counts_where_the_words_are_heard_whatever_their_form(said, same, places):
-    score = written(said)
+def test_a_place_counts_where_the_words_are_transcribed_whatever_their_form(message, same, places):
+    score = written(message)
     assert (score.numerator, score.denominator, score.value) == (same, places, same / places)
     assert score.protocol == "rendering_followed/official/open-asr/2026-06-22"
 
 
-def test_one_kind_is_counted_alone_and_the_kinds_are_told():
-    said = "the colour of mister Smith's TV on the 12th"
-    assert written(said, name="rendering_followed[spelling]").value == 1.0
-    assert written(said, name="rendering_followed[lexical]").value == 0.0
-    assert written(said).detail == {
+def test_one_kind_is_counted_alone_and_the_kinds_are_reported():
+    text = "the colour of mister Smith's TV on the 12th"
+    assert written(text, name="rendering_followed[spelling]").value == 1.0
+    assert written(text, name="rendering_followed[lexical]").value == 0.0
+    assert written(text).detail == {
         "spelling": {"same": 1, "places": 1},
         "initialism": {"same": 0, "places": 1},
         "number": {"same": 1, "places": 1},
@@ -113,14 +113,14 @@ def test_one_kind_is_counted_alone_and_the_kinds_are_told():
 
 
 @pytest.mark.parametrize(
-    ("given", "status", "reason"),
+    ("options", "status", "reason"),
     [
-        ({"said": "nothing of the kind"}, "undefined", "could have written otherwise"),
-        ({"said": "the house", "reference": "the house"}, "undefined", "could have written otherwise"),
-        ({"said": "TV", "reference": "[T.V.]"}, "undefined", "could have written otherwise"),
-        ({"said": "die Farbe", "language": "de"}, "refused", "known for en only"),
+        ({"text": "nothing of the kind"}, "undefined", "could have written otherwise"),
+        ({"text": "the house", "reference": "the house"}, "undefined", "could have written otherwise"),
+        ({"text": "TV", "reference": "[T.V.]"}, "undefined", "could have written otherwise"),
+        ({"text": "die Farbe", "language": "de"}, "refused", "known for en only"),
     ],
 )
-def test_without_a_form_there_is_no_rendering(given, status, reason):
-    score = written(**given)
+def test_without_a_form_there_is_no_rendering(options, status, reason):
+    score = written(**options)
     assert score.value is None and score.status == status and reason in score.reason

@@ -66,13 +66,13 @@ def test_hostile_answers_take_time_in_proportion_to_their_length(name):
     except MissingExtra as missing:
         pytest.skip(str(missing))
     metric.compute([Answer("x", "warm", ("up",), FIELDS, "en")])
-    for piece in ("[", "*", "<<", "{", "\n", "a ", "今", "I. "):
+    for segment in ("[", "*", "<<", "{", "\n", "a ", "今", "I. "):
 
-        def compute(length, piece=piece):
-            (score,) = metric.compute([Answer("x", fill(piece, length), ("yes", "a b"), FIELDS, "en")])
+        def compute(length, segment=segment):
+            (score,) = metric.compute([Answer("x", fill(segment, length), ("yes", "a b"), FIELDS, "en")])
             assert score.status == "ok" or score.reason
 
-        assert is_proportional(compute), piece
+        assert is_proportional(compute), segment
 
 
 @pytest.mark.parametrize(("package", "name"), [("langdetect", "ifeval[strict]"), ("nltk", "meteor[exact-stem]")])

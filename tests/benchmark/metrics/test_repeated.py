@@ -14,19 +14,19 @@ GOLDEN = (Path(__file__).resolve().parents[2] / "golden" / "text" / "uro_repeat"
 
 
 def values(name, pairs, language="en"):
-    answers = [Answer(str(at), said, (wanted,), {}, language) for at, (said, wanted) in enumerate(pairs)]
+    answers = [Answer(str(at), text, (expected,), {}, language) for at, (text, expected) in enumerate(pairs)]
     return [score.value for score in load_answer_metric(name).compute(answers)]
 
 
 def test_an_answer_scores_as_in_uro_benchs_program():
     cases = json.loads(GOLDEN.read_text("utf-8"))["cases"]
     pairs = [(case["input"]["answer"], case["input"]["reference"]) for case in cases]
-    found = values("repeated[official/uro-bench]", pairs)
-    assert found == pytest.approx([case["expected"] for case in cases]) and len(cases) >= 100
+    result = values("repeated[official/uro-bench]", pairs)
+    assert result == pytest.approx([case["expected"] for case in cases]) and len(cases) >= 100
 
 
 def test_what_was_repeated_counts_and_half_of_it_wrong_is_the_limit():
-    said = [
+    text = [
         "red green blue black",
         "red green",
         "red",
@@ -34,7 +34,7 @@ def test_what_was_repeated_counts_and_half_of_it_wrong_is_the_limit():
         "",
         "Red, green, blue, black!",
     ]
-    assert values("repeated", [(one, "red green blue black") for one in said]) == [1, 0.5, 0, 0, 0, 1]
+    assert values("repeated", [(one, "red green blue black") for one in text]) == [1, 0.5, 0, 0, 0, 1]
     assert values("repeated", [("今天天气", "今天天气好啊"), ("今天", "今天天气好啊")], "zh") == [
         pytest.approx(4 / 6),
         0,

@@ -30,11 +30,11 @@ def score(metric, text, song=SONG):
 def test_every_song_has_the_number_of_the_program(column):
     for case in CASES:
         expected = case["expected"] and case["expected"][column]
-        found = score(OFFICIAL[column], case["input"]["answer"], case["input"]["reference"])
+        result = score(OFFICIAL[column], case["input"]["answer"], case["input"]["reference"])
         if expected is not None:
-            assert found.value == pytest.approx(expected, abs=1e-12)
+            assert result.value == pytest.approx(expected, abs=1e-12)
         elif column == "acc":  # the program ends in an error where the two share no time
-            assert found.status == "undefined" and "shares no time" in found.reason
+            assert result.status == "undefined" and "shares no time" in result.reason
 
 
 def test_time_that_an_answer_leaves_out_is_wrong():
@@ -83,14 +83,14 @@ def test_what_cannot_be_read_says_why(answer, reason):
 
 def test_what_is_no_song_has_no_number():
     for sections in ([], None, [{"start": 0, "label": "intro"}], [{"label": "end"}], "x"):
-        found = load_answer_metric("section_accuracy").compute(
+        result = load_answer_metric("section_accuracy").compute(
             [Answer("a", "0 intro\n1 end", (), {"sections": sections})]
         )[0]
-        assert found.status == "undefined" and "no sections that end" in found.reason
-    found = load_answer_metric("boundary_f1[3]").compute(
+        assert result.status == "undefined" and "no sections that end" in result.reason
+    result = load_answer_metric("boundary_f1[3]").compute(
         [Answer("a", "a song", (), {"sections": [{"start": 0, "label": "end"}]})]
     )
-    assert found[0].status == "undefined"
+    assert result[0].status == "undefined"
     with pytest.raises(UnknownName):
         load_answer_metric("boundary_f1[2]")
     with pytest.raises(UnknownName):

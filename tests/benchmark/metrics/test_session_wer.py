@@ -23,13 +23,13 @@ def cases(name):
     return json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))["cases"]
 
 
-def part(session, number, text, said, language="en"):
-    return Answer(f"{session}-{number}", said, (text,), {"session": session, "part": number}, language)
+def item(session, number, text, message, language="en"):
+    return Answer(f"{session}-{number}", message, (text,), {"session": session, "part": number}, language)
 
 
 @pytest.mark.parametrize("case", cases("open_asr_sessions"))
 def test_parts_are_joined_and_counted_as_by_the_program(case):
-    answers = [part(*row[:4]) for row in case["input"]]
+    answers = [item(*row[:4]) for row in case["input"]]
     scores = METRIC.compute(answers)
     sums: dict[str, list[float]] = {}
     for answer, score in zip(answers, scores):
@@ -49,20 +49,20 @@ def test_the_speed_is_that_of_the_program(case, tmp_path):
     assert round(answers_of(Run(tmp_path)).as_dict()["rtfx"], 4) == case["rtfx"]
 
 
-def test_a_part_that_is_missing_is_said_and_several_transcripts_stay_apart():
-    whole = [part("call", n, "red green blue", word) for n, word in enumerate(("red", "green", "blue"))]
-    assert [score.value for score in METRIC.compute(whole)] == [0.0, 0.0, 0.0]
-    assert not any("flag" in score.detail for score in METRIC.compute(whole))
-    first, *rest = METRIC.compute(whole[1:])
+def test_a_part_that_is_missing_is_reported_and_several_transcripts_stay_apart():
+    complete = [item("call", n, "red green blue", word) for n, word in enumerate(("red", "green", "blue"))]
+    assert [score.value for score in METRIC.compute(complete)] == [0.0, 0.0, 0.0]
+    assert not any("flag" in score.detail for score in METRIC.compute(complete))
+    first, *rest = METRIC.compute(complete[1:])
     assert first.detail["flag"] == GAPS and sum(score.numerator for score in (first, *rest)) == pytest.approx(1)
     # Each part is answered twice: the second time nothing is right.
-    wrong = [part("call", n, "red green blue", "zebra") for n in range(3)]
-    twice = METRIC.compute([answer for pair in zip(whole, wrong) for answer in pair])
+    wrong = [item("call", n, "red green blue", "zebra") for n in range(3)]
+    twice = METRIC.compute([answer for pair in zip(complete, wrong) for answer in pair])
     assert [score.value for score in twice] == [0.0, 1.0] * 3
 
 
 def test_what_cannot_be_joined_has_no_value():
-    lost, told = METRIC.compute([part("call", None, "red", "red"), part("other", 0, "red", "red")])
-    assert lost.status == "undefined" and "no number" in lost.reason and told.value == 0.0
+    dropped, messages = METRIC.compute([item("call", None, "red", "red"), item("other", 0, "red", "red")])
+    assert dropped.status == "undefined" and "no number" in dropped.reason and messages.value == 0.0
     (bare,) = METRIC.compute([Answer("x", "red", (), {"session": "call", "part": 0}, "en")])
     assert bare.status == "undefined" and METRIC.worst(bare).status == "undefined"

@@ -21,13 +21,13 @@ def cases(name):
     return json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))["cases"]
 
 
-def heard(probabilities):
-    told = dict(zip(EMOTIONS, probabilities))
-    return {"emotion_heard": Score.ok(max(probabilities), "e/1", detail={"probabilities": told})}
+def transcribe(probabilities):
+    messages = dict(zip(EMOTIONS, probabilities))
+    return {"emotion_heard": Score.ok(max(probabilities), "e/1", detail={"probabilities": messages})}
 
 
 def sure_of(emotion, share=0.6):
-    return heard([share if name == emotion else (1 - share) / 8 for name in EMOTIONS])
+    return transcribe([share if name == emotion else (1 - share) / 8 for name in EMOTIONS])
 
 
 def value(name, answer):
@@ -38,11 +38,11 @@ def value(name, answer):
 def test_an_emotion_and_its_words_count_as_in_uro_benchs_program():
     seen = cases("uro_said_with_emotion")
     answers = [
-        Answer(str(at), one["answer"], (one["reference"],), {"emotion": one["emotion"]}, "en", sound_scores=heard(one["probabilities"]))
+        Answer(str(at), one["answer"], (one["reference"],), {"emotion": one["emotion"]}, "en", sound_scores=transcribe(one["probabilities"]))
         for at, one in enumerate(case["input"] for case in seen)
     ]  # fmt: skip
-    found = load_answer_metric("said_with_emotion[official/uro-bench]").compute(answers)
-    assert [score.value for score in found] == pytest.approx([case["expected"] for case in seen]) and len(seen) >= 100
+    result = load_answer_metric("said_with_emotion[official/uro-bench]").compute(answers)
+    assert [score.value for score in result] == pytest.approx([case["expected"] for case in seen]) and len(seen) >= 100
 
 
 def test_an_instruction_about_the_voice_counts_as_in_vocalbenchs_program():
@@ -51,40 +51,40 @@ def test_an_instruction_about_the_voice_counts_as_in_vocalbenchs_program():
     answers = [
         Answer(
             str(at), "what was said instead", (), {"question": one["question"], "kind": one["kind"]}, "en", one["text"],
-            heard(one["probabilities"]), one["question_s"], one["answer_s"],
+            transcribe(one["probabilities"]), one["question_s"], one["answer_s"],
         )
         for at, one in enumerate(case["input"] for case in seen)
     ]  # fmt: skip
-    found = load_answer_metric("said_as_told[official/vocalbench]").compute(answers)
-    wrong = [(case, score) for case, score in zip(seen, found) if score.value != case["expected"]]
+    result = load_answer_metric("said_as_told[official/vocalbench]").compute(answers)
+    wrong = [(case, score) for case, score in zip(seen, result) if score.value != case["expected"]]
     assert wrong == [] and len(seen) >= 100 and 0.1 < sum(case["expected"] for case in seen) / len(seen) < 0.9
 
 
 def test_how_fitting_an_emotion_is_counts_as_in_vocalbenchs_program():
     seen = cases("vocalbench_said_fittingly")
     answers = [
-        Answer(str(at), "", (), {"weights": one["weights"]}, "en", sound_scores=heard(one["probabilities"]))
+        Answer(str(at), "", (), {"weights": one["weights"]}, "en", sound_scores=transcribe(one["probabilities"]))
         for at, one in enumerate(case["input"] for case in seen)
     ]
-    found = [score.value for score in load_answer_metric("said_fittingly").compute(answers)]
-    assert found == pytest.approx([case["expected"] for case in seen], abs=1e-9) and len(seen) >= 100
+    results = [score.value for score in load_answer_metric("said_fittingly").compute(answers)]
+    assert results == pytest.approx([case["expected"] for case in seen], abs=1e-9) and len(seen) >= 100
 
 
 def test_our_own_rule_of_an_emotion_divides_by_the_reference_and_knows_mandarin():
-    told = {"emotion": "Happy"}
+    options = {"emotion": "Happy"}
     assert value(
         "said_with_emotion",
-        Answer("a", "red green", ("red green blue blue",), told, "en", sound_scores=sure_of("happy")),
+        Answer("a", "red green", ("red green blue blue",), options, "en", sound_scores=sure_of("happy")),
     ) == pytest.approx(0.3)
     assert value(
-        "said_with_emotion", Answer("a", "今天", ("今天天气",), told, "zh", sound_scores=sure_of("happy"))
+        "said_with_emotion", Answer("a", "今天", ("今天天气",), options, "zh", sound_scores=sure_of("happy"))
     ) == pytest.approx(0.3)
-    assert value("said_with_emotion", Answer("a", "", ("red",), told, "en", sound_scores=sure_of("happy"))) == 0.0
-    many = Answer("a", "one two three", ("red",), told, "en", sound_scores=sure_of("happy"))
+    assert value("said_with_emotion", Answer("a", "", ("red",), options, "en", sound_scores=sure_of("happy"))) == 0.0
+    many = Answer("a", "one two three", ("red",), options, "en", sound_scores=sure_of("happy"))
     assert value("said_with_emotion", many) == 0.0  # an error rate of 3 counts as 1
     official = value(
         "said_with_emotion[official/uro-bench]",
-        Answer("a", "今天", ("今天",), told, "zh", sound_scores=sure_of("happy")),
+        Answer("a", "今天", ("今天",), options, "zh", sound_scores=sure_of("happy")),
     )
     assert official.status == "refused"
     unknown = value(
@@ -104,26 +104,26 @@ def test_our_own_rule_of_an_emotion_divides_by_the_reference_and_knows_mandarin(
         ("Where did the red fox run?", "sad", 11.0, 0.0),
     ],
 )
-def test_words_emotion_and_speed_must_all_be_as_told(text, emotion, answer_s, followed):
-    told = {"question": SLOWLY, "kind": "With speed & emotion"}
+def test_words_emotion_and_speed_must_all_match(text, emotion, answer_s, followed):
+    options = {"question": SLOWLY, "kind": "With speed & emotion"}
     length = 4.0 * len(SLOWLY.split()) / 6  # the six words take four seconds of the question
-    answer = Answer("a", text, (), told, "en", "", sure_of(emotion, 0.45), length, answer_s)
+    answer = Answer("a", text, (), options, "en", "", sure_of(emotion, 0.45), length, answer_s)
     assert value("said_as_told", answer) == followed
-    plain = Answer("a", text, (), {**told, "kind": "Plain repeat"}, "en")
+    plain = Answer("a", text, (), {**options, "kind": "Plain repeat"}, "en")
     assert value("said_as_told", plain) == float("the red" in text)
     assert value("said_as_told[official/vocalbench]", plain).status == "refused"
 
 
-def test_what_was_not_heard_fails_and_counts_as_wrong():
-    told = {"question": SLOWLY, "kind": "With emotion", "emotion": "sad", "weights": [1, 2, 3, 4, 5]}
+def test_what_was_not_transcribed_fails_and_counts_as_wrong():
+    options = {"question": SLOWLY, "kind": "With emotion", "emotion": "sad", "weights": [1, 2, 3, 4, 5]}
     for name, lowest in (("said_with_emotion", 0.0), ("said_as_told", 0.0), ("said_fittingly", 1.0)):
         metric = load_answer_metric(name)
-        (score,) = metric.compute([Answer("a", "red", ("red",), told, "en")])
+        (score,) = metric.compute([Answer("a", "red", ("red",), options, "en")])
         assert (score.status, score.reason) == ("failed", "there is no sound in which emotion is heard")
         assert metric.worst(Answer("a", "")).value == lowest
         with pytest.raises(UnknownName):
             load_answer_metric(f"{name}[official/other]")
     speed = Answer(
-        "a", "Where did the red fox run?", (), {**told, "kind": "With speed"}, "en", sound_scores=sure_of("sad")
+        "a", "Where did the red fox run?", (), {**options, "kind": "With speed"}, "en", sound_scores=sure_of("sad")
     )
     assert value("said_as_told", speed).reason == "the length of the question or of the answer is not known"

@@ -21,12 +21,12 @@ def test_the_letter_after_option_is_read_as_by_speechmmlus_program():
     rule, seen = load_answer_metric("accuracy[official/mimo-audio/speech-mmlu]"), cases("speech_mmlu_official")
     for case in seen:
         answers = [Answer(letter, case["input"]["text"], (letter,)) for letter in "ABCD"]
-        found = [at for at, score in enumerate(rule.compute(answers)) if score.value == 1]
-        assert found == ([case["expected"]] if case["expected"] >= 0 else []), case
+        results = [at for at, score in enumerate(rule.compute(answers)) if score.value == 1]
+        assert results == ([case["expected"]] if case["expected"] >= 0 else []), case
     assert len(seen) >= 100
 
 
-def test_knowledge_is_found_as_by_vocalbenchs_program():
+def test_knowledge_is_matched_as_by_vocalbenchs_program():
     pytest.importorskip("whisper_normalizer")
     rule, seen = load_answer_metric("accuracy[official/vocalbench/knowledge]"), cases("vocalbench_knowledge")
     answers = [Answer(str(at), case["input"]["transcript"], (case["input"]["answer"],)) for at, case in enumerate(seen)]
@@ -40,5 +40,5 @@ def test_an_option_is_read_as_by_rul_muchomusics_program():
         Answer(str(at), case["input"]["text"], (case["input"]["answer"],), {"choices": case["input"]["choices"]})
         for at, case in enumerate(seen)
     ]
-    found = [{"letter": score.detail["letter"], "correct": score.value == 1.0} for score in rule.compute(answers)]
-    assert found == [case["expected"] for case in seen] and len(seen) >= 100
+    results = [{"letter": score.detail["letter"], "correct": score.value == 1.0} for score in rule.compute(answers)]
+    assert results == [case["expected"] for case in seen] and len(seen) >= 100

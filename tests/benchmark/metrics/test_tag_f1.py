@@ -29,8 +29,8 @@ def test_the_value_of_a_set_is_scikit_learns(labels):
     assert value == pytest.approx(learn.f1_score(hot[1], hot[0], average="micro"), abs=1e-12) and 0.2 < value < 0.8
     # Of one item: the same, over its own tags.
     for score, named, expected in zip(scores, *hot):
-        wanted = learn.f1_score([expected], [named], average="micro", zero_division=1.0)
-        assert score.value == pytest.approx(wanted, abs=1e-12)
+        requested = learn.f1_score([expected], [named], average="micro", zero_division=1.0)
+        assert score.value == pytest.approx(requested, abs=1e-12)
 
 
 @pytest.mark.parametrize(

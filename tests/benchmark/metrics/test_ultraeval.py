@@ -17,8 +17,8 @@ GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 LETTERS = ("choice_a", "choice_b", "choice_c", "choice_d")
 
 
-def four(given):
-    return [given[name] for name in LETTERS if name in given]
+def four(options):
+    return [options[name] for name in LETTERS if name in options]
 
 
 # By file: the rule, its arguments, and the metric's name.
@@ -57,40 +57,40 @@ def every_case(names):
     ]
 
 
-@pytest.mark.parametrize(("name", "given", "expected"), every_case(FILES))
-def test_a_matcher(name, given, expected):
-    found = FILES[name][0](given)
+@pytest.mark.parametrize(("name", "options", "expected"), every_case(FILES))
+def test_a_matcher(name, options, expected):
+    result = FILES[name][0](options)
     if "raises" in expected:
-        assert found.match is None and found.reason
+        assert result.match is None and result.reason
         return
-    for key, wanted in expected.items():
-        got = getattr(found, FIELDS.get(key, key))
+    for key, requested in expected.items():
+        got = getattr(result, FIELDS.get(key, key))
         got = int(got) if isinstance(got, bool) else got
-        if isinstance(wanted, dict):
-            assert wanted == {"nan": True} and math.isnan(got)
+        if isinstance(requested, dict):
+            assert requested == {"nan": True} and math.isnan(got)
         else:
-            assert got == wanted and type(got) is type(wanted), key
+            assert got == requested and type(got) is type(requested), key
 
 
-def can_occur(name, given):
+def can_occur(name, options):
     """In a run, answers and references are texts, and a matcher for one reference gets one."""
-    reference = given["reference"]
+    reference = options["reference"]
     if name in ("ultraeval_exist_match", "ultraeval_qa_exist_match"):
-        return isinstance(given["prediction"], str) and (isinstance(reference, str) or reference not in ([], 5))
+        return isinstance(options["prediction"], str) and (isinstance(reference, str) or reference not in ([], 5))
     numeric = isinstance(reference, (int, float)) and name == "ultraeval_em"
-    return isinstance(given["prediction"], str) and (isinstance(reference, str) or numeric)
+    return isinstance(options["prediction"], str) and (isinstance(reference, str) or numeric)
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "expected"), [case for case in every_case(FILES) if can_occur(*case.values[:2])]
+    ("name", "options", "expected"), [case for case in every_case(FILES) if can_occur(*case.values[:2])]
 )
-def test_the_metric_of_that_name(name, given, expected):
-    reference = given["reference"]
+def test_the_metric_of_that_name(name, options, expected):
+    reference = options["reference"]
     references = reference if isinstance(reference, list) else [reference]
     variant = "em-number" if isinstance(reference, (int, float)) else FILES[name][1]
     metric = load_answer_metric(f"accuracy[official/ultraeval-audio/{variant}]")
-    fields = {key: given[key] for key in ("choices", *LETTERS) if key in given}
-    (score,) = metric.compute([Answer("x", given["prediction"], tuple(map(str, references)), fields)])
+    fields = {key: options[key] for key in ("choices", *LETTERS) if key in options}
+    (score,) = metric.compute([Answer("x", options["prediction"], tuple(map(str, references)), fields)])
     if "raises" in expected:
         assert (score.status, bool(score.reason)) == ("undefined", True)
     elif expected["match"] is None:
@@ -100,8 +100,8 @@ def test_the_metric_of_that_name(name, given, expected):
     json.dumps(dict(score.detail), allow_nan=False)
 
 
-@pytest.mark.parametrize(("name", "given", "expected"), every_case(["ultraeval_harm_refusal"]))
-def test_refusals(name, given, expected):
-    assert refuses_officially(given["prediction"]) is expected["is_safe"]
+@pytest.mark.parametrize(("name", "options", "expected"), every_case(["ultraeval_harm_refusal"]))
+def test_refusals(name, options, expected):
+    assert refuses_officially(options["prediction"]) is expected["is_safe"]
     metric = load_answer_metric("refusal_rate[official/ultraeval-audio/harm]")
-    assert metric.compute([Answer("x", given["prediction"])])[0].value == expected["refusal_rate"]
+    assert metric.compute([Answer("x", options["prediction"])])[0].value == expected["refusal_rate"]

@@ -15,9 +15,9 @@ UNCLEAR = (SEVERAL, NOTHING, REFUSAL)
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_no_form_is_guessed_and_no_clear_one_is_lost(group):
+def test_no_form_is_guessed_and_every_clear_one_is_read(group):
     step, fields = load_steps([STEPS[group]]), GROUPS[group][1]
-    wrong, lost, codes = [], [], []
+    wrong, dropped, codes = [], [], []
     for one, expected, text in forms():
         if one != group:
             continue
@@ -25,10 +25,10 @@ def test_no_form_is_guessed_and_no_clear_one_is_lost(group):
         if isinstance(read, Parsed):
             wrong += [(text, read.text)] if read.text != expected else []
         elif expected not in UNCLEAR:
-            lost.append(text)
+            dropped.append(text)
         elif read.code != expected:
             codes.append((text, expected, read.code))
-    assert (wrong, lost, codes) == ([], [], [])
+    assert (wrong, dropped, codes) == ([], [], [])
 
 
 def read_row(row):
@@ -73,7 +73,7 @@ def test_a_clear_answer_declines_nothing():
     "text", ["I can't hear you", "Sorry, I missed the bus.", "There is no water left", "He plays the sound of a bell",
              "we cannot see the stars", "no one was provided with food", "没有人来", "I don't have any files"],
 )  # fmt: skip
-def test_what_people_say_is_no_refusal_of_sound(text):
+def test_ordinary_speech_is_no_refusal_of_sound(text):
     assert not lacks_sound(text)
 
 

@@ -85,20 +85,20 @@ def test_choices_as_data_sets_write_them(fields):
 
 
 @pytest.mark.parametrize(
-    ("answer", "found"),
+    ("answer", "actual"),
     [
         ("Happy.", "Happy"), ("the speaker is not happy but sad", "sad"), ("SAD!!!", "sad"),
         ("throat clearing", "Throat-clearing"),
         ("他很难过", "难过"), ("happy or sad", None), ("glad", None), ("", None), ("unhappy", None), ("不难过", None),
     ],
 )  # fmt: skip
-def test_a_label(answer, found):
+def test_a_label(answer, actual):
     labels = ["Happy", "sad", "Throat-clearing", "难过"]
     for read in (
         load_steps(["label"])(answer, {"labels": labels}),
         load_steps([f"label[{','.join(labels)}]"])(answer, {}),
     ):
-        assert read == Parsed(found) if found else isinstance(read, Unparsed)
+        assert read == Parsed(actual) if actual else isinstance(read, Unparsed)
 
 
 def test_the_longest_label_counts():
@@ -111,7 +111,7 @@ def test_the_longest_label_counts():
 
 
 @pytest.mark.parametrize(
-    ("answer", "found"),
+    ("answer", "actual"),
     [
         ("Yes.", "yes"), ("**No**", "no"), ("No, not at all", "no"), ("yes, no doubt", "yes"),
         ("The answer is yes", "yes"), ("Well, yes.", "yes"),
@@ -120,6 +120,6 @@ def test_the_longest_label_counts():
         ("", None), ("not yes", None), ("对不起，我不能", None), ("Answer: yes. Answer: no.", None), ("yesterday", None),
     ],
 )  # fmt: skip
-def test_yes_or_no(answer, found):
+def test_yes_or_no(answer, actual):
     read = load_steps(["yes-no"])(answer, {})
-    assert read == Parsed(found) if found else isinstance(read, Unparsed)
+    assert read == Parsed(actual) if actual else isinstance(read, Unparsed)

@@ -72,9 +72,9 @@ def test_an_unknown_step_is_an_unknown_name():
 def test_hostile_answers_take_time_in_proportion_to_their_length(name):
     chain = load_steps([name + ARGUMENTS.get(name, "")])
     chain("warm", FIELDS)
-    for piece in HOSTILE:
+    for segment in HOSTILE:
 
-        def read(length, piece=piece):
-            assert isinstance(chain(fill(piece, length), FIELDS), (Parsed, Unparsed))
+        def read(length, segment=segment):
+            assert isinstance(chain(fill(segment, length), FIELDS), (Parsed, Unparsed))
 
-        assert is_proportional(read), piece
+        assert is_proportional(read), segment

@@ -9,8 +9,8 @@ from codec_bench.benchmark.reading.base import FORMAT_IGNORED, REFUSAL
 
 
 def read(name, text):
-    found = load_steps([name])(text, {})
-    return found.text if isinstance(found, Parsed) else None
+    result = load_steps([name])(text, {})
+    return result.text if isinstance(result, Parsed) else None
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_lines_and_markers(name, answer, rest):
 
 
 def test_a_reason_quotes_the_shortened_answer():
-    found = load_steps(["json-field[content]"])('{"x": ["' + "long " * 10_000, {})
-    assert isinstance(found, Unparsed) and "long long" in found.reason and len(found.reason) < 200
+    result = load_steps(["json-field[content]"])('{"x": ["' + "long " * 10_000, {})
+    assert isinstance(result, Unparsed) and "long long" in result.reason and len(result.reason) < 200
 
 
 BARE = 'well, I said: "no", and left'
@@ -77,17 +77,17 @@ BARE = 'well, I said: "no", and left'
         "\u300c{}\u300d", "**{}**", "The speaker says: {}", '```\nTranscription: "{}"\n```', "<think>{{}}</think>{}",
     ],
 )  # fmt: skip
-def test_a_plain_transcript_where_json_was_asked_for(answer):
+def test_a_plain_transcript_where_json_was_requested(answer):
     """A perfect transcript is one, however it is announced, and it is noted that the format was ignored."""
-    for said in ("the cat sat on the mat", "\u5c0f\u7537\u5b69\u4eca\u5929\u53bb\u4e86\u5b66\u6821", "It is ten: go"):
-        assert load_steps(["json-field[content]"])(answer.format(said), {}) == Parsed(said, FORMAT_IGNORED)
+    for text in ("the cat sat on the mat", "\u5c0f\u7537\u5b69\u4eca\u5929\u53bb\u4e86\u5b66\u6821", "It is ten: go"):
+        assert load_steps(["json-field[content]"])(answer.format(text), {}) == Parsed(text, FORMAT_IGNORED)
 
 
 @pytest.mark.parametrize(
-    "said", [BARE, "he said: hello", '"a" and "b"', "text", "the transcript", "[laughs] so", "no, really"]
+    "message", [BARE, "he said: hello", '"a" and "b"', "text", "the transcript", "[laughs] so", "no, really"]
 )
-def test_words_that_were_said_stay(said):
-    assert load_steps(["json-field[content]"])(said, {}) == Parsed(said, FORMAT_IGNORED)
+def test_spoken_words_stay(message):
+    assert load_steps(["json-field[content]"])(message, {}) == Parsed(message, FORMAT_IGNORED)
 
 
 @pytest.mark.parametrize(

@@ -23,39 +23,39 @@ def step(name, text):
     return load_steps([f"{ULTRAEVAL}/{name}"])(text, {})
 
 
-@pytest.mark.parametrize(("given", "expected"), every_case("ultraeval_first_option"))
-def test_first_option(given, expected):
-    answer = given["answer"]
+@pytest.mark.parametrize(("options", "expected"), every_case("ultraeval_first_option"))
+def test_first_option(options, expected):
+    answer = options["answer"]
     assert first_option(answer) == expected["first_option"]
     assert step("first-option", answer) == Parsed(expected["first_option"])
     assert step("first-option-a", answer) == Parsed(expected["first_option_with_default_a"])
 
 
-@pytest.mark.parametrize(("given", "expected"), every_case("ultraeval_json_content"))
-def test_json_content(given, expected):
-    content = json_content(given["answer"])
+@pytest.mark.parametrize(("options", "expected"), every_case("ultraeval_json_content"))
+def test_json_content(options, expected):
+    content = json_content(options["answer"])
     assert content == expected["content"] and type(content) is type(expected["content"])
-    assert step("json-content", given["answer"]) == Parsed(str(expected["content"]))
+    assert step("json-content", options["answer"]) == Parsed(str(expected["content"]))
 
 
-@pytest.mark.parametrize(("given", "expected"), every_case("ultraeval_extract_audio_text"))
+@pytest.mark.parametrize(("options", "expected"), every_case("ultraeval_extract_audio_text"))
 @pytest.mark.parametrize("key", ["audio", "text"])
-def test_extract(given, expected, key):
-    wanted = expected[f"extract_{key}"]
-    found = extract(given["answer"], key)
-    if isinstance(wanted, dict) and "raises" in wanted:
-        assert isinstance(found, Unparsed) and key in found.reason
+def test_extract(options, expected, key):
+    requested = expected[f"extract_{key}"]
+    result = extract(options["answer"], key)
+    if isinstance(requested, dict) and "raises" in requested:
+        assert isinstance(result, Unparsed) and key in result.reason
     else:
-        assert found == wanted
-        if isinstance(given["answer"], str):
-            assert step(f"extract-{key}", given["answer"]) == Parsed(str(wanted))
+        assert result == requested
+        if isinstance(options["answer"], str):
+            assert step(f"extract-{key}", options["answer"]) == Parsed(str(requested))
 
 
-@pytest.mark.parametrize(("given", "expected"), every_case("ultraeval_qwen_asr_extract"))
-def test_qwen_asr(given, expected):
+@pytest.mark.parametrize(("options", "expected"), every_case("ultraeval_qwen_asr_extract"))
+def test_qwen_asr(options, expected):
     for language, text in expected.items():
-        assert qwen_asr(given["answer"], language) == text
-        assert step(f"qwen-asr[{language}]", given["answer"]) == Parsed(text)
+        assert qwen_asr(options["answer"], language) == text
+        assert step(f"qwen-asr[{language}]", options["answer"]) == Parsed(text)
 
 
 def test_the_rewritten_patterns_take_what_the_regular_expressions_took():

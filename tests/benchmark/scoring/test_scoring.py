@@ -57,7 +57,7 @@ def half(text, fields):
 
 
 PLAIN, SHOUT, HALF = Chain((), ()), Chain(("shout",), (shout,)), Chain(("half",), (half,))
-HEARD = Chain((TRANSCRIPT, "shout"), (shout,), "pocketsphinx")
+OUTPUT = Chain((TRANSCRIPT, "shout"), (shout,), "pocketsphinx")
 
 
 def scheme(alone=(), sets=(), chain=PLAIN, chains=None, spoken=None, judged=None):
@@ -82,8 +82,8 @@ def test_an_answer_is_parsed_and_scored():
 
 
 def test_what_cannot_be_read_is_unparsed_and_what_failed_is_failed():
-    asked = [exchange(0, "a?"), exchange(1, **FAILED), exchange(2, None, "refused", "too long"), exchange(3, None)]
-    items, readings = AnswerScorer("m", scheme([Length()], chain=SHOUT)).score(asked, {})
+    requests = [exchange(0, "a?"), exchange(1, **FAILED), exchange(2, None, "refused", "too long"), exchange(3, None)]
+    items, readings = AnswerScorer("m", scheme([Length()], chain=SHOUT)).score(requests, {})
     scores = [item.scores["length"] for _, item in items]
     assert [s.status for s in scores] == ["unparsed", "failed", "refused", "unparsed"]
     assert [s.reason for s in scores][1:] == ["down", "too long", "the model gave no text"]
@@ -94,9 +94,9 @@ def test_what_cannot_be_read_is_unparsed_and_what_failed_is_failed():
 
 
 def test_every_answer_has_every_score():
-    asked = [exchange(n, text) for n, text in enumerate(["", "x" * 100_000, "boom", "a\0b", "🎈", "1", "?"])]
-    asked += [exchange(7, **FAILED)]
-    items, _ = AnswerScorer("m", scheme([Length(), Chosen()], chain=SHOUT)).score(asked, {})
+    requests = [exchange(n, text) for n, text in enumerate(["", "x" * 100_000, "boom", "a\0b", "🎈", "1", "?"])]
+    requests += [exchange(7, **FAILED)]
+    items, _ = AnswerScorer("m", scheme([Length(), Chosen()], chain=SHOUT)).score(requests, {})
     assert [n for n, _ in items] == list(range(8))
     assert all(set(item.scores) == {"length", "chosen"} for _, item in items)
     assert [item.scores["length"].value for _, item in items] == [0, 100_000, 4, 3, 1, 1, None, None]
@@ -109,11 +109,11 @@ def test_every_answer_has_every_score():
 def test_our_metrics_take_any_answer(name):
     fields = {"choices": ["cat", "dog"], "question": "Which?"}
     texts = ["", "x" * 100_000, "a\0b", "🎈", "\ud83d", "[[5]]", "<script>alert(1)</script>", "A", " \n"]
-    asked = [exchange(n, text, expected=("cat",), fields=fields) for n, text in enumerate(texts)] + [
+    requests = [exchange(n, text, expected=("cat",), fields=fields) for n, text in enumerate(texts)] + [
         exchange(99, **FAILED, expected=("cat",), fields=fields)
     ]
-    made = Scheme.of([], {name: None})
-    items, _ = AnswerScorer("m", made).score(asked, {})
+    built = Scheme.of([], {name: None})
+    items, _ = AnswerScorer("m", built).score(requests, {})
     scores = [item.scores[name] for _, item in items]
     assert len(scores) == len(texts) + 1 and scores[-1].status == "failed"
     assert not [s.reason for s in scores if s.reason and "broke" in s.reason]
@@ -121,8 +121,8 @@ def test_our_metrics_take_any_answer(name):
 
 
 def test_one_answer_that_breaks_a_metric_fails_alone():
-    asked = [exchange(n, text) for n, text in enumerate(["a", "boom", "ccc"])]
-    items, _ = AnswerScorer("m", scheme([Length()])).score(asked, {})
+    requests = [exchange(n, text) for n, text in enumerate(["a", "boom", "ccc"])]
+    items, _ = AnswerScorer("m", scheme([Length()])).score(requests, {})
     scores = [item.scores["length"] for _, item in items]
     assert [s.value for s in scores] == [1, None, 3]
     assert (scores[1].status, scores[1].reason) == ("failed", "length broke: RuntimeError: boom")
@@ -138,7 +138,7 @@ def test_a_worst_that_breaks_does_not_break_the_others():
     assert items[0][1].scores["length"].detail == {}
 
 
-def test_a_metric_that_answers_for_too_few_is_told():
+def test_a_metric_that_answers_for_too_few_is_reported():
     class Lazy(Length):
         def compute(self, answers):
             return super().compute(answers)[:-1]
@@ -149,10 +149,10 @@ def test_a_metric_that_answers_for_too_few_is_told():
 
 
 def test_a_metric_may_read_answers_in_a_way_of_its_own():
-    halves, whole = Length(), Length()
+    halves, complete = Length(), Length()
     halves.name = "halves"
-    made = scheme([whole, halves], chain=SHOUT, chains={"halves": HALF})
-    items, readings = AnswerScorer("m", made).score([exchange(0, "abcd"), exchange(1, "abc?")], {})
+    built = scheme([complete, halves], chain=SHOUT, chains={"halves": HALF})
+    items, readings = AnswerScorer("m", built).score([exchange(0, "abcd"), exchange(1, "abc?")], {})
     assert [i.scores["halves"].value for _, i in items] == [2, 2], "its own chain starts from the raw answer"
     assert [i.scores["length"].status for _, i in items] == ["ok", "unparsed"]
     assert readings[0] == Reading(None, "ABCD") and readings[1].parsed is None
@@ -166,12 +166,12 @@ def test_cut_audio_and_notes_are_on_the_item():
     assert item.notes == ["slow", "3.2 s of its audio were not heard by the model"] and item.audio == "audio/a.flac"
 
 
-def said(words):
+def spoken(words):
     return Score.ok(len(words.split()), "t/1", detail={"transcript": words})
 
 
 def test_spoken_answers_are_read_through_their_transcript():
-    asked = [
+    requests = [
         exchange(0, "TEXT"),
         exchange(1, None),
         exchange(2, None),
@@ -179,11 +179,11 @@ def test_spoken_answers_are_read_through_their_transcript():
         exchange(4, **FAILED),
         exchange(5),
     ]
-    heard = {
-        0: {TRANSCRIPT: said("hello you")}, 1: {TRANSCRIPT: said("")}, 2: {TRANSCRIPT: Score.failed("no ears", "t/1")},
-        3: {}, 5: {TRANSCRIPT: said("what?")},
+    output = {
+        0: {TRANSCRIPT: spoken("hello you")}, 1: {TRANSCRIPT: spoken("")}, 2: {TRANSCRIPT: Score.failed("no ears", "t/1")},
+        3: {}, 5: {TRANSCRIPT: spoken("what?")},
     }  # fmt: skip
-    items, readings = AnswerScorer("m", scheme([Length()], chain=HEARD)).score(asked, heard)
+    items, readings = AnswerScorer("m", scheme([Length()], chain=OUTPUT)).score(requests, output)
     assert [item.scores["length"].value for _, item in items] == [9, 0, None, None, None, None]
     assert [item.scores["length"].status for _, item in items][2:] == ["unparsed", "unparsed", "failed", "unparsed"]
     assert readings[0] == Reading("hello you", "HELLO YOU") and readings[1] == Reading("", "")
@@ -202,9 +202,9 @@ class Quality:
 
 
 def test_sound_that_is_missing_or_failed_says_what_it_would_add():
-    asked = [exchange(0), exchange(1), exchange(2, **FAILED), exchange(3, expected=("unknown",))]
-    heard = {0: {"quality": Score.ok(4.0, "q/1")}, 1: {"quality": Score.undefined("too short", "q/1")}}
-    items, _ = AnswerScorer("m", scheme(spoken={"quality": Quality()})).score(asked, heard)
+    requests = [exchange(0), exchange(1), exchange(2, **FAILED), exchange(3, expected=("unknown",))]
+    output = {0: {"quality": Score.ok(4.0, "q/1")}, 1: {"quality": Score.undefined("too short", "q/1")}}
+    items, _ = AnswerScorer("m", scheme(spoken={"quality": Quality()})).score(requests, output)
     scores = [item.scores["quality"] for _, item in items]
     assert [(s.value, s.status) for s in scores] == [
         (4.0, "ok"),
@@ -221,8 +221,8 @@ def test_a_metric_of_sound_whose_worst_breaks_does_not_break_the_others():
         def worst(self, text=None, language=None):
             raise KeyError("no")
 
-    made = scheme([Length()], spoken={"quality": Fragile()})
-    ((_, item), (_, other)) = AnswerScorer("m", made).score([exchange(0, **FAILED), exchange(1)], {})[0]
+    built = scheme([Length()], spoken={"quality": Fragile()})
+    ((_, item), (_, other)) = AnswerScorer("m", built).score([exchange(0, **FAILED), exchange(1)], {})[0]
     assert (item.scores["quality"].reason, item.scores["quality"].detail) == ("down", {})
     assert other.scores["length"].value == 3
 
@@ -234,9 +234,12 @@ def test_the_worst_of_a_corpus_metric_is_its_counts():
 
 
 def test_missing_fields_are_refused_and_not_counted_as_wrong():
-    asked = [exchange(0, fields={"choices": ["a"], "hint": "b"}), exchange(1, fields={"choices": ["a"], "hint": None})]
+    requests = [
+        exchange(0, fields={"choices": ["a"], "hint": "b"}),
+        exchange(1, fields={"choices": ["a"], "hint": None}),
+    ]
     readings = {0: Reading(None, "yes"), 1: Reading(None, None, "unread")}
-    scores = score_answers(Chosen(), asked, readings)
+    scores = score_answers(Chosen(), requests, readings)
     assert scores[0].value == 3
     assert (scores[1].status, scores[1].reason, scores[1].detail) == ("refused", "the question has no hint", {})
 
@@ -256,10 +259,10 @@ def test_a_question_without_a_reference_says_the_same_of_every_answer_and_counts
         "expected": ("cat",),
     }
     unknown = {"fields": fields, "expected": ()}
-    asked = [exchange(0, "cat", **known), exchange(1, "cat", **unknown), exchange(2, None, **known),
+    requests = [exchange(0, "cat", **known), exchange(1, "cat", **unknown), exchange(2, None, **known),
              exchange(3, None, **unknown), exchange(4, None, "failed", "down", **unknown)]  # fmt: skip
     readings = {n: Reading(None, "cat" if n < 2 else None, "unread") for n in range(5)}
-    scores = score_answers(metric, asked, readings)
+    scores = score_answers(metric, requests, readings)
     assert scores[0].status == "ok" and scores[1].status in ("undefined", "refused") and not scores[1].detail
     assert scores[2].status == "unparsed" and len(scores[2].detail["wrong"]) >= 2
     for n in (3, 4):
@@ -278,18 +281,18 @@ def test_a_question_without_a_reference_says_the_same_of_every_answer_and_counts
     ],
 )
 def test_what_needs_no_reference_counts_unread_answers_as_wrong(name, fields):
-    asked = [exchange(0, None, expected=(), fields=fields), exchange(1, **FAILED, expected=(), fields=fields)]
+    requests = [exchange(0, None, expected=(), fields=fields), exchange(1, **FAILED, expected=(), fields=fields)]
     readings = {n: Reading(None, None, "unread") for n in range(2)}
-    scores = score_answers(load_answer_metric(name), asked, readings)
+    scores = score_answers(load_answer_metric(name), requests, readings)
     assert [scores[n].status for n in range(2)] == ["unparsed", "failed"]
     assert all(score.detail["wrong"] == [0.0, 1.0] for score in scores.values())
 
 
 def test_what_a_published_rule_cannot_use_is_the_questions_fault_though_it_reads_no_blank_answer():
     metric = load_answer_metric("accuracy[official/air-bench/foundation]")
-    asked = [exchange(0, None, expected=("cow",), fields={"choices": ["cat", "dog"]}),
+    requests = [exchange(0, None, expected=("cow",), fields={"choices": ["cat", "dog"]}),
              exchange(1, None, expected=("dog",), fields={"choices": ["cat", "dog"]})]  # fmt: skip
-    scores = score_answers(metric, asked, {n: Reading(None, None, "unread") for n in range(2)})
+    scores = score_answers(metric, requests, {n: Reading(None, None, "unread") for n in range(2)})
     assert (scores[0].status, scores[0].detail) == ("undefined", {})
     assert scores[0].reason == "the expected answer 'cow' is none of the choices"
     assert (scores[1].status, scores[1].detail) == ("unparsed", {"wrong": [0.0, 1.0]})
@@ -299,14 +302,14 @@ def test_an_answer_that_a_published_rule_cannot_read_counts_as_wrong_like_one_th
     """Of eight answers five are read and one of them is right: 0.2 with failures left out, and 1/8 with them as wrong."""
     metric = load_answer_metric("accuracy[official/air-bench/foundation]")
     fields = {"choices": ["a dog", "a cat"]}
-    said = ["A. a dog", *["B. a cat"] * 4, *["I hear it"] * 3]
-    asked = [exchange(n, text, expected=("a dog",), fields=fields) for n, text in enumerate(said)]
-    scores = score_answers(metric, asked, {n: Reading(None, text, None) for n, text in enumerate(said)})
+    texts = ["A. a dog", *["B. a cat"] * 4, *["I hear it"] * 3]
+    requests = [exchange(n, text, expected=("a dog",), fields=fields) for n, text in enumerate(texts)]
+    scores = score_answers(metric, requests, {n: Reading(None, text, None) for n, text in enumerate(texts)})
     assert [scores[n].value for n in range(8)] == [1, 0, 0, 0, 0, None, None, None]
     assert [scores[n].detail.get("wrong") for n in range(5, 8)] == [[0.0, 1.0]] * 3
 
 
-def test_a_metric_of_the_whole_set_is_asked_with_the_others():
+def test_a_metric_of_the_complete_set_is_computed_with_the_others():
     class Several(Share):
         def compute(self, answers):
             if len(answers) < 2:
@@ -323,7 +326,7 @@ def test_a_metric_of_the_whole_set_is_asked_with_the_others():
     assert (scores[1].status, scores[1].detail) == ("unparsed", {"wrong": [0.0, 1.0]})
 
 
-def test_unknown_names_are_told_before_anything_is_scored():
+def test_unknown_names_are_reported_before_anything_is_scored():
     with pytest.raises(UnknownName, match="accuracys"):
         Scheme.of([], {"accuracys": None})
     with pytest.raises(UnknownName, match="option-leter"):
@@ -332,12 +335,12 @@ def test_unknown_names_are_told_before_anything_is_scored():
 
 def test_what_changes_a_score_changes_the_identity():
     base = {"accuracy[exact]": None}
-    made = [
+    built = [
         Scheme.of([], base), Scheme.of(["first-line"], base), Scheme.of([], {"accuracy[exact]": ("number",)}),
         Scheme.of([], {"accuracy[contains]": None}), Scheme.of(["transcript[pocketsphinx]"], base),
     ]  # fmt: skip
-    identities = [str(one.identity()) for one in made]
-    assert len(set(identities)) == len(made)
+    identities = [str(one.identity()) for one in built]
+    assert len(set(identities)) == len(built)
     assert str(Scheme.of([], base).identity()) == identities[0]
     assert list(Scheme.of([], {"wer[answer]": None, "accuracy[exact]": None}).facts()) == [
         "wer[answer]",
@@ -348,10 +351,10 @@ def test_what_changes_a_score_changes_the_identity():
 # ---- with a record ----
 
 
-def recorded(folder, texts, made):
+def recorded(folder, texts, built):
     """A record of answers; None stands for an answer that failed."""
     writer = AnswerWriter(folder, {"asked": {}, "scored": {}})
-    writer.begin({"model": {}}, made.facts(), ())
+    writer.begin({"model": {}}, built.facts(), ())
     pairs = []
     for n, text in enumerate(texts):
         answer = AnswerRecord("ok", None, text) if text is not None else AnswerRecord("failed", "down")
@@ -373,64 +376,64 @@ def test_answers_of_a_record_are_scored_in_chunks_and_only_once(tmp_path, monkey
     from codec_bench.benchmark.scoring import scoring as marking
 
     monkeypatch.setattr(marking, "CHUNK", 3)
-    made, told = scheme([Length()], chain=SHOUT), []
-    writer = recorded(tmp_path, ["a", "bb", None, "d?", "eeeee", "ffffff", "ggggggg"], made)
+    built, messages = scheme([Length()], chain=SHOUT), []
+    writer = recorded(tmp_path, ["a", "bb", None, "d?", "eeeee", "ffffff", "ggggggg"], built)
     with closing(writer), closing(open_run(tmp_path)) as run:
-        assert score_all(run, writer, made, [0, 1, 2, 3], {}, no_engine, lambda *a: told.append(a)) == {}
-        finished = {n for _, n in writer.begin({"model": {}}, made.facts(), ())}
-        assert finished == {0, 1, 2, 3} and told == [("scoring", 3, 1, 0.0), ("scoring", 4, 1, 0.0)]
-        score_all(run, writer, made, [4, 5, 6], {}, no_engine, lambda *a: None)
-        score_all(run, writer, made, [], {}, no_engine, lambda *a: None)
+        assert score_all(run, writer, built, [0, 1, 2, 3], {}, no_engine, lambda *a: messages.append(a)) == {}
+        finished = {n for _, n in writer.begin({"model": {}}, built.facts(), ())}
+        assert finished == {0, 1, 2, 3} and messages == [("scoring", 3, 1, 0.0), ("scoring", 4, 1, 0.0)]
+        score_all(run, writer, built, [4, 5, 6], {}, no_engine, lambda *a: None)
+        score_all(run, writer, built, [], {}, no_engine, lambda *a: None)
         assert [e.reading.parsed for e in exchanges(run)] == ["A", "BB", None, None, "EEEEE", "FFFFFF", "GGGGGGG"]
     assert [scored(tmp_path)[f"q{n}", "length"] for n in range(7)] == [
         (1, "ok"), (2, "ok"), (None, "failed"), (None, "unparsed"), (5, "ok"), (6, "ok"), (7, "ok"),
     ]  # fmt: skip
 
 
-def test_a_metric_of_the_whole_set_is_made_anew_when_an_answer_is_added(tmp_path):
+def test_a_metric_of_the_complete_set_is_recomputed_when_an_answer_is_added(tmp_path):
     other = Share()
     other.name = "share of halves"
-    made = scheme([Length()], [Share(), other], chain=SHOUT, chains={"share of halves": HALF})
-    with closing(recorded(tmp_path, ["aa", None, "b?", "cc"], made)) as writer, closing(open_run(tmp_path)) as run:
-        score_all(run, writer, made, [0, 1, 2, 3], {}, no_engine, lambda *a: None)
-        score_sets(run, writer, made)
+    built = scheme([Length()], [Share(), other], chain=SHOUT, chains={"share of halves": HALF})
+    with closing(recorded(tmp_path, ["aa", None, "b?", "cc"], built)) as writer, closing(open_run(tmp_path)) as run:
+        score_all(run, writer, built, [0, 1, 2, 3], {}, no_engine, lambda *a: None)
+        score_sets(run, writer, built)
         assert [scored(tmp_path)[f"q{n}", "share"] for n in range(4)] == [
             (0.5, "ok"), (None, "failed"), (None, "unparsed"), (0.5, "ok"),
         ]  # fmt: skip
         assert scored(tmp_path)["q2", "share of halves"] == (pytest.approx(1 / 3), "ok")
         writer.write_answers([(QuestionRecord(4, "q4", {}, ("yes",)), AnswerRecord("ok", None, "dddd"))])
-        score_all(run, writer, made, [4], {}, no_engine, lambda *a: None)
-        score_sets(run, writer, made)
+        score_all(run, writer, built, [4], {}, no_engine, lambda *a: None)
+        score_sets(run, writer, built)
     assert [scored(tmp_path)[f"q{n}", "share"][0] for n in range(5)] == [0.25, None, None, 0.25, 0.5]
 
 
 def test_a_whole_set_that_breaks_fails_for_everyone_and_says_so(tmp_path):
-    made = scheme(sets=[Share()])
-    with closing(recorded(tmp_path, ["a", "boom", None], made)) as writer, closing(open_run(tmp_path)) as run:
-        score_all(run, writer, made, [0, 1, 2], {}, no_engine, lambda *a: None)
-        score_sets(run, writer, made)
+    built = scheme(sets=[Share()])
+    with closing(recorded(tmp_path, ["a", "boom", None], built)) as writer, closing(open_run(tmp_path)) as run:
+        score_all(run, writer, built, [0, 1, 2], {}, no_engine, lambda *a: None)
+        score_sets(run, writer, built)
     assert [status for _, status in scored(tmp_path).values()] == ["failed"] * 3
 
 
 def test_spoken_answers_go_through_the_engine_and_come_back_to_their_numbers(tmp_path):
     """The engine gets the spoken answers only, with numbers of its own. Here it gives its results in another order."""
-    made = scheme([Length()], chain=HEARD)
+    built = scheme([Length()], chain=OUTPUT)
     (tmp_path / "audio" / "answers").mkdir(parents=True)
     writer = AnswerWriter(tmp_path, {"asked": {}, "scored": {}})
-    writer.begin({"model": {}}, made.facts(), ())
+    writer.begin({"model": {}}, built.facts(), ())
     pairs = []
     for n in range(5):
         question = QuestionRecord(n, f"q{n}", {"text": f"say {n}"}, ("yes",), language="en", source=f"/data/{n}.wav")
         answer = AnswerRecord("ok", audio=f"audio/answers/{n}.flac") if n % 2 == 0 else AnswerRecord("failed", "down")
         pairs.append((question, answer))
     writer.write_answers(pairs)
-    given = []
+    options = []
 
     def run_engine(samples, taker, finished, progress):
-        given.extend(samples)
+        options.extend(samples)
         for index in (2, 0, 1):
             sample = samples[index]
-            scores = {TRANSCRIPT: said(f"heard {sample.id}")}
+            scores = {TRANSCRIPT: spoken(f"heard {sample.id}")}
             taker.write([(index, ItemRecord("generated", sample.id, "ok", None, scores, notes=("from the engine",)))])
         return {"wall_s": 1.0}
 
@@ -440,11 +443,11 @@ def test_spoken_answers_go_through_the_engine_and_come_back_to_their_numbers(tmp
         yield SimpleNamespace(load_codecs=lambda: None, run=run_engine), 1
 
     with closing(writer), closing(open_run(tmp_path)) as run:
-        assert score_all(run, writer, made, range(5), {}, opened, lambda *a: None) == {"wall_s": 1.0}
-        found = {e.question.number: e.reading for e in exchanges(run)}
-        assert [found[n].transcript for n in range(5)] == ["heard q0", None, "heard q2", None, "heard q4"]
+        assert score_all(run, writer, built, range(5), {}, opened, lambda *a: None) == {"wall_s": 1.0}
+        by_name = {e.question.number: e.reading for e in exchanges(run)}
+        assert [by_name[n].transcript for n in range(5)] == ["heard q0", None, "heard q2", None, "heard q4"]
         assert {item.id: list(item.notes) for item in run.items()}["q4"] == ["from the engine"]
-    assert [s.id for s in given] == ["q0", "q2", "q4"]
-    assert (given[1].text, given[1].language, given[1].audio) == ("say 2", "en", "/data/2.wav")
-    assert given[1].estimate == str(tmp_path / "audio/answers/2.flac")
+    assert [s.id for s in options] == ["q0", "q2", "q4"]
+    assert (options[1].text, options[1].language, options[1].audio) == ("say 2", "en", "/data/2.wav")
+    assert options[1].estimate == str(tmp_path / "audio/answers/2.flac")
     assert scored(tmp_path)["q2", "length"] == (8, "ok") and scored(tmp_path)["q1", "length"] == (None, "failed")

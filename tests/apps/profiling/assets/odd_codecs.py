@@ -82,7 +82,7 @@ class Mislabelled(Pcm):
         self.info = CodecInfo("half", (RATE,), frame_rate_hz=RATE, nominal_bitrate_bps=8.0 * RATE)
 
 
-class Whole(Pcm):
+class Complete(Pcm):
     """Removes the mean of the whole signal."""
 
     def change(self, samples):
@@ -121,8 +121,8 @@ class Stream:
     def __init__(self, codec):
         self.codec = codec
 
-    def encode(self, piece):
-        return self.codec.encode_one(piece)
+    def encode(self, segment):
+        return self.codec.encode_one(segment)
 
     def decode(self, codes):
         return self.codec.decode([codes])[0]
@@ -147,12 +147,12 @@ class Carrying(Stream):
         super().__init__(codec)
         self.past = np.zeros((1, 15), np.float32)
 
-    def encode(self, piece):
-        joined = np.concatenate([self.past, piece.samples], axis=1)
+    def encode(self, segment):
+        joined = np.concatenate([self.past, segment.samples], axis=1)
         self.past = joined[:, -15:] if self.codec.carries else np.zeros((1, 15), np.float32)
         codes = self.codec.encode_one(Audio(joined, RATE))
         values = codes.streams[0].values[:, 15:]
-        return Codes((CodeStream(values, 65536, float(RATE)),), piece.num_samples, RATE)
+        return Codes((CodeStream(values, 65536, float(RATE)),), segment.num_samples, RATE)
 
 
 class Forgetting(Averaging):
@@ -294,7 +294,7 @@ class Voice(Pcm):
         ]
 
 
-class VoiceBeside(Voice):
+class VoiceWithExtra(Voice):
     """The level is no stream of codes but lies beside them."""
 
     def __init__(self):
@@ -302,8 +302,8 @@ class VoiceBeside(Voice):
         self.info = replace(self.info, global_side=("level",))
 
     def encode_one(self, audio):
-        made = super().encode_one(audio)
-        return replace(made, streams=made.streams[:1], side={"level": made.streams[1].values}, side_bits=8.0)
+        built = super().encode_one(audio)
+        return replace(built, streams=built.streams[:1], side={"level": built.streams[1].values}, side_bits=8.0)
 
     def decode(self, codes):
         level = [CodeStream(np.asarray(c.side["level"]), 256, 0.0) for c in codes]
