@@ -14,6 +14,7 @@ from scipy.signal import resample_poly
 
 from codec_bench import Audio, gate_calibrate, gate_check, gate_freeze, load_metric
 from codec_bench.apps.gating.formats import junit_xml, markdown
+from codec_bench.apps.gating.page import write_page
 from codec_bench.apps.gating.repeats import PairedRuns, measure_loss, measure_spread
 from codec_bench.apps.gating.spec import GateSpec, MetricSpec
 from codec_bench.apps.gating.words import check_notes
@@ -276,6 +277,8 @@ def test_a_loss_within_the_spread_of_whole_runs_cannot_be_determined(tmp_path):
     gate_freeze(tmp_path / "r0", out=tmp_path / "one.parquet")
     alone = gate_check(tmp_path / "run", against=tmp_path / "one.parquet")
     assert alone.metrics[0].verdict == "worse" and len(check_notes(alone)) == 1
+    write_page(alone, tmp_path / "run", tmp_path / "p.html")
+    assert "The baseline has one run" in (tmp_path / "p.html").read_text("utf-8")
 
 
 def test_an_undecided_metric_fails_where_the_spec_says_so(repeats, tmp_path):

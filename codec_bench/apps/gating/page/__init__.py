@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codec_bench.apps.gating import words
@@ -76,6 +76,6 @@ def write_page(result: GateResult, run: str | os.PathLike[str], path: Path) -> N
         "title": f"Quality gate: {words.conclusion(result)}", "facts": facts, "heads": words.CHECK_HEADS,
         "rows": words.check_rows(result), "verdicts": [one.verdict for one in result.metrics],
         "limits": [(words.limit_text(one), one.passed) for one in result.limits], "shown": shown,
-        "number": words.number, "verdict_words": words.VERDICTS,
+        "notes": words.check_notes(replace(result, limits=())), "number": words.number, "verdict_words": words.VERDICTS,
     }  # fmt: skip
     write_text(path, render(_LAYOUT, variables, {}, []))
