@@ -42,7 +42,7 @@ def read_sounds(role: str, values: Any, sample_rate_hz: int | None, lengths: Any
         items = list(values)
     if not _is_array(values) and lengths is not None:
         items = _cut(role, items, lengths)
-    return [_read(f"{role} {index}", item, sample_rate_hz) for index, item in enumerate(items)]
+    return [_read(f"{role} {index}", item, sample_rate_hz) for index, item in enumerate(_fetch(items))]
 
 
 def _is_array(value: Any) -> bool:
@@ -66,7 +66,7 @@ def _items_of(role: str, values: Any, lengths: Any) -> list[Any]:
 
 
 def _cut(role: str, items: Sequence[Any], lengths: Any) -> list[Any]:
-    counts = [int(one) for one in lengths]
+    counts = [int(one) for one in (lengths.tolist() if _is_array(lengths) else lengths)]
     if len(counts) != len(items):
         raise UserError(f"{len(counts)} lengths for {len(items)} items of {role}; expected one each")
     for index, (item, count) in enumerate(zip(items, counts)):
@@ -75,6 +75,21 @@ def _cut(role: str, items: Sequence[Any], lengths: Any) -> list[Any]:
         if not 0 <= count <= item.shape[-1]:
             raise UserError(f"{role} {index} has {item.shape[-1]} samples; its length is given as {count}")
     return [item[..., :count] for item, count in zip(items, counts)]
+
+
+def _fetch(items: Sequence[Any]) -> list[Any]:
+    """The items, those on a GPU as arrays: one transfer for each GPU, for which the host waits once."""
+    out = list(items)
+    positions: dict[Any, list[int]] = {}
+    for index, item in enumerate(items):
+        if getattr(item, "is_cuda", False):
+            positions.setdefault(item.device, []).append(index)
+    for indexes in positions.values():
+        from codec_bench.networks.transfer import fetched
+
+        for index, array in zip(indexes, fetched([_without_gradient(items[index]) for index in indexes])):
+            out[index] = array
+    return out
 
 
 def _read(name: str, value: Any, sample_rate_hz: int | None) -> Audio | Unusable:
@@ -96,7 +111,10 @@ def _read(name: str, value: Any, sample_rate_hz: int | None) -> Audio | Unusable
 
 def to_array(value: Any) -> Any:
     """An array of a tensor without its gradient; half and bfloat16 precision become float32."""
-    if isinstance(value, np.ndarray):
-        return value
+    return value if isinstance(value, np.ndarray) else _without_gradient(value).cpu().numpy()
+
+
+def _without_gradient(value: Any) -> Any:
+    """A tensor without its gradient; half and bfloat16 precision become float32."""
     value = value.detach()
-    return (value.float() if value.is_floating_point() else value).cpu().numpy()
+    return value.float() if value.is_floating_point() else value
