@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.api.sounds_in_memory import Unusable, read_sounds
+from codec_bench.api.sounds_in_memory import DeviceAudio, Unusable, read_sounds
 from codec_bench.audio.level_checks import is_silent
 from codec_bench.audio.resample import prepare, to_signal
 from codec_bench.config.option import names
@@ -170,7 +170,7 @@ class LoadedMetric:
             feature = self._features[name]
             places = [k for k, audio in enumerate(audios) if audio is not None and name in names_by_item[k]]
             once = {(id(audios[k]), spoken[k]): k for k in reversed(places)}
-            signals = [prepare(audio, feature.rate_hz) for k in once.values() if (audio := audios[k]) is not None]
+            signals = [_prepare(audio, feature) for k in once.values() if (audio := audios[k]) is not None]
             results = compute_features(feature, signals, [code for _, code in once]) if once else []
             of = dict(zip(once, results))
             for k in places:
@@ -179,6 +179,14 @@ class LoadedMetric:
                     result = Fault(of_error(result, with_type=False), "undefined")
                 rows[k][name] = result
         return rows
+
+
+def _prepare(audio: Audio, feature: Any) -> np.ndarray:
+    """The signal that a feature reads; what came from its GPU is not sent there again."""
+    signal = prepare(audio, feature.rate_hz)
+    if not isinstance(audio, DeviceAudio):
+        return signal
+    return audio.signal_for(str(feature.device), feature.rate_hz, signal)
 
 
 def _one_each(role: str, values: Any, count: int) -> list[str | None]:

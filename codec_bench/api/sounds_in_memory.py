@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,23 @@ from codec_bench.types import Audio
 
 MOST_CHANNELS = 32
 _HINT = "codec_bench.Audio(samples, sample_rate_hz) makes one, and Audio.read(path) reads one"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAudio(Audio):
+    """Audio that came from a GPU; `there` is the tensor `(samples,)` or `(channels, samples)`, float32."""
+
+    there: Any = None
+
+    def signal_for(self, device: str, rate_hz: int, signal: np.ndarray) -> np.ndarray:
+        """A feature's signal, with the numbers on its device if those are the tensor's."""
+        if (self.channels, self.sample_rate_hz, str(self.there.device)) != (1, rate_hz, device):
+            return signal
+        from codec_bench.networks.transfer import OnDevice
+
+        view = signal.view(OnDevice)
+        view.there = self.there.reshape(-1).clamp(-1.0, 1.0)
+        return view
 
 
 class Unusable(str):
@@ -42,7 +60,8 @@ def read_sounds(role: str, values: Any, sample_rate_hz: int | None, lengths: Any
         items = list(values)
     if not _is_array(values) and lengths is not None:
         items = _cut(role, items, lengths)
-    return [_read(f"{role} {index}", item, sample_rate_hz) for index, item in enumerate(_fetch(items))]
+    there = _fetch(items)
+    return [_read(f"{role} {index}", item, sample_rate_hz, there.get(index)) for index, item in enumerate(items)]
 
 
 def _is_array(value: Any) -> bool:
@@ -77,9 +96,9 @@ def _cut(role: str, items: Sequence[Any], lengths: Any) -> list[Any]:
     return [item[..., :count] for item, count in zip(items, counts)]
 
 
-def _fetch(items: Sequence[Any]) -> list[Any]:
-    """The items, those on a GPU as arrays: one transfer for each GPU, for which the host waits once."""
-    out = list(items)
+def _fetch(items: Sequence[Any]) -> dict[int, tuple[Any, Any]]:
+    """By position, an item on a GPU with its array: one transfer for each GPU, for which the host waits once."""
+    out: dict[int, tuple[Any, Any]] = {}
     positions: dict[Any, list[int]] = {}
     for index, item in enumerate(items):
         if getattr(item, "is_cuda", False):
@@ -87,19 +106,22 @@ def _fetch(items: Sequence[Any]) -> list[Any]:
     for indexes in positions.values():
         from codec_bench.networks.transfer import fetched
 
-        for index, array in zip(indexes, fetched([_without_gradient(items[index]) for index in indexes])):
-            out[index] = array
+        tensors = [_without_gradient(items[index]) for index in indexes]
+        out |= zip(indexes, zip(tensors, fetched(tensors)))
     return out
 
 
-def _read(name: str, value: Any, sample_rate_hz: int | None) -> Audio | Unusable:
+def _read(name: str, value: Any, sample_rate_hz: int | None, there: tuple[Any, Any] | None = None) -> Audio | Unusable:
     if not isinstance(value, Audio):
         if not _is_array(value):
             raise UserError(f"{name} is a {type(value).__name__}; expected Audio, an array or a tensor", hint=_HINT)
         if sample_rate_hz is None:
             raise UserError(f"{name} is an array without a rate", hint="give sample_rate_hz=")
         try:
-            value = Audio(to_array(value), sample_rate_hz)
+            if there is None:
+                value = Audio(to_array(value), sample_rate_hz)
+            else:
+                value = DeviceAudio(there[1], sample_rate_hz, there[0])
         except ValueError as error:
             return Unusable(f"{name}: {error}")
     try:

@@ -104,7 +104,7 @@ class Audiobox(PreparedFeature):
 
     def prepare(self, signals: Sequence[np.ndarray]) -> _Windows:
         """The windows of all signals, on the device."""
-        from codec_bench.networks.transfer import uploaded, zeros_for
+        from codec_bench.networks.transfer import padded_rows
 
         obstacles = [None if signal.size else Unavailable(Diagnostic("no_samples_heard")) for signal in signals]
         cut = [
@@ -116,10 +116,7 @@ class Audiobox(PreparedFeature):
         passes = []
         for first in range(0, len(cut), together):
             some = cut[first : first + together]
-            waves = zeros_for(self.device, (len(some), WINDOW))
-            for wave, (_, segment) in zip(waves.numpy(), some):
-                wave[: segment.size] = segment
-            passes.append(uploaded(waves, self.device))
+            passes.append(padded_rows([segment for _, segment in some], WINDOW, self.device))
         return _Windows(obstacles, [item for item, _ in cut], [segment.size for _, segment in cut], passes)
 
     def compute_prepared(self, batch: _Windows) -> list[Result | Unavailable]:

@@ -74,7 +74,7 @@ def windowed_batch(
         device: `cpu` or `cuda:N`. limits: of a pass.
         room: how many samples a window of a size is filled up to, with zeros, in a pass of its own.
     """
-    from codec_bench.networks.transfer import uploaded, zeros_for
+    from codec_bench.networks.transfer import padded_rows
 
     obstacles = {index: why for index, signal in enumerate(signals) if (why := obstacle(signal)) is not None}
     owners: list[int] = []
@@ -86,8 +86,6 @@ def windowed_batch(
     rooms = [room(window.size) for window in windows]
     batches = []
     for group in passes(rooms, device, most=limits.on_gpu, most_on_cpu=limits.on_cpu, slack=limits.slack):
-        waves = zeros_for(device, (len(group), max(rooms[index] for index in group)))
-        for wave, index in zip(waves.numpy(), group):
-            wave[: windows[index].size] = windows[index]
-        batches.append(PaddedPass(group, uploaded(waves, device), [windows[index].size for index in group]))
+        waves = padded_rows([windows[index] for index in group], max(rooms[index] for index in group), device)
+        batches.append(PaddedPass(group, waves, [windows[index].size for index in group]))
     return WindowedBatch(batches, owners, obstacles, len(signals))

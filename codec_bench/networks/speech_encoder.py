@@ -121,10 +121,7 @@ class SpeechEncoder(nn.Module):
 def padded(signals: Sequence[Any], device: str) -> tuple[Tensor, list[int]]:
     """Signals, float32 `(samples,)`, as one zero-padded tensor `(batch, longest)` on a device; and their lengths."""
     lengths = [len(signal) for signal in signals]
-    waves = transfer.zeros_for(device, (len(signals), max(lengths)))
-    for wave, signal, length in zip(waves, signals, lengths, strict=True):
-        wave[:length] = torch.as_tensor(signal)
-    return transfer.uploaded(waves, device), lengths
+    return transfer.padded_rows(signals, max(lengths), device), lengths
 
 
 def standardised(waves: Tensor, lengths: Sequence[int], eps: float) -> Tensor:

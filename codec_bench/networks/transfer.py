@@ -68,6 +68,32 @@ def uploaded(values: torch.Tensor, device: Any) -> torch.Tensor:
     return values.to(device, non_blocking=True)
 
 
+class OnDevice(np.ndarray):
+    """Samples `(samples,)` of which a device holds the same numbers, `there`; a slice has those of the slice."""
+
+    there: torch.Tensor | None = None
+
+    def __getitem__(self, index: Any) -> Any:
+        part = super().__getitem__(index)
+        if isinstance(index, slice) and index.step in (None, 1) and self.there is not None:
+            part.there = self.there[index]
+        return part
+
+
+def padded_rows(signals: Sequence[np.ndarray], width: int, device: Any) -> torch.Tensor:
+    """Signals, float32 `(samples,)`, as rows on a device, each followed by zeros. What is there stays there."""
+    there = [getattr(signal, "there", None) for signal in signals]
+    if all(values is not None and values.device == torch.device(device) for values in there):
+        rows = torch.zeros((len(signals), width), device=device)
+        for row, values in zip(rows, there):
+            row[: len(values)] = values
+        return rows
+    rows = zeros_for(device, (len(signals), width))
+    for row, signal in zip(rows.numpy(), signals):
+        row[: len(signal)] = signal
+    return uploaded(rows, device)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefetch:
     """What was made on another stream, and the event after which it is there. It must be kept until it was used."""

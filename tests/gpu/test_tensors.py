@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import tiny_speech
 import torch
 
 from codec_bench import load_metric
+from codec_bench.api.load_metric import LoadedMetric
+from codec_bench.features.utmos import Utmos
+from codec_bench.networks.transfer import OnDevice
 
 RATE_HZ = 16_000
 
@@ -27,3 +32,44 @@ def test_a_batch_comes_in_one_transfer_however_many_items_it_has(there, dtype, c
     assert scores(metric, estimate=estimate, reference=reference, lengths=lengths) == expected
     assert expected[0].status == "failed" and expected[1].status == "ok"
     assert sum(there.waits.values()) == 4  # for both sides and their lengths
+
+
+class SmallUtmos(Utmos):
+    """The feature with a small network."""
+
+    __module__ = Utmos.__module__  # code of others gets copies of the signals
+
+    def __init__(self, device):
+        self.device, self._precision, self._net = device, "float32", None
+
+    def load(self):
+        if self._net is None:
+            self._net = tiny_speech.small_utmos().to(self.device)
+
+
+def test_what_is_on_the_gpu_of_a_network_is_not_sent_there_again(there, monkeypatch, tmp_path):
+    weights = tmp_path / "utmos22_strong_step7459_v1.pt"
+    weights.touch()
+    signals, lengths = (
+        torch.randn(3, 9_000, generator=torch.Generator().manual_seed(0)),
+        torch.tensor([9_000, 5_200, 7_001]),
+    )
+    found, uploads = {}, {}
+    for place in ("cpu", "cuda:0"):
+        monkeypatch.setattr("codec_bench.api.load_metric.load_feature", lambda *_, **__: SmallUtmos("cuda:0"))
+        metric = LoadedMetric("utmos", device="cuda:0", weights=str(weights))
+        inputs = {"estimate": signals.to(place), "lengths": lengths, "sample_rate_hz": RATE_HZ}
+        metric(**inputs)  # loads the network
+        there.reset()
+        found[place] = [row["utmos"].value for row in metric(**inputs)]
+        uploads[place] = sum(there.uploads.values())
+    assert found["cuda:0"] == found["cpu"] and None not in found["cpu"]
+    assert uploads["cuda:0"] == uploads["cpu"] - 1
+
+
+def test_a_slice_on_a_device_is_that_of_the_samples():
+    samples = np.arange(10, dtype=np.float32)
+    signal = samples.view(OnDevice)
+    signal.there = torch.from_numpy(samples * 2)
+    assert signal[2:5].there.tolist() == [4, 6, 8]
+    assert all(part.there is None for part in (signal[::2], signal[::-1], signal + 1, signal.copy()))
