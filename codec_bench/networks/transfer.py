@@ -74,10 +74,10 @@ class OnDevice(np.ndarray):
     there: torch.Tensor | None = None
 
     def __getitem__(self, index: Any) -> Any:
-        part = super().__getitem__(index)
+        values = super().__getitem__(index)
         if isinstance(index, slice) and index.step in (None, 1) and self.there is not None:
-            part.there = self.there[index]
-        return part
+            values.there = self.there[index]
+        return values
 
 
 def padded_rows(signals: Sequence[np.ndarray], width: int, device: Any) -> torch.Tensor:

@@ -54,16 +54,16 @@ def test_what_is_on_the_gpu_of_a_network_is_not_sent_there_again(there, monkeypa
         torch.randn(3, 9_000, generator=torch.Generator().manual_seed(0)),
         torch.tensor([9_000, 5_200, 7_001]),
     )
-    found, uploads = {}, {}
-    for place in ("cpu", "cuda:0"):
+    scored, uploads = {}, {}
+    for device in ("cpu", "cuda:0"):
         monkeypatch.setattr("codec_bench.api.load_metric.load_feature", lambda *_, **__: SmallUtmos("cuda:0"))
         metric = LoadedMetric("utmos", device="cuda:0", weights=str(weights))
-        inputs = {"estimate": signals.to(place), "lengths": lengths, "sample_rate_hz": RATE_HZ}
+        inputs = {"estimate": signals.to(device), "lengths": lengths, "sample_rate_hz": RATE_HZ}
         metric(**inputs)  # loads the network
         there.reset()
-        found[place] = [row["utmos"].value for row in metric(**inputs)]
-        uploads[place] = sum(there.uploads.values())
-    assert found["cuda:0"] == found["cpu"] and None not in found["cpu"]
+        scored[device] = [row["utmos"].value for row in metric(**inputs)]
+        uploads[device] = sum(there.uploads.values())
+    assert scored["cuda:0"] == scored["cpu"] and None not in scored["cpu"]
     assert uploads["cuda:0"] == uploads["cpu"] - 1
 
 
@@ -72,4 +72,4 @@ def test_a_slice_on_a_device_is_that_of_the_samples():
     signal = samples.view(OnDevice)
     signal.there = torch.from_numpy(samples * 2)
     assert signal[2:5].there.tolist() == [4, 6, 8]
-    assert all(part.there is None for part in (signal[::2], signal[::-1], signal + 1, signal.copy()))
+    assert all(one.there is None for one in (signal[::2], signal[::-1], signal + 1, signal.copy()))
