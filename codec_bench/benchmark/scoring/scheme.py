@@ -104,13 +104,14 @@ class Scheme:
         return any(metric.kind == "pair" for metric in self.spoken.values())
 
     def plan(
-        self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None] | None, *, gpu: bool
-    ) -> Plan:
+        self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None] | None, *, gpu: bool,
+        seed: int | None = None,
+    ) -> Plan:  # fmt: skip
         """What the engine computes, also on a GPU or without, for spoken answers in these languages, or in any (None);
         needed only if `reads_sound`.
         """
         settings = {name: values for name, values in options.items() if name in self.features}
-        return build_plan([generated()], self._of_sound, settings, languages, gpu=gpu)
+        return build_plan([generated()], self._of_sound, settings, languages, gpu=gpu, seed=seed)
 
     @property
     def features(self) -> frozenset[str]:

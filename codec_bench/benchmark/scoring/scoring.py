@@ -410,7 +410,8 @@ def score_all(
     if not spoken:
         return {}
     taker = _SpokenAnswers(run, writer, scorer, [number for number, _ in spoken])
-    plan = scheme.plan(options, {sample.language for _, sample in spoken}, gpu=gpu)
+    seed = (run.meta.get("config") or {}).get("seed")
+    plan = scheme.plan(options, {sample.language for _, sample in spoken}, gpu=gpu, seed=seed)
     with opened(plan) as (engine, _):
         engine.load_codecs()
         return engine.run(
