@@ -47,6 +47,7 @@ TABLE = {
     "nemotron-speech-streaming-en-0.6b": "codec_bench.features.recognisers.transformers_asr:TransformersRecogniser",
     "nisqa": "codec_bench.features.nisqa:Nisqa",
     "nisqa-tts": "codec_bench.features.nisqa:NisqaTts",
+    "nomad-embedding": "codec_bench.features.scoreq:Nomad",
     "paraformer-zh": "codec_bench.features.recognisers.paraformer:Paraformer",
     "parakeet-ctc-0.6b": "codec_bench.features.recognisers.parakeet:Parakeet",
     "parakeet-ctc-1.1b": "codec_bench.features.recognisers.parakeet:Parakeet",

@@ -1,4 +1,4 @@
-"""SCOREQ: an opinion score of one signal, or a point by whose distance from a reference's point quality is told."""
+"""SCOREQ: an opinion score of one signal, or a point whose distance from a reference's tells quality; NOMAD's point."""
 
 from __future__ import annotations
 
@@ -153,6 +153,62 @@ class ScoreqEmbedding(_Scoreq):
     stem = "scoreq-embedding"
     mode = "ref"
     prefix = ""
+
+    def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
+        return {"embedding": row} if np.isfinite(row).all() else Unavailable(NOT_FINITE)
+
+
+class Nomad(EncoderFeature):
+    """The point on a sphere at which NOMAD puts a signal. Its distance from a clean signal's tells quality.
+
+    A wav2vec 2.0 base network, fine-tuned so that signals of like quality lie close; the mean over time, a linear layer
+    and length 1. A batch gives the points of the signals one by one.
+
+    Result: `{"embedding": float32 (256,)}`, of length 1.
+
+    Paper: A. Ragano, J. Skoglund, A. Hines, "NOMAD: Unsupervised Learning of Perceptual Embeddings for Speech
+    Enhancement and Non-matching Reference Audio Quality Assessment", ICASSP 2024. Reference implementation:
+    github.com/alessandroragano/nomad at 16 kHz, over fairseq's encoder as s3prl 0.4.18 has it, to 1e-5.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a file in the layout of the published one, or None.
+        point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
+
+    Raises:
+        WeightsError: the weights are not on this machine. UserError: no such precision.
+    """
+
+    name = "nomad-embedding"
+    batch_s = 240.0
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
+        super().__init__(device, weights, parse_precision(type(self).name, point, BY_WEIGHTS))
+        self.protocol = self.protocol_id(point)
+        self._path = find("nomad", weights).path
+
+    @classmethod
+    def protocol_id(cls, point: str | None = None) -> str:
+        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        return f"nomad/1{suffix(parse_precision(cls.name, point, BY_WEIGHTS))}"
+
+    def _network(self) -> Any:
+        from codec_bench.networks.scoreq import NomadNet
+
+        net = unfilled(lambda: NomadNet(self._architecture()))
+        load_into(net, load_state(self._path), path=self._path)
+        return net
+
+    def _architecture(self) -> Any:
+        from codec_bench.networks.speech_config import WAV2VEC2_BASE
+
+        return WAV2VEC2_BASE
+
+    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
+        least = self._architecture().receptive_field
+        if signal.size >= least:
+            return None
+        return Unavailable(Diagnostic("signal_short", samples=signal.size, model="NOMAD", needed=least))
 
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
         return {"embedding": row} if np.isfinite(row).all() else Unavailable(NOT_FINITE)

@@ -386,6 +386,22 @@ Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same rater
         named=True, variants=True,
     ),
     Scorer(
+        feature="nomad-embedding",
+        scores={
+            "nomad": Output(
+                "embedding",
+                "The distance of the estimate from the reference in NOMAD's space. Lower is better; 0 is the same point, 2 the opposite one.",
+                "Each signal is heard as a whole, so the two may have different lengths.",
+                higher_is_better=False,
+            )
+        },
+        paper="Ragano, Skoglund, Hines: NOMAD: Unsupervised Learning of Perceptual Embeddings for Speech Enhancement and Non-matching Reference Audio Quality Assessment, ICASSP 2024",
+        source="github.com/alessandroragano/nomad, to 1e-5",
+        notes='Paper: A. Ragano, J. Skoglund, A. Hines, "NOMAD", ICASSP 2024. Reference implementation:\n'
+        "github.com/alessandroragano/nomad at 16 kHz with one reference, the item's own, to 1e-5.",
+        range=(0.0, 2.0), topic="fidelity", apart=True,
+    ),
+    Scorer(
         feature="scoreq-embedding",
         scores={
             "scoreq_ref": Output(

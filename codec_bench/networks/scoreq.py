@@ -4,7 +4,7 @@ The encoder and the mean use each item's own frames only, so that a batch equals
 are those of the published checkpoints. This module imports torch: import it inside functions.
 
 Paper: A. Ragano, J. Skoglund, A. Hines, "SCOREQ: Speech Quality Assessment with Contrastive Regression", NeurIPS 2024.
-Reference implementation: github.com/alessandroragano/scoreq (fairseq's encoder).
+Reference implementations: github.com/alessandroragano/scoreq and github.com/alessandroragano/nomad (fairseq's encoder).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from torch import nn
 from codec_bench.networks.ragged import inside, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder
+
+NOMAD_WIDTH = 256
 
 
 class ScoreqNet(nn.Module):
@@ -39,8 +41,28 @@ class ScoreqNet(nn.Module):
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.
         """
+        embedding = F.normalize(self._mean(waves, lengths), dim=1)
+        return embedding if self.mos_layer is None else self.mos_layer(embedding)[:, 0]
+
+    def _mean(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """The mean of the last hidden state over each item's own frames."""
         frames, counts = self.ssl_model(waves, uploaded(lengths, waves.device))
         mask = inside(counts, frames.shape[1], waves.device)
         total = frames.float().masked_fill(~mask[..., None], 0.0).sum(1)
-        embedding = F.normalize(total / on_device(counts, waves.device)[:, None], dim=1)
-        return embedding if self.mos_layer is None else self.mos_layer(embedding)[:, 0]
+        return total / on_device(counts, waves.device)[:, None]
+
+
+class NomadNet(ScoreqNet):
+    """NOMAD: the same encoder, whose mean passes a linear layer before it is brought to length 1.
+
+    Args:
+        encoder: the architecture of the speech encoder.
+    """
+
+    def __init__(self, encoder: EncoderConfig) -> None:
+        super().__init__(encoder, rates=False)
+        self.embedding_layer = nn.Sequential(nn.ReLU(), nn.Linear(encoder.width, NOMAD_WIDTH))
+
+    def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """The embeddings `(items, 256)`, of length 1; waves and lengths as for SCOREQ."""
+        return F.normalize(self.embedding_layer(self._mean(waves, lengths)), dim=1)

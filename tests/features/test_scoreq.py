@@ -14,6 +14,7 @@ from glides import glide
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature, padded
 from codec_bench.features import scoreq as module
+from codec_bench.metrics import Inputs, build_metric
 from codec_bench.weights import load_state
 
 # Not imported here: every process of tests collects this file, and would hold it for good.
@@ -77,6 +78,36 @@ def test_embeddings_of_a_batch_are_those_of_one_by_one(paths, signals, monkeypat
     ]
     np.testing.assert_allclose(results, expected, atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(results, axis=1), 1.0, atol=1e-6)
+
+
+@pytest.mark.compares("nomad-embedding", weights="stand-in")
+def test_points_of_nomad_are_the_definitions(signals, tmp_path, monkeypatch):
+    import torch
+    import torch.nn.functional as F
+
+    from codec_bench.networks.scoreq import NomadNet
+
+    class SmallNomad(module.Nomad):
+        def _architecture(self):
+            return tiny_speech.BASE
+
+    state = tiny_speech.standing_in(NomadNet(tiny_speech.BASE)).state_dict()
+    torch.save(state, tmp_path / "nomad_best_model.pt")
+    inner = {name.removeprefix("ssl_model."): value for name, value in state.items() if name.startswith("ssl_model.")}
+    net = tiny_speech.s3prl_net(tiny_speech.BASE, inner)
+    monkeypatch.setattr(padded, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
+    chosen = [signal for signal in signals if signal.size >= 400]
+    results = SmallNomad(weights=str(tmp_path / "nomad_best_model.pt")).compute(chosen)
+    weight, bias = state["embedding_layer.1.weight"], state["embedding_layer.1.bias"]
+    for signal, result in zip(chosen, results, strict=True):
+        with torch.inference_mode():
+            mean = net.extract_features(torch.from_numpy(signal)[None], padding_mask=None, mask=False)["x"].mean(1)
+            expected = F.normalize(F.linear(mean.relu(), weight, bias), dim=1)[0]
+        np.testing.assert_allclose(result["embedding"], expected, atol=1e-5)
+    features = [{"nomad-embedding": result} for result in results[:2]]
+    item = Inputs("x", 16_000, reference_features=features[0], estimate_features=features[1])
+    apart = np.linalg.norm(results[0]["embedding"] - results[1]["embedding"])
+    assert build_metric("nomad").compute([item])[0].value == pytest.approx(apart, rel=1e-5)
 
 
 def test_too_short_is_unavailable_and_harms_nobody(paths, signals):
