@@ -82,10 +82,10 @@ class OnDevice(np.ndarray):
 
 def padded_rows(signals: Sequence[np.ndarray], width: int, device: Any) -> torch.Tensor:
     """Signals, float32 `(samples,)`, as rows on a device, each followed by zeros. What is there stays there."""
-    there = [getattr(signal, "there", None) for signal in signals]
-    if all(values is not None and values.device == torch.device(device) for values in there):
+    tensors = [values for signal in signals if (values := getattr(signal, "there", None)) is not None]
+    if len(tensors) == len(signals) and all(values.device == torch.device(device) for values in tensors):
         rows = torch.zeros((len(signals), width), device=device)
-        for row, values in zip(rows, there):
+        for row, values in zip(rows, tensors):
             row[: len(values)] = values
         return rows
     rows = zeros_for(device, (len(signals), width))
