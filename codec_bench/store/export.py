@@ -65,7 +65,7 @@ def aligned_texts(detail: str) -> str | None:
     reference, estimate = held.get("reference"), held.get("hypothesis")
     if not isinstance(reference, str) or not isinstance(estimate, str):
         return None
-    unit = held.get("unit") or "word"
+    unit: Any = held.get("unit") or "word"
     words, recognised = tokens(reference, unit), tokens(estimate, unit)
     joint = "" if unit == "char" else " "
     runs = [
