@@ -3,7 +3,7 @@
 Which file to open
     `checks.py` checks of codecs; `profiling.py` profiles; `engine.py` signals, items and stages; `features.py` results of models;
     `metrics.py` scores of sounds; `text.py` texts that are compared;
-    `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `models.py` answers of models;
+    `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `building.py` items of data sets that are built; `models.py` answers of models;
     `store.py` files of other programs; `stats.py` values, intervals, tests and marks; `general.py` what several rooms use.
 
 Conventions
@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from codec_bench.messages import (
     benchmark,
+    building,
     checks,
     engine,
     features,
@@ -280,5 +281,19 @@ def together(*notes: Diagnostic | None) -> Diagnostic | None:
     return (listed[0] if len(listed) == 1 else Diagnostic("several", notes=listed)) if listed else None
 
 
-for _room in (benchmark, checks, engine, features, general, judges, metrics, models, profiling, stats, store, text):
+for _room in (
+    benchmark,
+    building,
+    checks,
+    engine,
+    features,
+    general,
+    judges,
+    metrics,
+    models,
+    profiling,
+    stats,
+    store,
+    text,
+):
     register(_room.__name__.rpartition(".")[2], _room.SENTENCES)

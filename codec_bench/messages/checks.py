@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-
-def count_of(count: int, noun: str) -> str:
-    """`1 clip`, `2 clips`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+from codec_bench.errors import count_of
 
 
 def _listed(names: Sequence[str], separator: str = ", ") -> str:

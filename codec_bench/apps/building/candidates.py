@@ -15,6 +15,7 @@ from typing import Any
 
 from codec_bench.apps.building.item import Dropped, Failure
 from codec_bench.benchmark.definition.prompt import render_text
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Message, Request
 
 OTHER = "other"
@@ -71,7 +72,7 @@ no other answer that is right as well; the question does not give the answer awa
 Is the question good? Reply with one word, yes or no."""
 
 
-def _unreadable(reason: str, detail: str) -> Dropped:
+def _unreadable(reason: Diagnostic, detail: str) -> Dropped:
     """What is raised for a reply that cannot be read: a reason that is the same for all such replies, and what was
     said.
     """
@@ -141,13 +142,13 @@ def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candida
         texts = [one.get(name) if isinstance(one, dict) else None for name in ("question", "answer")]
         about = str(one.get("about", OTHER)) if isinstance(one, dict) else OTHER
         if not all(isinstance(text, str) and text.strip() for text in texts):
-            raise _unreadable("the writer's reply is no list of questions with answers", reply)
+            raise _unreadable(Diagnostic("reply_without_questions"), reply)
         if about != OTHER and about not in facts:
-            raise _unreadable("the writer named a fact that there is not", about)
+            raise _unreadable(Diagnostic("unknown_fact"), about)
         question, answer = (" ".join(str(text).split()) for text in texts)
         candidates.append(Candidate(question, answer, about))
     if len(candidates) < each:
-        raise _unreadable("the writer gave too few questions", f"{len(candidates)} of {each}")
+        raise _unreadable(Diagnostic("too_few_questions"), f"{len(candidates)} of {each}")
     return candidates[:each]
 
 
@@ -159,10 +160,10 @@ def read_options(reply: str, right: str, count: int) -> list[str]:
     """
     options = [" ".join(one.split()) for one in _list(reply) if isinstance(one, str) and one.strip()]
     if len(options) < count:
-        raise _unreadable("the writer gave too few options", f"{len(options)} of {count}")
+        raise _unreadable(Diagnostic("too_few_options"), f"{len(options)} of {count}")
     options = options[:count]
     if len({text.casefold().strip(" .") for text in (right, *options)}) <= count:
-        raise _unreadable("two options are the same", "; ".join((right, *options)))
+        raise _unreadable(Diagnostic("equal_options"), "; ".join((right, *options)))
     return options
 
 
@@ -175,7 +176,7 @@ def read_starts(reply: str, count: int) -> list[int]:
     starts = _list(reply)
     are_integers = all(isinstance(one, int) and not isinstance(one, bool) for one in starts)
     if not are_integers or starts[:1] != [1] or starts != sorted(set(starts)) or starts[-1] > count:
-        raise _unreadable("the topics' lines are no rising list from 1", reply)
+        raise _unreadable(Diagnostic("lines_not_rising"), reply)
     return starts
 
 
@@ -187,5 +188,5 @@ def _list(reply: str) -> list[Any]:
     except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, list):
-        raise _unreadable("a model's reply holds no JSON list", reply)
+        raise _unreadable(Diagnostic("reply_without_list"), reply)
     return parsed

@@ -10,6 +10,7 @@ from codec_bench.apps.building.item import Dropped, Failure
 from codec_bench.apps.building.recipe_spoken import Limits
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.audio.resample import mono, to_signal
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 FRAME_S = 0.02
@@ -30,12 +31,12 @@ def longest_pause_s(audio: Audio) -> float:
     return float((edges[1::2] - edges[::2]).max(initial=0)) * frame / audio.sample_rate_hz
 
 
-def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", label: str = "the sound") -> None:
+def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", subject: str = "sound") -> None:
     """Checks what needs no recogniser.
 
     Args:
-        audio: one channel or more. limits: what it must fulfil. step: where a failure counts. label: what the reason
-            calls the sound.
+        audio: one channel or more. limits: what it must fulfil. step: where a failure counts. subject: what the sound
+            is: `sound`, `stem` or `recording`.
 
     Raises:
         Dropped: at the step.
@@ -43,18 +44,20 @@ def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", label: str
     seconds = f"{audio.duration_s:.2f} s"
     rate, least = audio.sample_rate_hz, limits.least_rate_hz
     if rate < least:
-        raise Dropped(Failure(step, f"{label} has too low a sample rate", f"{rate} Hz; expected at least {least} Hz"))
+        raise Dropped(
+            Failure(step, Diagnostic("sound_low_rate", subject=subject), f"{rate} Hz; expected at least {least} Hz")
+        )
     for wrong, reason in ((audio.duration_s < limits.least_s, "short"), (audio.duration_s > limits.most_s, "long")):
         if wrong:
-            raise Dropped(Failure(step, f"{label} is too {reason}", seconds))
-    check_part(audio, limits, step=step, label=label)
+            raise Dropped(Failure(step, Diagnostic(f"sound_too_{reason}", subject=subject), seconds))
+    check_part(audio, limits, step=step, subject=subject)
     if loudness_lufs(as_mono(audio)) is None:
-        raise Dropped(Failure(step, f"{label} is silent"))
+        raise Dropped(Failure(step, Diagnostic("sound_silent", subject=subject)))
     if (pause := longest_pause_s(audio)) > limits.most_silence_s:
-        raise Dropped(Failure(step, f"{label} has a long pause", f"{pause:.2f} s"))
+        raise Dropped(Failure(step, Diagnostic("sound_long_pause", subject=subject), f"{pause:.2f} s"))
 
 
-def check_part(audio: Audio, limits: Limits, *, step: str = "sound", label: str = "the sound") -> None:
+def check_part(audio: Audio, limits: Limits, *, step: str = "sound", subject: str = "sound") -> None:
     """Checks what also holds for a part that is shorter than a loudness can be measured: that it is neither clipped nor
     silent.
 
@@ -64,9 +67,11 @@ def check_part(audio: Audio, limits: Limits, *, step: str = "sound", label: str 
     levels = np.abs(audio.samples)
     clipped = float((levels >= FULL_SCALE).mean()) if audio.num_samples else 0.0
     if clipped > limits.most_clipped:
-        raise Dropped(Failure(step, f"{label} is clipped", f"{100 * clipped:.2f} % of the samples"))
+        raise Dropped(
+            Failure(step, Diagnostic("sound_clipped", subject=subject), f"{100 * clipped:.2f} % of the samples")
+        )
     if not audio.num_samples or float(levels.max()) < QUIETEST:
-        raise Dropped(Failure(step, f"{label} is silent"))
+        raise Dropped(Failure(step, Diagnostic("sound_silent", subject=subject)))
 
 
 def as_mono(audio: Audio) -> Audio:
@@ -112,7 +117,7 @@ def normalised(audio: Audio, loudness: float, peak_dbfs: float) -> tuple[Audio, 
     scaled = Audio(audio.samples * np.float32(_gain(audio, loudness, peak_dbfs)), audio.sample_rate_hz)
     measured = loudness_lufs(scaled)
     if measured is None:
-        raise Dropped(Failure("sound", "the sound is too quiet to be normalised"))
+        raise Dropped(Failure("sound", Diagnostic("too_quiet_to_normalise")))
     return scaled, measured
 
 
@@ -120,7 +125,5 @@ def _gain(audio: Audio, loudness: float, peak_dbfs: float) -> float:
     level = loudness_lufs(audio)
     peak = float(np.abs(audio.samples).max(initial=0.0))
     if level is None or not peak:
-        raise Dropped(
-            Failure("sound", "the sound is silent or too short to have a loudness", f"{audio.duration_s:.2f} s")
-        )
+        raise Dropped(Failure("sound", Diagnostic("no_loudness"), f"{audio.duration_s:.2f} s"))
     return min(10 ** ((loudness - level) / 20), 10 ** (peak_dbfs / 20) / peak)

@@ -23,6 +23,7 @@ from codec_bench.apps.building.item import Funnel, Item, reason_of
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.benchmark.definition.validate import validate_benchmark
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import to_json
 from codec_bench.store.files import write_text
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def write_dropped(folder: Path, outcomes: Iterable[Item], steps: Sequence[str]) 
             last = reason_of(one, steps)
             tries = [{"step": f.step, "reason": f.reason, "detail": f.detail} for f in one.failures]
             line = {"id": one.key, "step": last.step, "reason": last.reason, **one.groups, "tries": tries}
-            lines.append(json.dumps(line, ensure_ascii=False))
+            lines.append(json.dumps(to_json(line), ensure_ascii=False))
     write_text(folder / "dropped.jsonl", "".join(f"{line}\n" for line in lines))
 
 
@@ -157,12 +158,7 @@ def funnel_text(funnel: Funnel) -> str:
         f"There were {funnel.tries:,} tries for {funnel.items:,} items. Tries that failed, also those of items that were kept in the end:\n",
         table_text(
             ("step", "reason", "tries"),
-            [
-                (step, reason, count)
-                for step, held in funnel.as_dict()["failed_tries"].items()
-                for reason, count in held.items()
-            ]
-            or [("-", "none failed", 0)],
+            funnel.counts(funnel.failed) or [("-", "none failed", 0)],
         ),
     ]
     for name, held in funnel.as_dict()["groups"].items():

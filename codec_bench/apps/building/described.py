@@ -36,6 +36,7 @@ from codec_bench.benchmark.definition.schema import Strict
 from codec_bench.benchmark.judge.replies import read_yes_no
 from codec_bench.config import read_config
 from codec_bench.errors import AudioError, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.types import Audio, Request, Sample
@@ -215,21 +216,25 @@ class Described(Maker):
         try:
             audio = self._shared.share(Clip(str(sample.audio)), sample.audio).read()
         except AudioError as error:
-            raise Dropped(Failure("reading", "a recording cannot be read", str(error.message)), last=True) from error
+            raise Dropped(
+                Failure("reading", Diagnostic("recording_unreadable"), str(error.message)), last=True
+            ) from error
         rate = audio.sample_rate_hz
         end = audio.num_samples if segment.end_s is None else min(audio.num_samples, round(segment.end_s * rate))
         excerpt = audio.samples[:, round(segment.start_s * rate) : end]
         if not excerpt.size:
-            raise Dropped(Failure("reading", "a segment lies behind the end of its recording", segment.key), last=True)
+            raise Dropped(Failure("reading", Diagnostic("segment_beyond_end"), segment.key), last=True)
         return Audio(excerpt, rate)
 
     def _try(self, key: str, segment: Segment, number: int, values: Mapping[str, Any], turn: int) -> dict[str, Any]:
         try:
             description = render_text(self.recipe.description, values, "the description")
         except UserError as error:
-            raise Dropped(Failure("description", "the description lacks a value", error.message), last=True) from error
+            raise Dropped(
+                Failure("description", Diagnostic("description_without_value"), error.message), last=True
+            ) from error
         if not description:
-            raise Dropped(Failure("description", "nothing is known of the recording"), last=True)
+            raise Dropped(Failure("description", Diagnostic("nothing_known")), last=True)
         random = draws(self.recipe.seed, key, turn)
         if self.recipe.classes is not None:
             question = self._of_class(self.recipe.classes, description, values, random, turn)
@@ -258,12 +263,14 @@ class Described(Maker):
         held = values.get(classes.column)
         right = None if held is None else classes.names.get(str(held)) if classes.names else str(held)
         if not right:
-            raise Dropped(Failure("description", "the recording has none of the classes", str(held)), last=True)
+            raise Dropped(Failure("description", Diagnostic("none_of_the_classes"), str(held)), last=True)
         wording = self._wordings[int(random.integers(len(self._wordings)))]
         try:
             question = render_text(wording, values, "a wording of the question")
         except UserError as error:
-            raise Dropped(Failure("description", "the question lacks a value", error.message), last=True) from error
+            raise Dropped(
+                Failure("description", Diagnostic("question_without_value"), error.message), last=True
+            ) from error
         others = [name for name in self._classes if name != right]
         if classes.others == "random":
             picked = random.permutation(len(others))[: classes.options - 1]
@@ -300,20 +307,20 @@ class Described(Maker):
         )
         verdict = read_yes_no(reply)
         if verdict.reason is not None:
-            raise Dropped(Failure("judge", "the judge's reply is neither yes nor no", verdict.reason))
+            raise Dropped(Failure("judge", Diagnostic("judge_undecided"), verdict.reason))
         if not verdict.values["score"]:
-            raise Dropped(Failure("judge", "the judge does not accept it", f"{question.question} {question.answer}"))
+            raise Dropped(Failure("judge", Diagnostic("judge_rejects"), f"{question.question} {question.answer}"))
         return "judge"
 
     def _follow_rule(self, question: _Question, fact: Fact, values: Mapping[str, Any]) -> None:
         if fact.measure is not None and abs(_number(values.get(fact.measure))) < fact.least:
-            raise Dropped(Failure("rule", "the difference is too small to be asked about", question.question))
+            raise Dropped(Failure("rule", Diagnostic("difference_too_small"), question.question))
         right = str(values.get(fact.column))
         named = {value for value in self._values[question.about] if _names(question.answer, value)}
         if named != {right}:
             names_text = " and ".join(sorted(named)) or "none of them"
             raise Dropped(
-                Failure("rule", "the answer does not name what was measured", f"measured: {right}; named: {names_text}")
+                Failure("rule", Diagnostic("answer_without_measured"), f"measured: {right}; named: {names_text}")
             )
 
     def _ask_model(self, name: str, request: Request, draw: int = 0, step: str = "writing") -> str:
@@ -325,7 +332,7 @@ class Described(Maker):
         model: Model = self._models[name]
         answer = self._asking.ask(model, request, draw=draw)
         if answer.status != "ok" or not answer.text:
-            raise Dropped(Failure(step, f"the model that is the {name} gave no answer", answer.reason or answer.status))
+            raise Dropped(Failure(step, Diagnostic("model_without_answer", role=name), answer.reason or answer.status))
         return answer.text
 
 

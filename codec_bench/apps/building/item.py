@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.encode import flac_bytes
+from codec_bench.messages import Diagnostic, to_json
 from codec_bench.types import Audio
 
 _MOST_AT_ONCE = 64
@@ -26,7 +27,7 @@ class Failure:
 
     Args:
         step: the step at which it failed; one of the maker's steps.
-        reason: a short sentence that is the same for all items that fail in this way; the funnel counts by it.
+        reason: the code of why; the funnel counts by it.
         detail: what is particular to this item, such as what a recogniser heard.
         value: the number for which it failed, such as an error rate (`Maker.rate`); less is better; None if there is
         none.
@@ -34,7 +35,7 @@ class Failure:
     """
 
     step: str
-    reason: str
+    reason: Diagnostic
     detail: str = ""
     value: float | None = None
     groups: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
@@ -197,10 +198,10 @@ class Funnel:
     items: int = 0
     usable: int = 0
     tries: int = 0
-    dropped: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    failed: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    dropped: dict[str, Counter[Diagnostic]] = field(default_factory=lambda: defaultdict(Counter))
+    failed: dict[str, Counter[Diagnostic]] = field(default_factory=lambda: defaultdict(Counter))
     groups: dict[str, dict[str, list[int]]] = field(default_factory=dict)
-    causes: dict[tuple[str, str], Counter[tuple[str, str]]] = field(default_factory=lambda: defaultdict(Counter))
+    causes: dict[tuple[str, str], Counter[tuple[str, Diagnostic]]] = field(default_factory=lambda: defaultdict(Counter))
 
     @classmethod
     def of(cls, outcomes: Iterable[Item], steps: Sequence[str]) -> Funnel:
@@ -236,7 +237,7 @@ class Funnel:
 
         A step at which no item was dropped has one row, without a reason. The last row says how many were kept.
         """
-        left, rows = self.items, []
+        left, rows = self.items, list[tuple[str, int, str, int]]()
         for step in self.steps:
             reasons = self.dropped.get(step, Counter())
             rows += [(step, left, reason, count) for reason, count in _most(reasons)] or [(step, left, "", 0)]
@@ -265,14 +266,24 @@ class Funnel:
                 )
         return sentences
 
+    def counts(self, counted: Mapping[str, Counter[Diagnostic]]) -> list[tuple[str, Diagnostic, int]]:
+        """`dropped` or `failed` in the order of the steps, the most frequent reason of each first."""
+        return [(step, *one) for step in self.steps if step in counted for one in _most(counted[step])]
+
+    def _counts(self, counted: Mapping[str, Counter[Diagnostic]]) -> dict[str, list[dict[str, Any]]]:
+        held: dict[str, list[dict[str, Any]]] = {}
+        for step, reason, count in self.counts(counted):
+            held.setdefault(step, []).append(to_json({"reason": reason, "count": count}))
+        return held
+
     def as_dict(self) -> dict[str, Any]:
         """The counts as JSON values."""
         return {
             "items": self.items,
             "kept": self.usable,
             "tries": self.tries,
-            "dropped": {step: dict(_most(self.dropped[step])) for step in self.steps if step in self.dropped},
-            "failed_tries": {step: dict(_most(self.failed[step])) for step in self.steps if step in self.failed},
+            "dropped": self._counts(self.dropped),
+            "failed_tries": self._counts(self.failed),
             "groups": {
                 name: {value: dict(zip(("items", "kept", "tries"), counts)) for value, counts in sorted(held.items())}
                 for name, held in sorted(self.groups.items())
@@ -291,5 +302,5 @@ def _pairs(groups: Mapping[str, str | Sequence[str]]) -> Iterator[tuple[str, str
             yield name, value
 
 
-def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+def _most(counts: Mapping[Diagnostic, int]) -> list[tuple[Diagnostic, int]]:
+    return sorted(counts.items(), key=lambda one: (-one[1], str(one[0].as_dict())))

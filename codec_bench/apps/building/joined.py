@@ -28,6 +28,7 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.benchmark.definition.prompt import render_text, variables
 from codec_bench.config.file_content import file_hash
 from codec_bench.errors import AudioError, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.store.export import write_csv
 from codec_bench.store.files import write_text
 from codec_bench.types import Audio
@@ -132,7 +133,7 @@ def write_script(
             excluded[problem.reason] += 1
             continue
         if isinstance(text, str):
-            excluded["the row cannot be used"] += 1
+            excluded[Diagnostic("row_unusable")] += 1
         elif twins.get(key, key) != key:
             excluded[TWIN] += 1
             continue
@@ -230,17 +231,17 @@ class Joined(SpeechMaker):
     def _stem(self, text: Text) -> Audio:
         path = self._stems / (text.stem or "")
         if not text.stem or not path.is_file():
-            raise Dropped(Failure("stem", "the stem is missing", str(text.stem or "no path is given")))
-        return _read(path, self.recipe.stems.limits, "stem", "the stem")
+            raise Dropped(Failure("stem", Diagnostic("stem_missing"), str(text.stem or "no path is given")))
+        return _read(path, self.recipe.stems.limits, "stem", "stem")
 
     def _recorded(self, key: str, lines: Sequence[Line]) -> Read:
         sounds = []
         for line in lines:
             paths = self._files.get(line.file, [])
             if len(paths) != 1:
-                wrong = "a recording is there more than once" if paths else "a recording is missing"
+                wrong = Diagnostic("recording_twice") if paths else Diagnostic("recording_missing")
                 raise Dropped(Failure("recording", wrong, line.file))
-            sounds.append(_read(paths[0], self.recipe.checks, "recording", "a recording"))
+            sounds.append(_read(paths[0], self.recipe.checks, "recording", "recording"))
         return Read(sounds, self._readers[key], {"files": [line.file for line in lines]})
 
     def _synthesised(self, key: str, lines: Sequence[Line], number: int) -> Read:
@@ -294,17 +295,17 @@ class Joined(SpeechMaker):
         }, full
 
 
-def _folder(name: str, folder: Path, label: str) -> Path:
+def _folder(name: str, folder: Path, subject: str) -> Path:
     path = folder / name
     if not path.is_dir():
         raise UserError(
-            f"the folder of the {label}, '{path}', is not there",
+            f"the folder of the {subject}, '{path}', is not there",
             hint="the path is relative to the recipe, or to the folder that the command is typed in for a recipe of the project",
         )
     return path
 
 
-def _read(path: Path, limits: Limits, step: str, label: str) -> Audio:
+def _read(path: Path, limits: Limits, step: str, subject: str) -> Audio:
     """A recording in one channel.
 
     Raises:
@@ -313,9 +314,9 @@ def _read(path: Path, limits: Limits, step: str, label: str) -> Audio:
     try:
         audio = as_mono(Audio.read(path))
     except AudioError as error:
-        raise Dropped(Failure(step, f"{label} is empty or cannot be read", str(error.message))) from error
+        raise Dropped(Failure(step, Diagnostic("sound_unreadable", subject=subject), str(error.message))) from error
     try:
-        check_sound(audio, limits, step=step, label=label)
+        check_sound(audio, limits, step=step, subject=subject)
     except Dropped as dropped:
         failure = dropped.failure
         raise Dropped(Failure(step, failure.reason, f"{path.name} {failure.detail}".strip())) from dropped

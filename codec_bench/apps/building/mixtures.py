@@ -29,6 +29,7 @@ from codec_bench.audio.loudness import PROTOCOL, loudness_lufs
 from codec_bench.audio.resample import SIGNALS
 from codec_bench.benchmark.definition.prompt import render_text, variables
 from codec_bench.errors import AudioError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Sample
 
 LOWEST_LUFS = -60.0
@@ -132,10 +133,10 @@ def _factor(gain_db: float) -> float:
 def _level(sound: np.ndarray, rate_hz: int, which: str) -> float:
     level = loudness_lufs(Audio(sound, rate_hz))
     if level is None:
-        raise Dropped(Failure("loudness", "a sound is silent or too short to have a loudness", f"the {which} sound"))
+        raise Dropped(Failure("loudness", Diagnostic("no_loudness"), f"the {which} sound"))
     if level < LOWEST_LUFS:
         level_text = f"the {which} sound has {level:.1f} LUFS"
-        raise Dropped(Failure("loudness", "a sound is too quiet to be raised", level_text))
+        raise Dropped(Failure("loudness", Diagnostic("too_quiet_to_raise"), level_text))
     return level
 
 
@@ -165,7 +166,7 @@ def place_sounds(
         # The later sound begins while the earlier one is heard, and ends after it.
         low, high = max(1, earlier - later + 1), earlier - 1
         if low > high:
-            raise Dropped(Failure("overlap", "the sounds are too short to overlap in part"))
+            raise Dropped(Failure("overlap", Diagnostic("too_short_to_overlap")))
         offset = int(random.integers(low, high + 1))
     return offset if first_ahead else -offset
 
@@ -232,7 +233,7 @@ class Mixtures(Maker):
         chosen = [source.samples[int(random.integers(len(source.samples)))] for source in self.sources]
         signals = [self._signal(sample) for sample in chosen]
         if chosen[0].audio == chosen[1].audio or np.array_equal(signals[0], signals[1]):
-            raise Dropped(Failure("pair", "a recording would be mixed with itself", chosen[0].id))
+            raise Dropped(Failure("pair", Diagnostic("mixed_with_itself"), chosen[0].id))
         parts = [self._excerpt(signal, sample, random) for signal, sample in zip(signals, chosen)]
         overlap = self.recipe.overlap[int(random.integers(len(self.recipe.overlap)))]
         mixture = self._mix([segment for segment, _ in parts], overlap, random)
@@ -252,14 +253,14 @@ class Mixtures(Maker):
         try:
             return clip.fitted(self.recipe.rate_hz)[0].read().samples[0]
         except AudioError as error:
-            raise Dropped(Failure("reading", "a recording cannot be read", str(error.message))) from error
+            raise Dropped(Failure("reading", Diagnostic("recording_unreadable"), str(error.message))) from error
 
     def _excerpt(self, signal: np.ndarray, sample: Sample, random: np.random.Generator) -> tuple[np.ndarray, int]:
         limits, rate = self.recipe.excerpt, self.recipe.rate_hz
         least, most = round(limits.least_s * rate), min(round(limits.most_s * rate), signal.size)
         if most < least:
             lasts = f"'{sample.id}' has {signal.size / rate:.2f} s"
-            raise Dropped(Failure("length", "a recording is shorter than the shortest excerpt", lasts))
+            raise Dropped(Failure("length", Diagnostic("shorter_than_excerpt"), lasts))
         length = int(random.integers(least, most + 1))
         start = int(random.integers(0, signal.size - length + 1))
         return excerpt(signal, start, length, round(limits.fade_s * rate)), start
@@ -284,7 +285,7 @@ class Mixtures(Maker):
         askable = {name: one for name, one in self._active_questions().items() if abs(differences[name]) >= one.least}
         if not askable:
             difference_text = f"a gap of {mixture.gap_db:.2f} LU, an offset of {mixture.offset_s:.3f} s"
-            failure = Failure("question", "the differences are too small to be asked about", difference_text)
+            failure = Failure("question", Diagnostic("differences_too_small"), difference_text)
             raise Dropped(failure, sound=Audio(mixture.samples, self.recipe.rate_hz))
         about = sorted(askable)[int(random.integers(len(askable)))]
         wordings = askable[about].wordings

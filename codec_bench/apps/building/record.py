@@ -14,6 +14,7 @@ from codec_bench.apps.building.item import Failure, Item, Maker
 from codec_bench.apps.building.recipe_base import UNIT, BaseRecipe
 from codec_bench.audio.clip import bytes_digest
 from codec_bench.errors import DamagedRecord, RunMismatch, UserError
+from codec_bench.messages import Diagnostic, from_codes, read, to_codes
 from codec_bench.store.integrity import check_journals
 
 FOLDER, FILE = ".build", "record.sqlite"
@@ -90,7 +91,10 @@ class BuildRecord:
             try:
                 row = self._db.execute(f"SELECT {columns} FROM items WHERE key = ?", (key,)).fetchone()
                 head = json.loads(row[0])
-                failures = tuple(Failure(**one) for one in head["failures"])
+                failures = tuple(
+                    Failure(**{**one, "reason": read(one["reason"]), "detail": from_codes(one["detail"])})
+                    for one in head["failures"]
+                )
                 yield Item(key, head["groups"], failures, head["row"], row[1], row[2])
             except (sqlite3.DatabaseError, TypeError, ValueError, KeyError) as error:
                 raise DamagedRecord(
@@ -147,7 +151,7 @@ class Distinct:
             elif self._keeps:
                 yield replace(item, row={**item.row, UNIT: first})
             else:
-                failure = Failure("duplicate", "another item has the same sound", first)
+                failure = Failure("duplicate", Diagnostic("same_sound"), first)
                 yield Item(item.key, item.groups, (*item.failures, failure), material=item.sound)
 
 
@@ -168,7 +172,9 @@ def _united(marks: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def _head(outcome: Item) -> str:
-    failures = [asdict(one) for one in outcome.failures]
+    failures = [
+        {**asdict(one), "reason": to_codes(one.reason), "detail": to_codes(one.detail)} for one in outcome.failures
+    ]
     row = None if outcome.row is None else dict(outcome.row)
     return json.dumps({"groups": dict(outcome.groups), "failures": failures, "row": row}, ensure_ascii=False)
 

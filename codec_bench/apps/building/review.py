@@ -29,6 +29,7 @@ from codec_bench.apps.listening.material import Material
 from codec_bench.apps.listening.ratings import Rating, counted, unblind
 from codec_bench.apps.listening.sheet import Plan, write_sheet
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.store.files import write_text
 
 DECISIONS, SHEETS = "review.jsonl", "review"
@@ -90,18 +91,20 @@ class Reviewed:
 
 def _decided(item: Item, row: Mapping[str, Any], decision: Decision) -> Item:
     if decision.decision == "drop":
-        return _dropped(item, "a reviewer dropped it", decision.why)
+        return _dropped(item, Diagnostic("reviewer_dropped"), decision.why)
     new = {**row, "review": _DONE[decision.decision]}
     for name, text in decision.edits.items():
         new[name] = text.splitlines() if isinstance(row.get(name), list) else " ".join(text.split())
     if row.get("choices"):
         new |= _right_option(row, new, decision.edits)
         if len(new["choices"]) != len(row["choices"]) or len(set(new["choices"])) < len(row["choices"]):
-            return _dropped(item, "an edit cannot be used", "the options are fewer, more, or two of them are the same")
+            return _dropped(
+                item, Diagnostic("edit_unusable"), "the options are fewer, more, or two of them are the same"
+            )
     else:
         new["answer"] = new["answer_text"]
     if not new["question"] or not new["answer_text"]:
-        return _dropped(item, "an edit cannot be used", "it leaves no question or no answer")
+        return _dropped(item, Diagnostic("edit_unusable"), "it leaves no question or no answer")
     return replace(item, row=new)
 
 
@@ -118,7 +121,7 @@ def _right_option(row: Mapping[str, Any], new: Mapping[str, Any], edits: Mapping
     return {"choices": options, "answer": LETTERS[index], "answer_text": right}
 
 
-def _dropped(item: Item, reason: str, detail: str) -> Item:
+def _dropped(item: Item, reason: Diagnostic, detail: str) -> Item:
     failures = (*item.failures, Failure("review", reason, detail))
     return Item(item.key, item.groups, failures, material=item.sound)
 

@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 from codec_bench.apps.building.candidates import ask_for_topics, read_starts
 from codec_bench.apps.building.item import Dropped, Failure
 from codec_bench.apps.building.recipe import Topics
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Request, Sample
 
 
@@ -62,8 +63,8 @@ def cut(sample: Sample, topics: Topics, ask: Callable[[Request], str]) -> list[S
 
 def _length_problem(seconds: float, topics: Topics) -> Failure | None:
     if seconds < topics.least_s:
-        return Failure("topics", "a segment is too short", f"{seconds:.1f} s")
-    return Failure("topics", "a segment is too long", f"{seconds:.1f} s") if seconds > topics.most_s else None
+        return Failure("topics", Diagnostic("segment_too_short"), f"{seconds:.1f} s")
+    return Failure("topics", Diagnostic("segment_too_long"), f"{seconds:.1f} s") if seconds > topics.most_s else None
 
 
 class _Line(TypedDict):
@@ -87,10 +88,8 @@ def _lines(value: Any) -> Sequence[_Line]:
             for line in lines or ()
         ]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise Dropped(
-            Failure("topics", "the lines of a recording cannot be read", f"{type(error).__name__}: {error}")
-        ) from error
+        raise Dropped(Failure("topics", Diagnostic("lines_unreadable"), f"{type(error).__name__}: {error}")) from error
     times = [time for line in candidates for time in (line["start_s"], line["end_s"])]
     if not candidates or times != sorted(times) or times[0] < 0:
-        raise Dropped(Failure("topics", "the lines of a recording are none, or not in the order of time"))
+        raise Dropped(Failure("topics", Diagnostic("lines_out_of_order")))
     return candidates

@@ -23,6 +23,7 @@ from codec_bench.audio.loudness import PROTOCOL
 from codec_bench.benchmark.definition.finding import fit_lines
 from codec_bench.config import load_yaml_with_lines
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import build_metric
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
@@ -109,7 +110,7 @@ class VoicesOf:
             fitting = (index for index in order if gender is None or self.voices[index].gender == gender)
             index = next((index for index in fitting if index not in cast_of.values()), None)
             if index is None:
-                raise Unspeakable("there are not enough voices for the speakers", f"{speaker}: {gender or 'any'}")
+                raise Unspeakable(Diagnostic("too_few_voices"), f"{speaker}: {gender or 'any'}")
             cast_of[speaker] = index
         return {speaker: cast_of[speaker] for speaker in genders}
 
@@ -144,9 +145,9 @@ class VoicesOf:
         request = Request(text, fields=fields, wants="audio")
         answer = self._asking.ask(self._models[index], request, draw=again)
         if answer.status != "ok":
-            raise Dropped(Failure("synthesis", "the synthesiser gave an error", answer.reason or answer.status))
+            raise Dropped(Failure("synthesis", Diagnostic("synthesis_error"), answer.reason or answer.status))
         if answer.audio is None or not answer.audio.num_samples:
-            raise Dropped(Failure("synthesis", "the synthesiser gave no sound"))
+            raise Dropped(Failure("synthesis", Diagnostic("synthesis_without_sound")))
         return as_mono(answer.audio)
 
 
@@ -214,9 +215,13 @@ class Floors:
             with self._lock:
                 score = self._loaded[name](estimate=[audio], language=self._language)[0][name]
             if score.status != "ok" or score.value is None:
-                raise Dropped(Failure("quality", f"{name} gave no score", score.reason or score.status))
+                raise Dropped(
+                    Failure("quality", Diagnostic("floor_without_score", metric=name), score.reason or score.status)
+                )
             if score.value < floor:
-                raise Dropped(Failure("quality", f"{name} is below {floor:g}", f"{score.value:.3f}"))
+                raise Dropped(
+                    Failure("quality", Diagnostic("below_floor", metric=name, floor=floor), f"{score.value:.3f}")
+                )
             scores[name] = round(float(score.value), 6)
         return scores
 
@@ -285,7 +290,7 @@ class ReadBack:
             rate_text = "no rate" if rate is None else f"{100 * rate:.1f} %"
             wrong = [transcript for transcript, one in zip(transcripts, compared) if one.counts.errors] or transcripts
             detail = f"{name}, {rate_text}: {' / '.join(wrong)}"
-            raise Dropped(Failure("recognition", "it was not read back as it was meant", detail, rate))
+            raise Dropped(Failure("recognition", Diagnostic("read_back_differs"), detail, rate))
         protocol = self._rule.protocol(self._language)
         return {
             "recogniser": name,
@@ -300,7 +305,7 @@ class ReadBack:
         answer = self._asking.ask(model, request)
         if answer.status != "ok":
             why = f"{model.info.name}: {answer.reason or answer.status}"
-            raise Dropped(Failure("recognition", "the recogniser gave an error", why))
+            raise Dropped(Failure("recognition", Diagnostic("recogniser_error"), why))
         return answer.text or ""
 
 
@@ -315,7 +320,7 @@ def plain_text(rule: str, language: str) -> Callable[[str], str]:
     return lambda text: known.compare(reference=[text], estimate=[text], language=[language])[0].reference
 
 
-TWIN = "another row has the same text"
+TWIN = Diagnostic("same_text")
 
 
 def twins_of(
@@ -399,7 +404,7 @@ class SpeechMaker(Maker):
         """Makes one item; a row that cannot be used is dropped."""
         text = self.texts.rows[key]
         if isinstance(text, str):
-            return Item(key, failures=(Failure("row", "the row cannot be used", text),))
+            return Item(key, failures=(Failure("row", Diagnostic("row_unusable"), text),))
         if self._drops and (first := self._twins.get(key, key)) != key:
             duplicates = (
                 first

@@ -20,6 +20,7 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import to_rate
 from codec_bench.benchmark.definition.prompt import render_text, variables
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 _TEXTS_FOR_RATE = 3
@@ -113,7 +114,9 @@ class Spoken(SpeechMaker):
         rate, source_hz = self._rate_hz or sound.sample_rate_hz, sound.sample_rate_hz
         if source_hz < rate:
             raise Dropped(
-                Failure("sound", "the sound has too low a sample rate", f"{source_hz} Hz; the items have {rate} Hz")
+                Failure(
+                    "sound", Diagnostic("sound_low_rate", subject="sound"), f"{source_hz} Hz; the items have {rate} Hz"
+                )
             )
         return to_rate(sound, rate)
 
@@ -131,11 +134,11 @@ class Spoken(SpeechMaker):
         """
         source, language = self.recipe.texts, self.recipe.language
         if source.question is not None and not text.question:
-            raise Unspeakable("there is nothing to say")
+            raise Unspeakable(Diagnostic("nothing_to_say"))
         if source.choices is not None:
             check_answer(text)
         elif not text.answer:
-            raise Unspeakable("there is no reference answer")
+            raise Unspeakable(Diagnostic("no_reference_answer"))
         if source.dialogue is not None:
             return [(turn.speaker, spoken_text(turn.text, language)) for turn in text.turns]
         if source.choices is not None:
@@ -236,7 +239,7 @@ def check_answer(text: Text) -> None:
         Unspeakable: it is not.
     """
     if len(text.choices) < 2 or text.answer not in tuple(LETTERS[: len(text.choices)]):
-        raise Unspeakable("the answer names no option", f"'{text.answer}' of {len(text.choices)}")
+        raise Unspeakable(Diagnostic("answer_names_no_option"), f"'{text.answer}' of {len(text.choices)}")
 
 
 def _check_template(recipe: SpokenRecipe) -> None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain, combinations
 
+from codec_bench.messages import Diagnostic
 from codec_bench.text.language import base_language
 from codec_bench.text.own_steps import STEPS, optional
 
@@ -50,9 +51,9 @@ _NAMES = {
 
 
 class Unspeakable(Exception):
-    """A text cannot be said; the message is a reason that the funnel counts, and `what` is the part."""
+    """A text cannot be spoken: the reason that the funnel counts, and the part of the text."""
 
-    def __init__(self, reason: str, detail: str = "") -> None:
+    def __init__(self, reason: Diagnostic, detail: str = "") -> None:
         super().__init__(reason)
         self.reason, self.detail = reason, detail
 
@@ -68,7 +69,7 @@ def spoken_text(text: str, language: str) -> str:
     spoken = " ".join(unicodedata.normalize("NFC", text).split())
     if match := _FORMULA.search(spoken) or _MARKED.search(spoken):
         raise Unspeakable(
-            "a formula cannot be read out" if match.re is _FORMULA else "a sign cannot be read out", match[0]
+            Diagnostic("formula_unreadable") if match.re is _FORMULA else Diagnostic("sign_unreadable"), match[0]
         )
     if base == "en":
         spoken = spoken.replace(" & ", " and ")
@@ -77,13 +78,13 @@ def spoken_text(text: str, language: str) -> str:
     for character in spoken:
         kind = unicodedata.category(character)
         if kind.startswith("N"):
-            raise Unspeakable("a number cannot be read out", character)
+            raise Unspeakable(Diagnostic("number_unreadable"), character)
         if kind.startswith(("S", "C")) or character in "\\_{}[]@#*/<>%&":
-            raise Unspeakable("a sign cannot be read out", character)
+            raise Unspeakable(Diagnostic("sign_unreadable"), character)
         if kind.startswith("L") and base in SCRIPTS and not _name(character).startswith(SCRIPTS[base]):
-            raise Unspeakable("a letter is of another script", character)
+            raise Unspeakable(Diagnostic("letter_of_other_script"), character)
     if not any(character.isalpha() for character in spoken):
-        raise Unspeakable("there is nothing to say")
+        raise Unspeakable(Diagnostic("nothing_to_say"))
     return spoken
 
 
@@ -99,7 +100,7 @@ def check_options(choices: Sequence[str], language: str, normalise: Callable[[st
     """
     for (first, one), (second, other) in combinations([(choice, normalise(choice).strip()) for choice in choices], 2):
         if (one or first) == (other or second) or (base_language(language) in SCRIPTS and _rhyme(first, second)):
-            raise Unspeakable("two options sound alike", f"'{first}' and '{second}'")
+            raise Unspeakable(Diagnostic("options_sound_alike"), f"'{first}' and '{second}'")
 
 
 def _rhyme(first: str, second: str) -> bool:

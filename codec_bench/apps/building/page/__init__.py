@@ -90,8 +90,7 @@ def write_build_page(
         "steps": [(step, left, reason, count, _percent(left, funnel.items)) for step, left, reason, count in funnel.rows()],
         "failed": [
             (step, reason, count, _percent(count, funnel.tries))
-            for step, reasons in counts["failed_tries"].items()
-            for reason, count in reasons.items()
+            for step, reason, count in funnel.counts(funnel.failed)
         ],
         "pictures": [picture(name, values) for name, values in numbers.items() if values],
         "rate": maker.rate,
