@@ -18,6 +18,7 @@ from codec_bench.benchmark import load_benchmark
 from codec_bench.config import config_names, read_config
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 from .conftest import RATE_HZ, noise, rows_of
@@ -97,7 +98,7 @@ def test_a_recording_that_is_there_twice_is_judged_once(asking, tmp_path):
     soundfile.write(tmp_path / "set" / "r3.flac", noise(2.0, 1), RATE_HZ)
     built = build(recipe, out=tmp_path / "out")
     assert [row["id"] for row in rows_of(built.folder)] == ["r0", "r1", "r2"]
-    assert dict(built.funnel.dropped["duplicate"]) == {"another item has the same sound": 1}
+    assert dict(built.funnel.dropped["duplicate"]) == {Diagnostic("same_sound"): 1}
     retained = build(
         asking(*moods(4), classes=CLASSES, description="{{ mood }}", duplicates="keep"), out=tmp_path / "kept"
     )
@@ -125,7 +126,7 @@ def test_all_classes_may_be_the_options_under_other_names(asking, tmp_path):
     }
     built = build(asking(*known, classes=classes, description="A person."), out=tmp_path / "out")
     assert [sorted(row["choices"]) for row in rows_of(built.folder)] == [["female", "male"]] * 3
-    assert built.funnel.dropped["description"] == {"the recording has none of the classes": 2}
+    assert built.funnel.dropped["description"] == {Diagnostic("none_of_the_classes"): 2}
 
 
 def test_wrong_options_may_be_written_and_are_judged(asking, tmp_path):
@@ -137,13 +138,12 @@ def test_wrong_options_may_be_written_and_are_judged(asking, tmp_path):
     (row,) = rows_of(built.folder)
     assert sorted(row["choices"]) == ["calm", "one", "three", "two"] and row["checked"] == "judge"
     reasons = {
-        json.loads(line)["id"]: json.loads(line)["reason"]
+        json.loads(line)["id"]: json.loads(line)["reason_code"]
         for line in (built.folder / "dropped.jsonl").read_text().splitlines()
     }
     assert reasons == {
-        "r1": "two options are the same", "r2": "the model that is the writer gave no answer",
-        "r3": "a model's reply holds no JSON list", "r4": "the judge does not accept it",
-        "r5": "the judge's reply is neither yes nor no",
+        "r1": {"code": "equal_options"}, "r2": {"code": "model_without_answer", "role": "writer"},
+        "r3": {"code": "reply_without_list"}, "r4": {"code": "judge_rejects"}, "r5": {"code": "judge_undecided"},
     }  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def test_several_questions_come_from_one_request(asking, tmp_path):
     assert [row["id"] for row in rows] == ["r0-q1", "r0-q2", "r0-q3"]
     assert [row["question"] for row in rows] == [f"Question {n} about rain?" for n in (1, 2, 3)]
     assert {row["answer"] for row in rows} == {"Because of rain."} and rows[0]["choices"] is None
-    assert built.funnel.dropped["writing"] == {"the writer gave too few questions": 3}
+    assert built.funnel.dropped["writing"] == {Diagnostic("too_few_questions"): 3}
     requests = items_in("Writer", tmp_path)
     assert Counter("scarce" in text for text in requests) == {False: 1, True: 2}, "once for each recording and try"
     again = build(asking({"text": "rain"}, {"text": "scarce wind"}, written={"each": 3}), out=tmp_path / "again")
@@ -174,7 +174,7 @@ def test_what_was_measured_is_checked_by_rule(asking, tmp_path):
     built = build(asking(*known, written={"each": 1}, facts=facts), out=tmp_path / "out")
     assert {row["id"]: row["checked"] for row in rows_of(built.folder)} == {"r0": "rule", "r4": "judge"}
     assert built.funnel.dropped["rule"] == {
-        "the answer does not name what was measured": 2, "the difference is too small to be asked about": 1,
+        Diagnostic("answer_without_measured"): 2, Diagnostic("difference_too_small"): 1,
     }  # fmt: skip
     assert len(items_in("Judge", tmp_path)) == 1, "the judge is asked where no rule decides"
 
@@ -217,8 +217,7 @@ def test_long_recordings_are_cut_by_topic(asking, tmp_path):
         np.testing.assert_allclose(result, noise(2.0, int(row["id"][1]))[begin : begin + result.size], atol=1 / 32_000)
         assert row["duration_s"] == pytest.approx(0.8)
     assert built.funnel.dropped["topics"] == {
-        "a segment is too short": 4, "the lines of a recording are none, or not in the order of time": 2,
-        "the topics' lines are no rising list from 1": 2,
+        Diagnostic("segment_too_short"): 4, Diagnostic("lines_out_of_order"): 2, Diagnostic("lines_not_rising"): 2,
     }  # fmt: skip
     limited = build(recipe, out=tmp_path / "few", limit=3)
     assert limited.funnel.items == 3

@@ -150,10 +150,9 @@ def flawed(path, kind):
 
 
 FLAWS = {
-    "missing": "a recording is missing", "empty": "is empty or cannot be read", "no sound file": "is empty or cannot be read",
-    "twice": "more than once", "silent": "a recording is silent", "shouted": "a recording is clipped",
-    "short": "a recording is too short", "long": "a recording is too long", "paused": "a recording has a long pause",
-    "coarse": "too low a sample rate",
+    "missing": "recording_missing", "empty": "sound_unreadable", "no sound file": "sound_unreadable", "twice": "recording_twice",
+    "silent": "sound_silent", "shouted": "sound_clipped", "short": "sound_too_short", "long": "sound_too_long",
+    "paused": "sound_long_pause", "coarse": "sound_low_rate",
 }  # fmt: skip
 
 
@@ -169,8 +168,8 @@ def test_each_flaw_of_a_recording_is_a_reason(exam, tmp_path):
     built = build(recipe, out=tmp_path / "set")
     assert built.funnel.usable == 1
     dropped = [json.loads(line) for line in (built.folder / "dropped.jsonl").read_text().splitlines()]
-    for line, reason in zip(dropped, [*FLAWS.values(), "the stem is missing", "the stem is silent"], strict=True):
-        assert reason in line["reason"] and line["tries"][0]["detail"], line
+    for line, code in zip(dropped, [*FLAWS.values(), "stem_missing", "sound_silent"], strict=True):
+        assert line["reason_code"]["code"] == code and line["tries"][0]["detail"], line
     assert sum(count for _, _, reason, count in built.funnel.rows() if reason) == len(FLAWS) + 2
 
 

@@ -10,6 +10,7 @@ from codec_bench import build
 from codec_bench.apps.building.item import Dropped
 from codec_bench.apps.building.speech import Floors
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Score
 
 from .conftest import RATE_HZ, noise, rows_of
@@ -33,9 +34,10 @@ def test_a_score_below_its_floor_is_dropped_and_so_is_none():
     audio = Audio(noise(1.0, 0)[None], RATE_HZ)
     assert floors.check(audio) == {"dnsmos_ovrl": 3.0}
     assert floors.as_dict({"dnsmos_ovrl": 3.0})["dnsmos_ovrl"]["protocol"].startswith("dnsmos")
-    for reason in ("below 3", "gave no score"):
-        with pytest.raises(Dropped, match=reason):
+    for code in ("below_floor", "floor_without_score"):
+        with pytest.raises(Dropped) as caught:
             floors.check(audio)
+        assert caught.value.failure.reason.code == code
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,9 @@ def test_noise_falls_below_a_floor_of_dnsmos(speaking, tmp_path):
     text = recipe.read_text().replace("checks:\n", "checks:\n  quality: {dnsmos_ovrl: 3}\n")
     recipe.write_text(text)
     funnel = build(recipe, out=tmp_path / "high").funnel
-    assert funnel.usable == 0 and dict(funnel.dropped["quality"]) == {"dnsmos_ovrl is below 3": 1}
+    assert funnel.usable == 0 and dict(funnel.dropped["quality"]) == {
+        Diagnostic("below_floor", metric="dnsmos_ovrl", floor=3.0): 1
+    }
     recipe.write_text(text.replace("dnsmos_ovrl: 3", "dnsmos_ovrl: 0.5"))
     (row,) = rows_of(build(recipe, out=tmp_path / "low").folder)
     built = json.loads(row["provenance"])["quality"]["dnsmos_ovrl"]

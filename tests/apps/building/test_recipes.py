@@ -80,7 +80,9 @@ def prepared(tmp_path, monkeypatch):
 
 
 def dropped_in(folder):
-    return [json.loads(line)["reason"] for line in (folder / "dropped.jsonl").read_text("utf-8").splitlines()]
+    return [
+        json.loads(line)["reason_code"]["code"] for line in (folder / "dropped.jsonl").read_text("utf-8").splitlines()
+    ]
 
 
 def test_dream_tts(prepared, tmp_path):
@@ -89,7 +91,7 @@ def test_dream_tts(prepared, tmp_path):
     (row,) = rows_of(built.folder)
     assert row["said"] == "It begins at seven thirty p.m.\nWe must hurry." and row["answer"] == "B"
     assert row["speakers"] == ["W", "M"] and row["voices"] == ["female", "male"] and row["check"] == "wer<=0.1"
-    assert dropped_in(built.folder) == ["a sign cannot be read out"]
+    assert dropped_in(built.folder) == ["sign_unreadable"]
     definition = load_benchmark(str(built.folder / "benchmark.yaml"))
     assert definition.title == "Spoken dialogues (wer<=0.1)" and list(definition.metrics) == ["accuracy[exact]"]
 
@@ -102,7 +104,7 @@ def test_spoken_instructions(prepared, tmp_path):
         "Give three tips for staying healthy.", "Name the odd one out. Twitter, Instagram, Telegram",
     ]  # fmt: skip
     assert [row["answer"] for row in rows] == ["Eat well.", "Telegram"] and rows[0]["check"] == "wer=0"
-    assert dropped_in(built.folder) == ["a sign cannot be read out"]
+    assert dropped_in(built.folder) == ["sign_unreadable"]
     assert load_benchmark(str(built.folder / "benchmark.yaml")).primary == "rating[audiobench-0-5]"
 
 
@@ -113,7 +115,7 @@ def test_speech_cmmlu(prepared, tmp_path):
     (row,) = rows_of(built.folder)
     assert row["said"] == "请回答下面的单项选择题。一年有多少个月？选项A，十。选项B，十一。选项C，十二。选项D，十三。"
     assert row["answer"] == "C" and row["group"] == "history" and row["check"] == "cer=0"
-    assert dropped_in(built.folder) == ["a sign cannot be read out"]
+    assert dropped_in(built.folder) == ["sign_unreadable"]
     assert load_benchmark(str(built.folder / "benchmark.yaml")).title == "Spoken CMMLU"
 
 

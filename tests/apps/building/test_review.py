@@ -12,6 +12,7 @@ from codec_bench.apps.building import review
 from codec_bench.apps.listening.answers import FORMAT, checksum
 from codec_bench.apps.listening.key import read_key
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 from .conftest import rows_of
 
@@ -77,7 +78,7 @@ def test_decisions_are_applied_counted_and_stored(sheets, sounds):
         and rows[c]["answer_text"] == right
         and rows[c]["answer"] == before[c]["answer"]
     )
-    assert built.funnel.dropped["review"] == {"a reviewer dropped it": 1}
+    assert built.funnel.dropped["review"] == {Diagnostic("reviewer_dropped"): 1}
     assert "Both are alike." in (sounds / "out" / "dropped.jsonl").read_text()
     card = (sounds / "out" / "README.md").read_text()
     assert "People reviewed 4 questions (accepted: 1, edited: 2, dropped: 1) and kept 75.0 % of them." in card
@@ -110,7 +111,7 @@ def test_an_edit_that_leaves_no_question_drops_it(sheets, sounds):
         sounds / "out", sounds / "a.json", "A", {a: ("edit", {"Options": "only one"}), b: ("edit", {"Question": " "})}
     )
     funnel = build(**sheets, reviewed=[file]).funnel
-    assert funnel.dropped["review"] == {"an edit cannot be used": 2} and funnel.usable == 3
+    assert funnel.dropped["review"] == {Diagnostic("edit_unusable"): 2} and funnel.usable == 3
 
 
 def test_files_that_cannot_be_used_are_reported(sheets, sounds):

@@ -19,6 +19,7 @@ from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 from .conftest import rows_of, same_bytes
@@ -52,21 +53,23 @@ def test_what_is_read_back_is_stored_at_one_loudness(speaking, tmp_path):
 def test_every_drop_has_its_reason(speaking, tmp_path):
     row = {"question": "Which?", "choices": ["red", "blue"], "answer": "A", "subject": "colours"}
     bad = {
-        "": "nothing to say", "What is x^2?": "a sign cannot", "Is it a broken line?": "gave an error", "Is it a broken number?": "gave an error", "Is it hurried?": "too short",
-        "Is it silent?": "silent", "Is it paused?": "long pause", "Is it shouted?": "clipped", "Is it skipped?": "not read back",
-        "Is it repeated?": "not read back", "Is it fading?": "not read back", "Is it unheard?": "recogniser gave an error",
-        "Is it \U0001f600?": "a sign cannot", "Is 水 it?": "another script", "Is f(x) it?": "a formula",
+        "": "nothing_to_say", "What is x^2?": "sign_unreadable", "Is it a broken line?": "synthesis_error",
+        "Is it a broken number?": "synthesis_error", "Is it hurried?": "sound_too_short", "Is it silent?": "sound_silent",
+        "Is it paused?": "sound_long_pause", "Is it shouted?": "sound_clipped", "Is it skipped?": "read_back_differs",
+        "Is it repeated?": "read_back_differs", "Is it fading?": "read_back_differs", "Is it unheard?": "recogniser_error",
+        "Is it \U0001f600?": "sign_unreadable", "Is 水 it?": "letter_of_other_script", "Is f(x) it?": "formula_unreadable",
     }  # fmt: skip
     more = {
-        "names no option": {"answer": "C"}, "names no option ": {"answer": ""}, "sound alike": {"choices": ["8", "eight"]},
-        "sound alike ": {"choices": ["A", "8"]}, "nothing to say": {"choices": ["", "8"]}, "cannot be used": {"choices": "red"},
+        "answer_names_no_option": {"answer": "C"}, "answer_names_no_option ": {"answer": ""},
+        "options_sound_alike": {"choices": ["8", "eight"]}, "options_sound_alike ": {"choices": ["A", "8"]},
+        "nothing_to_say": {"choices": ["", "8"]}, "row_unusable": {"choices": "red"},
     }  # fmt: skip
     rows = [*bad, *({**row, **wrong} for wrong in more.values()), "Is it fine?"]
     funnel = build(speaking(*rows), out=tmp_path / "set").funnel
     assert funnel.items == 22 and funnel.usable == 1
     lines = [json.loads(line) for line in (tmp_path / "set" / "dropped.jsonl").read_text().splitlines()]
-    for line, reason in zip(lines, [*bad.values(), *more], strict=True):
-        assert reason.strip() in line["reason"], line
+    for line, code in zip(lines, [*bad.values(), *more], strict=True):
+        assert line["reason_code"]["code"] == code.strip(), line
     assert sum(count for _, _, reason, count in funnel.rows() if reason) == 21
     assert funnel.groups["group"]["colours"][:2] == [21, 1]
 
@@ -118,7 +121,7 @@ def test_instructions_without_options_are_spoken_and_rated(speaking, tmp_path):
     ]
     assert "choices" not in retained[0]
     (line,) = (json.loads(line) for line in (built.folder / "dropped.jsonl").read_text().splitlines())
-    assert line["reason"] == "there is no reference answer"
+    assert line["reason_code"] == {"code": "no_reference_answer"}
     definition = load_benchmark(str(built.folder / "benchmark.yaml"))
     assert list(definition.metrics) == ["rating[audiobench-0-5]"]
     assert yaml.safe_load((built.folder / "benchmark.yaml").read_text())["data"]["columns"]["question"] == "said", (
@@ -256,7 +259,7 @@ def test_a_row_that_stands_twice_is_stored_once(speaking, tmp_path):
     ]
     built = build(speaking(*rows), out=tmp_path / "set")
     assert [one["id"] for one in rows_of(built.folder)] == ["rows-0", "rows-1", "rows-4"]
-    assert dict(built.funnel.dropped["row"]) == {"another row has the same text": 2}
+    assert dict(built.funnel.dropped["row"]) == {Diagnostic("same_text"): 2}
     assert built.funnel.groups["group"] == {"colours": [2, 1, 2], "numbers": [3, 2, 3]}
     lines = [json.loads(line) for line in (built.folder / "dropped.jsonl").read_text().splitlines()]
     assert [line["tries"][0]["detail"] for line in lines] == ["rows-1, with another answer", "rows-0"]
@@ -291,7 +294,7 @@ def test_voices_of_different_rates_are_brought_to_one(speaking, tmp_path):
     assert {
         Audio(*decode_bytes(row["audio"]["bytes"], row["id"])).sample_rate_hz for row in rows_of(stated.folder)
     } == {22_050}
-    assert stated.funnel.failed["sound"]["the sound has too low a sample rate"] > 0
+    assert stated.funnel.failed["sound"][Diagnostic("sound_low_rate", subject="sound")] > 0
     assert stated.funnel.groups["voice"]["at 16000"][:2] == [0, 0]
     assert "the voice 'at 16000' was never usable" in "".join(stated.funnel.never_usable())
 
@@ -300,7 +303,7 @@ def test_an_own_model_that_raises_fails_its_items_and_is_closed(speaking, tmp_pa
     breaking = {"model": f"{HERE / 'scripted.py'}:Breaking", "options": {"log": str(tmp_path / "said.jsonl")}}
     built = build(speaking("Is it blue?", synthesiser=breaking), out=tmp_path / "set")
     (line,) = [json.loads(line) for line in (tmp_path / "set" / "dropped.jsonl").read_text().splitlines()]
-    assert built.funnel.usable == 0 and line["reason"] == "the synthesiser gave an error"
+    assert built.funnel.usable == 0 and line["reason_code"] == {"code": "synthesis_error"}
     assert "RuntimeError: it is broken" in json.dumps(line)
     assert sorted(path.name for path in tmp_path.glob("closed *")) == ["closed other", "closed plain"]
 

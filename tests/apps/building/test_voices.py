@@ -102,15 +102,15 @@ def test_a_retry_draws_other_voices(dialogues):
 
 def test_dialogues_that_cannot_be_built_state_why(dialogues, tmp_path):
     bad = {
-        "not enough voices": row(*TURNS), "cannot be used": row("Hello."), "a sign cannot": row("W: [thunder] Oh."),
-        "nothing to say": row("M: ..."), "silent": row("M: Hello.", "M: Very silent."),
-        "not read back": row("M: Hello.", "M: One skipped word."), "cannot be used ": {**row("M: Hello."), "answer": "A fish."},
+        "too_few_voices": row(*TURNS), "row_unusable": row("Hello."), "sign_unreadable": row("W: [thunder] Oh."),
+        "nothing_to_say": row("M: ..."), "sound_silent": row("M: Hello.", "M: Very silent."),
+        "read_back_differs": row("M: Hello.", "M: One skipped word."), "row_unusable ": {**row("M: Hello."), "answer": "A fish."},
     }  # fmt: skip
     built, rows = dialogues(*bad.values(), row("M: Hello.", "Paul: Hello."), voices=VOICES[4:])
     assert len(rows) == 1
     lines = [json.loads(line) for line in (built.folder / "dropped.jsonl").read_text().splitlines()]
-    for line, reason in zip(lines, bad, strict=True):
-        assert reason.strip() in line["reason"], line
+    for line, code in zip(lines, bad, strict=True):
+        assert line["reason_code"]["code"] == code.strip(), line
 
 
 def test_voices_come_from_a_file(dialogues, tmp_path):
