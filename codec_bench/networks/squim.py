@@ -1,9 +1,9 @@
-"""SQUIM Objective: STOI, PESQ and SI-SDR that a dual-path recurrent network predicts without a reference.
+"""SQUIM: STOI, PESQ and SI-SDR without a reference, and an opinion score with any clean reference.
 
-The network is torchaudio's own class. This module imports torch: import it inside functions.
+The networks are torchaudio's own classes. This module imports torch: import it inside functions.
 
 Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11
-`SQUIM_OBJECTIVE`.
+`SQUIM_OBJECTIVE` and `SQUIM_SUBJECTIVE`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
-from torchaudio.models import squim_objective_base
+from torchaudio.models import squim_objective_base, squim_subjective_base
 
 from codec_bench.networks.ragged import WholeSignal
 
@@ -34,3 +34,29 @@ class SquimNet(WholeSignal, nn.Module):
     def forward(self, waves: Tensor, lengths: object) -> Tensor:
         """STOI, PESQ and SI-SDR of each item, float32 `(items, 3)`, from waves `(items, samples)` at 16 kHz."""
         return torch.stack(self.model(waves), dim=1)
+
+
+class SquimSubjectiveNet(WholeSignal, nn.Module):
+    """The network up to where both signals meet, for signals of one length.
+
+    The predictor pools frames by attention and is linear before and after, so each signal adds its own part.
+    """
+
+    at_once = (1, 16_000 * 240)
+    translated = staticmethod(SquimNet.translated)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = squim_subjective_base()
+
+    def forward(self, waves: Tensor, lengths: object) -> Tensor:
+        """From waves `(items, samples)` at 16 kHz to `(items, frames, 12)`.
+
+        Of each frame the attention and five numbers as the reference, then the same as the estimate.
+        """
+        frames = self.model.projector(self.model.ssl_model.extract_features(waves)[0][-1])
+        pool = self.model.predictor.att_pool_layer
+        weight = torch.cat([pool.linear1.weight, pool.linear2.weight])  # 6 numbers of both signals' frames
+        reference, estimate = weight.chunk(2, dim=1)
+        bias = torch.cat([torch.zeros_like(pool.linear1.bias), pool.linear2.bias])
+        return torch.cat([frames @ reference.T, frames @ estimate.T + bias], dim=2)

@@ -10,7 +10,7 @@ from deterministic_weights import values_for
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
-from codec_bench.networks import emo_vad
+from codec_bench.networks import emo_vad, squim
 from codec_bench.networks.aasist import AasistNet
 from codec_bench.networks.speech_config import EncoderConfig
 
@@ -111,3 +111,33 @@ def test_aasist_is_the_authors(tmp_path):
     assert isinstance(results[-1], Unavailable)
     item = Inputs("x", 16_000, estimate_features={"aasist": results[0]})
     assert build_metric("asvspoof").compute([item])[0].value == results[0]["genuine"]
+
+
+@pytest.mark.compares("squim-frames", "squim_mos", weights="stand-in")
+def test_the_score_with_a_reference_is_torchaudios(tmp_path, signals, monkeypatch):
+    from torchaudio.models import SquimSubjective, wav2vec2_model
+    from torchaudio.models.squim.subjective import Predictor
+
+    def small():
+        encoder = wav2vec2_model(
+            "group_norm", [(32, 10, 5), *[(32, 3, 2)] * 4, *[(32, 2, 2)] * 2], False, 48, 0.0, 16, 4, 2, 4, 0.0, 96, 0.0, 0.0, False, 0.0,
+            None,
+        )  # fmt: skip
+        return SquimSubjective(encoder, torch.nn.Linear(48, 32), Predictor(64, 5))
+
+    monkeypatch.setattr(squim, "squim_subjective_base", small)
+    theirs = filled(small())
+    torch.save(theirs.state_dict(), tmp_path / "squim.pth")
+    results = load_feature("squim-frames", weights=str(tmp_path / "squim.pth")).compute(signals)
+    metric = build_metric("squim_mos")
+
+    def score(reference, estimate):
+        sides = [{"squim-frames": results[number]} for number in (reference, estimate)]
+        return metric.compute([Inputs("x", 16_000, reference_features=sides[0], estimate_features=sides[1])])[0]
+
+    for reference, estimate in ((0, 2), (2, 0), (1, 1)):
+        with torch.inference_mode():
+            expected = theirs(*(torch.from_numpy(signals[one])[None] for one in (estimate, reference))).item()
+        assert score(reference, estimate).value == pytest.approx(expected, abs=1e-5)
+    assert score(0, 2).value != pytest.approx(score(2, 0).value, abs=1e-6)
+    assert score(0, 1).status == "refused"

@@ -1,0 +1,46 @@
+"""SQUIM Subjective: what a signal adds to an opinion score, as a reference and as an estimate, in each frame."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codec_bench.features.base import Result, Unavailable
+from codec_bench.features.encoder_feature import NOT_FINITE
+from codec_bench.features.learned import Learned
+from codec_bench.features.scorers import Network
+
+ROW = Network(
+    "codec_bench.networks.squim:SquimSubjectiveNet", weights="squim-subjective-bvcc-daps", key=None,
+    protocol="squim-subjective/bvcc-daps", title="SQUIM", outputs=(), windows="windows", about="", least=400, batch_s=240.0, most_s=120.0,
+)  # fmt: skip
+
+
+class SquimFrames(Learned):
+    """What each frame adds to SQUIM Subjective's attention and score, as a reference and as an estimate.
+
+    A wav2vec 2.0 base network, the last layer projected to 32 numbers, and the linear parts of the predictor.
+    Signals of one length go through together.
+
+    Result: `{"frames": float32 (frames, 12)}`: for the reference the attention and five numbers, then
+    for the estimate.
+
+    Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11
+    `SQUIM_SUBJECTIVE`, to 1e-5 in the score.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a file in the layout of the published one, or None.
+
+    Raises:
+        WeightsError: the weights are not on this machine.
+    """
+
+    name = "squim-frames"
+    protocol = ROW.protocol
+    row = ROW
+    rate_hz = 16_000
+    batch_s = ROW.batch_s
+
+    def _scored(self, windows: np.ndarray) -> Result | Unavailable:
+        (frames,) = windows.astype(np.float32)
+        return {"frames": frames} if np.isfinite(frames).all() else Unavailable(NOT_FINITE)

@@ -1,0 +1,54 @@
+"""The opinion score of SQUIM Subjective, which compares with a reference."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codec_bench.features.squim import ROW, SquimFrames
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric, frames_apart
+from codec_bench.types import Score
+
+FRAME_S = 0.02
+
+
+class SquimMos(ItemMetric):
+    """The opinion score that SQUIM predicts for the estimate next to its reference. Higher is better, 1 to 5.
+
+    An attention over the frames of both signals gives how far below 5 the estimate is. The frames are paired, so the
+    signals need one length to 0.1 s; torchaudio cuts or repeats the reference.
+
+    Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11
+    `SQUIM_SUBJECTIVE`, to 1e-5 for signals of one length.
+    """
+
+    name = "squim_mos"
+    kind = "pair"
+    signals = False
+    range = (1.0, 5.0)
+    where = "inline"
+    protocol = f"squim_mos/{ROW.protocol}"
+    paper = "Kumar et al.: TorchAudio-Squim: Reference-less Speech Quality and Intelligibility Measures in TorchAudio, ICASSP 2023"
+    source = "torchaudio 2.11 SQUIM_SUBJECTIVE, to 1e-5 for signals of one length"
+    estimate_features = reference_features = (SquimFrames.name,)
+
+    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+        """There is no speech in digital silence, on either side."""
+        return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
+
+    def _score(self, item: Inputs) -> Score:
+        reference, estimate = (
+            np.asarray(features[SquimFrames.name]["frames"], np.float64)
+            for features in (item.reference_features, item.estimate_features)
+        )
+        apart = frames_apart((len(estimate) - len(reference)) * FRAME_S)
+        if apart is not None:
+            return Score.refused(apart, self.protocol)
+        count = min(len(reference), len(estimate))
+        joined = reference[:count, :6] + estimate[:count, 6:]
+        classes = _softmax(_softmax(joined[:, 0]) @ joined[:, 1:])
+        return Score.ok(float(5.0 - classes @ np.arange(5.0)), self.protocol)
+
+
+def _softmax(values: np.ndarray) -> np.ndarray:
+    powers = np.exp(values - values.max())
+    return np.asarray(powers / powers.sum())
