@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from codec_bench.benchmark.reading.grammar import folded
+from codec_bench.benchmark.reading.grammar import cue
+from codec_bench.benchmark.reading.mentions import folded
 
 OPENING = 400
 _SOUND = r"(?:audio\w*|sounds?|recordings?|voice (?:note|message|clip)s?|sound ?files?|(?:sound|audio)? ?clips?|files?|attachments?|speech)"
@@ -57,6 +58,26 @@ def lacks_sound(text: str) -> bool:
     return _NO_SOUND.search(folded(text[:OPENING])) is not None
 
 
+_MISSING = re.compile(
+    r"(?:audio\w*|sounds?|recordings?|clips?|files?|attachments?)\b.{0,20}\b(?:missing|silent|empty|blank)\b|(?:音频|录音|音声)(?:文件)?(?:是|为)?(?:空|静音|無音)"
+    r"|\b(?:please|could you|can you)\b.{0,20}\b(?:provide|upload|attach|send|share|paste|re-?upload|describe)\b.{0,30}\b(?:audio|sound|recording|clip|file|transcript)"
+    r"|请.{0,4}(?:提供|上传).{0,4}(?:音频|录音)|\b(?:won't|will not|can't|cannot|unable to|able to) (?:help|guess|identify|infer|analy[sz]e|judge|comment)\b.{0,60}\b(?:voices?|gender|emotions?|speaker|identity)\b"
+    r"|不能.{0,6}(?:根据|通过|仅凭)声音",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[.!?。！？\n।]+")
+
+
 def declines(text: str) -> bool:
     """Whether an answer declines, for whatever reason."""
     return lacks_sound(text) or _DECLINES.search(folded(text[:OPENING])) is not None
+
+
+def is_unheard(text: str) -> bool:
+    """Whether a sentence of an answer without a decision says that the model heard no sound, or will not judge it."""
+    opening = folded(text[:OPENING])
+    return _MISSING.search(opening) is not None or any(
+        all(cue(role).search(sentence) for role in ("unable", "sound"))
+        and any(cue(role).search(sentence) for role in ("sense", "provide"))
+        for sentence in _SENTENCE.split(opening)
+    )
