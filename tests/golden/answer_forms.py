@@ -43,13 +43,14 @@ La respuesta es B.|Respuesta: B|La respuesta correcta es B.|Elijo B.|La opción 
 答えはBです。|答え：B|正解はBです|Bです。|Bが正解です|選択肢B
 Ответ: B|Правильный ответ: B|Ответ — B.|Ответ B.|Правильный вариант B
 """,
+    "A": "bird? no, dog.",
     SEVERAL: """
 A or B|A or B.|The answer is A or B.|Answer: A/B|A/B|A and B|B and C|Both A and B|both A and B.|Either A or B|It is either A or B.
 A, B|A & B|A, C|A, B, C|A, B and D|It could be A or B.|Maybe A or B.|A or maybe B|B or possibly C|B, or perhaps C.|A and/or B
 The answer is B or C, I am not sure.|Options A and B are both correct.|A and B are correct.|A or B is correct.|A) or B)
 (A) or (B)|(A)/(B)|**A** or **B**|Option A or option B|Answer: A, B|Answer: A and C|\\\\boxed{A, B}|\\\\boxed{A} or \\\\boxed{B}
 It is a dog or a cat.|a dog or cat|I hear a dog and a cat.|dog, cat|dog/cat|Either a bird or a fish.|I choose A or C|I would go with A or D
-The answer is A. The answer is B.|Answer: A\\nAnswer: C|bird? no, dog.|A? Or B?|The correct answers are A and D.|The answer is A as well as C
+The answer is A. The answer is B.|Answer: A\\nAnswer: C|A? Or B?|The correct answers are A and D.|The answer is A as well as C
 {"A": 0.5, "B": 0.5}|{"answer": "A or B"}|A: 0.4, B: 0.4, C: 0.2|["A", "B"]|The answer is either B or D.|A, or B
 答案是A或B|A或B|答案是A和B|A和C|A、B|答案：A、C|选A或者B|A与B都对|dog或cat|可能是dog或者cat|A还是B|答案是A/B
 A oder B|Die Antwort ist A oder B.|Entweder A oder C.|A und B|A ou B|La réponse est A ou B.|A et C|Soit A, soit B
@@ -92,9 +93,10 @@ The speaker is not sad. She is happy.|The speaker is clearly happy, without doub
 The answer is happy.|The speaker's emotion is happy.|He doesn't sound sad; he sounds happy.|happy\\nThe voice is bright.|Definitely happy
 情绪是happy|答案是happy。|说话人是happy的|不是sad，而是happy|Die Emotion ist happy.|L'émotion est happy.|La emoción es happy.|感情はhappyです。
 """,
+    "sad": "happy? No, sad.",
     SEVERAL: """
 happy or sad|happy/sad|happy and neutral|The speaker is happy or neutral.|either happy or sad|happy, sad|It could be sad or angry.|both sad and angry
-happy或sad|happy和sad|happy oder sad|happy ou sad|happy? No, sad.
+happy或sad|happy和sad|happy oder sad|happy ou sad
 """,
     NOTHING: """
 not happy|unhappy|The speaker doesn't seem happy at all.|doesn't seem happy|far from happy|The speaker is far from happy.|never happy

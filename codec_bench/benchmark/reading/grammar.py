@@ -80,7 +80,7 @@ _VERDICT = re.compile(
     re.IGNORECASE,
 )
 _ONLY_BUT = re.compile(r"\b(?:anything|everything|all|nothing like|any) but\W{1,3}(?:an? |the )?\Z", re.IGNORECASE)
-_OR = r"(?<!\w)(?:or|oder|ou(?: bien)?|o(?: bien)?|или|либо|أو|या)(?!\w)|还是|還是|或|または|또는|혹은|か(?!ら)"
+_OR = r"(?<!\w)(?:or|oder|ou(?: bien)?|o(?: bien)?|или|либо|أو|या)(?!\w)|还是|還是|或|または|또는|혹은|이나|이거나|か(?!ら)"
 _OR_AFTER = re.compile(rf"{_CLOSE}{{0,4}}[.,…]{{0,3}}\s?(?:{_OR})(?! (?:so|rather)\b)\s?\w", re.IGNORECASE)
 _OR_BEFORE = re.compile(
     rf"\w{_CLOSE}{{0,4}},?\s?(?:{_OR})\s?(?:an? |the |une? |eine? )?{_OPEN}{{0,4}}\Z", re.IGNORECASE
@@ -105,7 +105,7 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
             re.IGNORECASE,
         ),
         "join": re.compile(
-            rf"{_CLOSE}{{0,4}}\.?[?？]?(?:\s*(?:[,，、،;/|&+]|{joint})\s*){{1,2}}"
+            rf"{_CLOSE}{{0,4}}\.?[?？]?(?:\s*(?:[,，、،/|&+]|{joint})\s*){{1,2}}"
             rf"(?:(?<!\w)(?:possibly|maybe|perhaps|even|also|probably|either|else|soit|entweder|the|an?|options?|choices?|answers?|le|la|les|une?|el|der|die|das|eine?)(?!\w)\s*|l'|选项|選項|要么){{0,3}}{_OPEN}{{0,4}}",
             re.IGNORECASE,
         ),
@@ -158,14 +158,17 @@ def _groups(text: str, masked: str, mentions: Sequence[Mention]) -> Iterator[Gro
     """Joined mentions with the stance of their clause."""
     held: list[Mention] = []
     for one in _merged(text, mentions):
-        if held and not (
-            one.start - held[-1].end <= REACH and _patterns()["join"].fullmatch(text, held[-1].end, one.start)
-        ):
-            yield _group(text, masked, held)
+        if held and not joins(text, held[-1].end, one.start):
+            yield _group(text, masked[: one.start], held, masked)
             held = []
         held.append(one)
     if held:
-        yield _group(text, masked, held)
+        yield _group(text, masked, held, masked)
+
+
+def joins(text: str, end: int, start: int) -> bool:
+    """Whether what stands between two mentions joins them."""
+    return start - end <= REACH and _patterns()["join"].fullmatch(text, end, start) is not None
 
 
 def _merged(text: str, mentions: Sequence[Mention]) -> Iterator[Mention]:
@@ -188,7 +191,8 @@ def _merged(text: str, mentions: Sequence[Mention]) -> Iterator[Mention]:
         yield last
 
 
-def _group(text: str, masked: str, held: Sequence[Mention]) -> Group:
+def _group(text: str, until: str, held: Sequence[Mention], masked: str) -> Group:
+    """Joined mentions with their stance; `until` is the text up to the next mention."""
     start, end = held[0].start, held[-1].end
     before, after = clause_before(masked, start), _clause_after(masked, end)
     at = _CLOSERS.match(masked, end).end()  # type: ignore[union-attr]
@@ -200,6 +204,7 @@ def _group(text: str, masked: str, held: Sequence[Mention]) -> Group:
     if (
         cue("negate").search(before)
         or cue("negated").match(masked, at, at + REACH)
+        or cue("negated_late").search(_clause_after(until, end))
         or _ONLY_BUT.search(masked[max(0, start - 30) : start])
     ):
         return place._replace(level=NEGATED)
@@ -270,4 +275,8 @@ def _after_turn(text: str, top: list[Group]) -> list[Group]:
 
 def _has_other(text: str, group: Group) -> bool:
     """Whether the text joins something else to a group by "or"."""
-    return bool(_OR_AFTER.match(text, group.end) or _OR_BEFORE.search(text[max(0, group.start - 30) : group.start]))
+    return bool(
+        _OR_AFTER.match(text, group.end)
+        or _OR_BEFORE.search(text[max(0, group.start - 30) : group.start])
+        or cue("either").search(clause_before(text, group.start))
+    )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from itertools import islice
 
-from codec_bench.benchmark.reading.grammar import MOST, Mention, cue
+from codec_bench.benchmark.reading.grammar import MOST, Mention, cue, joins
 from codec_bench.text.language import ALONE_CLASS
 
 _LOOKS_LIKE = str.maketrans({"А": "A", "В": "B", "С": "C", "Е": "E"})
@@ -80,7 +80,7 @@ _CITED = re.compile(r"(?:answer|option|choice|letter)s?(?: is)?[\s:=\"'(]{1,4}\Z
 _GOES_ON = re.compile(
     r"[)\]}>\"'”»」』】*_`$]*(?:\Z|\s*[^\w\s]|\n|[^\x00-\u024f]|\s*(?:'s|(?:is|are|was|be|because|since|as|due|rather|instead|it|fits?|match(?:es)?|seems?|sounds?|looks?|describes?|makes?|has|corresponds?"
     r"|alone|would|must|should|could|may|might|can|cannot|can't|doesn't|isn't|does|gets|wins|stands|remains|best|over|then|for|when|with|only|correct(?:ly)?|if|or|and|nor|but|vs|versus"
-    r"|und|oder|noch|ist|sind|wäre|passt|passen|stimmt|scheide\w*|aus|klingt|weil|da|für|richtig|est|sont|et|ou|ni|ne|n'est|car|parce|qui|convient|correspond\w*|es|son|y|o|no|porque|encaja|corresponde|me|queda\w*|è|e|и|или|не|верно))(?!\w))",
+    r"|und|oder|noch|sagen|wählen|nehmen|tippen|ist|sind|wäre|passt|passen|stimmt|scheide\w*|aus|klingt|weil|da|für|richtig|est|sont|et|ou|ni|ne|n'est|car|parce|qui|convient|correspond\w*|es|son|y|o|no|porque|encaja|corresponde|me|queda\w*|è|e|и|или|не|верно))(?!\w))",
     re.IGNORECASE,
 )
 
@@ -104,9 +104,10 @@ def letters_of(text: str, allowed: str) -> list[Mention]:
         before = text[max(0, start - 40) : start - len(mark)]
         if match[0].islower() and not (wrapped or _CITED.search(text, max(0, start - 30), start)):
             continue
+        joined = bool(found) and match[0].isupper() and joins(text, found[-1].end, start)
         if refused >= 0 and re.fullmatch(r"\W{0,3}(?:and |or |to |[和或、])?\W{0,2}", text[refused:start]):
             refused = end
-        elif wrapped or _is_licensed(text, before, mark, start, end):
+        elif wrapped or joined or _is_licensed(text, before, mark, start, end):
             found.append(Mention(match[0].upper(), start, end))
         else:
             refused = end
@@ -123,7 +124,7 @@ def _is_licensed(text: str, before: str, mark: str, start: int, end: int) -> boo
     word = re.search(r"[^\W\d_]+(?:'[^\W\d_]+)?\Z", before)
     if word is None:
         return goes_on
-    if not _licenses(word[0]) and not _licenses(word[0].rpartition("'")[2]):
+    if not any(map(_licenses, (word[0], *word[0].split("'")))):
         return re.match(r"[.)] [A-Z]\w", text[end : end + 4]) is not None and word[0] in ("in",)
     return goes_on or text[start] not in "AEIOUY"
 
@@ -155,8 +156,7 @@ _BOTH = re.compile(
 
 @cache
 def _yes_no() -> re.Pattern[str]:
-    said = rf"{cue('answer').pattern}"
-    lead = rf"(?:{_STARTS}|(?:{said})[^\w.]{{0,6}})"
+    lead = rf"(?:{_STARTS}|(?:{cue('answer').pattern})[^\w.]{{0,6}}(?:(?:{cue('copula').pattern})[^\w.]{{0,6}}){{0,2}})"
     return re.compile(
         rf"{lead}(?:(?P<no>(?:{_NO})(?!\w)(?:{_STOPS}|{_SENTENCE}|(?=입니다|です))|(?:definitely|certainly|absolutely|clearly|surely|obviously|of course) not{_STOPS}|not at all{_STOPS})"
         rf"|(?P<yes>(?:{_YES})(?:(?!\w){_STOPS}|(?!\w){_SENTENCE}|(?=입니다|です)))"

@@ -133,8 +133,12 @@ def label(listed: str | None) -> Step:
 
 
 def _without_pronouns(text: str, mentions: list[Mention]) -> list[Mention]:
-    """Mentions without the number one as a pronoun or an article."""
-    return [one for one in mentions if not _PRONOUN.match(text, one.start)]
+    """Mentions without the number one as a pronoun or an article, and without single letters ("I'm")."""
+    return [
+        one
+        for one in mentions
+        if not _PRONOUN.match(text, one.start) and not (re.fullmatch("[a-z]", text[one.start : one.end]))
+    ]
 
 
 _PRONOUN = re.compile(
