@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED
+from codec_bench.benchmark.reading import versioned
 from codec_bench.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.store.draws import AS_WRITTEN
@@ -22,7 +23,7 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
     if one.kind == "codec":
         return [Identity()]
     known = Identity(
-        data=_data(one), reading=hashed(list(one.process)), choices=hashed(AS_WRITTEN), precision="", control=""
+        data=_data(one), reading=hashed(versioned(one.process)), choices=hashed(AS_WRITTEN), precision="", control=""
     )
     try:
         prompt = one.prompt_for(info)

@@ -12,6 +12,7 @@ from codec_bench.benchmark.definition.loader import PINNED, Entry, resolve
 from codec_bench.benchmark.definition.prompt import Prompt, choose
 from codec_bench.benchmark.definition.questions import SPEAKER, QuestionStream
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse
+from codec_bench.benchmark.reading import versioned
 from codec_bench.errors import UserError
 from codec_bench.models.base import ModelInfo
 from codec_bench.types import Wants, Windows
@@ -250,7 +251,7 @@ class Benchmark:
     def scored(self) -> dict[str, Any]:
         """Everything that changes the score of a given answer, as JSON values."""
         return {
-            "postprocess": list(self.process),
+            "postprocess": versioned(self.process),
             "metrics": {name: None if steps is None else list(steps) for name, steps in self._metrics},
             "subsets": self._subset_columns,
         }

@@ -13,8 +13,8 @@ The time of every step grows in proportion to the length of the answer.
 Which file to open
     A step that reads a decision is in `option.py`, one that reads a number in `number.py`, the sections of a song in
     `sections.py`, one that cuts a part out of an answer in `structure.py`. `choices.py` finds the options of a
-    question and `synonyms.py` other words for labels; `grammar.py` knows what a text negates and joins, `refusal.py`
-    what declines, `bare_text.py` what stands around a transcript. `words.py` compares texts, `ultraeval_steps.py` holds published steps. `base.py` is the chain.
+    question and `synonyms.py` other words for labels; `mentions.py` finds them in an answer, `tables.py` in JSON and
+    lists; `grammar.py` decides by what each clause says of them, with the words of `cues.yaml`; `refusal.py` knows what declines, `bare_text.py` what stands around a transcript. `words.py` compares texts, `ultraeval_steps.py` holds published steps. `base.py` is the chain.
 """
 
 from __future__ import annotations
@@ -52,6 +52,16 @@ MAY_HAVE_ARGUMENT: dict[str, Callable[[str | None], Step]] = {
     **ultraeval_steps.MAY_HAVE_ARGUMENT,
 }
 """Steps that work with an argument and without one."""
+
+
+READING_VERSION = 2
+"""Of the grammar that reads decisions. A changed reading is another protocol."""
+_DECISIONS = ("label", "option-letter", "yes-no")
+
+
+def versioned(names: Sequence[str]) -> list[str]:
+    """The steps, with the version of the grammar at those that read a decision, as a run's identity holds them."""
+    return [f"{name}/{READING_VERSION}" if _split_step(name)[0] in _DECISIONS else name for name in names]
 
 
 def step_names() -> list[str]:
@@ -125,4 +135,4 @@ def _built(text: str, name: str, argument: str | None) -> Step:
     raise UnknownName("post-processing step", name, step_names())
 
 
-__all__ = ["Chain", "Parsed", "Step", "Unparsed", "load_steps", "step_names", "steps_on"]
+__all__ = ["Chain", "Parsed", "Step", "Unparsed", "load_steps", "step_names", "steps_on", "versioned"]

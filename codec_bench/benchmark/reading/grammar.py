@@ -52,7 +52,7 @@ FINAL, ANSWER, CONCLUSION, ASSERTED, REASON, ASIDE, NEGATED = 5, 4, 3, 2, 1, 0, 
 def cue(role: str) -> re.Pattern[str]:
     """The pattern of all cues of a role."""
     entry = _table()[role]
-    words = rf"(?<![^\W_])(?:{entry['words']})(?![^\W_])" if entry.get("words") else ""
+    words = rf"(?<![^\W_])[وف]?(?:{entry['words']})(?![^\W_])" if entry.get("words") else ""
     return re.compile("|".join(filter(None, (words, entry.get("parts", "")))), re.IGNORECASE)
 
 
@@ -144,8 +144,8 @@ def decided(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]
     if level <= CONCLUSION and rivals - keys:
         return rivals | keys
     doubts = len(cue("hedge").findall(masked)) + bool(cue("unsure").search(masked))
-    in_doubt = all(group.hedged for group in top) and doubts > 1
-    return set() if in_doubt or any(_has_other(text, group) for group in top) else keys
+    is_doubtful = all(group.hedged for group in top) and doubts > 1
+    return set() if is_doubtful or any(_has_other(text, group) for group in top) else keys
 
 
 def _mask(text: str) -> str:
@@ -196,22 +196,22 @@ def _group(text: str, until: str, held: Sequence[Mention], masked: str) -> Group
     start, end = held[0].start, held[-1].end
     before, after = clause_before(masked, start), _clause_after(masked, end)
     at = _CLOSERS.match(masked, end).end()  # type: ignore[union-attr]
-    place = Group(frozenset(one.key for one in held), start, end, ASSERTED)
+    group = Group(frozenset(one.key for one in held), start, end, ASSERTED)
     verdict = _VERDICT.match(text, end)
     closing = _ENDS.search(masked, end, end + REACH)
     if verdict is not None:
-        return place._replace(level=ANSWER if verdict["yes"] else NEGATED)
+        return group._replace(level=ANSWER if verdict["yes"] else NEGATED)
     if (
         cue("negate").search(before)
         or cue("negated").match(masked, at, at + REACH)
         or cue("negated_late").search(_clause_after(until, end))
         or _ONLY_BUT.search(masked[max(0, start - 30) : start])
     ):
-        return place._replace(level=NEGATED)
+        return group._replace(level=NEGATED)
     if cue("first").search(before) or cue("aside").search(before) or cue("list").search(before):
-        return place._replace(level=ASIDE)
+        return group._replace(level=ASIDE)
     if cue("listed").match(masked, at) or (closing is not None and closing[0] in "?？"):
-        return place._replace(level=ASIDE)
+        return group._replace(level=ASIDE)
     hedged = bool(cue("hedge").search(before) or cue("hedge").search(after))
     added = bool(cue("too").search(before) or cue("too").search(after))
     if _FINAL.search(before):
@@ -226,7 +226,7 @@ def _group(text: str, until: str, held: Sequence[Mention], masked: str) -> Group
         level = CONCLUSION
     else:
         level = ASSERTED
-    return place._replace(level=level, hedged=hedged, added=added)
+    return group._replace(level=level, hedged=hedged, added=added)
 
 
 def clause_before(text: str, at: int) -> str:

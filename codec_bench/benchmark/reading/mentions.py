@@ -91,7 +91,7 @@ def letters_of(text: str, allowed: str) -> list[Mention]:
     A letter in brackets or bold print is one. Else the word before it must be a cue or a function word (`left` in
     `cues.yaml`), or a clause must begin with it.
     """
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     refused = -1
     for match in islice(_SINGLE.finditer(text), MOST):
         start, end = match.span()
@@ -104,14 +104,14 @@ def letters_of(text: str, allowed: str) -> list[Mention]:
         before = text[max(0, start - 40) : start - len(mark)]
         if match[0].islower() and not (wrapped or _CITED.search(text, max(0, start - 30), start)):
             continue
-        joined = bool(found) and match[0].isupper() and joins(text, found[-1].end, start)
+        joined = bool(mentions) and match[0].isupper() and joins(text, mentions[-1].end, start)
         if refused >= 0 and re.fullmatch(r"\W{0,3}(?:and |or |to |[和或、])?\W{0,2}", text[refused:start]):
             refused = end
         elif wrapped or joined or _is_licensed(text, before, mark, start, end):
-            found.append(Mention(match[0].upper(), start, end))
+            mentions.append(Mention(match[0].upper(), start, end))
         else:
             refused = end
-    return found
+    return mentions
 
 
 def _is_licensed(text: str, before: str, mark: str, start: int, end: int) -> bool:
@@ -167,7 +167,7 @@ def _yes_no() -> re.Pattern[str]:
 
 def yes_no_mentions(text: str) -> list[Mention]:
     """Every yes or no that answers: it opens a clause or follows a cue, and stands alone there."""
-    found = [Mention(key, *both.span(key)) for key in ("yes", "no") for both in islice(_BOTH.finditer(text), MOST)]
+    mentions = [Mention(key, *both.span(key)) for key in ("yes", "no") for both in islice(_BOTH.finditer(text), MOST)]
     at = 0
     for _ in range(MOST):
         match = _yes_no().search(text, at)
@@ -175,7 +175,7 @@ def yes_no_mentions(text: str) -> list[Mention]:
             break
         name = next(name for name, value in match.groupdict().items() if value)
         start, at = match.span(name)
-        if not name.startswith("han") or not found:
-            found.append(Mention(name.removeprefix("han_"), start, at))
+        if not name.startswith("han") or not mentions:
+            mentions.append(Mention(name.removeprefix("han_"), start, at))
         at = max(at, match.start() + 1)
-    return found
+    return mentions

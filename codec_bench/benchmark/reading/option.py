@@ -35,7 +35,7 @@ def option_letter(letters: str | None) -> Step:
         phrases = {phrase: letter for letter, choice in choices.items() for phrase in _phrases_of(choice)}
         chosen = _read(
             folded(text),
-            lambda whole: _match_full_text(whole, choices, allowed),
+            lambda content: _match_full_text(content, choices, allowed),
             lambda content: [
                 *_texts_alone(content, mentions_of(content, phrases)),
                 *letters_of(content, allowed),
@@ -47,21 +47,23 @@ def option_letter(letters: str | None) -> Step:
     return step
 
 
-def _read(text: str, whole: Callable[[str], set[str]], find: Callable[[str], list[Mention]], options: int) -> set[str]:
+def _read(
+    text: str, match_full: Callable[[str], set[str]], find: Callable[[str], list[Mention]], options: int
+) -> set[str]:
     """What an answer decides for.
 
     Args:
-        text: as `folded` gives it. whole: the options that a text as a whole names. find: where a text names options.
+        text: as `folded` gives it. match_full: the options that a text as a whole names. find: where a text names options.
         options: how many options there are.
     """
-    if same := whole(text):
+    if same := match_full(text):
         return same
     value = loaded(text)
-    listed = probabilities(text, value, lambda name: next(iter(whole(name)), None))
+    listed = probabilities(text, value, lambda name: next(iter(match_full(name)), None))
     if listed is not None:
         return listed
     if (inner := answer_in(value)) is not None and inner != text:
-        return _read(inner, whole, find, options)
+        return _read(inner, match_full, find, options)
     return decided(text, find(text), options=options)
 
 
@@ -117,9 +119,9 @@ def label(listed: str | None) -> Step:
         by_text = {plain(phrase): name for phrase, name in phrases.items()}
         chosen = _read(
             folded(text),
-            lambda whole: (
-                {one for one in labels if plain(one) == plain(whole)} or {by_text[plain(whole)]}
-                if plain(whole) in by_text
+            lambda content: (
+                {one for one in labels if plain(one) == plain(content)} or {by_text[plain(content)]}
+                if plain(content) in by_text
                 else set()
             ),
             lambda content: _without_pronouns(content, mentions_of(content, phrases)),

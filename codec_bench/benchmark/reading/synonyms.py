@@ -46,7 +46,7 @@ def phrases_of(labels: tuple[str, ...]) -> Mapping[str, str]:
     for text in EMOTIONS:
         for language in text.split("|"):
             words = [word.replace("_", " ") for word in language.split()]
-            found = {lowered[word.casefold()] for word in words if word.casefold() in lowered}
-            if len(found) == 1:
-                more |= dict.fromkeys(words, found.pop())
+            same = {lowered[word.casefold()] for word in words if word.casefold() in lowered}
+            if len(same) == 1:
+                more |= dict.fromkeys(words, same.pop())
     return {**{word: label for word, label in more.items() if word.casefold() not in lowered}, **phrases}

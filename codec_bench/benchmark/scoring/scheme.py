@@ -10,7 +10,7 @@ from codec_bench.benchmark.judge.metric import JudgeMetric, is_judge_metric, loa
 from codec_bench.benchmark.judge.rubric import is_own
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import AnswerMetric
-from codec_bench.benchmark.reading import Chain, load_steps
+from codec_bench.benchmark.reading import Chain, load_steps, versioned
 from codec_bench.benchmark.reading.base import OFFICIAL
 from codec_bench.engine.plan import Plan, build_plan, features_read
 from codec_bench.engine.systems import generated
@@ -132,7 +132,14 @@ class Scheme:
         protocols = {name: facts["protocol"] for name, facts in self.facts().items()}
         protocols |= {name: build_metric(name).protocol for name in self.read_along}
         chains = {name: list(chain.names) for name, chain in self.chains.items()}
-        return {"process": list(self.chain.names), "chains": chains, "metrics": protocols}
+        steps = {name for chain in (self.chain, *self.chains.values()) for name in chain.names}
+        versions = sorted(set(versioned(sorted(steps))) - steps)
+        return {
+            "process": list(self.chain.names),
+            "chains": chains,
+            "metrics": protocols,
+            **({"reading": versions} if versions else {}),
+        }
 
 
 def transcript_of(chain: Chain) -> str:
