@@ -197,43 +197,44 @@ def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
     """
     name = info.name
     if not isinstance(codes, (list, tuple)) or len(codes) != count:
-        got = f"{len(codes)} items" if isinstance(codes, (list, tuple)) else type(codes).__name__
-        raise CodecFault(f"{name}.encode returned {got} for a batch of {count}; expected a list of {count} Codes")
+        raise CodecFault(
+            Diagnostic("returned_count", codec=name, method="encode", returned=_returned(codes), batch=count)
+        )
     for item in codes:
         kind = Codes if info.latents is None else Latents
         if not isinstance(item, kind):
-            declared = "" if kind is Codes else f", because its info declares {info.latents} latents"
-            got = type(item).__name__
-            raise CodecFault(f"{name}.encode returned a {got}; expected codec_bench.{kind.__name__}{declared}")
+            facts = {"returned": type(item).__name__, "expected": kind.__name__, "latents": info.latents}
+            raise CodecFault(Diagnostic("returned_type", codec=name, method="encode", **facts))
         if isinstance(item, Latents):
-            _check_array(f"{name}.encode gave latents", item.values)
+            _check_array(name, "latents", item.values)
             _check_latents(info, item.values)
         for stream in item.streams:
             values = stream.values
-            _check_array(f"{name}.encode gave codes", values)
+            _check_array(name, "codes", values)
             if values.ndim != 2:
-                raise CodecFault(f"{name}.encode gave codes of shape {values.shape}; expected (codebooks, frames)")
+                raise CodecFault(Diagnostic("codes_shape", codec=name, shape=values.shape))
             if values.dtype.kind not in "iub":
-                raise CodecFault(f"{name}.encode gave codes of type {values.dtype}; expected whole numbers")
+                raise CodecFault(Diagnostic("codes_dtype", codec=name, dtype=str(values.dtype)))
             if values.size and (values.min() < 0 or values.max() >= stream.cardinality):
-                raise CodecFault(
-                    f"{name}.encode gave codes from {values.min()} to {values.max()}; expected 0 to {stream.cardinality - 1}"
-                )
+                span = {"low": values.min(), "high": values.max(), "highest": stream.cardinality - 1}
+                raise CodecFault(Diagnostic("codes_range", codec=name, **span))
 
 
-def _check_array(gave: str, values: Any) -> None:
+def _returned(items: Any) -> int | str:
+    return len(items) if isinstance(items, (list, tuple)) else type(items).__name__
+
+
+def _check_array(name: str, kind: str, values: Any) -> None:
     if not isinstance(values, np.ndarray):
-        raise CodecFault(f"{gave} as a {type(values).__name__}; expected a numpy array (of a tensor: .cpu().numpy())")
+        raise CodecFault(Diagnostic("not_array", codec=name, kind=kind, returned=type(values).__name__))
 
 
 def _check_latents(info: CodecInfo, values: np.ndarray) -> None:
     if values.ndim != 2 or len(values) != info.latents or values.dtype.kind != "f":
-        raise CodecFault(
-            f"{info.name}.encode gave latents of type {values.dtype} and shape {values.shape}; expected floats "
-            f"({info.latents}, frames)"
-        )
+        facts = {"dtype": str(values.dtype), "shape": values.shape, "latents": info.latents}
+        raise CodecFault(Diagnostic("latents_shape", codec=info.name, **facts))
     if not np.isfinite(values.sum(dtype=np.float64)):
-        raise CodecFault(f"{info.name}.encode gave latents that are not finite")
+        raise CodecFault(Diagnostic("latents_not_finite", codec=info.name))
 
 
 def check_decoded(name: str, decoded: Any, pieces: Sequence[Audio]) -> None:
@@ -243,17 +244,15 @@ def check_decoded(name: str, decoded: Any, pieces: Sequence[Audio]) -> None:
         CodecFault: it returned another number of items, another length or rate, or samples that are not finite.
     """
     if not isinstance(decoded, (list, tuple)) or len(decoded) != len(pieces):
-        got = f"{len(decoded)} items" if isinstance(decoded, (list, tuple)) else type(decoded).__name__
-        raise CodecFault(
-            f"{name}.decode returned {got} for a batch of {len(pieces)}; expected a list of {len(pieces)} Audio"
-        )
+        facts = {"returned": _returned(decoded), "batch": len(pieces)}
+        raise CodecFault(Diagnostic("returned_count", codec=name, method="decode", **facts))
     for out, segment in zip(decoded, pieces):
         if not isinstance(out, Audio):
-            raise CodecFault(f"{name}.decode returned a {type(out).__name__}; expected codec_bench.Audio")
+            facts = {"returned": type(out).__name__, "expected": "Audio"}
+            raise CodecFault(Diagnostic("returned_type", codec=name, method="decode", **facts))
         if out.samples.shape != segment.samples.shape or out.sample_rate_hz != segment.sample_rate_hz:
-            raise CodecFault(
-                f"{name}.decode returned {out.samples.shape} at {out.sample_rate_hz} Hz (channels, samples); expected "
-                f"{segment.samples.shape} at {segment.sample_rate_hz} Hz: output must be as long as input"
-            )
+            expected = {"expected_shape": segment.samples.shape, "expected_rate_hz": segment.sample_rate_hz}
+            actual = {"shape": out.samples.shape, "rate_hz": out.sample_rate_hz}
+            raise CodecFault(Diagnostic("decoded_shape", codec=name, **actual, **expected))
         if not np.isfinite(out.samples.sum(dtype=np.float64)):
-            raise CodecFault(f"{name}.decode returned samples that are not finite")
+            raise CodecFault(Diagnostic("decoded_not_finite", codec=name))

@@ -1,7 +1,7 @@
 """Diagnostics: a code with parameters that records and results hold, and the sentence that people read.
 
 Which file to open
-    `checks.py` checks of codecs; `profiling.py` profiles; `engine.py` signals, items and stages; `features.py` results of models;
+    `checks.py` checks of codecs; `codecs.py` what codecs return; `profiling.py` profiles; `engine.py` signals, items and stages; `features.py` results of models;
     `metrics.py` scores of sounds; `text.py` texts that are compared;
     `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `building.py` items of data sets that are built; `models.py` answers of models;
     `store.py` files of other programs; `stats.py` values, intervals, tests and marks; `general.py` what several rooms use.
@@ -21,6 +21,7 @@ from codec_bench.messages import (
     benchmark,
     building,
     checks,
+    codecs,
     engine,
     features,
     general,
@@ -285,6 +286,7 @@ for _room in (
     benchmark,
     building,
     checks,
+    codecs,
     engine,
     features,
     general,

@@ -9,7 +9,7 @@ import pytest
 
 from codec_bench import Audio, Inputs, evaluate, load_codec, profile
 from codec_bench.api.check_codec import check_codec
-from codec_bench.codecs.adapt import CodecFault, reconstruct
+from codec_bench.codecs.adapt import CodecFault, fault_of, reconstruct
 from codec_bench.codecs.checks import wrong
 from codec_bench.codecs.checks.batching import latent_flips
 from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
@@ -83,16 +83,17 @@ def test_frames_of_latents_are_compared_within_a_tolerance():
 
 
 REFUSED = {
-    "Undeclared": "undeclared.encode returned a Latents; expected codec_bench.Codes",
-    "Narrow": r"narrow.encode gave latents of type float32 and shape \(64, .*\); expected floats \(32, frames\)",
-    "Infinite": "blocks.encode gave latents that are not finite",
+    "Undeclared": "returned_type",
+    "Narrow": "latents_shape",
+    "Infinite": "latents_not_finite",
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_breaks_the_contract_is_one_sentence(name, speech):
-    with pytest.raises(CodecFault, match=f"^{REFUSED[name]}$"):
+    with pytest.raises(CodecFault) as caught:
         reconstruct(load_codec(f"{CODECS}:{name}"), speech[:1])
+    assert fault_of(caught.value).code == REFUSED[name]
 
 
 def test_bad_input_is_one_sentence():

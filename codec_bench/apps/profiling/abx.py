@@ -303,10 +303,8 @@ def _look_up(vectors: Vectors, frames: np.ndarray) -> np.ndarray:
         or looked_up.dtype.kind != "f"
         or not np.isfinite(looked_up).all()
     ):
-        raise CodecFault(
-            f"its 'vectors' gave {looked_up.dtype} of shape {looked_up.shape} for {len(frames)} frames; expected finite floats "
-            "(frames, dimensions)"
-        )
+        facts = {"dtype": str(looked_up.dtype), "shape": looked_up.shape, "frames": len(frames)}
+        raise CodecFault(Diagnostic("vectors_shape", **facts))
     return looked_up
 
 

@@ -273,10 +273,7 @@ class OneShape:
         if self._first is None:
             self._first = shape
         if self._first != shape:
-            raise CodecFault(
-                f"{self._name} gave streams (codebooks, cardinality, frame rate, name) {shape} for one item and "
-                f"{self._first} for another; one operating point has one set of codebooks"
-            )
+            raise CodecFault(Diagnostic("streams_differ", codec=self._name, streams=str(shape), first=str(self._first)))
 
 
 def gather_findings(sections: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from codec_bench import CodecInfo, Codes, CodeStream
 from codec_bench.apps.profiling.rate import RateCounter
-from codec_bench.codecs.adapt import CodecFault
+from codec_bench.codecs.adapt import CodecFault, fault_of
 from codec_bench.codecs.checks.steps import OneShape
 
 
@@ -94,5 +94,6 @@ def test_codes_sent_once_are_spread_over_the_seconds(rng):
 def test_an_operating_point_that_changes_its_codebooks_is_a_fault():
     shapes = OneShape("two-faced")
     shapes.add(codes(np.zeros((2, 10), int)))
-    with pytest.raises(CodecFault, match=r"two-faced gave .* one operating point has one set of codebooks"):
+    with pytest.raises(CodecFault) as caught:
         shapes.add(codes(np.zeros((1, 10), int)))
+    assert fault_of(caught.value).code == "streams_differ"
