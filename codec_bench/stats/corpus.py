@@ -7,7 +7,6 @@ leading axes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -53,20 +52,9 @@ def coco_bleu(counts: np.ndarray, order: int) -> np.ndarray:
     return np.where(expected > 0, value, np.nan)
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusFold:
-    """A fold of counts `(..., k)` to values `(...)` that has the bootstrap's interval."""
-
-    make: Callable[[np.ndarray], np.ndarray]
-
-    def __call__(self, counts: np.ndarray) -> np.ndarray:
-        """The values of counts."""
-        return self.make(counts)
-
-
-FOLDS: dict[str, CorpusFold] = {
-    "bleu": CorpusFold(bleu),
-    "bleu-sacrebleu-1.5": CorpusFold(partial(bleu, smooth_no_match=True)),
-    **{f"coco-bleu-{order}": CorpusFold(partial(coco_bleu, order=order)) for order in range(1, ORDERS + 1)},
+FOLDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "bleu": bleu,
+    "bleu-sacrebleu-1.5": partial(bleu, smooth_no_match=True),
+    **{f"coco-bleu-{order}": partial(coco_bleu, order=order) for order in range(1, ORDERS + 1)},
 }
-"""Fold by the name that a metric gives as its `aggregate`."""
+"""Fold by the name that a metric gives as its `aggregate`. Their intervals are from a bootstrap."""

@@ -34,7 +34,7 @@ from codec_bench.stats.cluster_variance import (
     jackknife_error,
     t_quantile,
 )
-from codec_bench.stats.corpus import CorpusFold
+from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.notes import Note, too_few
 from codec_bench.types import LARGEST
 
@@ -248,7 +248,7 @@ def interval_of(
     if unit_count < (fewest := 2 if is_answer else FEWEST_UNITS):
         return Interval(None, None, unit_count, "", too_few(unit_count, fewest, "an interval"), level)
     small_sample = Note("few_units", units=unit_count) if unit_count < FEW_UNITS else None
-    if isinstance(fold, CorpusFold):
+    if fold in FOLDS.values():
         return Interval(*corpus_interval(fold, units, level, seed), unit_count, "bootstrap", small_sample, level)
     error = jackknife_error(fold(units.sum(axis=0) - units), value, units[:, 1])
     if error is None:

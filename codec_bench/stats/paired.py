@@ -31,7 +31,7 @@ from codec_bench.stats.cluster_variance import (
     t_probability,
     t_quantile,
 )
-from codec_bench.stats.corpus import CorpusFold
+from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import (
     FEW_UNITS,
     FEWEST_UNITS,
@@ -172,7 +172,7 @@ def paired_parts(
     note = Note("few_units", units=count) if count < FEW_UNITS else None
     if np.array_equal(units_a, units_b):
         return PairedTest(difference, 0.0, 0.0, 1.0, count, Note("equal_systems"), None, level, "t")
-    if isinstance(fold, CorpusFold):
+    if fold in FOLDS.values():
         low, high, p, error = corpus_difference(fold, units_a, units_b, difference, level, seed)
         detectable = detectable_effect(error, count - 1, level, POWER)
         return PairedTest(difference, low, high, p, count, note, detectable, level, "bootstrap")
