@@ -62,9 +62,9 @@ CONTROL = {
     ),
     "codec_bench/benchmark/controls.py": (
         (
-            "        if self.how == SHUFFLED:\n",
-            '        if self.how == "reversed":\n            return Audio(audio.samples[:, ::-1].copy(), audio.sample_rate_hz)\n'
-            "        if self.how == SHUFFLED:\n",
+            "        if self.replacement == SHUFFLED:\n",
+            '        if self.replacement == "reversed":\n            return Audio(audio.samples[:, ::-1].copy(), audio.sample_rate_hz)\n'
+            "        if self.replacement == SHUFFLED:\n",
         ),
     ),
     "codec_bench/config/run_request.py": ((" or level (all sounds", ", reversed or level (all sounds"),),
