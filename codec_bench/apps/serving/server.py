@@ -13,6 +13,7 @@ import hmac
 import json
 import logging
 import os
+import resource
 import socket
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
@@ -41,6 +42,10 @@ ALL_BODIES_BYTES = 4 << 30
 """Of the bodies of all requests that are open; one of unknown length counts as the longest, a stream as what is read."""
 BODY_S = 60.0
 """Seconds for the body of a request."""
+HEAD_S = 30.0
+"""Seconds for the head of the first request of a connection."""
+MOST_CONNECTIONS = 4_096
+"""Open at a time, and at most a sixth of the files that the process may open."""
 CLIENT_GONE = 499
 """The status under which `/metrics` counts requests whose client went away, as nginx does."""
 DRAIN_S = 30.0
@@ -91,6 +96,7 @@ class Service:
     errors: deque[tuple[float, str, str]] = field(default_factory=lambda: deque(maxlen=20))
     draining: bool = False
     body_bytes: int = 0
+    silent: set[Any] = field(default_factory=set)  # connections that have sent no request
 
     def application(self) -> web.Application:
         """The application of aiohttp."""
@@ -282,6 +288,7 @@ class Service:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Checks the token, and turns what goes wrong into a status with a sentence."""
+        self.silent.discard(request.protocol)
         try:
             if self.token is not None and request.path not in ("/healthz", "/readyz"):
                 token = _token_of(request.headers.get("Authorization", ""))
@@ -446,17 +453,46 @@ async def run_service(
     )  # fmt: skip
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port)
         try:
-            await site.start()
+            listener = await asyncio.get_running_loop().create_server(_protocols(service, runner), host, port)
         except OSError as error:
             raise _unusable_port(host, port, error) from error
-        bound = runner.addresses[0][1]
+        bound = listener.sockets[0].getsockname()[1]
         on_ready(f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{bound}")
         await stop
         service.draining = True
         until = monotonic() + DRAIN_S
         while service.scorer.waiting and service.scorer.is_running and monotonic() < until:
             await asyncio.sleep(0.05)
+        listener.close()
     finally:
         await runner.cleanup()
+
+
+class _Refusal(asyncio.Protocol):
+    """The protocol of a connection beyond the most that may be open."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+
+def _protocols(service: Service, runner: web.AppRunner) -> Callable[[], asyncio.BaseProtocol]:
+    """The factory of a listener's protocols: connections are limited, and end where no request comes in time."""
+    server, loop = runner.server, asyncio.get_running_loop()
+    assert server is not None
+    most = min(MOST_CONNECTIONS, max(64, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 6))
+
+    def end_silent(handler: Any) -> None:
+        if handler in service.silent:
+            service.silent.remove(handler)
+            handler.force_close()
+
+    def new_protocol() -> asyncio.BaseProtocol:
+        if len(server.connections) >= most:
+            return _Refusal()
+        handler = server()
+        service.silent.add(handler)
+        loop.call_later(HEAD_S, end_silent, handler)
+        return handler
+
+    return new_protocol

@@ -579,6 +579,25 @@ def service_port(scorer):
     thread.join()
 
 
+def test_silent_connections_are_few_and_end(scorer, monkeypatch):
+    monkeypatch.setattr("codec_bench.apps.serving.server.MOST_CONNECTIONS", 3)
+    monkeypatch.setattr("codec_bench.apps.serving.server.HEAD_S", 0.3)
+
+    async def calls(session, url):
+        port = int(url.rpartition(":")[2])
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        for _, writer in silent:
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost:")
+        await asyncio.sleep(0.05)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        refused = await asyncio.wait_for(reader.read(1), 5)
+        ended = [await asyncio.wait_for(reader.read(1), 5) for reader, _ in silent]
+        async with session.get(f"{url}/healthz") as reply:
+            return refused, ended, reply.status
+
+    assert serve(scorer, calls) == (b"", [b""] * 3, 200)
+
+
 def test_the_page_shows_hostile_text_as_text(scorer):
     service = Service(scorer)
     hostile = "</td><script>alert(1)</script>\x1b[31m\ud800\u202e"
