@@ -469,13 +469,6 @@ async def run_service(
         await runner.cleanup()
 
 
-class _Refusal(asyncio.Protocol):
-    """The protocol of a connection beyond the most that may be open."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
-
-
 def _protocols(service: Service, runner: web.AppRunner) -> Callable[[], asyncio.BaseProtocol]:
     """The factory of a listener's protocols: connections are limited, and end where no request comes in time."""
     server, loop = runner.server, asyncio.get_running_loop()
@@ -489,7 +482,7 @@ def _protocols(service: Service, runner: web.AppRunner) -> Callable[[], asyncio.
 
     def new_protocol() -> asyncio.BaseProtocol:
         if len(server.connections) >= most:
-            return _Refusal()
+            return asyncio.StreamReaderProtocol(asyncio.StreamReader(), lambda _, writer: writer.close())
         handler = server()
         service.silent.add(handler)
         loop.call_later(HEAD_S, end_silent, handler)
