@@ -82,7 +82,7 @@ def decided(folder):
 COMMANDS = {
     "export": ["export", "eval"],
     "verify": ["verify", "eval"],
-    "suspect": ["validate", "--codec", f"{CUSTOM_CODE}:NotFinite"],
+    "suspect": ["validate", f"{CUSTOM_CODE}:NotFinite"],
     "scored again": ["score", "--generated", "short=short", "--data", "reference", "--metrics", "stoi,si_sdr", "--out", "again"],
 }  # fmt: skip
 
@@ -136,7 +136,7 @@ def main(out):
             soundfile.write(out / name / f"{sample.id}.wav", other, audio.sample_rate_hz)
     generated = {name: str(out / name) for name in ("copy", "silent", "short")}
     runs["score"] = score(
-        generated=generated, data=str(out / "reference"), metrics=["stoi", "si_sdr", "dnsmos", "sim[ge2e]"],
+        generated=generated, data=str(out / "reference"), metrics=["stoi", "si_sdr", "dnsmos"],
         out=out / "score", **same,
     )  # fmt: skip
     (out / "mine").mkdir()
