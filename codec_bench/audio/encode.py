@@ -36,7 +36,8 @@ def _write(file: str | IO[bytes], audio: Audio) -> None:
 
     if audio.channels > MOST_CHANNELS or audio.sample_rate_hz > HIGHEST_HZ:
         raise AudioError(
-            f"FLAC holds up to {MOST_CHANNELS} channels and {HIGHEST_HZ} Hz; the audio has {audio.channels} and {audio.sample_rate_hz}"
+            f"FLAC holds up to {MOST_CHANNELS} channels and {HIGHEST_HZ} Hz; the audio has {audio.channels} and "
+            f"{audio.sample_rate_hz}"
         )
 
     pcm = np.clip(np.round(audio.samples.T * 32768.0), -32768, 32767).astype(np.int16)

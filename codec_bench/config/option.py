@@ -28,7 +28,8 @@ class Kind:
 
     Args:
         words: what is expected, for messages about files.
-        typed: the type that the command line reads. several: whether values stand with commas, or the option is repeated.
+        typed: the type that the command line reads. several: whether values stand with commas, or the option is
+            repeated.
     """
 
     words: str

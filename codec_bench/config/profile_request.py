@@ -36,13 +36,15 @@ class ProfileRequest(Request):
     )
     alignments: PathText | None = option(
         None,
-        "When each phone is said: a folder of TextGrid files, or a .TextGrid, .ctm or .json file. The codebooks are then compared with the phones.",
+        "When each phone is said: a folder of TextGrid files, or a .TextGrid, .ctm or .json file. The codebooks are "
+        "then compared with the phones.",
         python="a folder of TextGrid files, or a .TextGrid, .ctm or .json file, which says when each phone of the samples is said; "
         "then the codebooks are compared with the phones. None for none.",
     )
     out: PathText | None = option(
         None,
-        "Folder of profile.json and profile.html. Default: the unfinished profile of the same command under runs/, or a new folder there.",
+        "Folder of profile.json and profile.html. Default: the unfinished profile of the same command under runs/, or "
+        "a new folder there.",
         python="a folder; None continues the unfinished profile of the same call under `runs/`, or makes a new folder there.",
     )
     device: Text = option(

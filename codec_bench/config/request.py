@@ -44,7 +44,8 @@ class _Scoring(RunningOptions, Request):
     )
     out: PathText | None = option(
         None,
-        "Run folder; the same folder continues the run. Default: the unfinished run of the same command under runs/, or a new folder there.",
+        "Run folder; the same folder continues the run. Default: the unfinished run of the same command under runs/, "
+        "or a new folder there.",
         python="the run folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.",
     )
     limit: WholeNumber | None = option(
@@ -64,7 +65,8 @@ class _Scoring(RunningOptions, Request):
     )
     trials: PathText | None = option(
         None,
-        "A list of trials of speaker verification for asv_eer_listed, such as VoxCeleb's: 1 or 0, the enrolment and the test in each line.",
+        "A list of trials of speaker verification for asv_eer_listed, such as VoxCeleb's: 1 or 0, the enrolment and "
+        "the test in each line.",
         python="a file with a list of trials of speaker verification for `asv_eer_listed`, such as VoxCeleb's: 1 or 0, the id of the "
         "enrolment and that of the test in each line.",
     )
@@ -144,7 +146,8 @@ class ScoreRequest(_Scoring):
 
     generated: Rows = option(
         ...,
-        "A folder or manifest of audio made elsewhere; a file belongs to the sample with its stem as id. Several systems: NAME=FOLDER with commas.",
+        "A folder or manifest of audio made elsewhere; a file belongs to the sample with its stem as id. Several "
+        "systems: NAME=FOLDER with commas.",
         python="a folder or a manifest. A file belongs to the sample of `data` whose id is the file's stem. Several systems are "
         'scored in one run as `{"name": folder, "other": folder}` or `name=FOLDER,other=FOLDER`.',
     )
@@ -156,7 +159,8 @@ class ScoreRequest(_Scoring):
     )
     reference: Text | None = option(
         None,
-        "What the audio of the data is to the generated audio: target (the same words), prompt (the voice), or none. Default: by the data.",
+        "What the audio of the data is to the generated audio: target (the same words), prompt (the voice), or none. "
+        "Default: by the data.",
         python="what the audio of `data` is to the generated audio: `target`, a recording of the same words; `prompt`, a recording of "
         "the voice with other words, as in Seed-TTS' lists; `none` leaves it out. None goes by the data: `prompt` for lists of "
         "prompts and data with a column `prompt_text`, else `target`.",

@@ -45,7 +45,8 @@ class RunRequest(Request):
     )
     out: PathText | None = option(
         None,
-        "Folder; the same folder continues the run. Default: the unfinished run of the same command under runs/, or a new folder there.",
+        "Folder; the same folder continues the run. Default: the unfinished run of the same command under runs/, or a "
+        "new folder there.",
         python="the folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.",
     )
     phase: Text = option(
@@ -62,7 +63,8 @@ class RunRequest(Request):
     )
     baseline: Text | None = option(
         None,
-        "Whose answers a judge sees beside each answer, for rubrics that compare two: a model of this command, or the folder of a run.",
+        "Whose answers a judge sees beside each answer, for rubrics that compare two: a model of this command, or the "
+        "folder of a run.",
         python="whose answers a judge sees beside each answer, for rubrics that compare two answers: a model of this call, or the "
         "folder of a run that is kept. None takes what the rubric names.",
     )
@@ -95,19 +97,22 @@ class RunRequest(Request):
     )
     prompts: Text = option(
         "seeded",
-        "Where a prompt has several wordings: seeded (seed and id choose one), first, a number from 1, or each (every question in all of them).",
+        "Where a prompt has several wordings: seeded (seed and id choose one), first, a number from 1, or each (every "
+        "question in all of them).",
         python="for prompts with several wordings, which of them a question is asked in: `seeded` (the seed and the question's id "
         "choose it), `first`, a number from 1, or `each` (every question is asked in all of them).",
     )
     choices: Text = option(
         "given",
-        "The order of the options of a question: given, shuffled (by seed and id), or all-rotations (every question in every rotation of its options).",
+        "The order of the options of a question: given, shuffled (by seed and id), or all-rotations (every question in "
+        "every rotation of its options).",
         python="in which order the options of a question are offered: `given` (as in the data), `shuffled` (the seed and the "
         "question's id decide), or `all-rotations` (every question is asked in every rotation of its options).",
     )
     sound: Text = option(
         "given",
-        "A control, which is no result: in place of the sound give none (the text alone), silence, noise, another (of another item), shuffled (pieces of 0.5 s) or level (all sounds at one level).",
+        "A control, which is no result: in place of the sound give none (the text alone), silence, noise, another (of "
+        "another item), shuffled (pieces of 0.5 s) or level (all sounds at one level).",
         python="what is given in place of the sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (the sound of "
         "another item of about the same length), `shuffled` (pieces of 0.5 s in another order) or `level` (all sounds at one level). All but `given` are controls, "
         "which are no results.",
@@ -145,14 +150,16 @@ class RunRequest(Request):
     retry_failed: Flag = option(False, "Ask questions again that failed before.", of="running")
     wait: Flag = option(
         False,
-        "Wait for a service that takes no requests for as long as it takes, also for a quota of the day. With --batch: stay until the batches are answered.",
+        "Wait for a service that takes no requests for as long as it takes, also for a quota of the day. With --batch: "
+        "stay until the batches are answered.",
         of="terms",
         python="whether to wait for a service that takes no requests for as long as it takes, also for a quota of the day, and for "
         "batches until they are answered.",
     )
     batch: Flag = option(
         False,
-        "Submit the questions as batches of the service: half the price, within a day. The same command collects the answers.",
+        "Submit the questions as batches of the service: half the price, within a day. The same command collects the "
+        "answers.",
         of="terms",
         python="whether the questions are submitted in batches, which are answered within a day at half the price. The same call "
         "collects the answers.",
@@ -172,7 +179,8 @@ class RunRequest(Request):
     )
     max_cost_usd: Number | None = option(
         None,
-        "Ask nothing more once this command has spent so much on answers and verdicts, by the prices of the models and judges.",
+        "Ask nothing more once this command has spent so much on answers and verdicts, by the prices of the models and "
+        "judges.",
         of="terms",
         python="US dollars after which nothing more is asked, of all models and judges together, by the prices of their configs; "
         "None for no limit.",

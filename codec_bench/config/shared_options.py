@@ -22,13 +22,15 @@ class Request:
 
     by: Columns | None = option(
         None,
-        "Break the results down by columns, with commas: speaker, language, duration, sample_rate, one of the manifest, or a field of a benchmark's questions.",
+        "Break the results down by columns, with commas: speaker, language, duration, sample_rate, one of the "
+        "manifest, or a field of a benchmark's questions.",
         python="columns to break the results down by: `speaker`, `language`, `duration`, `sample_rate` or a column of the manifest. "
         "They change no score, and a run that is continued without them keeps those that it has.",
     )
     log: Text | None = option(
         None,
-        "Also write values, tables, sound and plots to wandb[:PROJECT], mlflow[:FOLDER] or tensorboard[:FOLDER] while the run goes on.",
+        "Also write values, tables, sound and plots to wandb[:PROJECT], mlflow[:FOLDER] or tensorboard[:FOLDER] while "
+        "the run goes on.",
         of="terminal",
     )
     json: Flag = option(False, "Print JSON in place of tables.", of="terminal")

@@ -19,7 +19,8 @@ Content = bytes | mmap.mmap
 Order = Literal["little", "big"]
 
 STREAMED_FROM = 2_000_000_000
-"""Sizes from here on stand in headers of streams (0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF, ...), unless half of it is there."""
+"""Sizes from here on stand in headers of streams (0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF, ...), unless half of it is there.
+"""
 _TAIL_BYTES = 1 << 18
 """Where the last frame of a FLAC file begins, unless its header says how large a frame is at most."""
 _FLAC_SYNC = re.compile(rb"\xff[\xf8\xf9][\x10-\xff][\x00-\xaf]")

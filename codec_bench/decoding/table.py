@@ -282,7 +282,8 @@ class _GroupReader:
                 if batch is None:
                     declared = self._table.metadata.row_group(self._group).num_rows
                     raise AudioError(
-                        f"'{self._table.path}' is damaged: part {self._group} declares {declared} rows and holds {self._next}"
+                        f"'{self._table.path}' is damaged: part {self._group} declares {declared} rows and holds "
+                        f"{self._next}"
                     )
                 # Parquet files need not keep their columns in the order asked for.
                 batch = batch.select(self._columns)

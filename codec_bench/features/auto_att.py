@@ -108,7 +108,8 @@ class AutoAtt(Feature):
         ids = {word: self._processor.tokenizer.encode(word, add_special_tokens=False) for word in WORTH}
         if cut := [word for word, tokens in ids.items() if len(tokens) != 1]:
             raise WeightsError(
-                f"the tokens in '{self._folder}' write '{cut[0]}' as {len(ids[cut[0]])} tokens; expected one, whose likelihood is the score"
+                f"the tokens in '{self._folder}' write '{cut[0]}' as {len(ids[cut[0]])} tokens; expected one, whose "
+                "likelihood is the score"
             )
         turns = [
             {"role": "system", "content": SYSTEM},

@@ -42,7 +42,8 @@ P835 = Network(
 )
 P808 = Network(
     "model_v8.onnx",
-    "Conv Relu MaxPool Conv Relu MaxPool Conv Relu Conv Relu MaxPool Conv Relu ReduceMax MatMul Relu MatMul Relu MatMul",
+    "Conv Relu MaxPool Conv Relu MaxPool Conv Relu Conv Relu MaxPool Conv Relu ReduceMax MatMul Relu MatMul Relu "
+    "MatMul",
     ((32, 1, 3, 3), (32, 32, 3, 3), (32, 32, 3, 3), (32, 32, 3, 3), (64, 32, 3, 3)),
     ((64, 64), (64, 64), (64, 1)),
 )

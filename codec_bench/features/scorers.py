@@ -188,7 +188,8 @@ card's `EmotionModel` over transformers 5, to 1e-5.""",
         scores={
             "asvspoof": Output(
                 "genuine",
-                "The probability that the estimate is genuine speech and no synthesis, as AASIST sees it. Higher is better, 0 to 1.",
+                "The probability that the estimate is genuine speech and no synthesis, as AASIST sees it. Higher is "
+                "better, 0 to 1.",
                 "Trained on synthesis and conversion of 2019. Newer systems and codecs were not among them.",
             )
         },
@@ -287,7 +288,8 @@ Paper: J. Jung et al., "AASIST", ICASSP 2022. Reference implementation: github.c
         scores={
             "distillmos": Output(
                 "mos",
-                "How good the estimate sounds to listeners, as DistillMOS predicts it without a reference. Higher is better; 1 to 5.",
+                "How good the estimate sounds to listeners, as DistillMOS predicts it without a reference. Higher is "
+                "better; 1 to 5.",
                 "`detail` holds the number of crops of 7.68 s that the score is a mean over.",
             )
         },
@@ -318,8 +320,10 @@ Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7
         scores={
             "dnsmos_pro": Output(
                 "mean",
-                "The mean of the opinion score that DNSMOS Pro predicts for the estimate. Higher is better; nominally 1 to 5.",
-                "`detail` holds the variance, which says how sure the network is of the item, not how sure the mean over items is.",
+                "The mean of the opinion score that DNSMOS Pro predicts for the estimate. Higher is better; nominally "
+                "1 to 5.",
+                "`detail` holds the variance, which says how sure the network is of the item, not how sure the mean "
+                "over items is.",
             )
         },
         paper="Cumlin, Liang, Ungureanu, Reddy, Schuldt, Chatterjee: DNSMOS Pro: A Reduced-Size DNN for Probabilistic MOS of Speech, Interspeech 2024",
@@ -344,7 +348,8 @@ Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7
         scores={
             "plcmos": Output(
                 "mos",
-                "How good speech with concealed packet losses sounds, as PLCMOS predicts it without a reference. Higher is better; 1 to 5.",
+                "How good speech with concealed packet losses sounds, as PLCMOS predicts it without a reference. "
+                "Higher is better; 1 to 5.",
                 "Trained on ratings of speech whose lost packets were concealed. The score is the mean over 15 raters that are drawn by the\n"
                 "seed of the run and the id of the item. `scatter` in the detail is its standard error over raters.",
             )
@@ -390,7 +395,8 @@ Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same rater
         scores={
             "nomad": Output(
                 "embedding",
-                "The distance of the estimate from the reference in NOMAD's space. Lower is better; 0 is the same point, 2 the opposite one.",
+                "The distance of the estimate from the reference in NOMAD's space. Lower is better; 0 is the same "
+                "point, 2 the opposite one.",
                 "Each signal is heard as a whole, so the two may have different lengths.",
                 higher_is_better=False,
             )
@@ -406,7 +412,8 @@ Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same rater
         scores={
             "scoreq_ref": Output(
                 "embedding",
-                "The distance of the estimate from the reference in SCOREQ's space. Lower is better; 0 is the same point, 2 the opposite one.",
+                "The distance of the estimate from the reference in SCOREQ's space. Lower is better; 0 is the same "
+                "point, 2 the opposite one.",
                 "Each signal is heard as a whole, so the two may have different lengths.",
                 higher_is_better=False,
             )
@@ -439,7 +446,8 @@ Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same rater
         scores={
             "utmosv2": Output(
                 "mos",
-                "The opinion score of the estimate's naturalness that UTMOSv2 predicts. Higher is better; nominally 1 to 5.",
+                "The opinion score of the estimate's naturalness that UTMOSv2 predicts. Higher is better; nominally 1 "
+                "to 5.",
                 "It was trained on ratings of synthetic speech. `detail` holds the number of draws of random crops that the score\n"
                 "is a mean over. The draws depend on the estimate's samples alone, so a number does not change from run to run.",
             )
@@ -465,7 +473,8 @@ Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same rater
         paper="Andreev, Alanov, Ivanov, Vetrov: HiFi++: A Unified Framework for Bandwidth Extension and Speech Enhancement, ICASSP 2023",
         source="github.com/AndreevP/wvmos at 68aaf26 over transformers 5, to 2e-5",
         notes='Paper: P. Andreev et al., "HiFi++", ICASSP 2023. Reference implementation: github.com/AndreevP/wvmos at 16 kHz, to 2e-5.\n\n'
-        "Args:\n    variant: None.\n    point: `float16`, `bfloat16` or `tf32`, or None for float32.\n\nRaises:\n    UserError: no such variant or precision.",
+        "Args:\n    variant: None.\n    point: `float16`, `bfloat16` or `tf32`, or None for float32.\n\nRaises:\n    "
+        "UserError: no such variant or precision.",
     ),
 )  # fmt: skip
 """In the order of the groups, then of the alphabet."""

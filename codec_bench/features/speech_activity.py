@@ -56,7 +56,8 @@ class SpeechActivity(Feature):
         installed = str(package_version("silero-vad"))
         if not f"{installed}.".startswith(f"{VERSION}."):
             raise UserError(
-                f"speech activity needs silero-vad {VERSION}, and {installed} is installed, whose network may be another",
+                f"speech activity needs silero-vad {VERSION}, and {installed} is installed, whose network may be "
+                "another",
                 hint=f"pip install 'silero-vad=={VERSION}.*'",
             )
         super().__init__(device, weights)

@@ -1,10 +1,11 @@
 """Diagnostics: a code with parameters that records and results hold, and the sentence that people read.
 
 Which file to open
-    `checks.py` checks of codecs; `codecs.py` what codecs return; `profiling.py` profiles; `engine.py` signals, items and stages; `features.py` results of models;
-    `metrics.py` scores of sounds; `text.py` texts that are compared;
-    `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `building.py` items of data sets that are built; `models.py` answers of models;
-    `store.py` files of other programs; `stats.py` values, intervals, tests and marks; `general.py` what several rooms use.
+    `checks.py` checks of codecs; `codecs.py` what codecs return; `profiling.py` profiles; `engine.py` signals, items
+    and stages; `features.py` results of models; `metrics.py` scores of sounds; `text.py` texts that are compared;
+    `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `building.py` items of data sets that
+    are built; `models.py` answers of models; `store.py` files of other programs; `stats.py` values, intervals, tests
+    and marks; `general.py` what several rooms use.
 
 Conventions
     Every room has one catalogue: a module of this package that lists the room's codes by severity. Code decides by
@@ -35,8 +36,8 @@ from codec_bench.messages import (
 )
 
 Severity = Literal["info", "warning", "error"]
-"""`info`: worth knowing, nothing is wrong. `warning`: a value may mislead. `error`: there is no value, or none that says
-something of the system.
+"""`info`: worth knowing, nothing is wrong. `warning`: a value may mislead. `error`: there is no value, or none that
+says something of the system.
 """
 Sentence = str | Callable[..., str]
 Catalogue = Mapping[Severity, Mapping[str, Sentence]]

@@ -433,8 +433,8 @@ class CsiiLow(_Csii):
 class Ncm(_Loizou):
     """The normalised covariance of the envelopes of 20 bands from 0.3 to 7.4 kHz, 0 to 1. Higher is better.
 
-    Envelopes are brought to 32 Hz. A band's squared correlation counts as a ratio of signal to noise, and bands weigh as
-    in the speech intelligibility index.
+    Envelopes are brought to 32 Hz. A band's squared correlation counts as a ratio of signal to noise, and bands weigh
+    as in the speech intelligibility index.
 
     Paper: J. Ma, Y. Hu, P. C. Loizou, JASA 125(5), 2009; ANSI S3.5-1997. Agrees with outputs of pysepm at 7ef88aff, to
     1e-5 (its filters in direct form amplify rounding).

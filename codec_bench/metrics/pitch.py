@@ -294,7 +294,8 @@ def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
     others = read_words(item.estimate_words, ESTIMATE_WORDS)
     if [one.word.casefold() for one in words] != [one.word.casefold() for one in others]:
         raise ValueError(
-            f"the columns '{WORDS}' and '{ESTIMATE_WORDS}' have other words: {len(words)} and {len(others)}, or others by name"
+            f"the columns '{WORDS}' and '{ESTIMATE_WORDS}' have other words: {len(words)} and {len(others)}, or others "
+            "by name"
         )
     return words, others
 

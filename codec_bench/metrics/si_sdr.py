@@ -98,8 +98,8 @@ class SiSdr(ItemMetric):
 class Sdr(ItemMetric):
     """BSS Eval's signal-to-distortion ratio in dB: a filter of 512 taps is no distortion. Higher is better.
 
-    The estimate is compared with the reference after the filter that fits best, so a gain, a delay and an equaliser cost
-    little. With one source SAR and the convolution-invariant SDR are the same number, and SIR is infinite. At the
+    The estimate is compared with the reference after the filter that fits best, so a gain, a delay and an equaliser
+    cost little. With one source SAR and the convolution-invariant SDR are the same number, and SIR is infinite. At the
     reference's own rate; means are not removed. The scale of both signals is left out.
 
     It is undefined for a silent signal, and for an estimate that a filter makes of the reference but for rounding.

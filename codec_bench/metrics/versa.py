@@ -1,7 +1,7 @@
 """`versa/NAME`: a number of VERSA's report, computed by VERSA's own code in an environment of its own.
 
-`NUMBERS` declares for each its configuration, direction, range and whether it reads a reference. The outputs of networks
-have no range, since nothing in VERSA bounds them.
+`NUMBERS` declares for each its configuration, direction, range and whether it reads a reference. The outputs of
+networks have no range, since nothing in VERSA bounds them.
 The options are those of VERSA's classes, or of an entry in a YAML file of VERSA: `versa/srmr[./speech_cpu.yaml]`.
 """
 

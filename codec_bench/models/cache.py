@@ -5,9 +5,9 @@ Conventions
     wanted kind of answer and parameters, and the content of its sounds. Another prompt or another checkpoint gives
     another key, so no entry ever becomes invalid. Only answers are kept, not failures or refusals. Spoken answers are
     stored as FLAC if that is lossless, otherwise as float32 samples, so that a sound from the cache is exactly the
-    sound that was stored. A file is decoded for its key unless it is as it was when it was decoded last. The cache is one SQLite file of limited size, shared by all runs of a user. The entries that
-    were used longest ago are removed first. If the cache cannot be used (no space, no permission, a broken file), the
-    run continues without it.
+    sound that was stored. A file is decoded for its key unless it is as it was when it was decoded last. The cache is
+    one SQLite file of limited size, shared by all runs of a user. The entries that were used longest ago are removed
+    first. If the cache cannot be used (no space, no permission, a broken file), the run continues without it.
 """
 
 from __future__ import annotations

@@ -109,8 +109,8 @@ class Isolated(Model):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The packages of the environment, the worker code with its options and variables, the content of files that the
-        options name, and the form of its sounds.
+        """The packages of the environment, the worker code with its options and variables, the content of files that
+        the options name, and the form of its sounds.
         """
         python = self._spec.python or f"{sys.version_info.major}.{sys.version_info.minor}"
         return {

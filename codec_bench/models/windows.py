@@ -113,7 +113,8 @@ def window_of(options: Windows | None, info: ModelInfo) -> float | None:
     window_s = min((s for s in (longest, options.length_s) if s is not None), default=None)
     if window_s is not None and not 0 <= options.overlap_s < window_s / 2:
         raise UserError(
-            f"windows of {window_s:g} s for '{info.name}' overlap by {options.overlap_s:g} s; expected less than half of a window"
+            f"windows of {window_s:g} s for '{info.name}' overlap by {options.overlap_s:g} s; expected less than half "
+            "of a window"
         )
     return window_s
 

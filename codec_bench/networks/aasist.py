@@ -34,8 +34,8 @@ def sinc_filters() -> Tensor:
 class _Block(nn.Module):
     """Two convolutions of 2 x 3 with a skip, and a maximum over three steps.
 
-    The published network normalises the input of every block but the first and discards the result. Its checkpoint holds
-    these statistics (`bn1`).
+    The published network normalises the input of every block but the first and discards the result. Its checkpoint
+    holds these statistics (`bn1`).
     """
 
     def __init__(self, inputs: int, outputs: int, *, first: bool) -> None:

@@ -10,8 +10,8 @@ Which file to open
     rule is, `rules.py` which normaliser each language has under the project's own rules, and `published_rules.py` the
     same for those of others. `whisper.py` is Whisper's English rule; the package whisper-normalizer does its work.
     `chinese_numbers.py` serves published rules, and `zh-digits` of the own ones. `error_rate.py` counts. A rule's
-    name and version are part of protocol ids: what changes a text moves the rule's version in that language. A language's spellings and numbers are `folded-XX` in `normalise.py`, which `rules.py`
-    uses for the languages of `cardinals.SEPARATORS`; the words of numbers are in `cardinals.csv`, which
-    `scripts/make_cardinals.py` makes. `docs/metrics/error_rate.md` describes every rule, and
-    `docs/metrics/text_rules.md` what each language makes alike.
+    name and version are part of protocol ids: what changes a text moves the rule's version in that language. A
+    language's spellings and numbers are `folded-XX` in `normalise.py`, which `rules.py` uses for the languages of
+    `cardinals.SEPARATORS`; the words of numbers are in `cardinals.csv`, which `scripts/make_cardinals.py` makes.
+    `docs/metrics/error_rate.md` describes every rule, and `docs/metrics/text_rules.md` what each language makes alike.
 """

@@ -75,7 +75,8 @@ def _ultraeval() -> list[Rule]:
         ),
         Rule(
             "official/ultraeval-audio/long-tts",
-            "UltraEval-Audio's for long synthesised speech: the better of the text and its spoken form, weighted by words",
+            "UltraEval-Audio's for long synthesised speech: the better of the text and its spoken form, weighted by "
+            "words",
             f"{repository}/evaluator/long_tts_eval_asr_wer.py, agg/sp.py",
             {"en": Recipe(long_text), "zh": Recipe((*long_text[1:], "space-around-cjk"))},
             aggregate="weighted",
@@ -114,7 +115,8 @@ def _audiobench() -> list[Rule]:
             ),
             (
                 "official/audiobench/asr-imda-part4",
-                "AudioBench's for part 4 of the National Speech Corpus: as for code switching, symbols and accents kept",
+                "AudioBench's for part 4 of the National Speech Corpus: as for code switching, symbols and accents "
+                "kept",
                 "imda_part4_30s_asr_test.py",
                 ("lower", "whisper-en-symbols", *after, "space-between-cjk", "squeeze"),
             ),
@@ -145,7 +147,8 @@ def _open_asr() -> list[Rule]:
     return [
         Rule(
             f"official/open-asr/{version}",
-            f"the Open ASR leaderboard's as of {version}: English by its own form of Whisper's rule, five languages with numbers written out",
+            f"the Open ASR leaderboard's as of {version}: English by its own form of Whisper's rule, five languages "
+            "with numbers written out",
             f"github.com/huggingface/open_asr_leaderboard {commit} normalizer",
             {
                 "en": Recipe((f"open-asr-{version}",), joined=("compounds",) if version >= "2026-06-11" else ()),

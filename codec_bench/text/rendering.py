@@ -90,7 +90,8 @@ def rendered(reference: str, estimate: str, normalise: Callable[[str], str]) -> 
     there. A text whose forms stand in brackets that the rule removes has no places.
 
     Args:
-        reference, estimate: as they are written, not normalised. normalise: the rule that tells which words are the same.
+        reference, estimate: as they are written, not normalised. normalise: the rule that tells which words are the
+            same.
 
     Examples:
         >>> rendered("The colour of e-mail", "The color of e-mail", str.lower)["lexical"]

@@ -116,7 +116,8 @@ def _by_language() -> list[Rule]:
     reads = ("OpenCC", "wetext")
     return [
         Rule("by-language",
-             f"the project's own: what is sound in each language, in words or characters as the language is written; {alike}",
+             "the project's own: what is sound in each language, in words or characters as the language is written; "
+             f"{alike}",
              "codec-bench", {**recipes, "zh": chinese, "yue": chinese}, words, empty_reference="counted",
              packages={"zh": reads, "yue": reads}, versions=dict.fromkeys(("en", "ko", "yue", "zh"), 2)),
         Rule("mixed",

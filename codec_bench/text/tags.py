@@ -22,7 +22,8 @@ FEW_TAGGED = 0.01
 REMOVED = Diagnostic("tags_removed")
 """The flag of a score of a rule that removes tags, whose reference has some."""
 _TAG = re.compile(
-    r"\[[^\[\]\n]{0,200}\]|<[^<>\s][^<>\n]{0,199}>|\([a-z\u00df-\u00f6\u00f8-\u00ff]+(?: [a-z\u00df-\u00f6\u00f8-\u00ff]+){0,2}\)|\([\u4e00-\u9fff]{1,4}\)"
+    r"\[[^\[\]\n]{0,200}\]|<[^<>\s][^<>\n]{0,199}>|\([a-z\u00df-\u00f6\u00f8-\u00ff]+(?: "
+    r"[a-z\u00df-\u00f6\u00f8-\u00ff]+){0,2}\)|\([\u4e00-\u9fff]{1,4}\)"
 )
 _SIGNS = "[<("
 

@@ -148,7 +148,8 @@ def _by_hand(entry: Checkpoint, failures: Sequence[WeightsError]) -> WeightsErro
     return WeightsError(
         problem,
         hint=f"{'by hand: ' + entry.manual + ' ' if entry.manual else ''}Put {names} into '{download_folder() / entry.name}', "
-        f"or into {entry.name}/ in a folder that {WEIGHTS_VARIABLE} names; then: codec-bench weights verify {entry.name}",
+        f"or into {entry.name}/ in a folder that {WEIGHTS_VARIABLE} names; then: codec-bench weights verify "
+        f"{entry.name}",
     )
 
 

@@ -89,7 +89,8 @@ def weights_identity(checkpoints: Sequence[LocalCheckpoint], weights: str | None
     """A text that differs between the weights that something was built from.
 
     Args:
-        checkpoints: the checkpoints, as `noting` collects them. weights: what the caller named, which counts where there are
+        checkpoints: the checkpoints, as `noting` collects them. weights: what the caller named, which counts where
+            there are
             none: a file or folder by its content, and any other text as it is.
 
     Raises:

@@ -288,7 +288,8 @@ def _run(spec: EnvSpec, command: list[str], environment: Mapping[str, str], fina
     )
     if done.returncode:
         raise UserError(
-            f"the environment '{spec.name}' cannot be made: uv ended with {done.returncode}: {_tail(done.stderr or done.stdout)}",
+            f"the environment '{spec.name}' cannot be made: uv ended with {done.returncode}: "
+            f"{_tail(done.stderr or done.stdout)}",
             hint="this needs a package index: run it once with a network, or name a local index in the settings of uv or pip",
         )
 

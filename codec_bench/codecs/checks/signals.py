@@ -3,10 +3,10 @@
 Conventions
     The delay is where the cross-correlation of the waveforms is largest in size (`alignment.py`). If a codec does not
     keep the waveform (the correlation is below `CORRELATED`), the bands that it keeps tell the delay. At least two
-    clips must agree on a delay or a sign. If a codec keeps no band, the envelopes are correlated, which is accurate to about 5 ms: a shorter delay cannot
-    be told. The level is compared band by band, and the median is taken by energy, so that a codec that leaves out the
-    highs has its level all the same. A sample is clipped if its size is at least 0.999 and that of the reference is
-    not.
+    clips must agree on a delay or a sign. If a codec keeps no band, the envelopes are correlated, which is accurate to
+    about 5 ms: a shorter delay cannot be told. The level is compared band by band, and the median is taken by energy,
+    so that a codec that leaves out the highs has its level all the same. A sample is clipped if its size is at least
+    0.999 and that of the reference is not.
 """
 
 from __future__ import annotations

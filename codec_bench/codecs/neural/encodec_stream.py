@@ -111,7 +111,8 @@ class EncodecStream(CodecStream):
     def _refuse_more(self, half: CarriedHalf) -> None:
         if half.ended:
             raise UserError(
-                f"{self._info.name}: the stream has ended: the piece before was the last, and its last frame was completed"
+                f"{self._info.name}: the stream has ended: the piece before was the last, and its last frame was "
+                "completed"
             )
 
     def _codes(self, values: np.ndarray, num_samples: int) -> Codes:

@@ -113,7 +113,8 @@ class Recogniser:
         except Exception as error:  # a broken configuration raises whatever FunASR's classes meet
             reason = str(error).split("\n")[0]
             raise WeightsError(
-                f"the configuration in '{checkpoint.folder}' builds no model of FunASR: {type(error).__name__}: {reason}"
+                f"the configuration in '{checkpoint.folder}' builds no model of FunASR: {type(error).__name__}: "
+                f"{reason}"
             ) from error
         _load(net, checkpoint.path)
         self.net = net.to(device).eval()

@@ -120,7 +120,8 @@ class Parakeet(PiecewiseRecogniser):
         bands = net.config.encoder_config.num_mel_bins
         if self._extractor.feature_size != bands:
             raise WeightsError(
-                f"the front end in '{self._folder}' makes {self._extractor.feature_size} mel bands and the network takes {bands}"
+                f"the front end in '{self._folder}' makes {self._extractor.feature_size} mel bands and the network "
+                f"takes {bands}"
             )
         return net
 

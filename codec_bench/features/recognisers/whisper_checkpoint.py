@@ -219,7 +219,8 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
         )
         if checkpoints:
             raise WeightsError(
-                f"the weights folder '{weights}' has a checkpoint that is not converted to CTranslate2 ({checkpoints[0]})",
+                f"the weights folder '{weights}' has a checkpoint that is not converted to CTranslate2 "
+                f"({checkpoints[0]})",
                 hint=f"convert it: ct2-transformers-converter --model {path} --output_dir {path.name}-ct2 "
                 f"--copy_files tokenizer.json preprocessor_config.json; or name {model}@torch, which reads it as it is",
             )

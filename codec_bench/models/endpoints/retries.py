@@ -6,10 +6,10 @@ Conventions
     failed together are not sent again together. A service that takes no requests is tried again after at least half of
     that wait, and after the wait that it asks for (Retry-After) if this is longer, until `throttled_s` have passed,
     whatever `attempts` is. No service gets a question more than `MOST_REQUESTS` times, whatever the reasons are: the
-    answer is then a failure with the code `TOO_OFTEN`. What would fail every other request too ends the run: a key that is wrong or has expired, a wrong URL or name of
-    the model, a quota that is used up for the day, a service that asks for a longer wait than `stops_s` or answers
-    nothing for as long, and the same refusal of the first eight requests. What was answered is kept, and the run can be
-    continued.
+    answer is then a failure with the code `TOO_OFTEN`. What would fail every other request too ends the run: a key that
+    is wrong or has expired, a wrong URL or name of the model, a quota that is used up for the day, a service that asks
+    for a longer wait than `stops_s` or answers nothing for as long, and the same refusal of the first eight requests.
+    What was answered is kept, and the run can be continued.
 
     How many requests are sent at once is found by trying. The limit grows by one each time that as many requests as it
     allows were answered; until the first complaint it doubles instead. After a complaint ("too many requests"), the
@@ -369,8 +369,8 @@ class Persistence:
         """Awaits `attempt()` until it returns.
 
         Args:
-            attempt: raises `Again` if another attempt may succeed, `RequestFailed` if none will, and `Denied` if the service
-                denies access.
+            attempt: raises `Again` if another attempt may succeed, `RequestFailed` if none will, and `Denied` if the
+                service denies access.
 
         Raises:
             RequestFailed: there is no answer; the reason is that of the last attempt.

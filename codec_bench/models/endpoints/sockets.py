@@ -163,8 +163,8 @@ class SocketModel(RemoteModel):
         """An open connection, for as long as the `with` block lasts.
 
         Raises:
-            Again, RequestFailed, Denied: the service cannot be reached, turns the connection down or breaks it; without the
-                key.
+            Again, RequestFailed, Denied: the service cannot be reached, turns the connection down or breaks it; without
+                the key.
         """
         from websockets import exceptions
         from websockets.asyncio.client import connect

@@ -83,7 +83,8 @@ def _shards(folder: Path, file: str) -> list[str]:
     missing = [shard for shard in parts if not (folder / shard).is_file()]
     if missing:
         raise WeightsError(
-            f"the weights in '{folder}' are not complete: {len(missing)} of {len(parts)} files are missing, such as {missing[0]}",
+            f"the weights in '{folder}' are not complete: {len(missing)} of {len(parts)} files are missing, such as "
+            f"{missing[0]}",
             hint="fetch them again; files that are complete are not downloaded again",
         )
     return [file, *parts]

@@ -161,7 +161,8 @@ def need_peft(model_type: str) -> None:
     """
     if importlib.util.find_spec("peft") is None:
         raise UserError(
-            f"this '{model_type}' checkpoint has an adapter for speech, and the package 'peft', which applies it, is not installed",
+            f"this '{model_type}' checkpoint has an adapter for speech, and the package 'peft', which applies it, is "
+            "not installed",
             hint="pip install peft",
         )
 

@@ -128,8 +128,8 @@ class Voice(Family):
         """The inputs of the network for each part of a text.
 
         Args:
-            text: what is to be read. wave: the voice, one channel at `rate_hz`, or None. prompt_text: what the voice says, or
-                empty.
+            text: what is to be read. wave: the voice, one channel at `rate_hz`, or None. prompt_text: what the voice
+                says, or empty.
 
         Raises:
             UserError: the model needs something that is not there.
@@ -389,7 +389,8 @@ class PocketTts(Voice):
         """One prompt for each sentence, each with the voice. What the voice says is not needed."""
         if wave is None and self.own_voice is None:
             raise UserError(
-                "the model speaks in the voice of a recording, and the request has no 'prompt_audio'; --set speaker=NAME takes a voice of the checkpoint"
+                "the model speaks in the voice of a recording, and the request has no 'prompt_audio'; --set "
+                "speaker=NAME takes a voice of the checkpoint"
             )
         voice: dict[str, Any] = {"audio": [wave]} if wave is not None else {"audio_prompt_latents": [self.own_voice]}
         voice |= {"sampling_rate": self.rate_hz} if wave is not None else {}
