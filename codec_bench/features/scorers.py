@@ -125,7 +125,7 @@ SQUIM = Network(
     about="""STOI, wide-band PESQ and SI-SDR that SQUIM Objective predicts for a signal without a reference.
 
 The signal at one level; a convolution, two dual-path recurrent blocks, and a transformer layer for each number. A signal is heard as a
-whole, and signals of one length go through together.
+whole and goes through alone.
 
 Result: `{"stoi": float, "pesq": float, "si_sdr": float, "windows": int}`.
 
@@ -203,7 +203,7 @@ card's `EmotionModel` over transformers 5, to 1e-5.""",
             about="""The probability that a signal is genuine speech, as AASIST sees it, 0 to 1.
 
 Sinc filters, six residual blocks, and attention over a graph of bands and times. A signal is heard as a whole, as VERSA does; the
-authors' evaluation cuts or repeats it to 4 s. Signals of one length go through together.
+authors' evaluation cuts or repeats it to 4 s. Each signal goes through alone.
 
 Result: `{"genuine": float, "windows": int}`.
 

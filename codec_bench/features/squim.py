@@ -19,7 +19,7 @@ class SquimFrames(Learned):
     """What each frame adds to SQUIM Subjective's attention and score, as a reference and as an estimate.
 
     A wav2vec 2.0 base network, the last layer projected to 32 numbers, and the linear parts of the predictor.
-    Signals of one length go through together.
+    Each signal goes through alone.
 
     Result: `{"frames": float32 (frames, 12)}`: for the reference the attention and five numbers, then
     for the estimate.

@@ -120,9 +120,9 @@ class _Pool(nn.Module):
 
 
 class AasistNet(WholeSignal, nn.Module):
-    """The whole network, for signals of one length."""
+    """The whole network, for one signal at a time."""
 
-    at_once = (1, 16_000 * 60)
+    at_once = (1, 1)
     filters: Tensor
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementatio
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,9 +19,9 @@ from codec_bench.networks.ragged import WholeSignal
 
 
 class SquimNet(WholeSignal, nn.Module):
-    """The whole network, for signals of one length."""
+    """The whole network, for one signal at a time."""
 
-    at_once = (1, 16_000 * 60)
+    at_once = (1, 1)
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,17 +38,17 @@ class SquimNet(WholeSignal, nn.Module):
 
 
 class SquimSubjectiveNet(WholeSignal, nn.Module):
-    """The network up to where both signals meet, for signals of one length.
+    """The network up to where both signals meet, for one signal at a time.
 
     The predictor pools frames by attention and is linear before and after, so each signal adds its own part.
     """
 
-    at_once = (1, 16_000 * 240)
+    at_once = (1, 1)
     translated = staticmethod(SquimNet.translated)
 
-    def __init__(self) -> None:
+    def __init__(self, model: nn.Module | None = None) -> None:
         super().__init__()
-        self.model = squim_subjective_base()
+        self.model: Any = model or squim_subjective_base()
 
     def forward(self, waves: Tensor, lengths: object) -> Tensor:
         """From waves `(items, samples)` at 16 kHz to `(items, frames, 12)`.

@@ -82,22 +82,18 @@ def test_embeddings_of_a_batch_are_those_of_one_by_one(paths, signals, monkeypat
 
 @pytest.mark.compares("nomad-embedding", weights="stand-in")
 def test_points_of_nomad_are_the_definitions(signals, tmp_path, monkeypatch):
+    from pathlib import Path
+
     import torch
     import torch.nn.functional as F
 
-    from codec_bench.networks.scoreq import NomadNet
-
-    class SmallNomad(module.Nomad):
-        def _architecture(self):
-            return tiny_speech.BASE
-
-    state = tiny_speech.standing_in(NomadNet(tiny_speech.BASE)).state_dict()
-    torch.save(state, tmp_path / "nomad_best_model.pt")
+    path = tiny_speech.write_nomad(tmp_path)
+    state = load_state(Path(path))
     inner = {name.removeprefix("ssl_model."): value for name, value in state.items() if name.startswith("ssl_model.")}
     net = tiny_speech.s3prl_net(tiny_speech.BASE, inner)
     monkeypatch.setattr(padded, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
     chosen = [signal for signal in signals if signal.size >= 400]
-    results = SmallNomad(weights=str(tmp_path / "nomad_best_model.pt")).compute(chosen)
+    results = tiny_speech.SmallNomad(weights=path).compute(chosen)
     weight, bias = state["embedding_layer.1.weight"], state["embedding_layer.1.bias"]
     for signal, result in zip(chosen, results, strict=True):
         with torch.inference_mode():

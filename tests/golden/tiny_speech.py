@@ -9,14 +9,16 @@ import deterministic_weights
 import torch
 import transformers
 
+from codec_bench.features import learned
 from codec_bench.features.audiobox import Audiobox
 from codec_bench.features.audioseal import AudioSeal
 from codec_bench.features.emotion2vec import Emotion2vecPlusLarge
-from codec_bench.features.scoreq import Scoreq, ScoreqEmbedding
+from codec_bench.features.scoreq import Nomad, Scoreq, ScoreqEmbedding
 from codec_bench.features.speakers.redimnet import ReDimNetB5
 from codec_bench.features.speakers.three_d_speaker import CamPlusPlus, ERes2Net
 from codec_bench.features.speakers.wavlm_sv import CLASSIFIER, WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
+from codec_bench.features.squim import SquimFrames
 from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2
 from codec_bench.features.units import HubertUnits
 from codec_bench.features.utmosv2 import UtmosV2
@@ -203,6 +205,79 @@ class SmallScoreqEmbedding(ScoreqEmbedding):
 
     def _architecture(self):
         return BASE
+
+
+def write_squim(folder):
+    """SQUIM Objective with stand-in weights in the layout and size of the published file."""
+    from torchaudio.models import squim_objective_base
+
+    torch.save(standing_in(squim_objective_base()).state_dict(), folder / "squim.pth")
+    return str(folder / "squim.pth")
+
+
+class SmallNomad(Nomad):
+    """The feature with a small network."""
+
+    def _architecture(self):
+        return BASE
+
+
+def write_nomad(folder):
+    """A small NOMAD in the layout of the published file."""
+    from codec_bench.networks.scoreq import NomadNet
+
+    torch.save(standing_in(NomadNet(BASE)).state_dict(), folder / "nomad_best_model.pt")
+    return str(folder / "nomad_best_model.pt")
+
+
+PRE_NORM = EncoderConfig(
+    "layer_norm", 48, 2, 4, 96, pre_norm=True, conv_bias=True, conv_layers=((32, 10, 5), *((32, 3, 2),) * 4, *((32, 2, 2),) * 2),
+    conv_pos=16, conv_pos_groups=4,
+)  # fmt: skip
+
+
+class SmallEmoVad(getattr(learned, "emo-vad")):
+    """The feature with a small network."""
+
+    @classmethod
+    def _architecture(cls):
+        from codec_bench.networks.emo_vad import EmoVadNet
+
+        return EmoVadNet(PRE_NORM)
+
+
+def write_emo_vad(folder):
+    """The weights of the small network under its own names."""
+    torch.save(standing_in(SmallEmoVad._architecture()).state_dict(), folder / "pytorch_model.bin")
+    return str(folder / "pytorch_model.bin")
+
+
+def small_squim_subjective():
+    """torchaudio's network of SQUIM Subjective over a small encoder."""
+    from torchaudio.models import SquimSubjective, wav2vec2_model
+    from torchaudio.models.squim.subjective import Predictor
+
+    convolutions = [(32, 10, 5), *[(32, 3, 2)] * 4, *[(32, 2, 2)] * 2]
+    encoder = wav2vec2_model(
+        "group_norm", convolutions, False, 48, 0.0, 16, 4, 2, 4, 0.0, 96, 0.0, 0.0, False, 0.0, None
+    )
+    return SquimSubjective(encoder, torch.nn.Linear(48, 32), Predictor(64, 5))
+
+
+class SmallSquimFrames(SquimFrames):
+    """The feature with a small network."""
+
+    @classmethod
+    def _architecture(cls):
+        from codec_bench.networks.squim import SquimSubjectiveNet
+
+        return SquimSubjectiveNet(small_squim_subjective())
+
+
+def write_squim_frames(folder):
+    """A small SQUIM Subjective in the layout of the published file."""
+    torch.save(standing_in(small_squim_subjective()).state_dict(), folder / "squim.pth")
+    return str(folder / "squim.pth")
 
 
 def scoreq_names(state, prefix):

@@ -225,6 +225,17 @@ CASES = {
         lambda device, weights: load_feature("seaco-paraformer-zh", device=device, weights=weights),
         paraformer("SeacoParaformer", "CifPredictorV3"),
     ),
+    "nomad-embedding": (
+        lambda device, weights: tiny_speech.SmallNomad(device, weights),
+        lambda folder: tiny_speech.write_nomad(folder),
+    ),
+    "squim-frames": (
+        lambda device, weights: tiny_speech.SmallSquimFrames(device, weights),
+        lambda folder: tiny_speech.write_squim_frames(folder),
+    ),
+    "spoken-language": (
+        lambda device, weights: load_feature("spoken-language[whisper-tiny]@torch", device=device, weights=weights), whisper,
+    ),
     "whisper-tiny": (
         lambda device, weights: load_feature("whisper-tiny@torch", device=device, weights=weights), whisper,
     ),
@@ -245,6 +256,14 @@ CASES |= {
     for row in SCORERS
     if row.network is not None
 }
+CASES["squim"] = (
+    lambda device, weights: load_feature("squim", device=device, weights=weights),
+    lambda folder: tiny_speech.write_squim(folder),
+)
+CASES["emo-vad"] = (
+    lambda device, weights: tiny_speech.SmallEmoVad(device, weights),
+    lambda folder: tiny_speech.write_emo_vad(folder),
+)
 # Of the same classes as others here. CTranslate2's network of the Whispers is not torch's.
 LIKE_OTHERS = {
     "hubert-km50", "hubert-km100", "nisqa-tts", "wav2vec2-base-960h", "wav2vec2-large-960h-lv60-self", "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
@@ -262,7 +281,11 @@ OF_FUNASR = {"sensevoice-small": 2, "paraformer-zh": 4, "seaco-paraformer-zh": 4
 OF_LENGTHS = (
     WRITE_TEXT | OF_FUNASR.keys() | {"granite-speech-5.0-470m-turboctc", "ge2e", "ge2e-vad", "s3prl", "s3prl-frames"}
 )
-OF_LENGTHS |= TRANSDUCERS | STEPS | {"auto-att", "distillmos", "whisper-tiny"}
+OF_LENGTHS |= (
+    TRANSDUCERS
+    | STEPS
+    | {"aasist", "auto-att", "distillmos", "spoken-language", "squim", "squim-frames", "whisper-tiny"}
+)
 """Features whose shapes follow from the lengths or from what is heard: docs/design/engine.md says why."""
 TOLERANCES = {"whisper-tiny": 2e-4}
 """Where not `TOLERANCE`: the logits of the small Whisper are in the hundreds, and so are their last digits larger."""

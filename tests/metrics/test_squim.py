@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tiny_speech
 import torch
 from deterministic_weights import values_for
 
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
-from codec_bench.networks import emo_vad, squim
+from codec_bench.networks import emo_vad
 from codec_bench.networks.aasist import AasistNet
-from codec_bench.networks.speech_config import EncoderConfig
-
-SMALL = EncoderConfig(
-    "layer_norm", 48, 2, 4, 96, pre_norm=True, conv_bias=True, conv_pos=16, conv_pos_groups=4,
-    conv_layers=((32, 10, 5), *((32, 3, 2),) * 4, *((32, 2, 2),) * 2),
-)  # fmt: skip
 
 
 def filled(net):
@@ -51,7 +46,7 @@ def test_squim_is_torchaudios(tmp_path, signals):
 
 
 @pytest.mark.compares("emo-vad", "emo_*", weights="stand-in")
-def test_emotions_are_those_of_the_model_card(tmp_path, signals, monkeypatch):
+def test_emotions_are_those_of_the_model_card(tmp_path, signals):
     """The card: `Wav2Vec2Model`, the mean over time, a linear layer, a tanh and another linear layer."""
     from transformers import Wav2Vec2Config, Wav2Vec2FeatureExtractor, Wav2Vec2Model
 
@@ -64,8 +59,7 @@ def test_emotions_are_those_of_the_model_card(tmp_path, signals, monkeypatch):
         "classifier": torch.nn.ModuleDict({"dense": torch.nn.Linear(48, 48), "out_proj": torch.nn.Linear(48, 3)}),
     })  # fmt: skip
     torch.save(filled(card).state_dict(), tmp_path / "pytorch_model.bin")
-    monkeypatch.setattr(emo_vad.EmoVadNet.__init__, "__defaults__", (SMALL,))
-    results = load_feature("emo-vad", weights=str(tmp_path / "pytorch_model.bin")).compute(signals)
+    results = tiny_speech.SmallEmoVad(weights=str(tmp_path / "pytorch_model.bin")).compute(signals)
     processor = Wav2Vec2FeatureExtractor(do_normalize=True)
     for signal, result in zip(signals, results, strict=True):
         wave = torch.from_numpy(processor(signal, sampling_rate=16_000)["input_values"][0])[None]
@@ -114,21 +108,10 @@ def test_aasist_is_the_authors(tmp_path):
 
 
 @pytest.mark.compares("squim-frames", "squim_mos", weights="stand-in")
-def test_the_score_with_a_reference_is_torchaudios(tmp_path, signals, monkeypatch):
-    from torchaudio.models import SquimSubjective, wav2vec2_model
-    from torchaudio.models.squim.subjective import Predictor
-
-    def small():
-        encoder = wav2vec2_model(
-            "group_norm", [(32, 10, 5), *[(32, 3, 2)] * 4, *[(32, 2, 2)] * 2], False, 48, 0.0, 16, 4, 2, 4, 0.0, 96, 0.0, 0.0, False, 0.0,
-            None,
-        )  # fmt: skip
-        return SquimSubjective(encoder, torch.nn.Linear(48, 32), Predictor(64, 5))
-
-    monkeypatch.setattr(squim, "squim_subjective_base", small)
-    theirs = filled(small())
+def test_the_score_with_a_reference_is_torchaudios(tmp_path, signals):
+    theirs = filled(tiny_speech.small_squim_subjective())
     torch.save(theirs.state_dict(), tmp_path / "squim.pth")
-    results = load_feature("squim-frames", weights=str(tmp_path / "squim.pth")).compute(signals)
+    results = tiny_speech.SmallSquimFrames(weights=str(tmp_path / "squim.pth")).compute(signals)
     metric = build_metric("squim_mos")
 
     def score(reference, estimate):

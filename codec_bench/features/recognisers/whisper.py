@@ -459,11 +459,16 @@ class WhisperLanguage(Whisper):
         out: list[Result | Unavailable | None] = list(batch.refused)
         with computing(self.device, "float32"):
             mels = log_mels_of(batch.laid, self.facts.n_mels)
+            first: dict[int, _Window] = {}
             for item, frames, mel in zip(batch.items, batch.frames, mels, strict=True):
-                if out[item] is None:
-                    first = _windows(item, mel[:frames], first=True)[:1]
-                    ((language, probability),) = self._loaded.detect_languages(self._encode(first))
-                    out[item] = {"language": language, "probability": probability}
+                first.setdefault(item, _windows(item, mel[:frames], first=True)[0])
+            windows = list(first.values())
+            for start in range(0, len(windows), self._together.windows):
+                some = windows[start : start + self._together.windows]
+                for window, (language, share) in zip(
+                    some, self._loaded.detect_languages(self._encode(some)), strict=True
+                ):
+                    out[window.item] = {"language": language, "probability": share}
         return [result or Unavailable(Diagnostic("signal_silent")) for result in out]
 
 
