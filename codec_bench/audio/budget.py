@@ -39,7 +39,7 @@ class Budget:
     def measured(self, padded_s: float, used: int, room: int) -> None:
         """Notes how many bytes a batch took, of how many; the budget becomes what fits, unless it was halved lately.
 
-        A batch much smaller than the budget says little of larger ones, and is left out.
+        A batch much smaller than the budget says little of larger ones, and is omitted.
         """
         if not self.growing or padded_s <= 0.3 * self.budget_s or used <= 0:
             return

@@ -16,7 +16,7 @@ FRAME_S = 0.02
 SILENT_DBFS = -70.0
 """A sound of which no frame is louder is silent: a codec that is given nothing gives back a few steps of 16 bits."""
 LEAST_SHARE = 0.6
-"""An estimate that was made elsewhere lacks speech if so little of it is loud, beside the share of its reference that
+"""An estimate that was made elsewhere lacks speech if so little of it is loud, next to the share of its reference that
 is.
 """
 SPEECH_DB = 25.0
@@ -92,7 +92,7 @@ def flat_peak_share(samples: np.ndarray) -> float:
 def loudest_levels(audio: Audio) -> np.ndarray:
     """The level of each whole frame in the channel that is loudest there, in dB of full scale, float `(frames,)`.
 
-    A constant part is left out, and what lies beyond full scale is brought to it. A sound below a frame is one frame,
+    A constant part is omitted, and what lies beyond full scale is brought to it. A sound below a frame is one frame,
     and one without samples has none.
     """
     rate, shortest = audio.sample_rate_hz, round(FRAME_S * audio.sample_rate_hz)
@@ -145,7 +145,7 @@ def find_mismatch(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> 
     what lies between another sound and the same one. What is shorter than 0.16 s is not looked at for missing speech.
 
     Args:
-        reference, estimate: float32 `(samples,)`. What one is longer than the other is left out.
+        reference, estimate: float32 `(samples,)`. What one is longer than the other is omitted.
         rate_hz: of both.
     """
     size = min(reference.size, estimate.size)

@@ -2,8 +2,8 @@
 
     noises(signal)      # float32 (4, samples), in the order of NOISES
 
-Uniform and normal noise are drawn anew for every signal, from its own samples in 16 bits, so that a signal has the same
-noise wherever and beside whatever it is heard, and signals of one length have different noise.
+Uniform and normal noise are drawn again for every signal, from its own samples in 16 bits, so that a signal has the
+same noise wherever and beside whatever it is heard, and signals of one length have different noise.
 """
 
 from __future__ import annotations

@@ -314,7 +314,7 @@ def _collected() -> dict[str, Any]:
 
 
 def _without_bits(options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """The options of a codec's class, and the bits of each latent that are asked for, or None."""
+    """The options of a codec's class, and the bits of each latent that are requested, or None."""
     remaining = dict(options)
     return remaining, remaining.pop("latent_bits", None)
 

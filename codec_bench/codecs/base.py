@@ -31,7 +31,7 @@ class CodecInfo:
             own rate; if all are below, to the highest.
         channels: the channel counts that the codec codes, such as (1,) or (1, 2).
         frame_rate_hz: code frames per second; None for a bitstream without a fixed frame rate.
-        nominal_bitrate_bps: the bitrate that was asked for; None if the codec has no such setting.
+        nominal_bitrate_bps: the bitrate that was requested; None if the codec has no such setting.
         causal: whether the output depends on no input after its own frame.
         lookahead_s: seconds of later input that the output depends on.
         code_licence, weights_licence: SPDX names; weights_licence is None if there are no weights.

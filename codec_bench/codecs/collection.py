@@ -30,7 +30,7 @@ from codec_bench.types import Audio, Codes, CodeStream
 
 _SHORTEST_S = 0.1
 SIDE_INFO = "side"
-"""The key in `Codes.side` of the numbers that a worker gives beside its codes."""
+"""The key in `Codes.side` of the numbers that a worker gives next to its codes."""
 
 
 class Member(BaseModel):
@@ -236,7 +236,7 @@ class SoundCodec(Collected):
     """A codec of Codec-SUPERB's `SoundCodec`: its `extract_unit` and `decode_unit`.
 
     What the package hands from one to the other is made of the codes again where it is the codes, in whatever order of
-    axes. The rest is sent beside them. It should follow from the codes; the package does not say, so the check of side
+    axes. The rest is sent next to them. It should follow from the codes; the package does not say, so the check of side
     information names a codec where it is more, and the profile loses no frames of a codec whose output does not depend
     on its codes.
     """

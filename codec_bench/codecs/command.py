@@ -170,7 +170,7 @@ class Command(Codec):
         return np.frombuffer(content, "<i2").reshape(-1, channels).T.astype(np.float32) / 32768.0
 
     def _delay(self, rate_hz: int) -> int:
-        """The delay of both programs at one rate, in samples. It is measured once if the file asks for it."""
+        """The delay of both programs at one rate, in samples. It is measured once if the file requests it."""
         declared = self._file.delay_samples
         if isinstance(declared, int):
             return declared

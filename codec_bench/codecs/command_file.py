@@ -92,7 +92,7 @@ def read_command(path: Path, changes: Mapping[str, object]) -> CommandFile:
 
 
 def bitrate_of(file: CommandFile, path: Path, requested: int | None) -> int | None:
-    """The bitrate at which the programs run: the one asked for, else the file's; None if there is none.
+    """The bitrate at which the programs run: the one requested, else the file's; None if there is none.
 
     Raises:
         UserError: the file does not declare it.

@@ -1,4 +1,4 @@
-"""Codecs of packages that cannot be installed beside codec-bench: they code in a worker process with an environment of
+"""Codecs of packages that cannot be installed next to codec-bench: they code in a worker process with an environment of
 its own.
 
 Conventions
@@ -6,7 +6,7 @@ Conventions
     installed and the worker code. Its `load` is given `checkpoint` and the codec's arguments. Its `answer` is given a
     list of items, each with `wants`: `codes` of an `audio`, or `audio` of `streams` and `side`. The worker codes them
     one after the other. `streams` is a list of codebooks x frames, and `side` a list of real numbers that an item has
-    beside them, or [].
+    next to them, or [].
 """
 
 from __future__ import annotations

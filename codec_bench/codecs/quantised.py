@@ -3,7 +3,7 @@
 Conventions
     Each dimension is rounded to one of 2 ** bits levels that lie evenly between the lowest and the highest value that
     it has over `RANGE_CLIPS`; what lies beyond is set to the nearest level. The receiver has the same clips, so no
-    range is sent. There is no entropy coding, no dither and no noise shaping. What a codec sends beside its latents
+    range is sent. There is no entropy coding, no dither and no noise shaping. What a codec sends next to its latents
     counts as it is.
 """
 
@@ -25,7 +25,7 @@ from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes, CodeStream, Latents
 
 OPTION = "latent_bits"
-"""The option of `load_codec` that asks for rounded latents."""
+"""The option of `load_codec` that requests rounded latents."""
 RANGE_CLIPS = tuple(f"{voice}_{clip:02d}" for voice in ("awb", "kal16", "rms", "slt") for clip in (1, 2))
 """The clips of the embedded speech whose latents set the range of every dimension: two of each voice, 26 s."""
 _MOST_BITS = 16

@@ -3,7 +3,8 @@
 Conventions
     A key is the long name of an option, with `_` for `-`. A value has the type of the option. What may be several names
     is a list or one text with commas. `set` is a mapping of names to options. Paths are read as on the command line:
-    from the folder that the command is typed in. `run.json` is told from a file that a person wrote by its `config`.
+    from the folder that the command is typed in. `run.json` is distinguished from a file that a person wrote by its
+    `config`.
 """
 
 from __future__ import annotations

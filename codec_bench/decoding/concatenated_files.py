@@ -111,7 +111,7 @@ def missing_bytes(content: bytes | mmap.mmap) -> int:
 
 
 def _behind_first_pages(content: bytes | mmap.mmap) -> int:
-    """Where the first pages of an Ogg stream end; streams that lie beside each other begin there."""
+    """Where the first pages of an Ogg stream end; streams that is next to each other begin there."""
     offset = 0
     while _begins(content, _OGG, offset):
         sizes = offset + _OGG_PAGE_BYTES

@@ -255,7 +255,7 @@ def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded |
 
 
 class _Bytes(io.BytesIO):
-    """Bytes as a file for libsndfile, which asks for places before the start if a header lies."""
+    """Bytes as a file for libsndfile, which requests places before the start if a header lies."""
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         """Goes to a place, or stays where it is if there is no such place."""

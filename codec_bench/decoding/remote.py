@@ -5,7 +5,7 @@ Conventions
     protocols there are depends on the packages that are installed. Who may read is what fsspec takes from the
     environment, such as AWS_PROFILE or AWS_ACCESS_KEY_ID. A URL may hold a signature in its query. What is shown and
     recorded of a URL is without its query and without a user's name and password. What may pass is tried again: no
-    answer, a server's error (5xx, 429), a connection that breaks off or stalls. What is not there, and what may not be
+    answer, a server's error (5xx, 429), a connection that breaks off or stalls. What is missing, and what may not be
     read, is not.
 """
 
@@ -114,7 +114,7 @@ def read_remote(url: str, begin: int = 0, end: int | None = None) -> bytes:
         url: of a file. begin, end: which bytes; all up to its end if `end` is None.
 
     Raises:
-        RemoteError: it is not there, may not be read, or could not be read in several tries.
+        RemoteError: it is missing, may not be read, or could not be read in several tries.
         UserError: as `filesystem`.
     """
     is_complete = begin == 0 and end is None

@@ -8,7 +8,7 @@ A locator is `FILE::COLUMN::ROW`, such as `/data/test.parquet::audio::17`: row 1
     {array, sampling_rate}      samples `(samples,)` or `(channels, samples)` in [-1, 1] with their rate
     bytes                       a sound file's bytes
     text                        a path
-    numbers                     samples, where the table has a column `sampling_rate` or `sample_rate` beside them
+    numbers                     samples, where the table has a column `sampling_rate` or `sample_rate` next to them
 
 If rows are read in order, by any number of threads, each row group is decoded once. The memory for decoded rows is
 bounded.
@@ -285,7 +285,7 @@ class _GroupReader:
                         f"'{self._table.path}' is damaged: part {self._group} declares {declared} rows and holds "
                         f"{self._next}"
                     )
-                # Parquet files need not keep their columns in the order asked for.
+                # Parquet files need not keep their columns in the order requested.
                 batch = batch.select(self._columns)
                 self._recent.append((self._next, batch))
                 self._next += batch.num_rows

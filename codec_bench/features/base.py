@@ -78,7 +78,7 @@ class Feature(ABC):
         """Loads the model, in the worker that computes. It is called once before the first batch.
 
         Raises:
-            WeightsError: the weights do not fit. The run then ends before it has begun.
+            WeightsError: the weights do not fit. The run then ends before it has started.
         """
 
     def timed(self, signal: np.ndarray) -> list[Word]:

@@ -312,7 +312,7 @@ class _OnnxRuntime(_ClipByClip):
 
 
 def backend_of(point: str | None) -> str | None:
-    """The library that a name such as `dnsmos@torch` asks for.
+    """The library that a name such as `dnsmos@torch` requests.
 
     Raises:
         UserError: there is no such library.

@@ -52,7 +52,7 @@ class S3prlFrames(S3prl):
         self.protocol = frames_protocol(variant or "") + suffix(self._precision)
 
     def load(self) -> None:
-        """Builds the upstream, and counts its hidden states if one of them was asked for.
+        """Builds the upstream, and counts its hidden states if one of them was requested.
 
         Raises:
             UnknownName: s3prl has no such upstream. WeightsError: its checkpoint cannot be fetched or read, or it has

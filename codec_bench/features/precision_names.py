@@ -8,13 +8,13 @@ from codec_bench.errors import UserError
 from codec_bench.networks.precision import Precision
 
 BY_AUTOCAST: dict[str, Precision] = {"bfloat16": "bfloat16", "tf32": "tf32"}
-"""What networks of other packages can compute in beside float32, by what stands after the `@`."""
+"""What networks of other packages can compute in next to float32, by what stands after the `@`."""
 BY_WEIGHTS: dict[str, Precision] = {"float16": "float16-weights", "bfloat16": "bfloat16-weights", "tf32": "tf32"}
-"""What the project's own networks can compute in beside float32."""
+"""What the project's own networks can compute in next to float32."""
 
 
 def parse_precision(feature: str, point: str | None, known: dict[str, Precision] = BY_AUTOCAST) -> Precision:
-    """The precision that a name such as `utmos@float16` asks for.
+    """The precision that a name such as `utmos@float16` requests.
 
     Args:
         feature: what stands before the `@`. point: what stands after it, or None.

@@ -30,7 +30,7 @@ def prepare_signals(signal: np.ndarray, rate_hz: int, noise: bool) -> list[np.nd
 
     Args:
         signal: float32 `(samples,)`, finite, one sample at least. rate_hz: its rate. noise: whether the noises are
-            asked for.
+            requested.
     """
     fewest = -(-FEWEST_SAMPLES * rate_hz // SET_RATE_HZ)
     filled = np.pad(signal, (0, max(0, fewest - signal.size)))
@@ -42,7 +42,7 @@ def _levelled(signal: np.ndarray) -> np.ndarray:
 
 
 def asks_for_noise(feature: str, variant: str | None) -> bool:
-    """Whether a variant asks for the noises.
+    """Whether a variant requests the noises.
 
     Raises:
         UserError: there is no such variant.

@@ -24,7 +24,7 @@ from codec_bench.weights import find, load_into, load_state, unfilled
 
 LIMITS = Limits(on_cpu=EIGHT_SECONDS, on_gpu=240 * RATE_HZ)
 PREFIX, LETTERS = "wav2vec2.", ("lm_head.weight", "lm_head.bias")
-"""What names of tensors of wav2vec 2.0 begin with; and the layer of its letters, which are not asked for."""
+"""What names of tensors of wav2vec 2.0 begin with; and the layer of its letters, which are not requested."""
 WINDOW_SAMPLES, WINDOW_FRAMES, MIRRORED = 480_000, 3000, 200
 """What Whisper hears of a signal, in samples and frames; and the samples that are mirrored at its end."""
 WINDOWS_ON_CPU, WINDOWS_ON_GPU = 1, 16

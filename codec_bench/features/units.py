@@ -24,7 +24,7 @@ class HubertUnits(EncoderFeature):
     """The units of HuBERT-base: for every 20 ms the number of the cluster that a hidden state is nearest to.
 
     The clusters are those of GSLM and of textlesslib, made of the output of block 6. Units of block 11, by the same
-    clusters, are given beside them, because SpeechBLEU counts those. The wave is taken as it is, as the base model was
+    clusters, are given next to them, because SpeechBLEU counts those. The wave is taken as it is, as the base model was
     trained. A batch gives the units of the signals one by one; a frame that is equally far from two clusters, to one
     part in a hundred thousand, may go to either.
 

@@ -222,7 +222,7 @@ def _codes(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """The values that `to_json` wrote; diagnostics come from their codes, and their sentences are made anew."""
+    """The values that `to_json` wrote; diagnostics come from their codes, and their sentences are made again."""
     if isinstance(value, Mapping):
         coded = {name.removesuffix(CODE): one for name, one in value.items() if str(name).endswith(CODE)}
         codes = {name: from_codes(one) for name, one in coded.items() if name in value}
@@ -231,7 +231,7 @@ def from_json(value: Any) -> Any:
 
 
 def to_codes(value: Any) -> Any:
-    """JSON values with the code and parameters in the place of each diagnostic, as a record holds them."""
+    """JSON values with the code and parameters in place of each diagnostic, as a record holds them."""
     if isinstance(value, Diagnostic):
         return value.as_dict()
     if isinstance(value, Mapping):

@@ -160,7 +160,7 @@ SENTENCES = {
             "declared causal; a change of the input changes the output from {ahead_ms:.1f} ms before it "
             "(allowed: {allowed_ms:.1f} ms)"
         ),
-        # What cannot be told.
+        # What cannot be determined.
         "sign_unknown": "the waveform is not kept well enough to tell its sign",
         "sign_varies": "the waveform is turned over in some clips, at no common delay",
         "delay_of_one_clip": "one clip does not tell a delay; two must agree on it",

@@ -180,7 +180,7 @@ FETCHED_BY_PACKAGES = {"s3prl", "s3prl-frames"}
 _OVER_FRAMES_VOICED_IN_BOTH = {
     f"{name}{variant}" for name in ("f0_corr", "f0_rmse") for variant in ("", "[swift]", "[world]")
 }
-"""Metrics that look at frames voiced in both signals, so that the share of such frames stands beside them."""
+"""Metrics that look at frames voiced in both signals, so that the share of such frames is next to them."""
 REGISTRY = Registry("metric", "METRICS", TABLE)
 
 
@@ -193,7 +193,7 @@ def expand(texts: list[str]) -> list[str]:
     with them.
 
     Raises:
-        UserError: a metric is asked for twice.
+        UserError: a metric is requested twice.
     """
     from codec_bench.metrics.consensus import members
 

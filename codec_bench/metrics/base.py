@@ -27,7 +27,7 @@ from codec_bench.types import Score
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """The data of one item that a metric reads. Only the fields that the metric's class attributes ask for are filled.
+    """The data of one item that a metric reads. Only the fields that the metric's class attributes request are filled.
 
     Args:
         id: the sample's id, for messages.
@@ -72,7 +72,7 @@ class Inputs:
         """Reference and estimate, `(samples,)` each, for a metric that reads both.
 
         Raises:
-            ValueError: one of them is not there.
+            ValueError: one of them is missing.
         """
         if self.reference is None or self.estimate is None:
             raise ValueError(f"'{self.id}' has no reference or no estimate; a pair metric needs both")
@@ -88,7 +88,7 @@ class Metric(ABC):
             transcript).
         rate_hz: rate of the signals that it reads; None for the reference's own rate. An instance may set it.
         signals: whether `compute` reads the signals themselves; False if it reads only features.
-        scale_invariant: whether its definition leaves out the scale of either signal, so that cutting them to [-1, 1]
+        scale_invariant: whether its definition omits the scale of either signal, so that cutting them to [-1, 1]
             would change what it measures. Its signals are then not cut.
         takes_prompt: whether the reference of a pair may say other words, as the recording of a voice does.
         waveform: whether it compares sample by sample, so that a delay of a few samples moves its value.
@@ -202,7 +202,7 @@ def variant_name(key: str, variant: str | None, variants: Iterable[str | None]) 
     """The name of a metric with its variant in brackets.
 
     Args:
-        key: the metric's key in the registry. variant: that was asked for, or None. variants: that there are.
+        key: the metric's key in the registry. variant: that was requested, or None. variants: that there are.
 
     Raises:
         UserError: there is no such variant.
@@ -243,8 +243,8 @@ class Compared(NamedTuple):
     `store.rows.NO_SPEECH`.
 
     Args:
-        unlike: why an estimate that is as long as its reference is not what it says, or why that cannot be told, or
-            None. lacks: whether one that was made elsewhere lacks speech. made: whether it was made elsewhere.
+        unlike: why an estimate that is as long as its reference is not what it says, or why that cannot be determined,
+            or None. lacks: whether one that was made elsewhere lacks speech. made: whether it was made elsewhere.
     """
 
     mismatch: str | None = None

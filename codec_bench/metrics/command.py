@@ -57,7 +57,7 @@ class CommandMetric(ItemMetric):
     """A program that a YAML file names, as a metric.
 
     A program that fails, that does not end in time, or that writes no number gives a `failed` score with the reason.
-    The protocol has the hash of the file, so that results of other settings are told apart.
+    The protocol has the hash of the file, so that results of other settings are distinguished.
 
     Args:
         path: of the file.

@@ -48,7 +48,7 @@ def members(spec: Spec) -> list[str]:
     """The metrics that `wer[a+b]` stands for; none if a name is no such consensus.
 
     Raises:
-        UserError: another error rate is asked for by several recognisers, or a recogniser is named twice.
+        UserError: another error rate is requested by several recognisers, or a recogniser is named twice.
     """
     of_several = spec.name in (
         EACH,
@@ -191,7 +191,7 @@ class WerMean(_OfRates):
 
 
 class WerSmallest(_OfRates):
-    """The smallest of several recognisers' word error rates, chosen anew for each item. Lower is better.
+    """The smallest of several recognisers' word error rates, chosen again for each item. Lower is better.
 
     For a corpus, the errors of the chosen recognisers over the words. Reports print it as their word error rate, which
     it is not: it is at most each recogniser's own rate and falls with each one that is added. Compare it with the same

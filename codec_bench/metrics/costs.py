@@ -1,6 +1,6 @@
 """What each metric costs: processor seconds for an hour of sound, as they were measured on one machine.
 
-`costs.csv` beside this module is written by the project's benches from their rows, and is no promise for another
+`costs.csv` next to this module is written by the project's benches from their rows, and is no promise for another
 machine. It says which metric is cheap and which is not.
 """
 

@@ -316,7 +316,7 @@ class WerBelow50(Wer):
 class WerAbove50(_RecognisedErrorRate):
     """The share of items whose word error rate is above 50 %. Lower is better, 0 to 1.
 
-    It counts what `wer_below_50` leaves out: sentences that a synthesiser lost or repeated, and transcripts that the
+    It counts what `wer_below_50` omits: sentences that a synthesiser lost or repeated, and transcripts that the
     recogniser invented. The error rate of each item is in `detail["rate"]`.
     """
 
@@ -459,7 +459,7 @@ class Per(Dwer):
 
 
 def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | None]:
-    """The recognisers that a metric's name asks for: those by base language, and the one for all other languages.
+    """The recognisers that a metric's name requests: those by base language, and the one for all other languages.
 
     Args:
         stem: the metric's name, for messages.

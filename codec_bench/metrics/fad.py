@@ -52,7 +52,7 @@ class SetDistance(ItemMetric):
     higher_is_better = False
     where = "inline"
     others: ClassVar[Sequence[str]] = (Clap.name,)
-    """Encoders beside those of speakers."""
+    """Encoders next to those of speakers."""
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         key = type(self).name

@@ -3,7 +3,7 @@ data.
 
 Conventions
     The groups are made of `codec_bench.metrics.TOPICS`, so that a metric with a topic stands in its group by itself.
-    A group holds what can be measured without a download on this machine and with the given data. What it leaves out is
+    A group holds what can be measured without a download on this machine and with the given data. What it omits is
     said, with the reason. A metric whose own models are not here, or which has none of its own because its brackets
     name them, stands in the group with the first of `BRACKETS` with which it can be measured.
 """
@@ -130,12 +130,12 @@ def names_group(text: str) -> bool:
 def without_groups(
     chosen: Sequence[str], material: Material, previous: Mapping[str, Sequence[str]] | None = None
 ) -> Chosen:
-    """Names of metrics in the place of those of groups. Names and groups may overlap.
+    """Names of metrics in place of those of groups. Names and groups may overlap.
 
     Args:
         chosen: names of metrics and groups.
         material: what is to be measured.
-        previous: the members that groups had when the run was begun that is continued now. They stay what they were.
+        previous: the members that groups had when the run was started that is continued now. They stay what they were.
 
     Raises:
         UserError: nothing of a group can be measured, or a group is named with brackets.

@@ -72,7 +72,7 @@ class TruePeak(_Uncut):
     """The highest level of the estimate's waveform, between its samples too, in dB of full scale (dBTP). Lower is
     better.
 
-    Above 0 a player or the next encoder will clip; broadcasters ask for -1 at most (EBU R 128). The estimate, at the
+    Above 0 a player or the next encoder will clip; broadcasters request -1 at most (EBU R 128). The estimate, at the
     reference's own rate, is brought to 192 kHz, which is four times 48 kHz, and its largest magnitude is taken. A clip
     of full scale that a codec coded is often above 0. Undefined for digital silence.
 

@@ -124,7 +124,7 @@ class PesqWb(_Pesq):
 
     Exactly the number of the package `pesq`, which wraps the ITU's code. PESQ itself aligns levels and delays. It was
     made for speech of 8 to 20 s through telephone networks. It says little about music, or about speech that a
-    generative codec has synthesised anew.
+    generative codec has synthesised again.
 
     Undefined for a silent signal, for less than 0.25 s of audio, and where no utterance is found. Refused above 95 s
     and, above 19 s, for a reference of more than 45 utterances: the tables of the ITU's code have a fixed size. Past

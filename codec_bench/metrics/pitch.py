@@ -253,7 +253,7 @@ class VuvError(_Pitch):
 class VoicedInBoth(_Pitch):
     """The share of the reference's voiced frames that are voiced in the estimate too. Higher is better, 0 to 1.
 
-    `f0_rmse` and `f0_corr` look at these frames alone. Whoever asks for one of them gets this share beside it: an
+    `f0_rmse` and `f0_corr` look at these frames alone. Whoever requests one of them gets this share next to it: an
     estimate that keeps the pitch of a few frames may have a fine pitch error.
 
     * None: by Boersma's tracker. * `swift`: by SwiftF0. * `world`: by WORLD's Harvest.

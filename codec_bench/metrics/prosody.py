@@ -1,4 +1,4 @@
-"""Prosody beside pitch: how long the estimate is, how fast it speaks, and how its loudness rises and falls."""
+"""Prosody next to pitch: how long the estimate is, how fast it speaks, and how its loudness rises and falls."""
 
 from __future__ import annotations
 

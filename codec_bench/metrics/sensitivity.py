@@ -1,7 +1,7 @@
 """What moves each metric though a listener would not mind, as `codec-bench metrics --stability --format csv` measured
 it.
 
-`sensitivity.csv` beside this module is that command's output over embedded speech, with published weights alone:
+`sensitivity.csv` next to this module is that command's output over embedded speech, with published weights alone:
 made-up ones would say nothing of a metric. A metric whose weights were not at hand is not in it.
 """
 

@@ -28,11 +28,12 @@ class SiSdr(ItemMetric):
     `10 log10(|a r|^2 / |a r - e|^2)` with `a = <e, r> / <r, r>`, at the reference's own rate; means are not removed. It
     compares waveforms: one sample of delay costs about 10 dB, so it says little about codecs that do not keep the
     phase. It is computed in float64, without the small numbers that torchmetrics adds to both energies. The scale of
-    both signals is left out, so they are not cut to full scale.
+    both signals is omitted, so they are not cut to full scale.
 
     It is undefined where only those small numbers, or rounding, would give a value: for a silent reference or estimate,
     for an estimate that is a scaled copy of the reference (the value has no bound), and for one that is exactly
-    orthogonal to it. Above 144.49 dB (`CEILING_DB`) an estimate cannot be told from a copy that was rounded to float32.
+    orthogonal to it. Above 144.49 dB (`CEILING_DB`) an estimate cannot be distinguished from a copy that was rounded to
+    float32.
 
     Paper: J. Le Roux et al., "SDR - half-baked or well done?", ICASSP 2019. Reference implementation:
     `torchmetrics.functional.audio.scale_invariant_signal_distortion_ratio` in float64, to 1e-4 dB.
@@ -100,7 +101,7 @@ class Sdr(ItemMetric):
 
     The estimate is compared with the reference after the filter that fits best, so a gain, a delay and an equaliser
     cost little. With one source SAR and the convolution-invariant SDR are the same number, and SIR is infinite. At the
-    reference's own rate; means are not removed. The scale of both signals is left out.
+    reference's own rate; means are not removed. The scale of both signals is omitted.
 
     It is undefined for a silent signal, and for an estimate that a filter makes of the reference but for rounding.
 

@@ -62,7 +62,7 @@ class SnrSeg(ItemMetric):
 
     Frames of 30 ms, of which the next begins after a quarter, with a Hann window (Loizou's definition): quiet frames
     count as much as loud ones. A frame in which the reference is silent counts with -10 dB whatever the estimate is,
-    and an exact copy of a frame that is not silent with 35 dB. The last frame is left out, as in the reference
+    and an exact copy of a frame that is not silent with 35 dB. The last frame is omitted, as in the reference
     implementation. Signals at the reference's own rate. Undefined where there are fewer than two frames (37.5 ms), and
     for a silent reference.
 

@@ -30,7 +30,7 @@ class _Mode:
 
     Args:
         protocol: of the measurement. rate_hz: of the signals. bands: of the spectrogram. high_hz: where they end.
-        patch_frames: length of a patch. speech: whether patches without speech are left out.
+        patch_frames: length of a patch. speech: whether patches without speech are omitted.
         weights: what maps similarities to the score; None for the exponential fit.
     """
 
@@ -153,7 +153,7 @@ class _TooLittle(Exception):
 
 
 def _further(patches: Sequence[_Patch], bands: np.ndarray, mode: _Mode) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the lattice network reads beside the mean similarities by band.
+    """What the lattice network reads next to the mean similarities by band.
 
     Returns:
         By band: the mean of the lowest tenth of the patches, the standard deviation over all frames, and the level.
@@ -237,7 +237,7 @@ def _compared(
 
 
 def _realigned(patch: _Patch, reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> _Patch:
-    """The patch again, its sound aligned to the sample and its spectrograms made anew, if it is then as alike."""
+    """The patch again, its sound aligned to the sample and its spectrograms made again, if it is then as alike."""
     from codec_bench.kernels.visqol.ref import levels
 
     if patch.estimate_s is None or patch.estimate_s == (0.0, 0.0):

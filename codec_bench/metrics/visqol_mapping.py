@@ -60,7 +60,7 @@ def exponential(similarity: float) -> float:
 
 def lattice(path: Path, similarities: np.ndarray, lowest: np.ndarray, spreads: np.ndarray, levels: np.ndarray) -> float:
     """The score of the lattice network, which takes each number by its name, and the quantile of listeners that is
-    asked for.
+    requested.
     """
     named = {"fvnsim": similarities, "fvnsim10_": lowest, "fstdnsim": spreads, "fvdegenergy": levels}
     inputs = {f"{name}{band}": [value] for name, values in named.items() for band, value in enumerate(values)}

@@ -18,7 +18,7 @@ class Word(NamedTuple):
 
 
 def read_words(cell: Any, column: str) -> list[Word]:
-    """The words of a cell, in order: a list, or its text as JSON. Entries without a word are left out.
+    """The words of a cell, in order: a list, or its text as JSON. Entries without a word are omitted.
 
     Args:
         cell: as the data hold it.

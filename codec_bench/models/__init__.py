@@ -222,7 +222,7 @@ def served_words(name: str, *, today: date | None = None) -> str:
 
 
 def successor(name: str) -> str | None:
-    """The model that a service names in the place of one that it shuts down; None if there is none with a config here."""
+    """The model that a service names in place of one that it shuts down; None if there is none with a config here."""
     served = _config(name).served if _has_config(name) else None
     return served.successor if served is not None and served.successor in model_names() else None
 

@@ -111,7 +111,7 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
     """
     if not data:
         raise AudioError("the answer's audio is empty (0 bytes)")
-    # Some services send a WAV file when `pcm` was asked for.
+    # Some services send a WAV file when `pcm` was requested.
     if kind.startswith("pcm") and data[:4] != b"RIFF":
         if len(data) % 2:
             raise AudioError(f"the answer's audio has {len(data)} bytes; expected 16-bit samples, 2 bytes each")

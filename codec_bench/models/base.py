@@ -65,7 +65,7 @@ class Model(ABC):
         concurrency: how many requests to keep in flight.
         identity: everything that changes an answer (checkpoint and revision, endpoint, parameters), as JSON values.
         reasons: whether the model writes its reasoning before an answer, so that it is given tokens for it.
-        charges: whether an answer may cost money, so that each one is kept before the next is asked for in its place.
+        charges: whether an answer may cost money, so that each one is kept before the next is requested in its place.
         tells_apart: whether `identity` differs between any two checkpoints; without it, answers are reused within a run
         alone.
         weighs: whether `ask` also answers how likely sounds are.

@@ -239,7 +239,7 @@ class BatchModel(Model):
 
     @property
     def device(self) -> str:
-        """The device that it computes on, `cpu` or `cuda:N`. It is chosen when it is first asked for."""
+        """The device that it computes on, `cpu` or `cuda:N`. It is chosen when it is first requested."""
         if self._device is None:
             self._device = self.choose_device()
         return self._device

@@ -120,7 +120,7 @@ class ResponseCache(BoundedCache):
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         """The answers stored under keys, or under keys that these are aliases of.
 
-        Keys without an answer are left out.
+        Keys without an answer are omitted.
         """
         with self._lock:
             rows = self._rows(keys)
@@ -310,7 +310,7 @@ def _unpack_row(head: Any, audio: Any) -> Response | None:
     """The answer in a row, or None if the row is damaged; then the model is asked again."""
     try:
         return unpack(head, audio)
-    except Exception:  # a damaged row may hold anything in the place of text
+    except Exception:  # a damaged row may hold anything in place of text
         return None
 
 

@@ -17,7 +17,7 @@ class Served(BaseModel):
     """Where and how long a service serves a model.
 
     Args:
-        at: the host of the service. At any other address the model may be served for ever.
+        at: the host of the service. At any other address the model may be served forever.
         since: the first day; None if unknown. until: the day on which it is shut down; None if none has been announced.
         successor: the config of the model that its service recommends instead, or None.
         routed_to: the service's name of the model that answers in its place after `until`, if one does without a word.

@@ -1,4 +1,5 @@
-"""Audiobox Aesthetics: a WavLM encoder whose states are mixed anew for each of four axes, and a small network for each.
+"""Audiobox Aesthetics: a WavLM encoder whose states are mixed again for each of four axes, and a small network for
+each.
 
 Windows are 10 s, filled up with zeros. The zeros count for the group norm of the encoder and are masked in attention,
 as in the reference implementation, so that a window does not depend on the others. Names of tensors are those of the

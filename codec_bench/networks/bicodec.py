@@ -301,7 +301,7 @@ def speech_features(net: SpeechEncoder, waves: Tensor, lengths: Sequence[int]) -
 def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors of the codec's checkpoint by the names of `BiCodecNet`.
 
-    Parts that only training uses are left out, and weight norms are folded.
+    Parts that only training uses are omitted, and weight norms are folded.
     """
     return fold_weight_norm({name: value for name, value in state.items() if not name.startswith(_UNUSED)})
 

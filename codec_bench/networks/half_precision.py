@@ -81,7 +81,7 @@ class BatchNorm2d(nn.BatchNorm2d):
 
 
 def reduce_weights(net: Net, precision: Precision) -> Net:
-    """Brings the weights of a network's reducible layers to half precision, if that is what is asked for.
+    """Brings the weights of a network's reducible layers to half precision, if that is what is requested.
 
     Returns:
         The same network.

@@ -3,7 +3,7 @@
 The backward direction begins behind an item's end. There, an additional input closes the gates: with the input gate and
 the forget gate at zero, the state is zero at every step of padding, which is the state that an item begins with alone.
 So the steps of a batch have one shape whatever the lengths are, and the host needs to know no length. A CPU packs the
-steps, which leaves out the padding.
+steps, which omits the padding.
 
 This module imports torch: import it inside functions.
 """

@@ -82,7 +82,7 @@ class Progress:
             return ", ".join(filter(None, (counted, failed, self._speed(now), self._time(now))))
 
     def line(self) -> str:
-        """The stage, and what is known beside it."""
+        """The stage, and what is known next to it."""
         return f"{self.stage}: {self.words()}".removesuffix(": ")
 
     def _speed(self, now: float) -> str:

@@ -3,7 +3,7 @@
 How `--config` works
     The option is read before all others, and what the file holds becomes the default of each option, so that what is
     typed wins. `--set` is added to the settings of the file, after them. Two options that name the same thing in two
-    ways, such as `--metrics` and `--preset`, count as one: if one of them is typed, the file's other one is left out.
+    ways, such as `--metrics` and `--preset`, count as one: if one of them is typed, the file's other one is omitted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def option_parameter(schema: type[Any], name: str, **more: Any) -> Any:
     """One option of a schema, for a command without a schema of its own.
 
     Args:
-        schema: the schema. name: of the option. more: what typer's parameter is given beside its flags and its help.
+        schema: the schema. name: of the option. more: what typer's parameter is given next to its flags and its help.
     """
     return _parameter(options_of(schema)[name], **more)
 

@@ -97,7 +97,7 @@ def cardinal(number: str) -> str:
 
 
 def one_by_one(digits: str) -> str:
-    """Digits read one by one; everything else is left out."""
+    """Digits read one by one; everything else is omitted."""
     return "".join(DIGITS[int(digit)] for digit in digits if digit.isdecimal())
 
 

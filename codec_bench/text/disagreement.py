@@ -38,7 +38,7 @@ class Followed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Aligned:
-    """A text beside the words of a reference.
+    """A text next to the words of a reference.
 
     Args:
         words: of the text. steps: what difflib finds, each with its place in the reference and in the text.

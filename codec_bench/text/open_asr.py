@@ -20,7 +20,7 @@ from codec_bench.text.own_steps import Step, optional
 
 VERSIONS = ("2026-03-23", "2026-04-22", "2026-06-11", "2026-06-22")
 LANGUAGES = ("de", "es", "fr", "it", "pt")
-"""The languages beside English, which it scores since 23 March 2026."""
+"""The languages next to English, which it scores since 23 March 2026."""
 
 _SPELLINGS = {
     "mm": "hmm", "snowploughs": "snowplows", "pummelling": "pummeling", "pummelled": "pummeled", "archaeology": "archeology",
@@ -82,7 +82,7 @@ def english(version: str) -> Step:
             (_IS_OF_JUNE, r"\1 is") if pattern == _IS else (pattern, replacement)
             for pattern, replacement in replacements
         )
-    if april:  # the package's own rule calls both, so what is done beside them is done in its places
+    if april:  # the package's own rule calls both, so what is done next to them is done in its places
         join, names = partial(_replaced, _compounds(june)), partial(_mapped, _names(june))
         rules.standardize_numbers = lambda text: count(join(text))
         alone = 3 if june else 2

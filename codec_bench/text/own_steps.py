@@ -14,7 +14,7 @@ Steps
     `turkish-i`: I becomes ı, and İ becomes i.
     `words`: symbols and punctuation become spaces; marks stay.
     `join-words`: removes apostrophes.
-    `no-spaces`: removes white space. `join-alone`: removes spaces beside Han characters and kana.
+    `no-spaces`: removes white space. `join-alone`: removes spaces next to Han characters and kana.
     `width`: full-width letters, digits and the signs in numbers become ASCII.
     `zh-hans`: Chinese in simplified characters (OpenCC).
     `numbers-en`: writes English numbers as words that Whisper's rule drops (`codec_bench.text.numbers_en`).

@@ -71,7 +71,7 @@ def _num2words_en() -> Step:
 
 
 # Steps of AudioBench (e991641 `src/dataset_src/text_normalizer/preprocess_text.py`), whose lists of numbers and fillers
-# these are. Its list of contractions is left out: Whisper's rule, which comes first, has written all of them out.
+# these are. Its list of contractions is omitted: Whisper's rule, which comes first, has written all of them out.
 
 _SMALL_NUMBERS = dict(
     zip(
@@ -148,12 +148,12 @@ STEPS: dict[str, Callable[[], Step]] = {
     "num2words-en": _num2words_en,
     "sacrebleu-13a": lambda: _sacrebleu("tokenizer_13a", "Tokenizer13a"),
     "sacrebleu-zh": lambda: _sacrebleu("tokenizer_zh", "TokenizerZh"),
-    # Writes 0 to 20 and the tens to 90 as words, wherever they are between word boundaries, also beside a decimal
+    # Writes 0 to 20 and the tens to 90 as words, wherever they are between word boundaries, also next to a decimal
     # point.
     "small-numbers": lambda: partial(re.sub, r"\b\d{1,2}\b", lambda match: _SMALL_NUMBERS.get(match[0], match[0])),
     # Puts a space on both sides of each character from U+4E00 to U+9FFF; then runs of white space become one space.
     "space-around-cjk": lambda: lambda text: squeeze(re.sub(f"([{_CJK}])", r" \1 ", text)),
-    # Puts a space between neighbouring characters from U+4E00 to U+9FFF, and none beside a letter or a digit.
+    # Puts a space between neighbouring characters from U+4E00 to U+9FFF, and none next to a letter or a digit.
     "space-between-cjk": lambda: partial(re.sub, f"(?<=[{_CJK}])(?=[{_CJK}])", " "),
     # Removes white space, then puts a space between all characters.
     "space-black-characters": lambda: lambda text: " ".join("".join(text.split())),

@@ -334,7 +334,7 @@ class Rule:
 def weighted_mean(values: Sequence[float | None], weights: Sequence[float | None]) -> float | None:
     """The mean of values by their weights, which is how `long-tts-wer` of UltraEval-Audio computes a corpus value.
 
-    A pair without a value or without a weight is left out. The result is None if no pair is left or all weights are
+    A pair without a value or without a weight is omitted. The result is None if no pair is left or all weights are
     zero.
     """
     pairs = [(value, weight) for value, weight in zip(values, weights) if value is not None and weight is not None]

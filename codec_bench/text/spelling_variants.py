@@ -132,7 +132,7 @@ _NATIVE_TENS_KO = {
 _COUNTERS_KO = ("명 사람 살 마리 개 시 시간 잔 병 벌 켤레 그루 송이 자루 가지 달 군데 바퀴 번째 그릇 채 배 척").split()
 """Counters whose number is said in native numerals, or in Sino-Korean ones with the same meaning (25명: 스물다섯 명, 이십오 명).
 
-Counters for which the two mean different things are left out: 세 번 is three times, 삼 번 is number three; so 권, 장, 대.
+Counters for which the two mean different things are omitted: 세 번 is three times, 삼 번 is number three; so 권, 장, 대.
 """
 
 

@@ -18,7 +18,7 @@ PREFIX = "untagged/"
 TAG_NOTE = Diagnostic("tags_as_words")
 """The flag of a score whose rule takes a tag for words."""
 FEW_TAGGED = 0.01
-"""Up to this share of the scores of a metric the flag `TAG_NOTE` is not counted beside its value."""
+"""Up to this share of the scores of a metric the flag `TAG_NOTE` is not counted next to its value."""
 REMOVED = Diagnostic("tags_removed")
 """The flag of a score of a rule that removes tags, whose reference has some."""
 _TAG = re.compile(

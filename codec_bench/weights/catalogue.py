@@ -1,7 +1,7 @@
 """The checkpoints that the project can use, one entry each: `configs/weights/<name>.yaml`.
 
 Conventions
-    An entry gives sizes and SHA-256 only if a source publishes them; a comment beside them names the source.
+    An entry gives sizes and SHA-256 only if a source publishes them; a comment next to them names the source.
     They belong to the entry's `revision`. Another revision of the same repository may have others.
 """
 
@@ -61,7 +61,7 @@ class File(Variant):
 
     Args:
         alternatives: the same content in other forms, such as `pytorch_model.bin` in place of `model.safetensors`. They
-            are used if `path` is not there. In a YAML file they stand under `or`, as paths or as mappings.
+            are used if `path` is missing. In a YAML file they stand under `or`, as paths or as mappings.
         optional: whether the checkpoint is complete without it.
     """
 

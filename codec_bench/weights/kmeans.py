@@ -14,7 +14,7 @@ CENTRES = "cluster_centers_"
 _NO_CONSTANT = ("PUT", "GET", "PROTO")
 """What stands in the names of instructions whose argument is no part of a value."""
 _ALIGNED = ["numpy_array_alignment_bytes", 16]
-"""What newer releases of joblib write of an array beside the rest.
+"""What newer releases of joblib write of an array next to the rest.
 
 A byte then says how many bytes stand before the numbers.
 """

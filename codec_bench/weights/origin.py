@@ -1,7 +1,7 @@
 """Where the files of a checkpoint came from, and what their source said about them.
 
 Conventions
-    `codec-bench-weights.json` describes the files that codec-bench fetched into a folder of its own, and lies beside
+    `codec-bench-weights.json` describes the files that codec-bench fetched into a folder of its own, and is next to
     them. The Hugging Face cache and hub folders describe themselves: a file in the hub's large-file storage is named by
     its SHA-256, and any other file by the id that git gives its content.
 """

@@ -65,7 +65,7 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
 
 
 def load_configuration(path: Path) -> Any:
-    """What the YAML file beside a checkpoint holds.
+    """What the YAML file next to a checkpoint holds.
 
     Raises:
         WeightsError: it is no YAML file.

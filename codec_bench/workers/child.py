@@ -1,5 +1,5 @@
 """The program of an isolated worker. It is run as a file by the Python of the environment (3.8 or later). Of
-codec_bench it imports only `wire.py`, which is beside it, and `memory.py`.
+codec_bench it imports only `wire.py`, which is next to it, and `memory.py`.
 
     python -I -u child.py SOCKET IN OUT PARENT BEAT_S
 
@@ -178,7 +178,7 @@ class Worker:
     def load(self, code: str, options: dict[str, Any]) -> None:
         """Imports the worker code, calls its `load`, and sends the result to the host."""
         try:
-            sys.path.insert(0, str(Path(code).parent))  # the worker code may import modules beside it
+            sys.path.insert(0, str(Path(code).parent))  # the worker code may import modules next to it
             self._code = _file_module("codec_bench_worker_code", Path(code))
             for name in ("load", "answer"):
                 if not callable(getattr(self._code, name, None)):

@@ -94,7 +94,7 @@ class P808(WindowNetwork):
     ) -> Callable[[], np.ndarray]:
         """See `WindowNetwork`. The results are `(windows,)`."""
         total = FRAMES + HOP_FRAMES * (windows - 1)
-        # Frame t is centred on sample 160 t. A window is surrounded by zeros and leaves out its own last 160 samples.
+        # Frame t is centred on sample 160 t. A window is surrounded by zeros and omits its own last 160 samples.
         padded = np.concatenate([np.zeros(HOP_SAMPLES, np.float32), signal[: total * HOP_SAMPLES + 1]])
         levels = np.empty((total, MELS), np.float32)
 

@@ -39,7 +39,7 @@ def two_layer_input(rows: int, width: int) -> tuple[np.ndarray, np.ndarray]:
 def pool_rows(x: np.ndarray, row_in: int, y: np.ndarray, row_out: int, count: int, width: int) -> None:
     """2x2 maxima, rectified, from rows of x to rows of y, both from column 1 on.
 
-    If the width is odd, the last column is left out.
+    If the width is odd, the last column is omitted.
     """
     for n in range(count):
         r = row_in + 2 * n

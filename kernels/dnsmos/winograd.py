@@ -8,7 +8,7 @@ error is four times as large.
 
 An input that a layer has rectified is mostly zero. Where a channel is zero in all 18x6 inputs of four neighbouring
 tiles, their products leave it out. In speech that is about half of all channels. The bits of the sums stay the same,
-since nothing but zeros is left out.
+since nothing but zeros is omitted.
 
 Conventions
     Activations are float32 `(rows, columns, channels)`, C-contiguous, rows being time. Column 0 and the columns after
@@ -17,7 +17,7 @@ Conventions
     Working memory is flat. Its indices are unsigned, because numba's check for negative ones keeps a loop from being
     vectorised, and its planes lie constant distances apart, so that the compiler can tell that they do not overlap.
     The products of matrices are not BLAS's. BLAS sums in an order that depends on a matrix's height, divides large
-    products among threads of its own, and cannot leave out rows of a matrix.
+    products among threads of its own, and cannot omit rows of a matrix.
 """
 
 from __future__ import annotations
@@ -366,7 +366,7 @@ def _inverse_tiles(planes: np.ndarray, size: int) -> None:
 
 @jit(nogil=True, fastmath=_AHEAD)
 def _write(planes: np.ndarray, tiles: int, bias: np.ndarray, y: np.ndarray, start: int, step: int, pool: bool) -> None:
-    """Outputs of tiles with bias, rectified, and pooled if asked for, into rows of y from `start` on, `step` apart."""
+    """Outputs of tiles with bias, rectified, and pooled if requested, into rows of y from `start` on, `step` apart."""
     whole_vectors()
     channels, p, six = _U(bias.size), _U(_PLANE), _U(POINTS) * _U(_PLANE)
     size = _U(TILE // 2) if pool else _U(TILE)

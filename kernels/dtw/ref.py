@@ -39,7 +39,7 @@ def fast_path(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def halved(x: np.ndarray) -> np.ndarray:
-    """Means of neighbouring vectors, `(frames // 2, dimensions)`; an odd last vector is left out."""
+    """Means of neighbouring vectors, `(frames // 2, dimensions)`; an odd last vector is omitted."""
     even = len(x) - len(x) % 2
     return (x[0:even:2] + x[1:even:2]) / 2
 

@@ -292,7 +292,7 @@ def envelopes(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.n
         float64 `(2, 15, frames)`, the reference first; None if there are fewer than 30 frames.
     """
     joined, active = _without_silence(_at_10_khz(reference, estimate, rate_hz), _WINDOW)
-    num_frames = active - 1  # the last frame ends exactly at the end of the joined signal; it is left out, as in `ref`
+    num_frames = active - 1  # the last frame ends exactly at the end of the joined signal; it is omitted, as in `ref`
     if num_frames < SEGMENT_FRAMES:
         return None
     out = np.empty((2, BANDS, num_frames))

@@ -82,7 +82,7 @@ def band_edges() -> np.ndarray:
 
 
 def frames(signal: np.ndarray) -> np.ndarray:
-    """Windowed frames `(frames, 256)`. A frame that would end exactly at the end of the signal is left out."""
+    """Windowed frames `(frames, 256)`. A frame that would end exactly at the end of the signal is omitted."""
     starts = range(0, signal.size - FRAME, HOP)
     return np.array([signal[start : start + FRAME] for start in starts]).reshape(-1, FRAME) * window()
 

@@ -77,7 +77,7 @@ def finding(check: str, state: State, diagnostic: Diagnostic, value: float | Non
 
 
 def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The findings of a network whose weights are noise: what only training decides cannot be told."""
+    """The findings of a network whose weights are noise: what only training decides cannot be determined."""
     return [
         finding(f["check"], "not applicable", Diagnostic("untrained", finding=f["found"]), f["value"])
         if f["check"] in OF_TRAINING and f["state"] == "suspect"

@@ -139,7 +139,7 @@ class LabelChecks:
 
     def _uncounted(self) -> list[dict[str, Any]]:
         """Side information that grows with the clip and is not counted; what every clip has, such as a header, may be
-        left out.
+        omitted.
         """
         seconds, bits = np.array(self._side_info).T
         spread = seconds - seconds.mean()

@@ -104,7 +104,7 @@ def _looked_at(
 ) -> Iterator[tuple[str, Diagnostic, float]]:
     """What is wrong with one kind of sound: check, text and value.
 
-    If its delay cannot be told, it is added to `untold`; if a low bitrate excuses one sound for both channels, to
+    If its delay cannot be determined, it is added to `untold`; if a low bitrate excuses one sound for both channels, to
     `folded`.
     """
     sound, places = _sound(clips, rate, channels)
@@ -266,7 +266,7 @@ def _between_channels(a: np.ndarray, b: np.ndarray, rate: int) -> Iterator[tuple
 
 
 def _align(a: np.ndarray, b: np.ndarray, rate: int) -> Alignment:
-    """How much later a piece is; the correlation is 0 if that cannot be told."""
+    """How much later a piece is; the correlation is 0 if that cannot be determined."""
     near = align_coherent(a, b, rate, 0.0)
     if abs(near.correlation) >= COHERENT:
         return near

@@ -4,8 +4,8 @@ Conventions
     The delay is where the cross-correlation of the waveforms is largest in size (`alignment.py`). If a codec does not
     keep the waveform (the correlation is below `CORRELATED`), the bands that it keeps tell the delay. At least two
     clips must agree on a delay or a sign. If a codec keeps no band, the envelopes are correlated, which is accurate to
-    about 5 ms: a shorter delay cannot be told. The level is compared band by band, and the median is taken by energy,
-    so that a codec that leaves out the highs has its level all the same. A sample is clipped if its size is at least
+    about 5 ms: a shorter delay cannot be determined. The level is compared band by band, and the median is taken by
+    energy, so that a codec that omits the highs has its level all the same. A sample is clipped if its size is at least
     0.999 and that of the reference is not.
 """
 
@@ -163,7 +163,7 @@ class SignalChecks:
         )  # fmt: skip
         if self._cut[1]:
             return finding("clipping", "suspect", diagnostic, self._cut[1])
-        # Beside the flat tops of clipped or limited sound every lossy codec overshoots, but it does not make more of
+        # Next to the flat tops of clipped or limited sound every lossy codec overshoots, but it does not make more of
         # them.
         suspect = share > _CLIPPED_SHARE and self._clipped > self._full
         return finding("clipping", "suspect" if suspect else "ok", diagnostic, share)

@@ -1,4 +1,4 @@
-"""The checks of one codec in steps, as the process of the codec runs them: what `validate` asks for.
+"""The checks of one codec in steps, as the process of the codec runs them: what `validate` requests.
 
 A step gives one or more sections. A section is a dictionary with what was found, its `state` (`ok`, `not applicable` or
 `failed`), and a `reason` unless the state is `ok`. The application `profiling` adds steps of its own.
@@ -153,7 +153,7 @@ class Checking:
     def _load(self) -> dict[str, dict[str, Any]]:
         took = self._loaded()
         codec = self._codec
-        if getattr(codec, "where", "device") == "cpu":  # it runs on the CPU, whatever device was asked for
+        if getattr(codec, "where", "device") == "cpu":  # it runs on the CPU, whatever device was requested
             self._device = "cpu"
         self._batch_s = float(getattr(codec, "batch_s", _BATCH_S))
         self._material = Material(self._request.files, codec)
@@ -235,7 +235,7 @@ class Checking:
         return {"sent": {"bytes": sum(map(len, self.parcel.codes))}}
 
     def _elsewhere(self) -> dict[str, dict[str, Any]]:
-        assert self.parcel is not None  # this step is asked for only if there is one
+        assert self.parcel is not None  # this step is requested only if there is one
         return {"elsewhere": {"findings": [unpack(self._codec, self.parcel)]}}
 
 

@@ -73,13 +73,13 @@ class Aac(RatedCodec):
 
 
 def _next_request(requests: dict[float, int], spent: float) -> int:
-    """The bitrate to ask for next.
+    """The bitrate to request next.
 
     It lies on a straight line between the nearest results below and above the target. If all results are on one side,
     it is scaled in proportion.
 
     Args:
-        requests: the bitrates asked for, by the ratio of the bits spent to the target.
+        requests: the bitrates requested, by the ratio of the bits spent to the target.
         spent: the ratio of the latest request.
     """
     below, above = (ratio for ratio in requests if ratio < 1), (ratio for ratio in requests if ratio > 1)

@@ -10,7 +10,7 @@ from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
 from codec_bench.errors import UserError
 
-# FFmpeg's name, its sample format, samples and bytes of a block. Each block begins anew but for Yamaha's.
+# FFmpeg's name, its sample format, samples and bytes of a block. Each block begins again but for Yamaha's.
 _KINDS = {
     "ima": ("adpcm_ima_qt", "s16p", 64, 34),
     "ms": ("adpcm_ms", "s16", 500, 256),

@@ -7,7 +7,7 @@ from codec_bench.codecs.classical.bitstream import Coder, Encoder, RatedCodec, c
 _FRAME = 1152
 # The filter bank of 512 taps and 32 sub-bands delays by 512 - 31 samples.
 DELAY_SAMPLES = 481
-# In kbps. MPEG-1 has further ones for one channel only or for two only; they are left out.
+# In kbps. MPEG-1 has further ones for one channel only or for two only; they are omitted.
 _MPEG_1 = (64, 96, 112, 128, 160, 192)
 _MPEG_2 = (32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
 _KBPS = {

@@ -373,7 +373,7 @@ def check_stream(item: Codes, info: CodecInfo, shape: tuple[int, int], cardinali
 
 
 def check_codebooks(codec: str, codebooks: int | None, most: int) -> int:
-    """How many codebooks are used: the number asked for, or all for None.
+    """How many codebooks are used: the number requested, or all for None.
 
     Raises:
         UserError: the codec does not have this number of codebooks.

@@ -130,7 +130,7 @@ def prepared(wave: np.ndarray) -> np.ndarray:
 
     One whose peak is below 0.1 is raised to that peak (from 0.001 up). Then its loud samples, those between the 90th
     and the 99th percentile of the magnitudes above 0.01, are brought to 0.2 on average, by a factor of 0.1 to 10; a
-    peak beyond 1 is brought back to 1. Where ten samples or fewer are above 0.01, the second step is left out.
+    peak beyond 1 is brought back to 1. Where ten samples or fewer are above 0.01, the second step is omitted.
     """
     wave = np.asarray(wave, np.float64)
     wave = np.pad(wave, (0, max(0, _FIELD - wave.size)))

@@ -6,7 +6,7 @@ Where padding could change a result, and what prevents it
     zeroed before every convolution (`networks/dac.py`), so that each item sees the zeros that it would see alone.
 
 What is not done
-    The volume normalisation and the one-second windows of the `dac` package's `compress` are left out. The whole signal
+    The volume normalisation and the one-second windows of the `dac` package's `compress` are omitted. The whole signal
     is encoded and decoded at once, as in transformers and for the numbers of the paper.
 """
 

@@ -191,7 +191,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
     shape = Shape(**_sizes(checkpoint.path.with_name("config.yaml"), model))
     net = unfilled(lambda: FunCodecNet(shape))
     state = load_state(checkpoint.path)
-    # Beside the codec the file holds what it was trained with: discriminators, spectra, the codebooks' running
+    # Next to the codec the file holds what it was trained with: discriminators, spectra, the codebooks' running
     # averages.
     parts = {name: value for name, value in state.items() if name.startswith(("encoder.", "decoder.", "quantizer."))}
     averages = [f"quantizer.rq.model.{name}" for name in ("inited", "cluster_size", "embed_avg")]
@@ -203,7 +203,7 @@ def _sizes(path: Path, model: str) -> dict[str, Any]:
     """The sizes in a checkpoint's own settings.
 
     Raises:
-        WeightsError: the settings ask for something that this network does not have; the message names it.
+        WeightsError: the settings request something that this network does not have; the message names it.
     """
     from codec_bench.config import load_yaml
 

@@ -138,7 +138,7 @@ class _Latents:
     """What the model's `encode` quantises, `(items, hidden, frames)`, of waves of a multiple of 960 samples.
 
     Of such lengths both branches make one frame every 960 samples; transformers pads the acoustic one at others. It
-    also makes the filter of the resampler anew for every call, for which a GPU would wait.
+    also makes the filter of the resampler again for every call, for which a GPU would wait.
     """
 
     def __init__(self, net: Any, device: str) -> None:

@@ -228,7 +228,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
         fill_with_noise(net)
         for name, parameter in net.named_parameters():
             if name.endswith(("block.3.weight", "linear.weight", "to_out.weight")):
-                parameter.mul_(0.3)  # of the branches beside a residual: their sum would grow with depth
+                parameter.mul_(0.3)  # of the branches next to a residual: their sum would grow with depth
     return net.eval(), weights
 
 

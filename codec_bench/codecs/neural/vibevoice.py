@@ -2,7 +2,7 @@
 
 Conventions
     As transformers' extractor does, a clip is brought to -25 dB of full scale first (lower if it would clip). The
-    factor is sent beside the latents, and the decoder undoes it; so the codec as a whole is not causal, although its
+    factor is sent next to the latents, and the decoder undoes it; so the codec as a whole is not causal, although its
     networks are. The encoder's noise of training (`sample`) is off: the same sound has the same latents.
 
 Where padding could change a result, and what prevents it

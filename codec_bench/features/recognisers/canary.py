@@ -26,7 +26,7 @@ MAX_TOKENS = 512
 class Canary(PiecewiseRecogniser):
     """Transcripts by Canary, with capitals, punctuation and digits: the most probable token at each step.
 
-    The network must be told the language of the signal. It was trained on signals of at most 40 s, so a longer one is
+    The network needs to know the language of the signal. It was trained on signals of at most 40 s, so a longer one is
     heard in pieces (`PiecewiseRecogniser`).
 
     Result: `transcript` and `language`, the one that was told. If a text did not end, `fault` says so.

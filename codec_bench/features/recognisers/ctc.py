@@ -44,7 +44,7 @@ class Ctc(PiecewiseRecogniser):
     """Transcripts by a CTC recogniser: the most probable letter of each frame, without repeats and blanks.
 
     There is no language model. A transcript depends on its signal alone: each signal is brought to zero mean and unit
-    variance by itself (if the checkpoint asks for it), and padding is masked. A signal longer than 60 s is cut where it
+    variance by itself (if the checkpoint requests it), and padding is masked. A signal longer than 60 s is cut where it
     is quietest (0.1 s frames) between the 20th and the 30th second of each piece, and each piece is recognised by
     itself. The network may give letters for silence.
 

@@ -160,7 +160,7 @@ class Paraformer(funasr.FunasrFeature):
         with computing(self.device, self._precision):
             with torch.autocast(torch.device(self.device).type, enabled=False):
                 features, lengths = front(signals)
-            # FunASR makes its masks from lengths on the CPU; of lengths on a device it would ask for the values.
+            # FunASR makes its masks from lengths on the CPU; of lengths on a device it would request the values.
             encoded, real_counts = net.encode(features, lengths)
             real = torch.arange(encoded.shape[1], device=self.device) < real_counts[:, None]
             encoded = encoded.float() * real[:, :, None]

@@ -225,7 +225,7 @@ def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[t
 
     Returns:
         Tokens `(items, steps + 1)`, blank after an item's end, and how many frames each item has gone on before each of
-        them, of the same shape. The last token is blank, and what stands beside it is how far the item has come.
+        them, of the same shape. The last token is blank, and what is next to it is how far the item has come.
     """
     import torch
 

@@ -2,7 +2,7 @@
 
 Where padding would change results, and what is done about it
     The front end normalises a spectrogram by its own maximum, so every piece goes through it alone. The encoder reads
-    seconds of 100 frames one by one and attends within 8 s of one recording; frames beyond the end are left out.
+    seconds of 100 frames one by one and attends within 8 s of one recording; frames beyond the end are omitted.
     Prompts are padded on the left, and the padding is masked.
 """
 

@@ -24,7 +24,7 @@ ALLOWED = {
     "tokenizer": ("SentencepiecesTokenizer",),
 }
 EVENT_AND_EMOTION = (1, 2)
-"""The rows of the model's prompt table that ask for the sound event and the emotion."""
+"""The rows of the model's prompt table that request the sound event and the emotion."""
 NO_NUMERALS = "woitn"
 FRAMES_PER_S = 100 / 6
 LANGUAGES = ("zh", "en", "yue", "ja", "ko", "nospeech")

@@ -4,7 +4,7 @@ table.
 Where padding would change results, and what is done about it
     The processor sees every piece alone, because front ends normalise by what else is there. Prompts are padded on the
     left and spectrograms on the right, and both are masked. What a network of frames writes beyond a piece's own frames
-    is left out: a transducer of transformers writes on while others of its batch go on, and so does a network that
+    is omitted: a transducer of transformers writes on while others of its batch go on, and so does a network that
     writes after each frame. Nothing that such a network heard comes from later frames.
 """
 
@@ -39,14 +39,14 @@ class Family:
         languages: base codes of those that it transcribes.
         ask: the processor's inputs for a piece `(samples,)` in a language or None, as a batch of one.
         whole_s: how long a signal may be that is heard whole.
-        told: whether it must be told the language.
+        told: whether it needs to know the language.
         writes: `text` is written token by token until its end; `frames` are a token or a blank for each frame; a
             `transducer` writes tokens and blanks, and goes on by a frame after a blank; after each step of sound,
             `steps` are a token or padding written by the network that hears it, and `codes` the same from a codec's
             frames.
         needs: a package that its processor imports, and the extra that has it.
         longer: how many times `MAX_TOKENS` are written of a piece at most. rate_hz: of what it hears.
-        clean: what is left of a decoded text. mended: the network with what transformers leaves out.
+        clean: what is left of a decoded text. mended: the network with what transformers omits.
     """
 
     kind: str
@@ -195,7 +195,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
     """Transcripts by a recogniser that is asked as its processor in transformers says: the most probable token at each
     step.
 
-    Cohere Transcribe must be told the language, of 14, and writes capitals and punctuation. Fun-ASR-Nano hears
+    Cohere Transcribe needs to know the language, of 14, and writes capitals and punctuation. Fun-ASR-Nano hears
     Mandarin, English and Japanese and is told the language if it is known. Granite Speech 5.0 TurboCTC hears English
     and writes the most probable token of each frame, without repeats and blanks. The Nemotrons look ahead by as many
     frames as their processor states, and the signal is given to them whole; 3.5 is told the language, or to find it.

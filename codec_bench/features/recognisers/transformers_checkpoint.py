@@ -1,4 +1,4 @@
-"""What recognisers read of a folder in the layout of transformers beside its weights, and how they have it decoded."""
+"""What recognisers read of a folder in the layout of transformers next to its weights, and how they have it decoded."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ class Whisper(PreparedFeature):
         """Loads the model.
 
         Raises:
-            UserError: the device cannot compute in the type that was asked for, or not at all.
+            UserError: the device cannot compute in the type that was requested, or not at all.
             MissingExtra: it is for a GPU, and there is no cuBLAS 12.
             WeightsError: the checkpoint is broken, or that of another kind of model.
         """

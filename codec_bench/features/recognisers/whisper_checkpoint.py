@@ -1,4 +1,4 @@
-"""Whisper's checkpoints: which there are, what their names and points mean, and what lies beside the weights."""
+"""Whisper's checkpoints: which there are, what their names and points mean, and what is next to the weights."""
 
 from __future__ import annotations
 

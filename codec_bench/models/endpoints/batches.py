@@ -113,7 +113,7 @@ class BatchInterface(ABC):
 
     @abstractmethod
     def submission(self, file: str, mark: str) -> tuple[str, dict[str, Any]]:
-        """Where a batch of an uploaded file is asked for, and the body of the request."""
+        """Where a batch of an uploaded file is requested, and the body of the request."""
 
     async def submit(self, file: str, mark: str) -> Batch:
         """Makes a batch of an uploaded file.
@@ -145,7 +145,7 @@ class BatchInterface(ABC):
 
     @abstractmethod
     def next_page(self, body: Any, entries: list[Mapping[str, Any]]) -> str | None:
-        """What asks for the page after this one of the list of batches; None if it was the last."""
+        """What requests the page after this one of the list of batches; None if it was the last."""
 
     async def look(self, id: str) -> Batch:
         """What the service says of a batch."""

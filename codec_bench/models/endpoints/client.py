@@ -301,7 +301,7 @@ def open_session(url: str, headers: Mapping[str, str], timeout_s: float) -> aioh
 def sent_by(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The body of one attempt as aiohttp takes it.
 
-    Files are opened anew for each, because aiohttp closes what it has sent.
+    Files are opened again for each, because aiohttp closes what it has sent.
     """
     import aiohttp
 

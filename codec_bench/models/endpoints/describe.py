@@ -1,4 +1,4 @@
-"""What a service says of itself and of a model: the facts by which two checkpoints under one name can be told apart.
+"""What a service says of itself and of a model: the facts by which two checkpoints under one name can be distinguished.
 
 Sources, read on 2026-11-22: vLLM's `/v1/models` (`id`, `root`, `max_model_len`; `created` is the time of the call) and
 `/version`; SGLang's `/get_model_info` (`model_path`, `weight_version`); OpenAI's `/v1/models/{model}` (`created`,

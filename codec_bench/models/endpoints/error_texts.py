@@ -189,7 +189,7 @@ def mistake_of(
         message: the body of the refusal.
         name: the name of the model on the command line. model: its name at the service.
         audio_as: the form in which audio is sent, for models that have several.
-        others: names in the body beside the question, such as `modalities`.
+        others: names in the body next to the question, such as `modalities`.
     """
     message = message[:_LONGEST]
     if _NO_ACCOUNT.search(message):

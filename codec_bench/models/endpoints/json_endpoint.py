@@ -2,7 +2,7 @@
 
 Conventions
     The body is a mapping. Its texts are Jinja templates, which run in a sandbox and may use only known names. A text
-    that is a single expression, such as `{{ audio }}`, gives the value of the expression; a value of null is left out.
+    that is a single expression, such as `{{ audio }}`, gives the value of the expression; a value of null is omitted.
     Values that are filled in cannot change the layout of the body. Known names: `text` (the text of the user's turns,
     or the field), `system`, `audio` (the first sound as WAV in base64), `messages` (`[{role, text}]`), `parameters`,
     and every field of the request (sounds as WAV in base64). A field that the request does not fill is null.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import aiohttp
 
 OPENAI_FIELDS = {"text": "input", "instruction": "instructions"}
-# Fields that change what is asked for. A model that cannot take one of them refuses the request; other fields are left
+# Fields that change what is requested. A model that cannot take one of them refuses the request; other fields are left
 # out.
 NEEDED = ("text", "prompt_audio", "instruction")
 
@@ -113,7 +113,7 @@ class OpenAiSpeech(JsonModel):
         audio_format: format of the answer: `wav`, `pcm`, `mp3`, `flac`, `opus`.
         audio_rate_hz: sample rate of a `pcm` answer.
         path: appended to `base_url`.
-        connection: as `RemoteModel`; `parameters` go into the body beside the fields, and `rate_hz` is the rate of
+        connection: as `RemoteModel`; `parameters` go into the body next to the fields, and `rate_hz` is the rate of
             `prompt_audio`.
     """
 

@@ -111,13 +111,13 @@ class OpenAiChat(BatchableModel):
     """A model that is asked through `/chat/completions`.
 
     Args:
-        info: the facts of the model. If `audio` is among its outputs, audio is asked for when a benchmark needs it.
+        info: the facts of the model. If `audio` is among its outputs, audio is requested when a benchmark needs it.
         audio_as: how sounds are sent: `input_audio` (WAV in base64), `input_audio_uri` (the same as a `data:` URL, for
             DashScope) or `audio_url` (a `data:` URL in a part of its own, which vLLM takes too).
         stream: whether the answer is streamed; the time to the first piece is then recorded.
-        modalities: the modalities to ask for when a benchmark needs audio; null leaves the choice to the server.
+        modalities: the modalities to request when a benchmark needs audio; null leaves the choice to the server.
         voice: the voice of spoken answers, or None.
-        audio_format: the format of spoken answers that is asked for; OpenAI streams only `pcm16`.
+        audio_format: the format of spoken answers that is requested; OpenAI streams only `pcm16`.
         audio_coding: the format of the audio that comes back, if it differs: DashScope streams `pcm` for `wav`.
         audio_rate_hz: sample rate of a `pcm` answer.
         reasoning_end: a marker such as `</think>`; the text before it is not part of the answer.

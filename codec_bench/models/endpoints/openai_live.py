@@ -66,7 +66,7 @@ class OpenAiLive(SocketModel):
 
     def encode(self, request: Request) -> list[str]:
         """The start of the session, and then the sounds of the last turn in pieces, as JSON."""
-        self.named_parameters(request)  # notes what cannot be told
+        self.named_parameters(request)  # notes what cannot be determined
         sounds = [item for m in request.messages for item in m.content if not isinstance(item, str)]
         pieces = [append_message(chunk) for sound in sounds for chunk in pcm16_pieces(sound, PIECE_S)]
         return [self.session_start(request), *pieces]

@@ -4,7 +4,7 @@ request.
 Source: https://platform.openai.com/docs/api-reference/realtime. Sound is sent and received as 16-bit samples at 24 kHz.
 Sessions and events have several layouts: `beta` for the preview models, `ga` for later models, and those of two other
 services that took this protocol over. `xai` (https://docs.x.ai/developers/model-capabilities/audio/voice-agent) has the
-voice and the rule for the ends of turns beside the formats, and `qwen`
+voice and the rule for the ends of turns next to the formats, and `qwen`
 (https://www.alibabacloud.com/help/en/model-studio/client-events) is like `beta` with sound at 16 kHz; both were read on
 2026-11-26. Answers in all of them are read in the same way.
 
@@ -45,7 +45,7 @@ class OpenAiRealtime(SocketModel):
     """A model that listens and speaks over a WebSocket.
 
     Args:
-        info: the facts of the model; audio is asked for when a benchmark needs it.
+        info: the facts of the model; audio is requested when a benchmark needs it.
         layout: the layout of sessions and events, one of `LAYOUTS`. A model in the layout `qwen` converses in time and
             takes no single requests.
         voice: the voice of spoken answers.
@@ -203,8 +203,8 @@ class OpenAiLiveTranscription(SocketModel):
     Args:
         info: the facts of the model, which reads fields and gives text.
         languages: the service's name of a language code, if it has its own names; null leaves the language out.
-        connection: as `RemoteModel`; `parameters` go into the session beside the name of the model, such as `keywords`;
-            `rate_hz` is always 24 kHz.
+        connection: as `RemoteModel`; `parameters` go into the session next to the name of the model, such as
+            `keywords`; `rate_hz` is always 24 kHz.
     """
 
     checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"

@@ -2,7 +2,7 @@
 
 Conventions
     The first request is sent alone. What the service says to it shows whether the settings are right: a parameter that
-    it does not take is left out from then on and noted (`untold`), and a wrong setting ends the run before anything is
+    it does not take is omitted from then on and noted (`untold`), and a wrong setting ends the run before anything is
     recorded.
 """
 
@@ -63,7 +63,7 @@ class RemoteModel(Model):
         concurrency: the most requests at the service at once; how many the service accepts is found by trying. As many
             more are read and encoded in advance.
         timeout_s: time limit of one attempt, in seconds. attempts: the most attempts for one request.
-        prices: US dollars, as `accounts.Prices` names them; leave out what is unknown.
+        prices: US dollars, as `accounts.Prices` names them; omit what is unknown.
 
     Raises:
         UserError: an option has a wrong value, or holds a key.
@@ -72,7 +72,8 @@ class RemoteModel(Model):
     client: Persistence
     charges = True
     changes_answers: ClassVar[tuple[str, ...]] = ()
-    """The options of this kind of model that change an answer; `identity` holds them beside those that all kinds share.
+    """The options of this kind of model that change an answer; `identity` holds them next to those that all kinds
+    share.
     """
     words: ClassVar[Mapping[str, str | None]] = {"reasoning_tokens": None}
     """What services of this kind call a parameter, if `rename` does not say it; None if they have no such parameter."""
@@ -297,7 +298,7 @@ class RemoteModel(Model):
         return response
 
     async def _instructed(self, request: Request, body: Any) -> Response:
-        """One answer. Before the first of all, parameters that the service does not take are found and left out.
+        """One answer. Before the first of all, parameters that the service does not take are found and omitted.
 
         Raises:
             UserError: the service refuses what the model's settings say.

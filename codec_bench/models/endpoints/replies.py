@@ -20,7 +20,7 @@ MAX_BYTES = 256 << 20
 
 
 def error_of(text: str) -> tuple[str, set[str]]:
-    """The message in the body of an error, and the error codes beside it. Knows the layouts of several services."""
+    """The message in the body of an error, and the error codes next to it. Knows the layouts of several services."""
     try:
         body = parse_json(text)
     except ValueError:
@@ -131,7 +131,7 @@ class EventLines:
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def finish(self) -> list[str]:
-        """The data of an event that the stream ended in. Some servers leave out the empty line after the last event."""
+        """The data of an event that the stream ended in. Some servers omit the empty line after the last event."""
         lines = ["".join(self._line_parts), ""]
         self._line_parts.clear()
         return [event for line in lines if (event := self._line(line)) is not None]

@@ -4,7 +4,7 @@ send at once.
 Conventions
     The wait before the next attempt grows exponentially with full jitter (a random share of it), so that requests that
     failed together are not sent again together. A service that takes no requests is tried again after at least half of
-    that wait, and after the wait that it asks for (Retry-After) if this is longer, until `throttled_s` have passed,
+    that wait, and after the wait that it requests (Retry-After) if this is longer, until `throttled_s` have passed,
     whatever `attempts` is. No service gets a question more than `MOST_REQUESTS` times, whatever the reasons are: the
     answer is then a failure with the code `TOO_OFTEN`. What would fail every other request too ends the run: a key that
     is wrong or has expired, a wrong URL or name of the model, a quota that is used up for the day, a service that asks
@@ -299,7 +299,7 @@ class Patience:
         timeout_s: time limit of one attempt, from sending it to the complete answer.
         throttled_s: time limit of one request that the service answers with "too many requests", waiting included.
         first_s, longest_s: the first and the longest wait between attempts, before jitter; in seconds.
-        stops_s: the run ends if the service asks for a longer wait, or if it has answered nothing for as long because
+        stops_s: the run ends if the service requests a longer wait, or if it has answered nothing for as long because
             it takes no requests. None waits for as long as it takes, also for a quota of the day.
     """
 

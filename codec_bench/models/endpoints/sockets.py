@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 CONNECT_S = 15.0
 Step = Literal["", "ready", "done"]
 Read = TypeVar("Read")
-# What a session cannot be told of how answers are decoded.
+# What a session cannot be determined of how answers are decoded.
 UNSUPPORTED = ("reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
 # websockets logs the headers of its handshake, and the key is one of them. This logger writes nothing.
 _SILENT = logging.Logger("codec_bench.models.endpoints.sockets", logging.CRITICAL + 1)
@@ -93,7 +93,7 @@ class SocketModel(RemoteModel):
         return super().check(request)
 
     def socket_headers(self) -> Mapping[str, str]:
-        """The headers of the handshake beside the user's own and the key."""
+        """The headers of the handshake next to the user's own and the key."""
         return {}
 
     def url(self) -> str:

@@ -112,7 +112,7 @@ class Loading:
             models that were not trained to converse.
         system: the text of the system's turn if a request has none; None leaves it to the template.
         reasoning_end: the text that ends the model's reasoning; the answer is the text after it.
-        speaks: whether spoken answers are asked for. speaker: the voice of spoken answers.
+        speaks: whether spoken answers are requested. speaker: the voice of spoken answers.
         trust: whether code in the checkpoint may run.
     """
 

@@ -126,7 +126,7 @@ def parse_dtype(name: str, dtype: str, device: str, config: dict[str, Any]) -> s
 
 @dataclass(frozen=True, slots=True)
 class As:
-    """A class of transformers in the form that `load_pretrained` takes. It sets the type and can leave out parts.
+    """A class of transformers in the form that `load_pretrained` takes. It sets the type and can omit parts.
 
     Args:
         net_class: the name of a class of transformers.
@@ -148,7 +148,7 @@ class As:
         return _Configured(self)
 
     def from_pretrained(self, folder: str, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """The network, and the loading report without the tensors that were left out on purpose."""
+        """The network, and the loading report without the tensors that were omitted on purpose."""
         import torch
         import transformers
 
@@ -210,7 +210,7 @@ def codec_of(folder: Path) -> LocalCheckpoint | None:
 
 
 def read_settings(folder: Path, name: str) -> Mapping[str, Any]:
-    """A JSON object in a file of the checkpoint; empty if the file is not there.
+    """A JSON object in a file of the checkpoint; empty if the file is missing.
 
     Raises:
         WeightsError: the file cannot be read.

@@ -29,7 +29,7 @@ class Omni(Chat):
     spoken: ClassVar[tuple[str, ...]] = ("talker.", "token2wav.", "code2wav.")
 
     def excluded_parts(self) -> dict[str, Any]:
-        """The talker, if only text is asked for."""
+        """The talker, if only text is requested."""
         if self.loading.speaks:
             return {}
         return {"without": self.spoken, "changes": (("enable_audio_output", False),)}
@@ -104,7 +104,7 @@ class Qwen25Omni(Omni):
     processor_name: ClassVar[str] = "Qwen2_5OmniProcessor"
 
     def load(self) -> None:
-        """Loads network and processor, and the voices if spoken answers are asked for.
+        """Loads network and processor, and the voices if spoken answers are requested.
 
         Raises:
             WeightsError: the file with the voices is missing.

@@ -73,7 +73,7 @@ class Whisper(Family):
     def _response(self, tokens: list[int], room: int) -> Response:
         ends = self.net.generation_config.eos_token_id
         ends = set(ends if isinstance(ends, list) else [ends])
-        # `generate` leaves out the end token of a single row, and pads several rows with it.
+        # `generate` omits the end token of a single row, and pads several rows with it.
         last = next((index for index, token in enumerate(tokens) if token in ends), len(tokens))
         special = set(self.tokenizer.all_special_ids)
         written = [token for token in tokens[:last] if token not in special]

@@ -132,7 +132,7 @@ class Voice(Family):
                 says, or empty.
 
         Raises:
-            UserError: the model needs something that is not there.
+            UserError: the model needs something that is missing.
         """
         raise NotImplementedError
 
