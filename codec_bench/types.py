@@ -302,7 +302,7 @@ class Windows:
         join: `words` puts the answers in a row, as for a transcript or a translation; `vote` takes the answer that most
             windows gave, the earlier one of two; `lines` puts every answer on a line of its own.
         overlap_s: seconds that a window shares with the one before it. With `words`, what both windows say of them is
-        kept once.
+            kept once.
         length_s: the longest window; None for the longest that the model takes.
     """
 
@@ -343,7 +343,7 @@ class Request:
         fields: named inputs for models that take no conversation (speech synthesis, transcription): `text`,
             `instruction`, `audio`, `prompt_audio`, `prompt_text`, `language`. Sounds are clips.
         wants: the kind of answer that the benchmark needs; `likelihood` is two numbers
-        (`codec_bench.models.likelihood`).
+            (`codec_bench.models.likelihood`).
         parameters: generation parameters (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`) that the benchmark or
             the caller sets.
         windows: how a sound that is longer than the model takes is asked about in parts; None leaves it to the model.
@@ -405,7 +405,7 @@ class Response(Answered[Audio]):
 
     Args:
         status: `ok`; `failed` (the model or the connection to it failed); `refused` (the model does not take this
-        request).
+            request).
         reason: a `Diagnostic` for every status except `ok`; a text becomes one with the code `error`.
         text: the written answer, or None.
         audio: the spoken answer, or None.
@@ -502,7 +502,7 @@ class Score:
             value: the number.
             protocol: the exact measurement.
             numerator, denominator: what the item adds to a corpus ratio; both or neither. Without them: the value and
-            1.
+                1.
             detail: further numbers about this item.
 
         Raises:

@@ -354,6 +354,17 @@ def test_nothing_mentions_the_machine_it_was_written_on():
     assert not results, "\n".join(results)
 
 
+def test_continued_lines_of_arguments_are_indented():
+    """A line that is not would be no part of its argument in the reference."""
+    section = re.compile(r"^( *)(?:Args|Attributes):\n((?:\1 .*\n|\n)+)", re.MULTILINE)
+    wrong = []
+    for file in own_files().values():
+        for indent, lines in section.findall((ROOT / file).read_text("utf-8")):
+            entries = [line.strip() for line in lines.splitlines() if re.match(rf"{indent} {{4}}\S", line)]
+            wrong += [f"{file}: {entry}" for entry in entries if not re.match(r"[*`\w\[\], .()]+?:", entry)]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_refused_words_name_nothing():
     refused = {"task", "evaluator", "helper", "manager", "util", "utils", "common", "tasks", "helpers", "managers"}
     wrong = []

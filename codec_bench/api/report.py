@@ -47,7 +47,7 @@ def report(
     Args:
         runs: a run folder or a folder that holds some, or several of them; several runs are shown side by side.
         out: the page; None for `report.html` in the first folder. A page that is named changes nothing in the run
-        folder.
+            folder.
         audio_mb: megabytes of audio to put into the page.
         by: columns to break the results down by; None for those that the run was made with.
         figures: a folder for every plot, as SVG, as PDF, and its data as CSV; None for none.

@@ -29,10 +29,10 @@ def show(
         model: of a benchmark: say which prompt this model would get.
         data: with `model` or `data_statistics`: a folder with the data sets, used in place of the hub.
         data_statistics: of a benchmark: read its data, and say how many questions and hours of sound it has and what is
-        wrong in it.
+            wrong in it.
         limit: with `data_statistics`: read at most so many questions.
         miniature: of a benchmark: a folder into which a few invented rows are written in the layout of its data. With
-        `run --data FOLDER` a model can be tried on them.
+            `run --data FOLDER` a model can be tried on them.
 
     Returns:
         JSON values by what they are. The first says which kind of thing has the name. With `model` there are `prompt`,

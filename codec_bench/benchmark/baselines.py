@@ -44,7 +44,7 @@ def baseline_of(folder: str | None, baseline_folder: Path | None, benchmark: str
 
     Args:
         folder: of a run that is kept, or None. baseline_folder: the run folder of a model of the command that is the baseline, or
-        None.
+            None.
         benchmark: whose answers are judged.
 
     Raises:

@@ -83,7 +83,7 @@ def _run(
 
     Args:
         verb: the function. arguments: its keyword arguments, fields of `Running` among them. as_json, timings: what is
-        printed.
+            printed.
         log: the service that is told of the run, or None.
     """
     from codec_bench.api.read_arguments import pop_running

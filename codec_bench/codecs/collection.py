@@ -38,7 +38,7 @@ class Member(BaseModel):
 
     Args:
         held_as: the class of `audiocodecs`, or the module of `SoundCodec.codec`. arguments: of the class, or of the
-        worker's `load`.
+            worker's `load`.
         rate_hz, frame_rate_hz, codebooks, cardinality: of its codes. further: the number of codebooks and of their
             entries, of a second stream of codes at the same frame rate. weights: their licence. paper: where it is
             described.

@@ -12,7 +12,7 @@ class Limits:
     Args:
         time_limit_s: how long one call of a codec may take before it counts as hanging.
         memory_gib: how much memory the codec's process may take before it is ended; None for nine tenths of what is
-        free.
+            free.
         threads: how many threads the codec's process may use; None for as many as its libraries take.
     """
 

@@ -72,7 +72,7 @@ class Source:
         unmatched: as given.
         complete: as given.
         origin: what the generated audio was taken from, if a folder left a choice (see `match_estimates`); otherwise
-        empty.
+            empty.
         shard: which part of the data set these samples are; None if they are all of it.
         numbers: the place of each sample in the whole data set, from 0.
         whole: how many samples the whole data set has.

@@ -201,10 +201,10 @@ def open_table(
 
     Args:
         where: `hf:REPO[@REVISION][:CONFIG][:SPLIT]`, a folder in the hub's layout, or a Parquet, JSON-lines, CSV or TSV
-        file.
+            file.
         config: the configuration; None takes the default one, or the only one.
         data_dir: a folder of the repository whose files alone are read; None takes all that belong to the
-        configuration.
+            configuration.
         split: None takes all splits, and the column `split` then names the split of each row.
         revision: a commit, branch or tag of the repository; None takes `main`.
         mirror: a folder that holds the repository as OWNER/NAME and is used in place of the hub. The folder that the

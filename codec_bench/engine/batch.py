@@ -63,7 +63,7 @@ class Stage(Budget):
         hung: how many items were given up because they exceeded their time limit. killed: how many because their
             process died.
         gave: how many items had a result. failed: for what reason the last item failed on a GPU, and how many in a row
-        did.
+            did.
         refusal: why no further item is sent to it, or None.
         here: what runs its batches in this process, because no worker process can; None for the workers.
         first: whether its items go before those of other stages.

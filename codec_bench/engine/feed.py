@@ -38,7 +38,7 @@ class Signal:
 
     Args:
         rates: its samples at every rate that is needed, by rate in Hz, not cut to full scale. audio: its samples as
-        they were read, for codecs.
+            they were read, for codecs.
         sample_rate_hz, num_samples: as it was read. content_hash: of its samples. notes: what is worth knowing of it.
         features: by feature, the result, a `Fault`, or the list of the items that wait for it.
         holders: how many still need it; its memory is freed when none does.

@@ -107,7 +107,7 @@ def build_plan(
 
     Raises:
         UserError: a name is unknown or given twice, a package is missing, or an option is for a name that is not in the
-        run. WeightsMissing: weights of features or codecs are not on this machine; it names all of them.
+            run. WeightsMissing: weights of features or codecs are not on this machine; it names all of them.
     """
     requested = read_systems(systems)
     if not metrics:

@@ -185,9 +185,9 @@ class Engine:
 
         Args:
             samples: the data. numbers: of the samples, in rising order; None numbers them from 0. writer: takes the
-            results. finished: (system, sample) numbers of items that are not run again.
+                results. finished: (system, sample) numbers of items that are not run again.
             progress: called with (what is happening, items finished, failed, seconds of audio finished) when one
-            changes.
+                changes.
             checked: the names of the systems whose codecs need no check. clips: the sound that the others are checked
                 with.
 

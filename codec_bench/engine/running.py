@@ -44,11 +44,11 @@ class Running(RunningOptions):
             too, and a codec or metric is given up after three items that exceeded it, although others came back.
         page: whether to write `report.html` at the end. The run of a shard gets none.
         progress: called with (what is happening, items finished, items in all, items failed, seconds of audio
-        finished).
+            finished).
         as_on_gpu: whether features are computed in the way that a GPU has, which every part of a run on a cluster must
             share; None for the way of the devices here.
         on_folder: called with the run folder and a sentence on it, such as whether it is new, before anything is
-        loaded.
+            loaded.
         on_estimate: called with a sentence on what the questions of a benchmark will cost, before the first is asked.
         started_at: when the command began, by `time.perf_counter`; None for when the run begins.
     """

@@ -43,7 +43,7 @@ class StageSpec:
     Args:
         key: unique in the run, shown in the table of where the time went.
         kind: `read`, `codec`, `feature`, `metrics`, `check` of a codec, or the `steps` of one that has the worker for
-        itself.
+            itself.
         names: the registered name, or the names of all metrics of the stage, or the key of the codec's stage.
         options: arguments for building it (weights and the like).
         owner: what names somebody else's code that it runs, whose worker processes run nothing else; empty for ours.

@@ -95,7 +95,7 @@ class Dnsmos(PreparedFeature):
 
     Raises:
         UserError: there is no such variant or library. MissingExtra: speechmos is not installed, and no weights were
-        given. WeightsError: the folder lacks a file, or a file holds another network (raised by `load`).
+            given. WeightsError: the folder lacks a file, or a file holds another network (raised by `load`).
     """
 
     name = "dnsmos"

@@ -74,14 +74,14 @@ class Scorer:
         notes: both, and the arguments, as `codec-bench show` prints them below a score's own words.
         rate_hz, range, unit: of every score.
         topic: what it is about, a key of `codec_bench.metrics.TOPICS`. group: the name that requests the scores
-        together.
+            together.
         apart: whether a score is how far the estimate's point is from the reference's, and not a number of the
-        estimate.
+            estimate.
         named: whether the protocol begins with the metric's name.
         detail: what of the result is next to a score.
         variants: whether the scores have a variant in brackets.
         languages: base codes of the languages that it measures; empty for any. The variant `any-language` measures all
-        the same.
+            the same.
         trained_on: why other languages are refused.
         network: the network, where the feature is made of it.
     """

@@ -29,7 +29,7 @@ class MetricFile(BaseModel):
     Args:
         version: of this file layout.
         program: the program and its arguments, which contain `{estimate}` and for a pair `{reference}`; also `{rate}`
-        (Hz) and `{folder}`.
+            (Hz) and `{folder}`.
         rate_hz: of both files, 16-bit WAV with one channel.
         kind: `pair`, or `single` for a program that needs no reference.
         value: a regular expression with one group, the number; the last match in what the program wrote counts. Without

@@ -432,7 +432,7 @@ class Per(Dwer):
 
     Args:
         variant: the recogniser of phones: `phones-wav2vec2-lv60`, also if None; `phones-wav2vec2-lv60@bfloat16` or
-        `@tf32`.
+            `@tf32`.
         point: None; phones are compared as they are.
 
     Raises:

@@ -46,7 +46,7 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None, others:
 
     Args:
         metric: the metric's key, for messages. variant: the encoder; None for `wavlm-large-sv`. point: its precision,
-        or None.
+            or None.
         others: further encoders of this metric, for messages.
 
     Raises:

@@ -49,7 +49,7 @@ class _Patch:
 
     Args:
         similarity: the mean over all bands. means, spreads: mean and standard deviation of the similarity over the
-        frames.
+            frames.
         levels: the mean level of the match, in dB above the floor. reference_s, estimate_s: where they lie; None for a
             patch that was lost.
     """

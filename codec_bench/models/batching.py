@@ -104,7 +104,7 @@ class Batches:
     Args:
         model: the model; at any time only one thread uses its device.
         answer: what is called in a thread with a batch, and gives a response to each request; None for the model's
-        `answer`.
+            `answer`.
         info: what the model is taken to be, as far as requests are refused, cut or split by it; None for the model's
             own facts.
     """

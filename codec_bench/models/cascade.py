@@ -33,7 +33,7 @@ class Cascade(Model):
     Args:
         info: the facts of the cascade.
         recogniser: a recogniser of `codec_bench.features` (`whisper-large-v3`, `pocketsphinx`), or a model that
-        transcribes.
+            transcribes.
         llm: a model that answers text.
         template: the text that replaces a sound, with `{transcript}` and, if wanted, `{number}` (the sounds of a
             conversation are counted from 1).

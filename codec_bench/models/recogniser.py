@@ -31,7 +31,7 @@ class Recogniser(BatchModel):
     Args:
         info: the facts of the model.
         feature: a recogniser such as `pocketsphinx` or `whisper-large-v3@28s`, or a choice by language such as
-        `seed-tts`.
+            `seed-tts`.
         device: `auto` (the first GPU, or the CPU if there is none), `cpu` or `cuda:N`.
         weights: a folder to load in place of the published weights.
         batch_s: padded seconds in the first batches; None takes the recogniser's own number.

@@ -57,7 +57,7 @@ class FrameMask:
 
     Args:
         valid: 1 on own frames, `(batch, 1, frames)`, or None where all are. counts: own frames of each item, `(batch,
-        1, 1)`.
+            1, 1)`.
         segments: own frames in each segment, at least 1, `(batch, 1, segments)`.
     """
 

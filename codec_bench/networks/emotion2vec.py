@@ -38,7 +38,7 @@ class Emotion2vecConfig:
 
     Args:
         width, heads, feed_forward: sizes of a block. before, after: number of blocks in the two parts of the
-        transformer.
+            transformer.
         convs: `(channels, kernel, stride)` of each convolution of the extractor.
         positions, kernel, groups: number, length in frames and groups of the positional convolutions.
         extra: learnt vectors in front of the frames. emotions: of the classifier.

@@ -25,7 +25,7 @@ class SystemColumn:
     Args:
         name: its head. means: what it holds, for the documentation.
         read: takes it from the summary of a system; None where there is none. write: how it is written; it may hold
-        text from data.
+            text from data.
         places: the tables in which it stands.
         where_known: whether it stands only where some system has a value.
     """

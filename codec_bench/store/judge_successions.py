@@ -28,9 +28,9 @@ class Succession:
 
     Args:
         rubric: its protocol without a judge. old, new: the labels of the judges. served: what the services called the
-        old one, and the new one.
+            old one, and the new one.
         offset: the new judge's marks less the old one's, in the rubric's unit. equal: the share of answers that both
-        mark alike.
+            mark alike.
         ranks: Spearman's correlation of the systems' means; a value of None where there are too few systems.
         kinds: the offset by subset, `COLUMN=VALUE`, the largest first. lost: answers that one of the two gave no
             verdict on.

@@ -60,7 +60,7 @@ class PartTest:
             is chance.
         kinds: the same by kind. changed: the share of verdicts that were another when asked again.
         biases: by name, from -1 to 1: how much more often it is chosen than the other side where either is right
-        equally often.
+            equally often.
         asked, refused, unread, failed: questions, replies that decline, replies that are no verdict, and calls that
             failed.
     """
@@ -148,7 +148,7 @@ def judge_words(
     Args:
         judge: its label in the protocol of its verdicts; None if it is not known.
         protocol: of the verdicts, `rating/RUBRIC-HASH/JUDGE`. listens: whether the rubric gives the judge the sound of an
-        answer.
+            answer.
         served: what the service called the models that gave the verdicts; empty if that is not known.
         recorded: tests of judges that the record of a run holds, by judge; what this user knows stands before them.
     """

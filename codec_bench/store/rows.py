@@ -41,7 +41,7 @@ class ItemRecord:
     Args:
         system, sample: names as in the record.
         status, reason: `ok`, or why there is no estimate: `failed`, or `refused` where a model did not take the
-        question or declined it.
+            question or declined it.
         scores: by metric name.
         bits: how many bits the codec sent, or None.
         audio: path of the kept estimate, relative to the run folder, or None.

@@ -305,7 +305,7 @@ class RunWriter:
 
         Args:
             checks: what was found, by system. check: the name of the check. metrics: whose scores. flag: its code and
-            parameters.
+                parameters.
 
         Raises:
             UserError: it cannot be written.

@@ -27,7 +27,7 @@ class Followed(NamedTuple):
 
     Args:
         original: places with the reference's words. eligible: places with the words of the reference or of the
-        correction.
+            correction.
         places: at how many the two disagree.
     """
 

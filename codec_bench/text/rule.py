@@ -213,7 +213,7 @@ class Rule:
 
         Args:
             reference, estimate, language: one of each per pair. If a language is None, the reference's script decides
-            it.
+                it.
             unit: what one item is, in place of the rule's own unit.
             spoken: for rules with `two_references`, the references as they are spoken (numbers written out), or None.
 

@@ -93,7 +93,7 @@ class Checkpoint(BaseModel):
         revision: commit, tag or branch of the hub's repository. modelscope_revision: of ModelScope's.
         files: the files of the checkpoint, the most important first.
         about: about how many bytes they have, where the size of one is not known. It is told before they are fetched,
-        and nothing is compared with it.
+            and nothing is compared with it.
         manual: how a person gets the files from `homepage`, for checkpoints that a program cannot fetch.
         licence: of the weights. homepage: where they were published. paper: who made them.
         used_by: the features and codecs that load it.

@@ -44,7 +44,7 @@ def fetch(
 
     Raises:
         WeightsError: no source could give the checkpoint, a file is not the expected one, or the disk has too little
-        room. UserError: the entry has no such source.
+            room. UserError: the entry has no such source.
     """
     entry = checkpoint(name)
     to = to.expanduser().absolute() if to is not None else None

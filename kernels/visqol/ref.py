@@ -113,7 +113,7 @@ def similarities(patches: np.ndarray, levels: np.ndarray, places: np.ndarray, ra
 
     Args:
         patches: float64 `(patches, bands, frames)`, of the reference. levels: float64 `(bands, frames)`, of the
-        estimate.
+            estimate.
         places: the patches' first frames in the reference.
         radius: how many frames from there a patch is looked for; 0 stands beyond.
 

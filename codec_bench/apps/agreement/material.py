@@ -27,7 +27,7 @@ class Material:
         runs: the runs. problems: what is wrong with their ratings.
         ratings: by rater and item, a rating or the status of the score that has none.
         roles, scales, signs: by rater, whether it is a judge, its scale by benchmark, and -1 if lower ratings are
-        better.
+            better.
         units, systems, groups: by benchmark, the independent unit of each id, the systems, and the ids by column and
             value.
     """

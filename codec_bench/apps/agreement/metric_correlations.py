@@ -83,10 +83,10 @@ class MetricAgreement:
 
     Args:
         columns: the metrics, those that are alike side by side. clusters: their names in clusters that say the same, in
-        this order.
+            this order.
         pairs: every two of them, in this order. systems: the names. least: the correlation from which two say the same.
         problems: what could not be used of the ratings of listeners, as `codec_bench.apps.agreement.ratings.Problem`
-        has it.
+            has it.
         standard: what P.1401 says of the metrics; None without listeners. judges: by metric that rests on a judge, who
             marked and how that judge did in its test.
     """

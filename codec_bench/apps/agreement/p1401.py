@@ -95,9 +95,9 @@ class Mapped:
 
     Args:
         mapping: `none`, `first` or `third`. coefficients: of the polynomial, the constant first, of the value turned so
-        that more is better.
+            that more is better.
         rmse, rmse_star, outlier_ratio, pearson: with intervals where there are any. note: why there is no figure; None
-        if there is.
+            if there is.
     """
 
     mapping: str
@@ -115,7 +115,7 @@ class Fit:
 
     Args:
         metric: its name. turned: whether its sign was changed, so that more is better. level: one of `LEVELS`. n: how
-        many there are.
+            many there are.
         excluded: how many with votes lack a value, or have a single vote and so lack an interval.
         spearman: over them. mapped: after each mapping. points: what it rests on.
     """
@@ -141,7 +141,7 @@ class Against:
     Args:
         first, second, level, mapping, n: which. pairs: how many pairs of metrics are compared.
         f_rmse, f_rmse_star: the greater mean square over the smaller, with its `p_rmse` and `p_rmse_star`; None where
-        the smaller is 0.
+            the smaller is 0.
         z_pearson, p_pearson: Fisher's, as if independent. p_dependent: Williams'. p_outliers: of the outlier ratios.
     """
 

@@ -84,7 +84,7 @@ class Row:
 
     Args:
         line: of the file. id, rater, system, other, subset, benchmark, score, choice: its cells, empty if there are
-        none.
+            none.
         value: a rating, or a preference as 1 (`system`), 0 (tie) or -1 (`other`); None for an option.
     """
 
@@ -180,7 +180,7 @@ def read_ratings(
         kind: what a score is; None finds it out: the column `kind`, or else preferences if there is a column `other`,
             ratings if any score is a number, and options otherwise.
         scale: the lowest and the highest rating; None for the one of the kind where the column `kind` says one with its
-        own, or else for `otherwise`.
+            own, or else for `otherwise`.
         otherwise: the scale where nothing says one; None for any number.
 
     Raises:

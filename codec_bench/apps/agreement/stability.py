@@ -56,7 +56,7 @@ class Stability:
     Args:
         metric, change, group: their names.
         n: how many pairs of scores, of clips and codecs, it rests on. `lost`: how many had a value only before the
-        change.
+            change.
         mean_shift, largest_shift: the value after the change less that before, on average and where it is largest in
             size; None where nothing had a value.
         spread: the standard deviation of the metric's means over the codecs.
@@ -102,7 +102,7 @@ def metric_stability(
     Args:
         metrics: names or groups, as on the command line. Of a group, statistics of sets are left out.
         data: what `evaluate` takes. The clips should be of one second or more, with transcripts where the metrics need
-        them.
+            them.
         limit: how many clips are taken.
         device: where models run.
 

@@ -39,9 +39,9 @@ def build(
         review: whether to write sheets for people, who accept, edit or drop the kept questions (recipes of the kinds
             `described` and `mixture`). They lie in the folder `review` of the data set.
         reviewed: the files that reviewers saved; what they decided is applied, now and whenever the data set is built
-        again.
+            again.
         push: the repository of the Hugging Face hub, OWNER/NAME, to which the data set is uploaded once it is built;
-        None for none.
+            None for none.
         private: whether nobody else may see that repository.
         notify: gets sentences on the way.
 

@@ -106,7 +106,7 @@ def build_items(
 
     Args:
         recipe: what is asked for. maker: what makes it. out: the folder of the data set. notify: gets sentences on the
-        way.
+            way.
         review: whether review sheets are written. reviewed: the files that reviewers saved.
 
     Raises:

@@ -246,7 +246,7 @@ def card_text(
 
     Args:
         recipe: what was asked for. facts: as `Maker.facts`, and the versions of the tools. funnel: what became of the
-        items.
+            items.
         numbers: the values of the columns that hold numbers. review: a sentence on the check by people; empty if there
             was none.
     """

@@ -30,7 +30,7 @@ class Failure:
         reason: the code of why; the funnel counts by it.
         detail: what is particular to this item, such as what a recogniser heard.
         value: the number for which it failed, such as an error rate (`Maker.rate`); less is better; None if there is
-        none.
+            none.
         groups: as `Item.groups`, what this try was made with where it differs between tries, such as the voice.
     """
 
@@ -61,7 +61,7 @@ class Item:
     Args:
         key: its id.
         groups: what the funnel counts it under, such as `{"subject": "history", "voice": "kal"}`; a list for several at
-        once.
+            once.
         failures: one for each try that failed, in order.
         row: the columns of a kept item, as JSON values; None if the item was dropped.
         sound: the FLAC file of a kept item.
@@ -89,7 +89,7 @@ class Maker:
         steps: that an item goes through, in order.
         columns: of a row beside the sound: the name and the type, `text`, `texts` or `number`.
         rate: the column with the number that retries are to bring down, whose failed values stand in `Failure.value`;
-        None if there is none.
+            None if there is none.
         parallel: how many items to make at once.
     """
 

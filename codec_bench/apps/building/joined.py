@@ -98,7 +98,7 @@ def write_script(
 
     Args:
         name: of the recipe. seed, limit: as for `build`, which must be called with the same ones, since they decide who
-        reads what.
+            reads what.
         file: the sheet, a CSV file, which spreadsheets open.
 
     Returns:

@@ -61,7 +61,7 @@ class Topics(Strict):
 
     Args:
         lines: the column with what is said and when: a list, or JSON text, of mappings with `start_s`, `end_s` and
-        `text`.
+            `text`.
         by: the model that says at which lines a new topic begins; null if every line is a segment already.
         least_s, most_s: how long a segment may be; shorter and longer ones are dropped.
     """
@@ -93,7 +93,7 @@ class DescribedRecipe(BaseRecipe):
 
     Args:
         source: the recordings. Their further columns can be named in `description` and by `classes`, `topics` and
-        `facts`.
+            `facts`.
         description: a template of what writer and judge are told of a recording; `text` is its transcript or caption,
             and `segment` what is said in a segment.
         classes, written: what is asked; one of the two.
@@ -189,7 +189,7 @@ class QuestionSpec(Strict):
 
     Args:
         wordings: texts of the question, one of which is drawn; `{{ first }}` and `{{ second }}` are the names of the
-        sounds.
+            sounds.
         least: the least difference, in LU or seconds, at which the question is asked.
     """
 

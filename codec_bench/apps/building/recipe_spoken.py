@@ -19,7 +19,7 @@ class Dialogue(Strict):
 
     Args:
         column: a list of turns, or a text with one turn a line: `NAME: what is said`. A turn may also be a mapping with
-        `speaker` and `text`.
+            `speaker` and `text`.
         genders: `female` or `male` for patterns of speakers' names (`W*`); the first pattern that fits counts. Such a
             speaker gets a voice of that gender, and a speaker whom no pattern fits gets any voice.
         pause_s: the pause between two turns.
@@ -133,7 +133,7 @@ class Checks(Limits):
         recognisers: models that transcribe; each must read back what was meant.
         rule: by which texts are compared. unit: what one item is.
         error_rate: the highest error rate; 0 asks for exactly what was meant. Another rate stands in the title of the
-        data set.
+            data set.
         quality: the lowest score by the name of a metric of single sounds, such as `{utmos: 3}` or `{dnsmos_ovrl:
             2.8}`.
     """
@@ -165,7 +165,7 @@ class Speech(BaseRecipe):
         texts: where the rows come from.
         checks: what is kept. loudness_lufs: the loudness of all items, as far as `peak_dbfs` allows.
         prompt: how a model is asked in `benchmark.yaml`; null takes the one that fits. metrics: of its answers; null
-        likewise.
+            likewise.
         limit: make at most this many items, the first ones; null makes all.
     """
 

@@ -330,7 +330,7 @@ def twins_of(
 
     Args:
         texts: the rows. speech_of: gives what is said of a row, which the rule compares, and what stays written; it may
-        raise `Unspeakable`.
+            raise `Unspeakable`.
         checks: name the rule. language: of the texts.
     """
     plain = plain_text(checks.rule, language)

@@ -54,9 +54,9 @@ class Resources:
     Args:
         gpus: how many GPUs. cpus: how many CPUs; None for what the cluster gives.
         time: the longest that one round of a part may take, as sbatch writes it, such as `4:00:00`; None for the
-        cluster's limit.
+            cluster's limit.
         partition: where it runs; None for the cluster's default. at_once: how many parts run at a time; None for all
-        that fit.
+            that fit.
         more: further arguments of sbatch.
 
     Raises:
@@ -96,7 +96,7 @@ class Submission:
 
     Args:
         command: what each part runs, without `--shard` and `--out`. program: what the merge job starts `codec-bench`
-        with.
+            with.
         parts: how many there are. empty: the numbers of those that hold no sample, and are not run. resources: of each.
         jobs: of the last round: the array, or several joined by `:`, and the job that merges.
         tries: of each part of the last round, how often it was submitted since it last finished an item, and how many

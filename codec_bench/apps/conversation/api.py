@@ -101,7 +101,7 @@ def converse(
 
     Args:
         model: models by name; their sessions stand beside each other. One that answers whole turns is put behind
-        `end_of_turn`.
+            `end_of_turn`.
         scripts: `embedded`, the path of a script, a folder in the layout of Full-Duplex-Bench, or a benchmark of spoken
             questions, by its name such as `big-bench-audio` or the path of its `benchmark.yaml`, each of which is asked
             in a session of its own.

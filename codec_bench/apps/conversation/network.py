@@ -20,7 +20,7 @@ class Link:
 
     Args:
         network: how late messages are. random: of the draws: one number for each message, and one for each time that it
-        is sent.
+            is sent.
         act: takes a message when it arrives.
     """
 

@@ -122,7 +122,7 @@ class Conversation(Strict):
         id: of the conversation. turns: what the user says. background: behind it.
         silence_s: the length of a conversation without a user.
         recording: a sound that is sent as it is, from its beginning to its end, in place of turns; `said` marks what is
-        said in it.
+            said in it.
         references: expected answers to what the user asks; if there are several, any of them is right.
         clean: the id of the same conversation without its event. backchannels: how people's backchannels are spread
             over the recording, as shares of evenly long parts of it.

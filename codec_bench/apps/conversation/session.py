@@ -45,7 +45,7 @@ class Session:
 
     Args:
         id: of the conversation. status, reason: `ok`; `failed` if there is no whole conversation; `refused` if this
-        machine was too slow.
+            machine was too slow.
         rate_hz, heard_hz: of the user's and the model's track. frame_s: of the frames that were sent.
         events: what the user said. sent_s: when each frame was sent. packets: what came, and when. stops: when what
             waited was thrown away, and until when it would have been played. text: the service's own transcript.

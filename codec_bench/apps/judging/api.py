@@ -87,9 +87,9 @@ def judge_check(
         judge: a model's name or own file. parts: `sounds`, `texts` or both; None for what the model takes.
         rubrics: by which planted answers are marked; None for all that they fit.
         per_kind: sounds of each kind, a multiple of 4, so that no preference pays. repeats: how often each question is
-        asked.
+            asked.
         seed: of the sounds. out: the folder; None for the unfinished check of the same call under `runs/`, or a new
-        one.
+            one.
         options: arguments by model. terms: limits of cost and time, as for `run_benchmark`.
         dry_run: whether nothing is asked; the outcome then holds `previews`.
         running: how to run it, or its fields as keywords.

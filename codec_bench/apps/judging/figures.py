@@ -40,9 +40,9 @@ class Reply:
 
     Args:
         to: the question. verdict: of a claim, whether it says yes, or A; of a planted answer, its mark; None if it is
-        no verdict.
+            no verdict.
         first: of a rubric that marks two answers, how much more the first one gets than the second; None for other
-        rubrics.
+            rubrics.
         declined: whether it declines. failed: whether the call failed.
     """
 

@@ -11,7 +11,7 @@ class JudgeQuestion:
 
     Args:
         id: of the question. unit: the sound, or the fact that a text is about; what is asked of one unit is not
-        independent.
+            independent.
         kind: of the sound, or of the planted answer. repeat: from 0; questions that differ in nothing else are the
             same.
     """

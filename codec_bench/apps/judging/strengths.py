@@ -34,9 +34,9 @@ class JudgedStrengths:
 
     Args:
         benchmark: its name. rubric: its protocol without a judge. judge: its label. served: what its service called the
-        model that gave the verdicts.
+            model that gave the verdicts.
         tested: who marked, and how the judge did in its test. lost: answers without a verdict, which are in no
-        comparison.
+            comparison.
         found: the strengths; without systems, and with the reason as its note, if the comparisons are not connected.
     """
 

@@ -38,11 +38,11 @@ class Column:
     Args:
         name: as published. benchmark, metric: where the value of a run comes from.
         counts: how it enters the average: `score` and `rating` as they are shown, `error` as 100 minus it, `mos` 20
-        times.
+            times.
         group: columns of one group enter the average as one value, their mean. A column without one is a group by
-        itself.
+            itself.
         family: the kind of task that it is about, where the groups do not say it. Ranks are computed without each
-        family too.
+            family too.
         subset: the part of the benchmark that it is about, as `COLUMN=VALUE`; None for all of it.
         factor: from the metric's unit to the column's; None takes 100 for per cent and 10 for ratings.
         scale: what the column's numbers are, such as `of 10`; None for the usual words.
@@ -149,16 +149,16 @@ class Row:
 
     Args:
         name: of the model or codec. cells: value by column, as shown. average: None if there is no cell, or the board
-        has none.
+            has none.
         complete: whether every group of the board has a value, and for an own row every column. published: whether it
-        is from the authors of the board.
+            is from the authors of the board.
         folders: the own runs that it rests on. limited: whether one of them took only a part of its benchmark, as was
-        asked for.
+            asked for.
         short: whether one of them holds another number of questions than its benchmark has, although no limit was asked
-        for.
+            for.
         parts: by column how many questions such a row rests on, such as `4 of 896 questions`.
         apart: in what its benchmarks are not those of the columns, such as `other data` or `other prompt`; it is in no
-        rank.
+            rank.
         rerouted: whether a service said that another model answered than the one that was asked for.
         states: what services called the models that answered, each with the state that it named.
         judged: ratings by another judge or wording than the published one, by column, by group and as `average`, each
@@ -166,7 +166,7 @@ class Row:
         raters: by column, the judge of an own value.
         means: the mean of each group whose mean the board shows, in the unit of its columns.
         printed: what the authors printed for groups and as `average`; it stands in the place of what follows from the
-        cells.
+            cells.
         note: what to know of the row, or "".
         policies: where failures change a cell, the value with failures `left_out`, `as_wrong`, and by the rule of the
             benchmark's toolkit (`official`).
@@ -254,7 +254,7 @@ class Trust:
         rank_intervals: the ranks that hold the middle 95 % of the draws; None for a row without items.
         shares: by rank, the share of draws in which a row with items has it; ranks that it never has are missing.
         above: by the number of another row, the share of draws in which a row is above it, where one of the two has
-        items.
+            items.
         tied: the names of the rows that a row cannot be told from.
         notes: why a row has no rank interval; None if it has one.
         dispensable: the names of the columns in the order in which they could be left out with the ranking kept, each

@@ -66,12 +66,12 @@ class CodecPoint:
     Args:
         name: of the codec. family: its name without the operating point. run: the folder of an own run, or "".
         costs: what it costs, by the names in `AXES`, in bit/s, per second, as a ratio, in seconds, and as a count;
-        unknown ones are missing.
+            unknown ones are missing.
         value: of the metric. ci95: its interval, or None. n: how many items it rests on; None if that is not known.
         on_front: whether it is on the front; None without the cost. share: the share of draws of other items in which
-        it is.
+            it is.
         suspicion: why it is compared with no other, and so on no front: what its checks found, or values for too few
-        samples; or None.
+            samples; or None.
         continuous: whether it makes latents instead of codes; such codecs have a front of their own.
         bits_per_token: the nominal bits of a code, as the codec declares them; None where it has none.
     """

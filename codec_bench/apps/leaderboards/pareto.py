@@ -49,7 +49,7 @@ def pareto_front(
         costs: of each point; lower is better. values: of each point.
         higher_is_better: whether a higher value is better.
         items: how the values change with each unit left out, its rows in the order of the points; None if that is not
-        known.
+            known.
         seed: of the draws. draws: how many.
     """
     price = np.asarray(costs, np.float64)

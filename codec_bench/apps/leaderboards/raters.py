@@ -27,7 +27,7 @@ class Rater(NamedTuple):
 
     Args:
         judge: its label. served: what its service called the models that gave the verdicts. rubric: the protocol
-        without the judge, or "".
+            without the judge, or "".
         tested: how the judge did in its test.
         named: the judge that the benchmark's rubric names, if it is another one; else "".
     """

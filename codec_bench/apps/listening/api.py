@@ -70,7 +70,7 @@ def export_listening(
             `listening/KIND.html` (`listening/webmushra`) in the first run.
         form: `page`, or `webmushra` for its configuration with the sounds, for tests of the kind `mushra`.
         systems: whose work is judged; None for all, in a MUSHRA test without the unprocessed audio, which is its hidden
-        reference.
+            reference.
         items: how many items count. Each forms one trial (`mushra`, `options` and `rating`: one for each system;
             `preference`: one for each pair).
         training: how many further items are for practice, one trial each, before all others.
@@ -87,12 +87,12 @@ def export_listening(
         title, instructions: what raters read; None for instructions of the kind. A blank line begins a new paragraph.
         checks: before the test: `qualification`, `hearing`, `headphones`, `environment` (ITU-T P.808).
         gold: a CSV of gold questions with the columns `audio` and `answer`, or one column of answers for each scale
-        (and `reference` where one is played).
+            (and `reference` where one is played).
         traps: how many sounds break off into beeps, whose number is the answer.
         session: after how many trials a rater is asked to rest; None for never. session_minutes: after how many
-        minutes, at the end of a trial.
+            minutes, at the end of a trial.
         digits: a folder with recordings of the digits in the raters' language, named 0 to 9, for the check `hearing`;
-        None for English.
+            None for English.
         loudness_lufs: brings all sounds to this loudness (ITU-R BS.1770); None changes no level.
         screening: the rules by which raters will be left out, named before anybody answers: `constant`, `hasty`,
             `repeats`, `always-first`, `gold`, `trap`, the names of the checks, `bs1534-3`, `bs1116-3`, or `none`. None

@@ -29,7 +29,7 @@ class Stimulus:
 
     Args:
         id: as the page and the answers name it. role: `system`, `reference`, `anchor`, or `unknown` for X of an ABX
-        trial.
+            trial.
         system: the name of the system; `(reference)` for the hidden reference, such as `(7k anchor)` for an anchor. Of
             X, what it is.
     """
@@ -47,7 +47,7 @@ class Trial:
         id: as the page and the answers name it. item: the id of the sample. speaker: of the sample, or None.
         stimuli: in the order of their ids. training: whether it does not count. repeat_of: the trial that it repeats.
         choices: the options. right: the numbers of the right ones; for a gold question or a trap the right answer on
-        each scale, None for any.
+            each scale, None for any.
         check: which check of the rater it belongs to, such as `headphones` or `gold`; empty for what is rated.
         seconds: how long its shortest sound lasts, which a rater has heard at least; None without sounds.
     """
@@ -71,12 +71,12 @@ class Key:
     Args:
         sheet: the id of the test, which its page and all answers to it carry.
         kind: of the test. scale: lowest and highest value of an answer. beside_reference: whether a reference is played
-        openly.
+            openly.
         answers: whether it is about the answers or questions of a benchmark.
         systems: in their order. runs: the folders that they come from. seed: of the draw.
         trials: all of them. page_sha256: of the page; empty for webMUSHRA, which has several files.
         screening: the rules by which raters are to be left out, as they were named when the test was written; None for
-        those of the kind.
+            those of the kind.
         loudness_lufs: to which loudness all sounds were brought; None if no level was changed.
     """
 

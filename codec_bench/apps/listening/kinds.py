@@ -74,16 +74,16 @@ class Kind:
         question: what is asked in every trial about sounds, and about the answers of a model.
         instructions: what a rater reads before the first trial, one paragraph each.
         trial, answer: as above. ends: the lowest and the highest number; None for what the option `scale` says. step:
-        of numbers.
+            of numbers.
         scales: further than one scale. labels: of the five intervals of a slider, from the lowest.
         open: whether the reference is played openly: `must`, `no`, `default` (unless it is switched off), or `may` (if
-        it is switched on).
+            it is switched on).
         plays_reference: whether the open reference must be heard before an answer. hidden: whether the reference is among the
-        stimuli.
+            stimuli.
         unknown: whether a third stimulus is one of the two others. difference: whether a score is less that of the
-        hidden reference.
+            hidden reference.
         exact: whether answers by chance are right half of the time. screening: the rules by which raters are left out
-        unless others are named.
+            unless others are named.
         needs_answers: whether it asks about the answers or the questions of a benchmark, so that a run of codecs has
             none.
     """

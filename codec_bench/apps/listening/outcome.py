@@ -43,15 +43,15 @@ class SystemValue:
 
     Args:
         scale: its name, of a kind with several; else empty. system, other: names. value: the mean of the scores that
-        count; None if there is none.
+            count; None if there is none.
         interval: over raters and items. over_raters: over the raters. over_items: over the speakers, or items of
-        unknown speaker.
+            unknown speaker.
         n: how many ratings count. raters, items: from how many raters, about how many items.
         uncounted: the mean over all valid ratings, also of those who were left out; None if nobody was.
         below_reference: for MUSHRA the mean difference from the hidden reference of the same trial, or None.
         choices: how often each answer was given: the decisions, the options, or wins and ties.
         test: for a preference, comparison or difference grade, whether it differs from none. p_holm: p adjusted for all
-        pairs or systems.
+            pairs or systems.
         exact_p: for `abx` the one-sided p of the exact binomial test, by which guesses are right half of the time.
     """
 
@@ -91,7 +91,7 @@ class RaterFacts:
 
     Args:
         rater: the name. answered, asked: answers that are valid, of those that were asked, without practice and
-        repeats.
+            repeats.
         minutes: that all trials took. repeats: how many ratings were given twice.
         repeat_difference: the mean absolute difference of those; None without any.
         left_out: why the rater does not count; empty for who does. marked: what rules found that were not named to
@@ -115,10 +115,10 @@ class ListeningOutcome:
     Args:
         sheet: the id of the test. kind: of the test. measure: what the values are, such as `DMOS`. scale: of an answer.
         systems: the values. pairs: comparisons of systems; empty for a preference, whose values are comparisons
-        already.
+            already.
         raters: one entry for each. screening: the rules by which raters are left out.
         screened: what every rule found of every rater. notes: which rules could not be applied, and which were named
-        too late.
+            too late.
         first_preferred: for a preference how often the side that was shown as A was preferred, without ties.
         problems: what is wrong with files and answers. ratings: every answer, with what became of it.
         csv: where the ratings were written, or None.

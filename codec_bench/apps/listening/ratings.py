@@ -55,7 +55,7 @@ class Rating(NamedTuple):
         trial, stimulus: ids in the test. other: the second system of a preference or comparison.
         choice: the option or decision in words. given: what the file says, as text. text: what was written, as JSON.
         seconds: that the trial took. speaker: of the sample. status: as above. file: where it stands. scale: its name,
-        of a kind with several.
+            of a kind with several.
         value: the score, whether the row counts or not. is_first: whether `system` was shown as A, or None.
     """
 

@@ -66,7 +66,7 @@ class Plan:
         title, instructions: what a rater reads. seed: of every draw.
         checks: names in `checks.CHECKS`. gold: gold questions. traps: how many sounds break off into beeps.
         session: after how many trials a rater is asked to rest. session_minutes: after how many minutes. loudness_lufs:
-        to which all sounds are brought; None for the levels that they have.
+            to which all sounds are brought; None for the levels that they have.
         screening: the rules by which raters are to be left out; None for those of the kind. digits: a folder of
             recorded digits; None for those of the package.
     """

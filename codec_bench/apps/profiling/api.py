@@ -101,7 +101,7 @@ def profile(
 
     Args:
         settings: how thoroughly to measure, and how long one call of a codec may take; a mapping has the fields of
-        `Settings`.
+            `Settings`.
         page: whether to write `profile.html`.
         progress: called with (codec, step, steps done, steps in all).
         on_folder: called with the folder and a sentence on it, such as whether it is new, before anything is measured.

@@ -28,7 +28,7 @@ def predict_correct(features: Any, classes: np.ndarray, folds: np.ndarray, *, hi
     Args:
         features: float64 `(items, dimensions)`, a NumPy array or one of scipy's CSR arrays.
         classes: int64 `(items,)`, from 0. folds: int64 `(items,)`. hidden: units of the hidden layer; 0 for a linear
-        one.
+            one.
         seed: of the weights of the hidden layer at the beginning.
 
     Returns:

@@ -34,7 +34,7 @@ class Change:
     Args:
         name: what the input is then. make: gives the changed clip, of a clip and its place among the clips.
         undo: gives decoded unchanged and decoded changed audio so that they compare; None where nothing undoes the
-        change.
+            change.
         noise_db: the signal-to-noise ratio of added noise; None for other changes.
     """
 

@@ -72,7 +72,7 @@ class Clip:
 
     Args:
         name: its id. codes: the column of each code, int64 `(frames, codebooks)`. mel: float `(frames, bands)` at the
-        middles of these frames. f0_hz: `(frames,)`, 0 where unvoiced. middles_s: of the frames.
+            middles of these frames. f0_hz: `(frames,)`, 0 where unvoiced. middles_s: of the frames.
     """
 
     name: str

@@ -26,7 +26,7 @@ class Settings(Limits):
         robust_clips: how many clips are re-encoded and changed. robust_s: seconds that each is cut to.
         reencodings: how often decoded audio is encoded again.
         gains_db: the changes of level that are tried, in dB. noises_db: the signal-to-noise ratios of added noise, in
-        dB.
+            dB.
         shift_samples: how many samples a clip is moved by.
         robust_metrics: the metrics of the measurements that compare many conditions of a few clips.
         loss_clips: of how many clips frames are lost. loss_s: seconds that each is cut to.
@@ -37,7 +37,7 @@ class Settings(Limits):
         bit_errors: how often a single bit is turned round.
         latent_bits: the numbers of bits that each latent of a continuous codec is rounded to.
         swap_pairs: of how many pairs of clips the global parts are exchanged. voice_metric: says how alike two voices
-        are.
+            are.
         players: of how many clips the decoded audio is kept, to be played on the page.
         lm_steps: how many steps a small transformer is trained on the codes; 0 for none.
         seed: decides the noise and which samples `limit` takes.

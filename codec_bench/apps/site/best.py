@@ -33,7 +33,7 @@ def mark_best(
 
     Args:
         rows: of the leaderboard, the newest first. columns: the name and the protocol of each. entries: of its runs, by
-        key.
+            key.
         site: whose files hold the scores, which rows of several runs are compared by; None compares rows of one run
             only.
     """

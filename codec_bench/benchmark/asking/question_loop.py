@@ -368,7 +368,7 @@ def check_length(request: Request, info: ModelInfo) -> Request:
 
     Args:
         request: its sounds are decoded, where the model has a limit. A sound that cannot be read is left to the model
-        to tell.
+            to tell.
         info: the facts of the model. One that reads long sounds in windows takes sounds of any length.
 
     Raises:

@@ -55,7 +55,7 @@ class Draws:
         wording: gives the number of the wording that a question is asked in, or None where its prompt has one alone.
             The numbers form the subsets `wording`.
         arranged: gives a question with its options in each order in which it is asked; None where they stay as they
-        are.
+            are.
         rotated: whether every order is a draw of the question. There are no further draws then.
     """
 

@@ -81,7 +81,7 @@ def read_definition(file: str) -> tuple[Entry, ...]:
 
     Raises:
         UserError: with the file and the line: it is not a mapping, a pattern names a key that the matrix does not
-        have, a
+            have, a
             name is used twice, or the benchmark that it extends does not exist.
     """
     entries: list[Entry] = []

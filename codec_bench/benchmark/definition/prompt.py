@@ -296,7 +296,7 @@ def render_text(template: str, values: Mapping[str, Any], subject: str) -> str:
 
     Raises:
         UserError: a name in the template has no value, or the result is longer than `LIMIT`; the message begins with
-        `subject`.
+            `subject`.
     """
     from jinja2 import TemplateError
 

@@ -172,7 +172,7 @@ class Join(Strict):
     Args:
         repository, config, split: where the other table is; null for the same.
         key: the column of the row that holds the key. other_key: the column of the other table that holds it; null for
-        the same name.
+            the same name.
         columns: the other table's column for each name that is added to the columns of the row. Of several rows of one
             key the first counts.
         unmatched: whether a row whose key the other table lacks is kept without these texts, or is left out and no
@@ -193,7 +193,7 @@ class Speaker(Strict):
 
     Args:
         column: the column of the data. A cell that is blank or says `None`, `N/A`, `unknown` or the like names no
-        speaker.
+            speaker.
         pattern: a regular expression with one group, which finds the speaker in a cell that holds more, such as a path;
             null takes the cell whole. A cell that does not match names no speaker.
     """
@@ -228,7 +228,7 @@ class Data(Strict):
         repository: a data set on the Hugging Face hub, `OWNER/NAME`.
         path: a folder or file, relative to the definition.
         obtain: how the data are had if they are on no hub, in one sentence. They then lie in `FOLDER/OWNER/NAME`, and
-        `--data FOLDER` is given.
+            `--data FOLDER` is given.
         revision: a commit, tag or branch of the repository; null for the newest.
         config, split: configuration and split of the data set; a split of null means all.
         configs: several configurations that form one benchmark.
@@ -249,15 +249,15 @@ class Data(Strict):
             called so; of a list, `a.0` is the first entry. A list of columns gives a list of their values without null.
             A cell of `audio` may hold several sounds; a prompt gives all of them where it names `audio`.
         values: what the texts or numbers of a column stand for, such as `{reference: {"0": A, "1": B}}`; others stay as
-        they are.
+            they are.
         optional: names from `columns` whose column may be missing or null; `speaker` for that of `speaker`.
         speaker: the column that says who speaks in the question's sound, or a column with a pattern; null if none does.
         id: the column that holds the id of a row; with null, rows are numbered.
         trials: of a benchmark of codecs: a list of trials of speaker verification, relative to the definition or to
-        where the command runs.
+            where the command runs.
         size: the number of questions that all the data give; null if unknown. A run over another number says so.
         rows_digest: a hash of what all questions say and of their expected answers, as `codec-bench validate --hub`
-        gives it and checks it.
+            gives it and checks it.
         types: the type of each column of the data in words, as `codec-bench validate --hub` gives it and checks it.
         pins: a file beside the definition that `codec-bench validate --hub --pins FILE` wrote; what is not stated here
             of `revision`, `size`, `rows_digest` and `types` (there `columns`) is taken from it, by the benchmark's
@@ -452,7 +452,7 @@ class Submission(Strict):
     Args:
         answer: the field of the model's answer.
         fields: the fields of an entry, each with the name of the question's column, or `id`. A column without a value
-        is left out.
+            is left out.
         made: further fields, each with a text in which `<id>` stands for the question's id.
     """
 
@@ -497,7 +497,7 @@ class BenchmarkSpec(Strict):
         failures: how its toolkit counts failures; null if that is not known. Benchmarks of UltraEval-Audio that say
             nothing have its rule: whatever raised an error, from asking to scoring, is left out.
         submission: the file that the authors' service scores, where the expected answers are not published; null if
-        they are.
+            they are.
         published: numbers that others published.
     """
 

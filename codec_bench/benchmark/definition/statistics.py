@@ -31,7 +31,7 @@ class DataStatistics:
     Args:
         questions: how many there are. sounds: how many of them have a sound that can be read.
         hours: of these sounds together. mean_s, least_s, most_s: their mean, least and greatest length; None without a
-        sound.
+            sound.
         renamed: how many sounds have another suffix than the data names.
         problems: how many questions have what is wrong with them, by the reason; a question may have several.
     """

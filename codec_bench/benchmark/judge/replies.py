@@ -292,7 +292,7 @@ def read_official(
     Args:
         name: such as `official/ultraeval-audio/chatbot-eval`; see `published.READERS`.
         replies: one reply, or all for the readers of `published.SEVERAL_REPLIES`; None stands for a reply that did not
-        come.
+            come.
         followed: whether the answer follows its rule; only `official/audiobench/ifeval-combined` needs it.
         criteria: those of the question, each with its `choices`; only `official/mmar/rubrics` needs them.
 

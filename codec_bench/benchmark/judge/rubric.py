@@ -65,7 +65,7 @@ class Rubric(BaseModel):
         swap: whether the judge is asked a second time with the two answers in the other order; the mean counts. `drawn`
             asks once, in an order that the number of the row draws, as EmergentTTS-Eval's program does.
         hears: whether the judge is given the sound of the answer; `every` gives it those of all rounds, in order, of a
-        question of several.
+            question of several.
         aligns: the rule that reads the option of an answer first (`judge.aligning.FIRST`); the judge reads the answers
             in which it finds none. Null for rubrics that rate.
         baseline: for `preferred`, what the other answer is where the command names no baseline: a column with a text,
@@ -77,15 +77,15 @@ class Rubric(BaseModel):
             the answer must be the right one), or the name of a published reader (see
             `codec_bench.benchmark.judge.replies`).
         each: a column that holds a list of criteria; the judge is asked about each by itself, as `criterion`. Null asks
-        once.
+            once.
         times: how often each question is asked.
         combine: `mean` or `majority` of the verdicts, or `all`: the least of them, so that of yes and no every one must
-        be yes.
+            be yes.
         needs: columns without which a question cannot be judged.
         also: a metric of answers that must have the value 1 as well; where it has not, nobody is asked and the answer
-        gets the worst end of the range.
+            gets the worst end of the range.
         judged_by: the config of the model whose verdicts the published numbers rest on; None if it is not known. It
-        changes nothing.
+            changes nothing.
         parameters: parameters of the judge's generation.
         unit, range, higher_is_better: unit and range of the verdict, and whether a higher one is better.
         paper, source: where the rubric is described.

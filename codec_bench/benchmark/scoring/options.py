@@ -31,7 +31,7 @@ class Choice:
 
     Args:
         question: the question's id. order: the letters that the options have in the data, in the order of this
-        question.
+            question.
         at: the place of the option that was named, from 0; None if none was named. right: the place of the right one.
         failed: whether there is no answer.
     """

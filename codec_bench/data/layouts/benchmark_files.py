@@ -171,7 +171,7 @@ def open_listed(
     Args:
         repository: where the files are.
         listed: path of the file, or of several by a `*`. folder: folder of the repository, or archive in it, in which
-        the paths of sounds begin.
+            the paths of sounds begin.
         sounds: the names under which an object names a sound.
         keep: whether a row is one of those that are wanted.
 

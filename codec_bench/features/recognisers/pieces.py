@@ -27,7 +27,7 @@ class Transcript:
 
     Args:
         text: the transcript. language: base code of the language in which the recogniser wrote it, empty if it does not
-        say.
+            say.
         fault: why the text cannot be trusted, or an empty string.
     """
 

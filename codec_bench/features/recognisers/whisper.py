@@ -88,7 +88,7 @@ class _Batch:
 
     Args:
         refused: why a signal cannot be transcribed, or None. codes: the language of each signal, None to have it
-        detected.
+            detected.
         items, frames: the signal to which each part belongs, and its frames. laid: the parts on the device.
     """
 

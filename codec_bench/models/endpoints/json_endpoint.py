@@ -51,7 +51,7 @@ class JsonEndpoint(JsonModel):
         reply: `json`, or `pieces` for a stream of JSON objects separated by line ends or zero bytes (server-sent events
             too), or `sound` for a reply that is the sound itself.
         pieces_text: `append` if the texts of the pieces are to be joined, `last` if each piece repeats the text before
-        it.
+            it.
         text_after: a marker; the answer is the text after its last occurrence.
         audio_format, audio_rate_hz: format of the sound: `wav`, `mp3`, ..., or `pcm` with its sample rate.
         audio_coding: how sound is written in JSON, `base64` or `hex`.

@@ -36,7 +36,7 @@ class OpenAiResponses(BatchableModel):
     Args:
         info: the facts of the model, which answers in text.
         audio_as: how sounds are sent: `audio_url` (a `data:` URL, as Volcengine takes it) or `input_audio` (WAV in
-        base64).
+            base64).
         path: appended to `base_url`.
         connection: as `RemoteModel`; `parameters` go into the body.
     """

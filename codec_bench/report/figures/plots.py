@@ -61,7 +61,7 @@ class Plot:
 
     Args:
         kind: `rate` (value against bitrate), `systems` (a row for each), `groups` (rows by the values of a column),
-        `time`.
+            `time`.
         stem: the name of its files.
         measure: what the axis of values says. column: whose values form groups, or "".
         doubts: what the checks of its systems found, one sentence each.

@@ -46,7 +46,7 @@ class Tables:
         protocols: of the metrics of each run, as the columns have them.
         systems, columns: the rows of the tables, and their columns with the facts of the metrics.
         entries: of the summaries, by system and column; None if the run did not measure it, or by another protocol or
-        over other data.
+            over other data.
         heads: what stands above the columns of a page.
     """
 

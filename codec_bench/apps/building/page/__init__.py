@@ -50,7 +50,7 @@ class Picture:
 
     Args:
         title: what was measured. count: of how many items. low, middle, high: the least value, the median and the
-        greatest, as text.
+            greatest, as text.
         bars: for each bar its height in percent of the highest, and what it says.
     """
 
@@ -70,7 +70,7 @@ def write_build_page(
 
     Args:
         out: the folder of the data set. recipe: what was asked for. maker: what made the items. funnel: what became of
-        them.
+            them.
         numbers: the values of the columns that hold numbers. record: holds the items. keys: of all items.
         sources: what the card says of the sources.
 

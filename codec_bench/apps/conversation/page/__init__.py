@@ -52,7 +52,7 @@ def write_conversation_page(
 
     Args:
         path: of the page. run: the folder of the run. sessions, values: by system. summary: the content of
-        `summary.json`.
+            `summary.json`.
         audio_mb: how many megabytes of the page may be sound; the sessions that do not fit are only drawn.
     """
     with tempfile.TemporaryDirectory() as folder:
