@@ -152,7 +152,7 @@ _PRONOUN = re.compile(
 
 
 def yes_no(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """`yes` or `no`, where it opens a clause or follows `the answer is`, in ten languages.
+    """`yes` or `no`, where it opens a clause or follows `the answer is`, in twelve languages.
 
     Chinese answers are read by their first words (`是的`, `对`, `不是`, `没有`). `no idea` and `there is no audio` are no
     answers. Unparsed if neither occurs, or both do.
