@@ -28,6 +28,7 @@ CHECKED := codec_bench kernels bench tests scripts examples
 .PHONY: demo test test-core test-long test-without-programs test-times fuzz kills check docs bench lock clean gpu
 
 demo: $(VENV)/.demo
+	$(BIN)/codec-bench doctor --compile >/dev/null
 	$(BIN)/codec-bench demo
 
 test: $(VENV)/.test

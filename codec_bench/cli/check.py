@@ -21,11 +21,24 @@ if TYPE_CHECKING:
     from codec_bench.api.verify_batching import Verdict
 
 
-def doctor(as_json: Json = False) -> None:
+def doctor(
+    compile_all: Annotated[
+        bool, typer.Option("--compile", help="Also compile every kernel, such as when a container is built.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Check the installation; exits with 2 if something is wrong."""
     from codec_bench.api.doctor import doctor as examine
+    from codec_bench.api.doctor import embedded_clip
 
     findings = examine()
+    if compile_all:
+        from codec_bench.api.compile_kernels import compile_kernels
+
+        def report_progress(name: str) -> None:
+            sys.stderr.write(f"compiling {name}\n")
+
+        findings = (*findings, compile_kernels(embedded_clip(), report_progress))
     _print(findings, as_json)
     if any(one.state == "wrong" for one in findings):
         raise typer.Exit(2)

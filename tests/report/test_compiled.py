@@ -21,6 +21,7 @@ def render(folder, text="{{ 1 + 1 }}") -> tuple[str, int]:
 @pytest.fixture(autouse=True)
 def is_writing(monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
 
 
 def test_compiles_once(tmp_path):
@@ -50,3 +51,9 @@ def test_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert render(tmp_path) == ("2", 1)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_chosen_folder_holds_templates_next_to_kernels(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    assert [render(tmp_path / "package") for _ in range(2)] == [("2", 1), ("2", 0)]
+    assert len(list((tmp_path / "cache" / "templates").iterdir())) == 1 and not (tmp_path / "package").exists()

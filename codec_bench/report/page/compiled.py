@@ -20,13 +20,16 @@ _DIGEST_BYTES = 16
 
 
 class CompiledTemplates(BytecodeCache):
-    """The compiled templates of a package, in its `__pycache__` (or below `sys.pycache_prefix`).
+    """The compiled templates of a package, in `NUMBA_CACHE_DIR` or its `__pycache__` (or below `sys.pycache_prefix`).
 
     Each file begins with the hash of its content; jinja2 checks the hash of the template's text.
     """
 
     def __init__(self, package: Path) -> None:
-        self._folder = Path(cache_from_source(str(package / "template"))).parent
+        chosen = os.environ.get("NUMBA_CACHE_DIR")
+        self._folder = (
+            Path(chosen) / "templates" if chosen else Path(cache_from_source(str(package / "template"))).parent
+        )
 
     def load_bytecode(self, bucket: Bucket) -> None:
         """Fills the bucket from its file, if the file is whole."""

@@ -1,0 +1,68 @@
+"""Compiles every numba kernel of the installation: what `codec-bench doctor --compile` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+
+import numpy as np
+
+from codec_bench.api.finding import Finding
+from codec_bench.errors import describe
+from codec_bench.types import Audio
+
+COMPILED_METRICS = ("stoi", "estoi", "f0_rmse", "visqol", "warpq", "mcd", "dnsmos")
+"""Metrics that together call every kernel of signals."""
+_TEXTS = (["the ice cream van came"], ["the icecream man came"])
+
+
+def compile_kernels(clip: Audio, report_progress: Callable[[str], None]) -> Finding:
+    """Runs each kernel once, so that its compiled code is on disk for later processes.
+
+    One process compiles a kernel at a time; others wait for its code.
+
+    Args:
+        clip: speech. report_progress: called with the name of what is compiled next.
+    """
+    start, failed = perf_counter(), []
+    for name, run in _calls(clip):
+        report_progress(name)
+        try:
+            run()
+        except Exception as error:  # a metric whose extra is not installed
+            failed.append(f"{name}: {describe(error)}")
+    seconds = f"{perf_counter() - start:.0f} s"
+    if failed:
+        return Finding("kernels are compiled", "note", f"{seconds}; without {'; '.join(failed)}")
+    return Finding("kernels are compiled", "ok", seconds)
+
+
+def _calls(clip: Audio) -> Iterator[tuple[str, Callable[[], object]]]:
+    quieter = Audio(clip.samples * np.float32(0.9), clip.sample_rate_hz)
+
+    def measure(name: str) -> None:
+        from codec_bench.api.load_metric import load_metric
+
+        load_metric(name, device="cpu")(reference=[clip], estimate=[quieter])
+
+    for metric in COMPILED_METRICS:
+        yield metric, lambda metric=metric: measure(metric)  # type: ignore[misc]
+    yield "error rates", _compare_texts
+    yield "phones", _compare_phones
+
+
+def _compare_texts() -> None:
+    from codec_bench.text.error_rate import compound_error_rates, error_rate
+
+    for unit in ("word", "char"):
+        error_rate(reference=_TEXTS[0], estimate=_TEXTS[1], unit=unit)  # type: ignore[arg-type]
+    compound_error_rates(reference=_TEXTS[0], estimate=_TEXTS[1])
+
+
+def _compare_phones() -> None:
+    from codec_bench.kernels.dtw.cpu import mean_costs_of_codes, mean_costs_of_vectors
+
+    starts = np.array([0, 4], np.int64)
+    vectors, codes = np.full((4, 4), 0.5), np.ones((4, 2), np.int64)
+    mean_costs_of_vectors(vectors, starts, vectors, starts)
+    mean_costs_of_codes(codes, starts, codes, starts)
