@@ -36,7 +36,8 @@ def test_every_kernel_is_compiled():
     assert finding.state == "ok" and messages[: len(module.COMPILED_METRICS)] == list(module.COMPILED_METRICS)
     known = dispatchers()
     assert len(known) > 20
-    assert [name for name, one in known.items() if not one.overloads] == []
+    # Code that was on disk before is loaded for the outermost functions alone.
+    assert [n for n, one in known.items() if not one.overloads and not one._cache._cache_file._load_index()] == []
 
 
 def test_a_metric_that_cannot_run_is_named(monkeypatch):

@@ -1,0 +1,97 @@
+"""CPU seconds of whole commands on short clips next to a plain loop, and of the demo with and without compiled kernels.
+
+    python bench/bench_start.py [--repeats 3]
+
+CPU seconds count the command and all of its processes.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from common import COMMAND, Cases, Options, Rows, bench, figures
+
+RATE = 16_000
+PLAIN = """
+import sys
+import numpy, soundfile
+from pathlib import Path
+out = []
+for path in sorted(Path(sys.argv[1], "reference").iterdir()):
+    x, y = soundfile.read(path)[0], soundfile.read(Path(sys.argv[1], "estimate", path.name))[0]
+    a = (y @ x) / (x @ x) * x
+    out.append(10 * numpy.log10((a @ a) / ((y - a) @ (y - a))))
+print(numpy.mean(out))
+"""
+
+
+def used(command: list[str], **variables: str) -> tuple[float, float]:
+    """CPU and wall seconds of a command with its processes."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | variables
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return cpu_s, time.perf_counter() - start
+
+
+def write_clips(folder: Path, count: int) -> None:
+    """Pairs of a second: a tone with noise, and the same with more noise."""
+    import soundfile
+
+    rng, seconds = np.random.default_rng(0), np.arange(RATE) / RATE
+    for kind in ("reference", "estimate"):
+        (folder / kind).mkdir(parents=True)
+    for k in range(count):
+        clip = 0.1 * np.sin(2 * np.pi * (150 + k % 100) * seconds) + 0.01 * rng.standard_normal(RATE)
+        soundfile.write(folder / "reference" / f"{k:05d}.wav", clip, RATE)
+        soundfile.write(folder / "estimate" / f"{k:05d}.wav", clip + 0.01 * rng.standard_normal(RATE), RATE)
+
+
+def score(folder: Path, count: int, repeats: int) -> Rows:
+    """`score` with si_sdr, and the loop."""
+    write_clips(folder, count)
+    command = [*COMMAND, "score", "--generated", str(folder / "estimate"), "--data", str(folder / "reference")]
+    words = {
+        "plain loop": [sys.executable, "-P", "-c", PLAIN, str(folder)],
+        "codec-bench": [*command, "--metrics", "si_sdr", "--no-cache"],
+    }
+    rows: Rows = []
+    for variant, start in words.items():
+        times = []
+        for k in range(repeats):
+            out = ["--out", str(folder / f"run{k}")] if variant == "codec-bench" else []
+            times.append(used([*start, *out], OPENBLAS_NUM_THREADS="1"))
+        cpu_s, wall_s = np.median(times, axis=0)
+        values = {"CPU s": float(cpu_s), "s": float(wall_s)}
+        rows += figures(values, case=f"si_sdr of {count} clips of 1 s", variant=variant, n=count, repeats=repeats)
+    return rows
+
+
+def demo(folder: Path) -> Rows:
+    """The demo with empty caches, after `doctor --compile`, and how long that takes."""
+    rows: Rows = []
+    for case in ("empty caches", "doctor --compile", "kernels compiled"):
+        words = [*COMMAND, "doctor", "--compile"] if case == "doctor --compile" else [*COMMAND, "demo"]
+        out = [] if case == "doctor --compile" else ["--out", str(folder / case.replace(" ", "-"))]
+        kernels = folder / ("kernels-empty" if case == "empty caches" else "kernels")
+        variables = {"NUMBA_CACHE_DIR": str(kernels), "CODEC_BENCH_CACHE": str(folder / f"features {case}")}
+        cpu_s, wall_s = used([*words, *out], **variables)
+        rows += figures({"CPU s": cpu_s, "s": wall_s}, case="demo", variant=case, n=1)
+    return rows
+
+
+@bench("codec-bench", "numba", "numpy", repeats=3)
+def main(options: Options) -> Cases:
+    """Short clips, then the demo."""
+    with tempfile.TemporaryDirectory() as folder:
+        for count in (1, 200, 1000):
+            yield score(Path(folder) / str(count), count, options.repeats)
+        yield demo(Path(folder))
