@@ -205,11 +205,6 @@ class LiveEngine(Engine):
                 raise fact
         return facts
 
-    @property
-    def in_flight(self) -> int:
-        """How many samples are being scored."""
-        return self._in_flight
-
     def serve(self, inbox: Inbox) -> None:
         """Scores what comes until the inbox is closed and everything is done; `load` must be called first.
 

@@ -40,7 +40,6 @@ Severity = Literal["info", "warning", "error"]
 says something of the system.
 """
 Sentence = str | Callable[..., str]
-Catalogue = Mapping[Severity, Mapping[str, Sentence]]
 
 
 VARIES = "…"
