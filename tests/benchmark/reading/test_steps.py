@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from reading_time import fill, is_proportional
 
-from codec_bench.benchmark.reading import Chain, Parsed, Unparsed, load_steps, step_names, steps_on
+from codec_bench.benchmark.reading import Chain, Parsed, Unparsed, load_steps, step_names, steps_on, versioned
 from codec_bench.benchmark.reading.base import FORMAT_IGNORED
 from codec_bench.errors import UnknownName, UserError
 
@@ -78,3 +78,11 @@ def test_hostile_answers_take_time_in_proportion_to_their_length(name):
             assert isinstance(chain(fill(segment, length), FIELDS), (Parsed, Unparsed))
 
         assert is_proportional(read), segment
+
+
+def test_a_changed_reading_of_decisions_is_another_protocol():
+    assert versioned(["strip-tags", "label[a,b]", "official/rul-muchomusic"]) == [
+        "strip-tags",
+        "label[a,b]/2",
+        "official/rul-muchomusic",
+    ]
