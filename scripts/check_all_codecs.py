@@ -54,14 +54,14 @@ def coded(name: str, options: dict[str, Any], parcel: Path) -> tuple[list[dict[s
     from codec_bench import codecs
     from codec_bench.api.check_codec import select_clips
     from codec_bench.codecs.checks import finding, untrained
-    from codec_bench.codecs.checks.steps import Checking, Request
+    from codec_bench.codecs.checks.steps import Checking, CheckJob
     from codec_bench.config.limits import Limits
 
     codec = Timed(codecs.load_codec(name, **options))
     codecs.load_codec = lambda *arguments, **more: codec  # the step `load` asks for it by this name
-    steps = [step for step in Request.SECTIONS if step != "elsewhere"]
+    steps = [step for step in CheckJob.SECTIONS if step != "elsewhere"]
     began = time.process_time()
-    checking = Checking(Request(name, select_clips(), "cpu", Limits(threads=1), tuple(steps), options), lambda: None)
+    checking = Checking(CheckJob(name, select_clips(), "cpu", Limits(threads=1), tuple(steps), options), lambda: None)
     findings = []
     for step in steps:
         for section in checking.sections(step).values():

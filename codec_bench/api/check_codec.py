@@ -9,7 +9,7 @@ from typing import Any
 
 from codec_bench.codecs import require_codec
 from codec_bench.codecs.checks import finding, untrained
-from codec_bench.codecs.checks.steps import NEEDED, Request, gather_findings
+from codec_bench.codecs.checks.steps import NEEDED, CheckJob, gather_findings
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL
 from codec_bench.config.limits import Limits
 from codec_bench.data import open_source
@@ -42,12 +42,12 @@ def check_codec(
         UserError: there is no such codec, operating point or file.
     """
     require_codec(codec)
-    steps, limits = tuple(Request.SECTIONS), settings or Limits()
-    request = Request(codec, select_clips(), resolve_devices(device)[0], limits, steps, dict(options or {}))
+    steps, limits = tuple(CheckJob.SECTIONS), settings or Limits()
+    request = CheckJob(codec, select_clips(), resolve_devices(device)[0], limits, steps, dict(options or {}))
     with tempfile.TemporaryDirectory() as folder:
         sections = measure(request, Path(folder) / "output.log")
     for step in NEEDED:
-        for name in Request.SECTIONS[step]:
+        for name in CheckJob.SECTIONS[step]:
             if sections[name]["state"] == "failed":
                 return [finding(step, "failed", sections[name]["reason"])]
     gather_findings(sections)

@@ -34,7 +34,7 @@ _MPEG_IN_WAV = (0x50, 0x55)
 _EXTENSIBLE = 0xFFFE
 
 
-class Plan(NamedTuple):
+class SizePlan(NamedTuple):
     """How a file is decoded.
 
     Args:
@@ -50,7 +50,7 @@ class Plan(NamedTuple):
     least: int = 0
 
 
-def plan(content: Content, name: str) -> Plan:
+def plan(content: Content, name: str) -> SizePlan:
     """Compares the header of a file with its bytes.
 
     Raises:
@@ -78,8 +78,10 @@ def plan(content: Content, name: str) -> Plan:
     elif head[:4] == b"OggS":
         if content[28:33] == b"\x7fFLAC":  # libsndfile cannot read what FFmpeg writes
             last = content.rfind(b"OggS")
-            return Plan(needs_ffmpeg=True, ends=frozenset([int.from_bytes(content[last + 6 : last + 14], "little")]))
-        return Plan(needs_ffmpeg=_opus_starts_late(content))
+            return SizePlan(
+                needs_ffmpeg=True, ends=frozenset([int.from_bytes(content[last + 6 : last + 14], "little")])
+            )
+        return SizePlan(needs_ffmpeg=_opus_starts_late(content))
     else:
         start = behind_tag(content)
         if content[start : start + 4] == b"fLaC":
@@ -88,7 +90,7 @@ def plan(content: Content, name: str) -> Plan:
             _check_adts(content, start, name)
         elif content[start : start + 1] == b"\xff" or start:
             return _mp3(content, start, name)
-    return Plan()
+    return SizePlan()
 
 
 def behind_tag(content: Content) -> int:
@@ -219,7 +221,7 @@ def _check_sphere(content: Content, name: str) -> None:
         raise _truncated(name, declared, len(content) - header)
 
 
-def _wav(content: Content, name: str) -> Plan:
+def _wav(content: Content, name: str) -> SizePlan:
     long_size = form = block = 0
     for chunk, begin, size in _chunks(content, 12, 4, "little", 2):
         if chunk == b"ds64":
@@ -239,34 +241,34 @@ def _wav(content: Content, name: str) -> Plan:
                 rest -= rest % max(1, block)
                 riff_bytes = begin - 8 + rest
                 body = b"RIFF" + riff_bytes.to_bytes(4, "little") + content[8 : begin - 4] + rest.to_bytes(4, "little")
-                return Plan(body + content[begin : begin + rest], needs_ffmpeg=form in _MPEG_IN_WAV)
+                return SizePlan(body + content[begin : begin + rest], needs_ffmpeg=form in _MPEG_IN_WAV)
             if size > rest:
                 raise _truncated(name, size, rest)
             if size + 1 < rest and not _ends_in_chunks(content, begin + size + size % 2):
                 raise _left_over(name, size, rest)
-            return Plan(needs_ffmpeg=form in _MPEG_IN_WAV)  # the number of samples in `fact` is not what is decoded
-    return Plan()
+            return SizePlan(needs_ffmpeg=form in _MPEG_IN_WAV)  # the number of samples in `fact` is not what is decoded
+    return SizePlan()
 
 
 # --------------------------------------------------------------------------------------------------------------- FLAC
 
 
-def _flac(content: Content, start: int) -> Plan:
+def _flac(content: Content, start: int) -> SizePlan:
     """FLAC: the header of its last frame says where it ends."""
     info = content[start + 8 : start + 42]
     if len(info) < 34:
-        return Plan()
+        return SizePlan()
     block, largest = int.from_bytes(info[2:4], "big"), int.from_bytes(info[7:10], "big")
     declared = int.from_bytes(info[13:18], "big") & (1 << 36) - 1
     tail = max(start + 42, len(content) - (largest or _TAIL_BYTES))
     frames = list(_flac_frames(content, tail, block))
     ends = frozenset(end for _, end in frames)
     if not declared:
-        return Plan(needs_ffmpeg=True, ends=ends)
+        return SizePlan(needs_ffmpeg=True, ends=ends)
     goes_on = any(begin == declared for begin, _ in frames)
     if goes_on or (declared not in ends and any(end > declared for end in ends)):
-        return Plan(needs_ffmpeg=True, ends=frozenset(end for end in ends if end > declared))
-    return Plan()
+        return SizePlan(needs_ffmpeg=True, ends=frozenset(end for end in ends if end > declared))
+    return SizePlan()
 
 
 def _flac_frames(content: Content, at: int, block: int) -> Iterator[tuple[int, int]]:
@@ -383,7 +385,7 @@ def _encoder_header(content: Content, at: int) -> _EncoderHeader | None:
     return _EncoderHeader(mark + 8, begin - mark - 8, values[0], values[1], both >> 12, both & 0xFFF)
 
 
-def _mp3(content: Content, start: int, name: str) -> Plan:
+def _mp3(content: Content, start: int, name: str) -> SizePlan:
     """MP3: its frames are counted, since a header counts those of the first piece alone."""
     at, count, header, first = start, 0, None, None
     while (frame := _mp3_frame(content[at : at + 4])) is not None and at + frame.size <= len(content):
@@ -396,7 +398,7 @@ def _mp3(content: Content, start: int, name: str) -> Plan:
             )
         at, count = at + frame.size, count + 1
     if first is None:
-        return Plan()
+        return SizePlan()
     rest = len(content) - at
     ends_in_frame = frame is not None or (0 < rest < 4 and content[at] == 0xFF)
     declared = (header.frames if header is not None else None) or 0
@@ -409,15 +411,15 @@ def _mp3(content: Content, start: int, name: str) -> Plan:
     if content[at : at + 3] == b"ID3" and _mp3_frame(content[at + behind_tag(content[at : at + 10]) :][:4]):
         raise AudioError(f"'{name}' is several sound files joined: cut it at byte {at}")
     if header is None:
-        return Plan(least=max(0, (count - 1) * first.samples - _DECODER_DELAY))
+        return SizePlan(least=max(0, (count - 1) * first.samples - _DECODER_DELAY))
     least = max(0, (count - 1) * first.samples - header.delay - header.padding - _DECODER_DELAY)
     if header.frames is None or declared in (count, count + 1):
-        return Plan(needs_ffmpeg=header.frames is None, least=least)
+        return SizePlan(needs_ffmpeg=header.frames is None, least=least)
     # Decoders end at the declared frame, or drop the padding there.
     end = header.at + header.size + 24
     delay = bytes((header.delay >> 4, (header.delay & 15) << 4, 0))
     fields = count.to_bytes(4, "big") + content[header.at + 4 : end - 3] + delay
-    return Plan(content[: header.at] + fields + content[end:], least=least)
+    return SizePlan(content[: header.at] + fields + content[end:], least=least)
 
 
 # --------------------------------------------------------------------------------------------------------------- Opus

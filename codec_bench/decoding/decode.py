@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from codec_bench.decoding.concatenated_files import missing_bytes, second_file
-from codec_bench.decoding.declared_sizes import Plan, plan
+from codec_bench.decoding.declared_sizes import SizePlan, plan
 from codec_bench.errors import AudioError
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
     return audio
 
 
-def _checked(content: bytes | mmap.mmap, name: str) -> Plan:
+def _checked(content: bytes | mmap.mmap, name: str) -> SizePlan:
     """How a file is decoded, if it is one whole file."""
     if (offset := second_file(content)) is not None:
         raise AudioError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from codec_bench.codecs.checks.serialised_codes import Parcel
-from codec_bench.codecs.checks.steps import ELSEWHERE, NEEDED, Request, all_of
+from codec_bench.codecs.checks.steps import ELSEWHERE, NEEDED, CheckJob, all_of
 from codec_bench.config.limits import Limits
 from codec_bench.engine.pool import Batch, Died, Pool, Worker, thread_variables
 from codec_bench.engine.stage import StageSpec, StepResult, StepWork
@@ -45,7 +45,7 @@ class OwnWorker(Pool):
         request: what the codec is asked to do. output: where the worker's output goes. log: the path of that file.
     """
 
-    def __init__(self, request: Request, output: IO[bytes], log: Path) -> None:
+    def __init__(self, request: CheckJob, output: IO[bytes], log: Path) -> None:
         self._limits: Limits = request.settings
         self._memory_bytes = memory_limit(self._limits.memory_gib)
         self._path, self._began_at = log, 0
@@ -94,7 +94,7 @@ def memory_limit(requested_gib: float | None) -> float | None:
     return None if free is None else _FREE_SHARE * free
 
 
-def measure(request: Request, log: Path, on_step: Callable[[str], None] = lambda step: None) -> Sections:
+def measure(request: CheckJob, log: Path, on_step: Callable[[str], None] = lambda step: None) -> Sections:
     """Every section of one codec's steps. A section that failed says why in one sentence; a codec's fault is not
     raised.
 
@@ -114,7 +114,7 @@ def measure(request: Request, log: Path, on_step: Callable[[str], None] = lambda
     return sections
 
 
-def _here(request: Request, worker: OwnWorker, on_step: Callable[[str], None]) -> tuple[Sections, Parcel | None]:
+def _here(request: CheckJob, worker: OwnWorker, on_step: Callable[[str], None]) -> tuple[Sections, Parcel | None]:
     """The sections of all steps but the one that runs elsewhere, and what another process is to decode."""
     sections: Sections = {}
     parcel: Parcel | None = None
@@ -155,7 +155,7 @@ def _elsewhere(worker: OwnWorker, parcel: Parcel) -> dict[str, Any]:
     return step_sections[ELSEWHERE]
 
 
-def _skip(request: Request, sections: Sections, left: list[str], because: Mapping[str, Mapping[str, Any]]) -> None:
+def _skip(request: CheckJob, sections: Sections, left: list[str], because: Mapping[str, Mapping[str, Any]]) -> None:
     """Adds the sections of the steps that were never begun, as not measured."""
     reasons = [section["reason"] for section in because.values() if section.get("reason")]
     for step in left:

@@ -13,7 +13,7 @@ from codec_bench.errors import WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.pitch import unusable
-from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled
@@ -25,7 +25,7 @@ FULL_SCALE = 32767.0
 FFT, FRAME_HOP, BANDS = 1024, 480, 64
 LOW_HZ, HIGH_HZ = 50.0, 14_000.0
 FLOOR = 1e-10
-LIMITS = Limits(on_cpu=WINDOW, on_gpu=32 * WINDOW)
+LIMITS = WindowLimits(on_cpu=WINDOW, on_gpu=32 * WINDOW)
 """On a CPU one window goes through the network at a time, so that a batch gives what its signals give alone."""
 AUDIO_PREFIXES = ("audio_model.", "audio_projection.")
 """What the names of the tensors begin with that hear; those of `TEXT_PREFIXES` read texts."""

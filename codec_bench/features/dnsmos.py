@@ -25,7 +25,7 @@ WINDOWS_AT_ONCE = 96
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class DnsmosProtocol:
     """How a signal is cut into windows.
 
     Args:
@@ -42,10 +42,10 @@ class Protocol:
 
 
 PROTOCOLS = {
-    None: Protocol("dnsmos/speechmos"),
-    "all-windows": Protocol("dnsmos/all-windows", windows="all"),
-    "ultraeval-audio": Protocol("dnsmos/ultraeval-audio", windows="first", reflect=True),
-    "versa": Protocol("dnsmos/versa", peak=True),
+    None: DnsmosProtocol("dnsmos/speechmos"),
+    "all-windows": DnsmosProtocol("dnsmos/all-windows", windows="all"),
+    "ultraeval-audio": DnsmosProtocol("dnsmos/ultraeval-audio", windows="first", reflect=True),
+    "versa": DnsmosProtocol("dnsmos/versa", peak=True),
 }
 BACKENDS = ("numba", "torch", "onnxruntime")
 _POLYNOMIALS = {

@@ -16,7 +16,7 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.features.base import PreparedFeature, Result, Unavailable, seed_of
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.scorers import SCORERS, Network
-from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
 from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
@@ -66,7 +66,7 @@ class Learned(PreparedFeature):
         """The windows of the signals, on the device, and what the network draws for each."""
         kind = load_attribute(self.row.path)
         on_cpu, on_gpu = kind.at_once
-        limits = Limits(on_cpu, on_gpu, 1.0)
+        limits = WindowLimits(on_cpu, on_gpu, 1.0)
         batch = windowed_batch(signals, self._obstacle, kind.cut, self.device, limits, kind.room)
         if not self.row.draws:
             return batch

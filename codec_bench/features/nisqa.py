@@ -12,7 +12,7 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
-from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
 from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
@@ -22,7 +22,7 @@ RATE_HZ = 48_000
 HOP, REACH, SEGMENT = 480, 2048, 15
 LEAST = HOP * (SEGMENT - 1)
 """The samples of the least signal: a piece of 15 frames."""
-LIMITS = Limits(on_cpu=16 * RATE_HZ, on_gpu=600 * RATE_HZ)
+LIMITS = WindowLimits(on_cpu=16 * RATE_HZ, on_gpu=600 * RATE_HZ)
 """They bound the memory of the convolutions: 12 MB for each second, four times as much for NISQA-TTS."""
 MOS_ONLY = "mos-only"
 SCORES = ("mos", "noisiness", "discontinuity", "coloration", "loudness")

@@ -17,12 +17,12 @@ from codec_bench.features.encoder_feature import NOT_FINITE, RATE_HZ
 from codec_bench.features.padded import PaddedPass
 from codec_bench.features.pitch import unusable
 from codec_bench.features.ttsds2 import asks_for_noise, prepare_signals, protocol_of
-from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
 from codec_bench.networks.batch_shapes import in_rows, in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled
 
-LIMITS = Limits(on_cpu=EIGHT_SECONDS, on_gpu=240 * RATE_HZ)
+LIMITS = WindowLimits(on_cpu=EIGHT_SECONDS, on_gpu=240 * RATE_HZ)
 PREFIX, LETTERS = "wav2vec2.", ("lm_head.weight", "lm_head.bias")
 """What names of tensors of wav2vec 2.0 begin with; and the layer of its letters, which are not requested."""
 WINDOW_SAMPLES, WINDOW_FRAMES, MIRRORED = 480_000, 3000, 200

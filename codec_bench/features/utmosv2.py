@@ -32,7 +32,7 @@ ENCODER = "ssl.encoder.model."
 
 
 @dataclass(frozen=True, slots=True)
-class Protocol:
+class Utmosv2Protocol:
     """How a number is made.
 
     Args:
@@ -46,15 +46,15 @@ class Protocol:
 
 
 PROTOCOLS = {
-    None: Protocol("utmosv2", 1, 1),
-    "five-repetitions": Protocol("utmosv2", 1, 5),
-    "five-folds": Protocol("utmosv2-folds", 5, 5),
+    None: Utmosv2Protocol("utmosv2", 1, 1),
+    "five-repetitions": Utmosv2Protocol("utmosv2", 1, 5),
+    "five-folds": Utmosv2Protocol("utmosv2-folds", 5, 5),
 }
 """By variant: what the reference's `predict` does by default, the same five times, and its script with all networks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draw:
+class CropDraw:
     """What the network hears of a signal at a time; shapes as `UtmosV2Net` takes them, without the first axis."""
 
     wave: np.ndarray
@@ -153,7 +153,7 @@ class UtmosV2(PreparedFeature):
     def prepare(self, signals: Sequence[np.ndarray]) -> DrawnBatch:
         """The draws of the signals, on the device."""
         obstacles: dict[int, Unavailable] = {}
-        drawn: list[list[tuple[int, Draw]]] = [[] for _ in range(self._variant.folds)]
+        drawn: list[list[tuple[int, CropDraw]]] = [[] for _ in range(self._variant.folds)]
         for index, signal in enumerate(signals):
             if (why := _obstacle(signal)) is not None:
                 obstacles[index] = why
@@ -169,7 +169,7 @@ class UtmosV2(PreparedFeature):
         ]
         return DrawnBatch(passes, obstacles, len(signals))
 
-    def _pass(self, fold: int, drawn: Sequence[tuple[int, Draw]]) -> _Pass:
+    def _pass(self, fold: int, drawn: Sequence[tuple[int, CropDraw]]) -> _Pass:
         from codec_bench.networks.transfer import uploaded, zeros_for
 
         inputs = []
@@ -197,7 +197,7 @@ def seed_of(signal: np.ndarray) -> int:
     return int(content_hash(signal, RATE_HZ)[:8], 16)
 
 
-def draws(signal: np.ndarray, seed: int) -> Iterator[Draw]:
+def draws(signal: np.ndarray, seed: int) -> Iterator[CropDraw]:
     """Draws of a signal, float32 `(samples,)`, one after the other; the same random numbers as the reference, in its
     order.
     """
@@ -220,7 +220,7 @@ def draws(signal: np.ndarray, seed: int) -> Iterator[Draw]:
             for index in range(len(WINDOWS)):
                 crops[frame, 1 + index] = crop(short, SEEN)
                 shares[frame, index] = generator.beta(SPREAD, SPREAD)
-        yield Draw(wave, crops, shares)
+        yield CropDraw(wave, crops, shares)
 
 
 def _repeated(signal: np.ndarray, size: int) -> np.ndarray:
@@ -228,7 +228,7 @@ def _repeated(signal: np.ndarray, size: int) -> np.ndarray:
     return signal if signal.size > size else np.tile(signal, size // signal.size + 1)
 
 
-def _protocol(variant: str | None) -> Protocol:
+def _protocol(variant: str | None) -> Utmosv2Protocol:
     if variant not in PROTOCOLS:
         raise UserError(
             f"utmosv2 has no variant '{variant}'", hint="use utmosv2, utmosv2[five-repetitions] or utmosv2[five-folds]"

@@ -16,7 +16,7 @@ from codec_bench.features.padded import PaddedPass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WindowLimits:
     """How many samples go through the network in one pass.
 
     Args:
@@ -64,7 +64,7 @@ def windowed_batch(
     obstacle: Callable[[np.ndarray], Unavailable | None],
     cut: Callable[[np.ndarray], list[np.ndarray]],
     device: str,
-    limits: Limits,
+    limits: WindowLimits,
     room: Callable[[int], int] = lambda size: size,
 ) -> WindowedBatch:
     """The passes of a network over the windows of signals, float32 `(samples,)`.

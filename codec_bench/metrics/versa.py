@@ -24,7 +24,7 @@ from codec_bench.types import Score
 from codec_bench.workers import wire
 from codec_bench.workers.environment import make_environment, read_env
 from codec_bench.workers.host import WorkerEnded, WorkerSettings
-from codec_bench.workers.pool import LoopThread, Reply, WorkerPool, device_variables
+from codec_bench.workers.pool import LoopThread, WorkerPool, WorkerReply, device_variables
 
 PREFIX = "versa/"
 REVISION = "c398480a"
@@ -141,7 +141,7 @@ class VersaMetric(Metric):
             for role, signal in signals.items()
         }
 
-    def _read(self, reply: Reply) -> Score:
+    def _read(self, reply: WorkerReply) -> Score:
         reason = reply.reason or reply.answer.get("error")
         if reason is not None:
             return Score.failed(str(reason), self.protocol)
@@ -169,7 +169,7 @@ class _Worker:
         weakref.finalize(self, self._loop.close, self._pool).atexit = False
         self._loop.run(self._pool.start())
 
-    def ask(self, items: list[dict[str, Any]]) -> list[Reply]:
+    def ask(self, items: list[dict[str, Any]]) -> list[WorkerReply]:
         """One reply per item."""
         packed = [wire.pack(item) for item in items]
         batches = [packed[at : at + wire.BATCH_ITEMS] for at in range(0, len(packed), wire.BATCH_ITEMS)]

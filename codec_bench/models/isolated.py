@@ -32,11 +32,11 @@ from codec_bench.types import Audio, Request, Response
 from codec_bench.workers import wire
 from codec_bench.workers.environment import make_environment, read_env
 from codec_bench.workers.host import WorkerEnded, WorkerSettings
-from codec_bench.workers.pool import Reply, WorkerPool, device_variables
+from codec_bench.workers.pool import WorkerPool, WorkerReply, device_variables
 
-_Answer: TypeAlias = "asyncio.Future[tuple[Reply, float]]"
+_Answer: TypeAlias = "asyncio.Future[tuple[WorkerReply, float]]"
 _Pending: TypeAlias = "tuple[wire.Packed, _Answer]"
-_CLOSED = Reply(None, "the model was closed before it answered", 1)
+_CLOSED = WorkerReply(None, "the model was closed before it answered", 1)
 _AHEAD = 2  # batches per worker in flight: one is answered while the sounds of the next are read
 
 
@@ -188,7 +188,7 @@ class Isolated(Model):
             _deliver(pending, [_CLOSED] * len(pending), 0.0)
             raise
         except Exception as error:  # these requests get a failed response, and the next batch is tried
-            replies = [Reply(None, f"{type(error).__name__}: {error}", 1)] * len(pending)
+            replies = [WorkerReply(None, f"{type(error).__name__}: {error}", 1)] * len(pending)
         _deliver(pending, replies, (asyncio.get_running_loop().time() - began) / len(pending))
 
     async def close(self) -> None:
@@ -203,7 +203,7 @@ class Isolated(Model):
             await self._pool.close()
 
 
-def _deliver(pending: Sequence[_Pending], replies: Sequence[Reply], took_s: float) -> None:
+def _deliver(pending: Sequence[_Pending], replies: Sequence[WorkerReply], took_s: float) -> None:
     for (_, answer), reply in zip(pending, replies, strict=True):
         if not answer.done():  # the caller may have been cancelled
             answer.set_result((reply, took_s))
@@ -241,7 +241,7 @@ def _contents(options: Any) -> Iterator[tuple[str, str]]:
                 yield options, path_hash(path)
 
 
-def _response(reply: Reply, wants: str, more: dict[str, Any]) -> Response:
+def _response(reply: WorkerReply, wants: str, more: dict[str, Any]) -> Response:
     if reply.reason is not None:
         return Response.failed(reply.reason, **more)
     try:

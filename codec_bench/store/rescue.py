@@ -22,7 +22,7 @@ from codec_bench.store.writer import RunWriter
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class RecordCheck:
     """One thing that was checked: whether it is whole, and what was found, in words."""
 
     name: str
@@ -30,7 +30,7 @@ class Check:
     description: str
 
 
-def verify_record(folder: Path) -> list[Check]:
+def verify_record(folder: Path) -> list[RecordCheck]:
     """Checks everything that a run record holds, whether or not an earlier check failed.
 
     Returns:
@@ -51,7 +51,7 @@ def verify_record(folder: Path) -> list[Check]:
     try:
         survey_result = survey(folder)
     except UserError as error:
-        return [*checks, Check("rows", False, error.message)]
+        return [*checks, RecordCheck("rows", False, error.message)]
     missing = [
         f"{table.missing} of {table.expected} of '{name}'"
         for name, table in survey_result.parts.items()
@@ -59,21 +59,21 @@ def verify_record(folder: Path) -> list[Check]:
     ]
     intact = sum(table.intact for table in survey_result.parts.values())
     description = f"damaged or missing: {', '.join(missing)}" if missing else f"{intact} rows have their checksums"
-    checks.append(Check("rows", not missing, description))
+    checks.append(RecordCheck("rows", not missing, description))
     for name, held, gone in (
         ("items", survey_result.items, survey_result.missing_items),
         ("answers", survey_result.answers, survey_result.missing_answers),
     ):
         if held is not None:
-            checks.append(Check(name, not gone, f"{len(held)} of {len(held) + gone} are whole"))
+            checks.append(RecordCheck(name, not gone, f"{len(held)} of {len(held) + gone} are whole"))
     return checks
 
 
-def _check(name: str, check: Callable[[], str]) -> Check:
+def _check(name: str, check: Callable[[], str]) -> RecordCheck:
     try:
-        return Check(name, True, check())
+        return RecordCheck(name, True, check())
     except DamagedRecord as error:
-        return Check(name, False, error.message)
+        return RecordCheck(name, False, error.message)
 
 
 def _pages(folder: Path) -> str:

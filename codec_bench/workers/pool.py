@@ -22,7 +22,7 @@ DEATHS_IN_A_ROW = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WorkerReply:
     """The result of one item: the answer of the worker code, or None and the reason; and the number of attempts."""
 
     answer: Any
@@ -38,16 +38,16 @@ class _Seat:
         self.failure: str | None = None
         self._deaths = 0
 
-    async def ask(self, batch: Sequence[wire.Packed]) -> list[Reply]:
+    async def ask(self, batch: Sequence[wire.Packed]) -> list[WorkerReply]:
         try:
-            return [Reply(answer, None, 1) for answer in await self._once(batch)]
+            return [WorkerReply(answer, None, 1) for answer in await self._once(batch)]
         except WorkerEnded:
             replies = []
         for item in batch:
             try:
-                replies.append(Reply((await self._once([item]))[0], None, 2))
+                replies.append(WorkerReply((await self._once([item]))[0], None, 2))
             except WorkerEnded as error:
-                replies.append(Reply(None, str(error), 2))
+                replies.append(WorkerReply(None, str(error), 2))
         return replies
 
     async def _once(self, batch: Sequence[wire.Packed]) -> list[Any]:
@@ -98,7 +98,7 @@ class WorkerPool:
         for seat in self._seats:
             self._idle.put_nowait(seat)
 
-    async def ask(self, batch: Sequence[wire.Packed]) -> list[Reply]:
+    async def ask(self, batch: Sequence[wire.Packed]) -> list[WorkerReply]:
         """One reply per item, in order, from the next free worker.
 
         An error of a worker gives replies with the reason.

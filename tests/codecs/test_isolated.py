@@ -26,7 +26,7 @@ from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.workers import child
 from codec_bench.workers.environment import Environment, read_env
-from codec_bench.workers.pool import Reply
+from codec_bench.workers.pool import WorkerReply
 
 
 def coded(wave, hop, top):
@@ -186,7 +186,7 @@ class Here:
 
     async def ask(self, batch):
         answers = self._code.answer(self._state, [arrived(item) for item in batch])
-        return [Reply(arrived(child._packed(answer)), None, 1) for answer in answers]
+        return [WorkerReply(arrived(child._packed(answer)), None, 1) for answer in answers]
 
     async def close(self):
         pass

@@ -842,7 +842,7 @@ class Frames(Target):
         """Reads frames as the host does."""
         from codec_bench.models import isolated
         from codec_bench.workers import wire
-        from codec_bench.workers.pool import Reply
+        from codec_bench.workers.pool import WorkerReply
 
         while len(data) >= wire.START.size:
             kind, size = wire.length(data[: wire.START.size])
@@ -855,7 +855,7 @@ class Frames(Target):
             except (LookupError, TypeError, ValueError):  # as the host does
                 return
             for item in items if isinstance(items, list) else ():
-                response = isolated._response(Reply(item, None, 1), rng.choice(("text", "audio")), {})
+                response = isolated._response(WorkerReply(item, None, 1), rng.choice(("text", "audio")), {})
                 assert (response.status == "ok") != bool(response.reason)
                 if response.audio is not None:
                     is_sound(response.audio)

@@ -19,7 +19,7 @@ from codec_bench.errors import DamagedRecord, UserError
 from codec_bench.report.results import results_stand, write_results
 from codec_bench.store import integrity
 from codec_bench.store.record import Run
-from codec_bench.store.rescue import Check, rescue, verify_record
+from codec_bench.store.rescue import RecordCheck, rescue, verify_record
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
@@ -127,11 +127,11 @@ def stripped(folder: Path) -> dict[str, bytes]:
     return {name: content for name, content in held.items() if content}  # SQLite makes an empty log to read
 
 
-def checks_of(folder: Path) -> list[Check]:
+def checks_of(folder: Path) -> list[RecordCheck]:
     try:
         return verify_record(folder)
     except UserError as error:  # no run record at all
-        return [Check("record", False, error.message)]
+        return [RecordCheck("record", False, error.message)]
 
 
 def tables(folder: Path) -> int:

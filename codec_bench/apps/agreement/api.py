@@ -15,7 +15,7 @@ from codec_bench.apps.agreement.consensus import TIES, preference, undecided
 from codec_bench.apps.agreement.material import Material
 from codec_bench.apps.agreement.p1401 import Standard, Values, Votes, p1401
 from codec_bench.apps.agreement.panel import Agreement, Compared, Panel, Rater, compare_raters, farthest, with_consensus
-from codec_bench.apps.agreement.raters import Item, Scale, open_runs
+from codec_bench.apps.agreement.raters import RatedItem, Scale, open_runs
 from codec_bench.apps.agreement.ratings import (
     KINDS,
     UNCLEAR,
@@ -171,9 +171,9 @@ def _with_people(material: Material, people: Ratings, equal_within: float) -> tu
     for problem in material.problems.all():
         problems.add(problem.what, *problem.examples[:1], rater=problem.rater, count=problem.count)
     options = Options.of(material.runs) if people.kind == "option" else Options()
-    rated: dict[Item, dict[str, float]] = defaultdict(dict)
+    rated: dict[RatedItem, dict[str, float]] = defaultdict(dict)
     labels: dict[str, int] = {}
-    groups: dict[str, set[Item]] = defaultdict(set)
+    groups: dict[str, set[RatedItem]] = defaultdict(set)
     for row in people.rows:
         item = _item_of(row, material, problems, people.kind)
         if item is None:
@@ -203,7 +203,7 @@ def _with_people(material: Material, people: Ratings, equal_within: float) -> tu
     return panel, problems
 
 
-def _item_of(row: Row, material: Material, problems: Problems, kind: Kind) -> Item | None:
+def _item_of(row: Row, material: Material, problems: Problems, kind: Kind) -> RatedItem | None:
     """What a row is about, or None; the problem is then noted."""
     where = f"line {row.line}: {row.id}"
     known = [
@@ -226,17 +226,17 @@ def _item_of(row: Row, material: Material, problems: Problems, kind: Kind) -> It
     systems = material.systems[benchmark]
     if kind == "preference":
         first, second = sorted((row.system, row.other), key=systems.index)
-        return Item(benchmark, first, row.id, second)
+        return RatedItem(benchmark, first, row.id, second)
     if not row.system and len(systems) > 1:
         problems.add(UNKNOWN_SYSTEM, f"{where} names none of {', '.join(systems[:5])}", rater=row.rater)
         return None
-    return Item(benchmark, row.system or systems[0], row.id)
+    return RatedItem(benchmark, row.system or systems[0], row.id)
 
 
 def _persons(
     names: Sequence[str],
-    items: Sequence[Item],
-    rated: Mapping[Item, Mapping[str, float]],
+    items: Sequence[RatedItem],
+    rated: Mapping[RatedItem, Mapping[str, float]],
     scale: Scale | None,
     over: Sequence[str],
 ) -> list[Rater]:
@@ -250,10 +250,10 @@ def _persons(
     return persons
 
 
-def _preferences(material: Material, items: Sequence[Item], equal_within: float) -> list[Rater]:
+def _preferences(material: Material, items: Sequence[RatedItem], equal_within: float) -> list[Rater]:
     """The judges' preferences, from their scores of both systems."""
-    firsts = material.raters([Item(item.benchmark, item.system, item.id) for item in items])
-    seconds = material.raters([Item(item.benchmark, item.other, item.id) for item in items])
+    firsts = material.raters([RatedItem(item.benchmark, item.system, item.id) for item in items])
+    seconds = material.raters([RatedItem(item.benchmark, item.other, item.id) for item in items])
     preferences = []
     for one, other in zip(firsts, seconds):
         values = material.signs[one.name] * preference(one.values, other.values, equal_within=equal_within)

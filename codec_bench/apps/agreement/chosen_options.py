@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from codec_bench.apps.agreement.panel import Rater
-from codec_bench.apps.agreement.raters import READ, Item, letters_in, name_of
+from codec_bench.apps.agreement.raters import READ, RatedItem, letters_in, name_of
 from codec_bench.benchmark.reading.choices import choices_of, named
 from codec_bench.errors import UserError
 from codec_bench.store.answers import exchanges, has_answers
@@ -28,8 +28,8 @@ class Options:
         read: by reader, the option that it read of each item; None where it read none.
     """
 
-    choices: dict[Item, Mapping[str, str]] = field(default_factory=dict)
-    read: dict[str, dict[Item, str | None]] = field(default_factory=lambda: defaultdict(dict))
+    choices: dict[RatedItem, Mapping[str, str]] = field(default_factory=dict)
+    read: dict[str, dict[RatedItem, str | None]] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> Options:
@@ -47,15 +47,15 @@ class Options:
             name = name_of(run)
             (system,) = run.systems
             for exchange in exchanges(run):
-                item = Item(name, system, exchange.question.id)
+                item = RatedItem(name, system, exchange.question.id)
                 options.choices[item] = choices_of(exchange.question.fields)
                 parsed = exchange.reading.parsed if exchange.reading is not None else None
                 options.read[READ][item] = None if parsed is None else options.named(parsed, item)
             for judge, id, letter in letters_in(run, system):
-                options.read[judge][Item(name, system, id)] = letter
+                options.read[judge][RatedItem(name, system, id)] = letter
         return options
 
-    def named(self, text: str, item: Item) -> str:
+    def named(self, text: str, item: RatedItem) -> str:
         """One name for an option, whether its letter or its text is given: its letter, where the options are known."""
         plain = " ".join(text.split()).casefold()
         choices = self.choices.get(item, {})
@@ -64,7 +64,7 @@ class Options:
             return min(option)
         return NO_OPTION if plain in ("none", "no option", "-") else plain.upper() if len(plain) == 1 else plain
 
-    def raters(self, items: Sequence[Item], labels: dict[str, int]) -> list[Rater]:
+    def raters(self, items: Sequence[RatedItem], labels: dict[str, int]) -> list[Rater]:
         """The judges that aligned answers, and the runs' own reading; new options are added to `labels`."""
         all_raters = []
         for reader in sorted(self.read, key=lambda name: name == READ):

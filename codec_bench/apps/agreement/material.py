@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from codec_bench.apps.agreement.panel import Panel, Rater
-from codec_bench.apps.agreement.raters import Column, Item, Scale, columns_of, is_called, judged_by, name_of, ratings_in
+from codec_bench.apps.agreement.raters import (
+    Column,
+    RatedItem,
+    Scale,
+    columns_of,
+    is_called,
+    judged_by,
+    name_of,
+    ratings_in,
+)
 from codec_bench.apps.agreement.ratings import Kind, Problems
 from codec_bench.errors import UnknownName
 from codec_bench.stats.breakdown import subsets_of
@@ -34,7 +43,7 @@ class Material:
 
     runs: Sequence[Run]
     problems: Problems = field(default_factory=Problems)
-    ratings: dict[str, dict[Item, float | str]] = field(default_factory=lambda: defaultdict(dict))
+    ratings: dict[str, dict[RatedItem, float | str]] = field(default_factory=lambda: defaultdict(dict))
     roles: dict[str, bool] = field(default_factory=dict)
     scales: dict[str, dict[str, Scale | None]] = field(default_factory=lambda: defaultdict(dict))
     signs: dict[str, float] = field(default_factory=dict)
@@ -79,7 +88,7 @@ class Material:
     def _take(self, rater: str, benchmark: str, system: str, readings: Iterator[tuple[str, float | None, str]]) -> None:
         mine = self.ratings[rater]
         for id, value, status in readings:
-            item, rating = Item(benchmark, system, id), status if value is None else float(value)
+            item, rating = RatedItem(benchmark, system, id), status if value is None else float(value)
             before = mine.get(item)
             if isinstance(before, float) and isinstance(rating, float) and before != rating:
                 self.problems.add(
@@ -94,7 +103,7 @@ class Material:
         scales = {scale for name, is_judge in self.roles.items() if is_judge for scale in self.scales[name].values()}
         return next(iter(scales)) if len(scales) == 1 else None
 
-    def raters(self, items: Sequence[Item]) -> list[Rater]:
+    def raters(self, items: Sequence[RatedItem]) -> list[Rater]:
         """The judges and metrics as raters of these items."""
         all_raters = []
         for name, is_judge in self.roles.items():
@@ -105,7 +114,7 @@ class Material:
         return all_raters
 
     def panel(
-        self, kind: str, items: Sequence[Item], raters: list[Rater], subsets: Mapping[str, Mapping[str, list[int]]]
+        self, kind: str, items: Sequence[RatedItem], raters: list[Rater], subsets: Mapping[str, Mapping[str, list[int]]]
     ) -> Panel:
         """A panel of these items, with the subsets of the runs and those that the people's file names."""
         units = [f"{item.benchmark}\0{self.units[item.benchmark].get(item.id, item.id)}" for item in items]
@@ -123,7 +132,7 @@ class Material:
         )
         return list(dict.fromkeys(texts))
 
-    def _subsets(self, items: Sequence[Item]) -> dict[str, dict[str, list[int]]]:
+    def _subsets(self, items: Sequence[RatedItem]) -> dict[str, dict[str, list[int]]]:
         """The places of the items by column and value; a column with one value is the whole set."""
         subsets: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         of_id: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)

@@ -28,7 +28,7 @@ from codec_bench.apps.agreement.coefficients import (
 )
 from codec_bench.apps.agreement.consensus import EQUAL, OTHER, PREFERRED, majority, mean_rating
 from codec_bench.apps.agreement.p1401 import Standard
-from codec_bench.apps.agreement.raters import Item, Scale
+from codec_bench.apps.agreement.raters import RatedItem, Scale
 from codec_bench.stats.intervals import unit_codes
 
 Role = Literal["judge", "metric", "person", "run", "majority", "mean"]
@@ -127,7 +127,7 @@ class Panel:
     """
 
     kind: str
-    items: Sequence[Item]
+    items: Sequence[RatedItem]
     units: Sequence[str]
     raters: list[Rater]
     subsets: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict)
@@ -267,7 +267,7 @@ class Apart:
         ratings: in words, by rater; those who did not rate it are left out.
     """
 
-    item: Item
+    item: RatedItem
     gap: float
     ratings: Mapping[str, str]
 

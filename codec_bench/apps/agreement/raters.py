@@ -22,7 +22,7 @@ READ = "read by the run"
 _HASH = re.compile(r"-[0-9a-f]{8}$")
 
 
-class Item(NamedTuple):
+class RatedItem(NamedTuple):
     """One thing that is rated: an answer or a sound of a system, or of a preference those of two systems.
 
     Args:

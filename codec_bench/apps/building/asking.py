@@ -22,7 +22,7 @@ from codec_bench.types import Request, Response
 T = TypeVar("T")
 
 
-class Asking:
+class ModelCalls:
     """Models that are started, and the answers that were given before.
 
     Args:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.building.asking import Asking
+from codec_bench.apps.building.asking import ModelCalls
 from codec_bench.apps.building.candidates import (
     Candidate,
     ask_for_check,
@@ -90,7 +90,7 @@ class Described(Maker):
         self._values = {name: self._values_of(fact.column) for name, fact in recipe.facts.items()}
         self._classes = [] if recipe.classes is None else self._class_names(recipe.classes)
         self._shared = SharedSounds()
-        self._asking = Asking(ResponseCache.of_user())
+        self._asking = ModelCalls(ResponseCache.of_user())
         try:
             used = {
                 "writer": recipe.writer,

@@ -27,7 +27,7 @@ from codec_bench.apps.listening.kinds import kind_of
 from codec_bench.apps.listening.material import Item as Reviewable
 from codec_bench.apps.listening.material import Material
 from codec_bench.apps.listening.ratings import Rating, counted, unblind
-from codec_bench.apps.listening.sheet import Plan, write_sheet
+from codec_bench.apps.listening.sheet import ListeningPlan, write_sheet
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
 from codec_bench.store.files import write_text
@@ -149,7 +149,9 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
                 _reviewable(one, Path(folder)) for one in record.outcomes(waiting[begin : begin + EACH], sounds=True)
             ]
             kind = kind_of("review")
-            plan = Plan(kind, (0, 0), (), None, len(items), 0, 0, None, _SOUND_MB, title, kind.instructions, seed)
+            plan = ListeningPlan(
+                kind, (0, 0), (), None, len(items), 0, 0, None, _SOUND_MB, title, kind.instructions, seed
+            )
             page = out / SHEETS / f"sheet-{number:03d}.html"
             written = write_sheet(Material(items, (), True, Counter(), ()), plan, page)
         # The key names the items, and is not given to anybody; the sheets may be sent as they lie there.

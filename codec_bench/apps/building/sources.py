@@ -139,7 +139,7 @@ class BadRow(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class DialogueTurn:
     """What one speaker of a dialogue says at once. `gender` is None where the source does not tell it."""
 
     speaker: str
@@ -166,7 +166,7 @@ class Text:
     answer: str
     group: str | None
     fields: Mapping[str, str]
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[DialogueTurn, ...] = ()
     stem: str | None = None
 
     def dialogue(self) -> str:
@@ -285,7 +285,7 @@ def _answer(answer: str, choices: Sequence[str], source: TextSource) -> str:
     return LETTERS[places[0]]
 
 
-def parse_turns(held: Any, dialogue: Dialogue) -> tuple[Turn, ...]:
+def parse_turns(held: Any, dialogue: Dialogue) -> tuple[DialogueTurn, ...]:
     """The turns of a dialogue.
 
     Args:
@@ -310,7 +310,7 @@ def parse_turns(held: Any, dialogue: Dialogue) -> tuple[Turn, ...]:
         gender = next(
             (named_gender for pattern, named_gender in dialogue.genders.items() if fnmatchcase(name, pattern)), None
         )
-        parsed.append(Turn(name, gender, str(text or "").strip()))
+        parsed.append(DialogueTurn(name, gender, str(text or "").strip()))
     if not parsed:
         raise BadRow("the dialogue has no turns")
     return tuple(parsed)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.asking import Asking
+from codec_bench.apps.building.asking import ModelCalls
 from codec_bench.apps.building.checks import as_mono
 from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, at_once, draws
 from codec_bench.apps.building.recipe_spoken import Checks, JoinedRecipe, SpokenRecipe, Used, Voice, VoiceList
@@ -44,7 +44,7 @@ class VoicesOf:
     """
 
     def __init__(
-        self, synthesiser: Used, voices: Sequence[Voice] | str, folder: Path, language: str, asking: Asking
+        self, synthesiser: Used, voices: Sequence[Voice] | str, folder: Path, language: str, asking: ModelCalls
     ) -> None:
         self.voices = _read_voices(voices, folder) if isinstance(voices, str) else tuple(voices)
         self._language, self._asking = language, asking
@@ -254,7 +254,7 @@ class ReadBack:
         UserError: there is no such rule, a package that it needs is missing, or a recogniser cannot be started.
     """
 
-    def __init__(self, checks: Checks, language: str, folder: Path, asking: Asking) -> None:
+    def __init__(self, checks: Checks, language: str, folder: Path, asking: ModelCalls) -> None:
         self._checks, self._language, self._asking = checks, language, asking
         self._rule = get_rule(checks.rule)
         self._rule.check(language)
@@ -369,7 +369,7 @@ class SpeechMaker(Maker):
         self._twins = twins_of(texts, self.speech_of, recipe.checks, recipe.language)
         scores = dict.fromkeys(recipe.checks.quality, "number")
         self.checked_columns = {"transcripts": "texts", "error_rate": "number", "check": "text", **scores}
-        self._asking = Asking(ResponseCache.of_user())
+        self._asking = ModelCalls(ResponseCache.of_user())
         self.voices: VoicesOf | None = None
         try:
             self._floors = Floors(recipe.checks.quality, recipe.language, load)

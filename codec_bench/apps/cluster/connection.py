@@ -103,7 +103,7 @@ CPUS_PER_ACTOR = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ConnectionKind:
     """A kind of actor.
 
     Args:
@@ -119,7 +119,7 @@ class Kind:
 class ClusterSize:
     """How many actors of which kind suit the cluster as it is now."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ConnectionKind, ...]
 
     @property
     def actors(self) -> int:
@@ -148,9 +148,9 @@ class ClusterSize:
             )
         if with_gpu and running.device != "cpu" and _uses_device(plan):
             share = min(count // gpus for gpus, count in with_gpu)
-            main = Kind(1, share, cluster.actors or sum(gpus for gpus, _ in with_gpu))
-            return cls((main, *([Kind(0, each, cluster.cpu_actors)] if cluster.cpu_actors else [])))
-        return cls((Kind(0, each, cluster.actors or fit),))
+            main = ConnectionKind(1, share, cluster.actors or sum(gpus for gpus, _ in with_gpu))
+            return cls((main, *([ConnectionKind(0, each, cluster.cpu_actors)] if cluster.cpu_actors else [])))
+        return cls((ConnectionKind(0, each, cluster.actors or fit),))
 
 
 def _uses_device(plan: Plan) -> bool:

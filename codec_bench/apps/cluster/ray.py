@@ -28,7 +28,14 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.cluster.actor import Ended, NodeContext, ShardActor, ShardProgress
-from codec_bench.apps.cluster.connection import ClusterSize, Kind, check_there, connected, first_line, head_answers
+from codec_bench.apps.cluster.connection import (
+    ClusterSize,
+    ConnectionKind,
+    check_there,
+    connected,
+    first_line,
+    head_answers,
+)
 from codec_bench.apps.cluster.parts import PartFolders
 from codec_bench.apps.cluster.queue import ShardQueue
 from codec_bench.data.shard import MOST_SHARDS, Shard
@@ -255,7 +262,7 @@ class _Driver:
                 hint="the same command goes on with the rest when the cluster is back; ray status shows its nodes",
             )
 
-    def _start(self, number: int, kind: Kind) -> None:
+    def _start(self, number: int, kind: ConnectionKind) -> None:
         device = "auto" if kind.gpus else "cpu"
         workers = self._running.workers or max(1, kind.cpus - kind.gpus)
         nobody: dict[str, Any] = {"progress": quiet, "on_folder": lambda folder, words: None}

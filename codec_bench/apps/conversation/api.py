@@ -13,8 +13,8 @@ from typing import Any
 
 from codec_bench.apps.conversation.distributions import summarise
 from codec_bench.apps.conversation.full_duplex import script_of
-from codec_bench.apps.conversation.in_process import Cascade, Streaming
-from codec_bench.apps.conversation.judged import Question, judge_all, questions, spent, verdicts
+from codec_bench.apps.conversation.in_process import CascadeSession, Streaming
+from codec_bench.apps.conversation.judged import SessionQuestion, judge_all, questions, spent, verdicts
 from codec_bench.apps.conversation.measures import PROTOCOL, Value, from_people, measure, turns_of
 from codec_bench.apps.conversation.official import WORDS, official, read_chunks, read_words
 from codec_bench.apps.conversation.prices import price_before, priced
@@ -237,7 +237,7 @@ def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> Partner:
         return Streaming(model)
     if isinstance(model, SocketModel) and type(model) in SERVICES:
         return SERVICES[type(model)](model)
-    return Cascade(model, load_model(speaks) if speaks else None, TurnEnd.parse(end_of_turn))
+    return CascadeSession(model, load_model(speaks) if speaks else None, TurnEnd.parse(end_of_turn))
 
 
 def _joined(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -444,7 +444,7 @@ async def _ask_judge(
     notify: Callable[[str], None],
 ) -> None:
     """Asks the judge for the verdicts that are not kept."""
-    all_questions: list[Question] = []
+    all_questions: list[SessionQuestion] = []
     for system, held in sessions.items():
         for one in held:
             talk = talks.get(one.id)

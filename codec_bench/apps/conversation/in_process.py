@@ -116,7 +116,7 @@ class _Streamed(_Line):
 class _Turns(_Line):
     """A model that answers whole turns, behind a rule for their end."""
 
-    def __init__(self, cascade: Cascade) -> None:
+    def __init__(self, cascade: CascadeSession) -> None:
         super().__init__()
         self.cascade = cascade
         self.detector = cascade.rule.detector()
@@ -239,7 +239,7 @@ class Streaming(InProcess):
         return _Streamed(self._open)
 
 
-class Cascade(InProcess):
+class CascadeSession(InProcess):
     """A model that answers whole turns, behind a rule for their end.
 
     Args:

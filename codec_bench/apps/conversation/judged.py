@@ -42,7 +42,7 @@ RATING, BEHAVIOUR, RIGHT = "full-duplex-bench", "full-duplex-behaviour", "big-be
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SessionQuestion:
     """What a judge is asked about one session.
 
     Args:
@@ -66,7 +66,7 @@ class Question:
 
 def questions(
     session: Session, folder: Path, talk: Conversation | None, clean: Path | None, judge: str
-) -> Iterator[Question]:
+) -> Iterator[SessionQuestion]:
     """What is to be asked about a session.
 
     Args:
@@ -96,23 +96,23 @@ def questions(
                 yield _question(session, folder, path, RATING, judge, text, transcript_text)
 
 
-def _question(session: Session, folder: Path, index: int, rubric: str, judge: str, text: str, transcript_text: str) -> Question:  # fmt: skip
+def _question(session: Session, folder: Path, index: int, rubric: str, judge: str, text: str, transcript_text: str) -> SessionQuestion:  # fmt: skip
     return _make_question(
         folder, index, rubric, judge, Answer(f"{session.id}-{index}", text, fields={"question": transcript_text})
     )
 
 
-def _make_question(folder: Path, index: int, rubric: str, judge: str, answer: Answer) -> Question:
+def _make_question(folder: Path, index: int, rubric: str, judge: str, answer: Answer) -> SessionQuestion:
     metric = load_judge_metric(f"rating[{rubric}]", judge)
     requests = metric.requests(answer, None, 0)
-    return Question(folder, index, metric, answer, requests if isinstance(requests, list) else ())
+    return SessionQuestion(folder, index, metric, answer, requests if isinstance(requests, list) else ())
 
 
 def _lines(chunks: Sequence[Chunk]) -> str:
     return "\n".join(f"{begin:.2f} {end:.2f} {word}" for word, begin, end in chunks) or "(nothing)"
 
 
-async def judge_all(judge: Model, questions: Sequence[Question], notify: Callable[[str], None]) -> None:
+async def judge_all(judge: Model, questions: Sequence[SessionQuestion], notify: Callable[[str], None]) -> None:
     """Asks for the verdicts that are not kept, and keeps each when it comes.
 
     Raises:
@@ -132,7 +132,7 @@ async def judge_all(judge: Model, questions: Sequence[Question], notify: Callabl
         async with places:
             return await judge.ask(request)
 
-    async def one(question: Question) -> None:
+    async def one(question: SessionQuestion) -> None:
         replies = {request.id: await ask(request) for request in question.requests}
         score = question.metric.score(question.answer, len(question.requests), replies)
         held = {"rubric": question.metric.rubric_name, "protocol": question.metric.protocol, "mark": question.mark}
@@ -146,7 +146,7 @@ async def judge_all(judge: Model, questions: Sequence[Question], notify: Callabl
         await judge.close()
 
 
-def price_words(judge: Model, questions: Sequence[Question]) -> str:
+def price_words(judge: Model, questions: Sequence[SessionQuestion]) -> str:
     """What verdicts will cost, as a sentence; empty for a judge without prices."""
     if not isinstance(judge, RemoteModel) or not judge.prices.known:
         return ""
@@ -160,7 +160,7 @@ def price_words(judge: Model, questions: Sequence[Question]) -> str:
     return f"{judge.info.name}: {len(requests)} verdicts will cost {least:.2g} to {most:.2g} USD by the prices of {judge.prices.date or 'an unknown day'}{missing}"
 
 
-def _keep(question: Question, verdict: Mapping[str, Any]) -> None:
+def _keep(question: SessionQuestion, verdict: Mapping[str, Any]) -> None:
     """Writes a verdict, with the hash of the files that the question was made of."""
     held = {**verdict, "made_of": _files(question.folder, question.clean)}
     if held != _read(question.folder):
@@ -173,7 +173,7 @@ def _files(folder: Path, clean: Path | None) -> str:
     return content_hash(folder / FACTS, folder / WORDS, *also)
 
 
-def _read_verdict(question: Question) -> bool:
+def _read_verdict(question: SessionQuestion) -> bool:
     before = _read(question.folder)
     return before is not None and before.get("mark") == question.mark and before.get("status") == "ok"
 

@@ -26,7 +26,7 @@ MORE_ITEMS = (2, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class GateBaseline:
     """A baseline file.
 
     Args:
@@ -85,7 +85,7 @@ class Calibration:
         }
 
 
-def gate_freeze(runs: PathLike | Sequence[PathLike], *, out: PathLike, system: str | None = None) -> Baseline:
+def gate_freeze(runs: PathLike | Sequence[PathLike], *, out: PathLike, system: str | None = None) -> GateBaseline:
     """Writes the scores of a run, or of repeats of it, to one small Parquet file.
 
     Args:
@@ -113,7 +113,7 @@ def gate_freeze(runs: PathLike | Sequence[PathLike], *, out: PathLike, system: s
             )
         _check_comparable(repeats[0], other, str(folder))
     write_baseline(repeats, Path(out))
-    return Baseline(Path(out), repeats[0].system, len(repeats[0].contents), len(repeats), tuple(repeats[0].metrics))
+    return GateBaseline(Path(out), repeats[0].system, len(repeats[0].contents), len(repeats), tuple(repeats[0].metrics))
 
 
 def gate_calibrate(

@@ -20,7 +20,7 @@ from typing import Any
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.page import write_check_page
 from codec_bench.apps.judging.planted import fits, text_rubrics
-from codec_bench.apps.judging.questions import Plan, read_replies, write_questions
+from codec_bench.apps.judging.questions import QuestionPlan, read_replies, write_questions
 from codec_bench.apps.judging.sounds import KINDS, TWO_CHANNELS
 from codec_bench.benchmark.asking.benchmarks import Preview
 from codec_bench.benchmark.definition.loader import is_path
@@ -122,7 +122,7 @@ def judge_check(
     settings = {name: dict(values) for name, values in (options or {}).items()}
     metrics, excluded, kinds = _select_parts(judge, settings, parts, rubrics, running)
     _check_counts(per_kind, repeats)
-    plan = Plan(metrics, kinds, per_kind, repeats, seed)
+    plan = QuestionPlan(metrics, kinds, per_kind, repeats, seed)
     label = judge_label(judge, settings.get(judge))
     request = {"judge": label, **plan.as_dict()}
     if dry_run:
@@ -162,7 +162,7 @@ def judge_check(
 
 
 def _ask(
-    folder: Path, plan: Plan, judge: str, settings: Mapping[str, Mapping[str, Any]], terms: Terms | None, running: Running, dry_run: bool = False
+    folder: Path, plan: QuestionPlan, judge: str, settings: Mapping[str, Mapping[str, Any]], terms: Terms | None, running: Running, dry_run: bool = False
 ) -> Outcome:  # fmt: skip
     """Asks the unanswered questions, after their cost was reported."""
     quiet_running = replace(running, cache=False, page=False, retry_failed=True, on_folder=lambda *_: None)

@@ -35,7 +35,7 @@ Case = tuple[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class JudgeReply:
     """What a judge replied to a question.
 
     Args:
@@ -53,7 +53,7 @@ class Reply:
     failed: bool = False
 
 
-def of_sounds(replies: Sequence[Reply], date: str, served: Iterable[str]) -> PartTest:
+def of_sounds(replies: Sequence[JudgeReply], date: str, served: Iterable[str]) -> PartTest:
     """The figures of the replies to claims and choices about sounds."""
     answered = [reply for reply in replies if not reply.failed]
     pairs: dict[tuple[Any, ...], list[tuple[Claim, float]]] = defaultdict(list)
@@ -75,13 +75,13 @@ def of_sounds(replies: Sequence[Reply], date: str, served: Iterable[str]) -> Par
     return _part_test(replies, cases, biases, date, served)
 
 
-def _claim(reply: Reply) -> Claim:
+def _claim(reply: JudgeReply) -> Claim:
     assert isinstance(reply.to, Claim)
     return reply.to
 
 
 def of_texts(
-    replies: Sequence[Reply], span: tuple[float, float], date: str, served: Iterable[str], *, prefers: bool = False
+    replies: Sequence[JudgeReply], span: tuple[float, float], date: str, served: Iterable[str], *, prefers: bool = False
 ) -> PartTest:
     """The figures of the marks of planted answers.
 
@@ -127,7 +127,7 @@ def _centred(value: float | None, span: tuple[float, float]) -> float:
 
 
 def _part_test(
-    replies: Sequence[Reply],
+    replies: Sequence[JudgeReply],
     cases: Mapping[str, list[Case]],
     biases: Mapping[str, list[Case]],
     date: str,
@@ -147,9 +147,9 @@ def _part_test(
     )
 
 
-def _changed(replies: Sequence[Reply]) -> list[Case]:
+def _changed(replies: Sequence[JudgeReply]) -> list[Case]:
     """For each question and each repeat after the first, whether the verdict is another than the one before."""
-    held: dict[str, list[Reply]] = defaultdict(list)
+    held: dict[str, list[JudgeReply]] = defaultdict(list)
     for reply in sorted((one for one in replies if not one.failed), key=lambda one: one.to.repeat):
         held[reply.to.same].append(reply)
     return [

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.judging.claims import Claim, claims
-from codec_bench.apps.judging.figures import Reply, of_sounds, of_texts
+from codec_bench.apps.judging.figures import JudgeReply, of_sounds, of_texts
 from codec_bench.apps.judging.planted import Planted, planted
 from codec_bench.audio.encode import write_flac
 from codec_bench.benchmark.definition.schema import Parameters
@@ -27,7 +27,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class QuestionPlan:
     """What a judge is asked.
 
     Args:
@@ -48,7 +48,7 @@ class Plan:
         return {"version": VERSION, "kinds": list(self.kinds), "rubrics": rubrics, **counts}
 
 
-def write_questions(folder: Path, plan: Plan) -> list[Path]:
+def write_questions(folder: Path, plan: QuestionPlan) -> list[Path]:
     """Writes the questions as benchmarks; returns their folders."""
     written = [_write_claims(folder / HEARING, plan)] if plan.kinds else []
     return written + [_write_planted(folder / name, one, plan) for name, one in plan.metrics.items()]
@@ -57,7 +57,7 @@ def write_questions(folder: Path, plan: Plan) -> list[Path]:
 _AUDIO = {"messages": [{"role": "user", "content": [{"audio": "audio"}, "{{ question }}"]}]}
 
 
-def _write_claims(folder: Path, plan: Plan) -> Path:
+def _write_claims(folder: Path, plan: QuestionPlan) -> Path:
     (folder / "sounds").mkdir(parents=True, exist_ok=True)
     rows = []
     for name, sound, questions in claims(plan.per_kind, plan.repeats, plan.seed, plan.kinds):
@@ -74,7 +74,7 @@ def _write_claims(folder: Path, plan: Plan) -> Path:
     )
 
 
-def _write_planted(folder: Path, metric: JudgeMetric, plan: Plan) -> Path:
+def _write_planted(folder: Path, metric: JudgeMetric, plan: QuestionPlan) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
         {"id": _row_id(request, one), **{turn.role: turn.content[0] for turn in request.messages}}
@@ -106,7 +106,7 @@ def _write(
     return folder
 
 
-def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: Plan) -> tuple[str, PartTest]:
+def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: QuestionPlan) -> tuple[str, PartTest]:
     """The name of a part and what its replies show."""
     answers = {one.question.id: one.answer for one in exchanges(run)}
     served = {answer.state for answer in answers.values() if answer.state}
@@ -119,24 +119,26 @@ def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: Plan) -> 
     return metric.protocol, of_texts(marks, metric.rubric.range, day, served, prefers=metric.prefers)
 
 
-def _claimed(claim: Claim, answer: AnswerRecord) -> Reply:
+def _claimed(claim: Claim, answer: AnswerRecord) -> JudgeReply:
     if answer.status != "ok" or answer.text is None:
-        return Reply(claim, None, declined=answer.status == "refused", failed=answer.status != "refused")
+        return JudgeReply(claim, None, declined=answer.status == "refused", failed=answer.status != "refused")
     is_yes = claim.read(cut_reasoning(answer.text).text) if answer.finish != "length" else None
-    return Reply(claim, None if is_yes is None else float(is_yes), declined=is_yes is None and refuses(answer.text))
+    return JudgeReply(
+        claim, None if is_yes is None else float(is_yes), declined=is_yes is None and refuses(answer.text)
+    )
 
 
-def _marked(metric: JudgeMetric, answers: Mapping[str, AnswerRecord], plan: Plan) -> Iterator[Reply]:
+def _marked(metric: JudgeMetric, answers: Mapping[str, AnswerRecord], plan: QuestionPlan) -> Iterator[JudgeReply]:
     for one in planted(metric, plan.repeats, plan.seed):
         held = {request.id: answers[id] for request in one.requests if (id := _row_id(request, one)) in answers}
         if len(held) < len(one.requests):
             continue
         if any(answer.status == "refused" for answer in held.values()):
-            yield Reply(one, None, declined=True)
+            yield JudgeReply(one, None, declined=True)
             continue
         score = metric.score(one.answer, len(held), {key: _response(answer) for key, answer in held.items()})
         declined = score.status == "unparsed" and any(refuses(answer.text or "") for answer in held.values())
-        yield Reply(one, score.value, score.detail.get("first_minus_second"), declined, score.status == "failed")
+        yield JudgeReply(one, score.value, score.detail.get("first_minus_second"), declined, score.status == "failed")
 
 
 def _response(answer: AnswerRecord) -> Response:

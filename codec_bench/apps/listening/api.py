@@ -15,7 +15,7 @@ from codec_bench.store.record import Run
 
 if TYPE_CHECKING:
     from codec_bench.apps.listening.outcome import ListeningOutcome
-    from codec_bench.apps.listening.sheet import ListeningSheet, Plan
+    from codec_bench.apps.listening.sheet import ListeningPlan, ListeningSheet
 
 MUSHRA_LONGEST_S = 12.0
 """ITU-R BS.1534-3, section 5.1: a sound should not be longer than this."""
@@ -116,7 +116,7 @@ def export_listening(
     from codec_bench.apps.listening.kinds import kind_of, scale_of, scales_of
     from codec_bench.apps.listening.material import UNPROCESSED, collect
     from codec_bench.apps.listening.screening import rules_of
-    from codec_bench.apps.listening.sheet import Plan, write_sheet
+    from codec_bench.apps.listening.sheet import ListeningPlan, write_sheet
     from codec_bench.apps.listening.sound import CUTOFFS_HZ
     from codec_bench.apps.listening.webmushra import write_webmushra
 
@@ -151,7 +151,7 @@ def export_listening(
     if gold is not None:
         scales = scales_of(listening_kind, ends, has_reference=has_reference, answers=False)
         gold_items = read_gold(Path(gold), listening_kind, scales, ends, open=has_reference)
-    plan = Plan(
+    plan = ListeningPlan(
         listening_kind, ends, low if kind == "mushra" else (), reference, items, training, repeats,
         MUSHRA_LONGEST_S if longest_s is None and kind == "mushra" else longest_s, sound_mb, title, paragraphs, seed,
         check_names, tuple(gold_items), traps, session, loudness_lufs, None if screening is None else rules_of(names(screening)),
@@ -171,7 +171,7 @@ def _paragraphs(text: str) -> tuple[str, ...]:
     return tuple(" ".join(paragraph.split()) for paragraph in text.replace("\r", "").split("\n\n") if paragraph.strip())
 
 
-def _check(plan: Plan) -> None:
+def _check(plan: ListeningPlan) -> None:
     if plan.kind.open == "must" and plan.reference is False:
         raise UserError(
             f"a test of the kind {plan.kind.name} compares with a reference",

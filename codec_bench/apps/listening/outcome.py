@@ -27,7 +27,7 @@ from codec_bench.apps.listening.crossed import crossed_interval, crossed_test
 from codec_bench.apps.listening.key import REFERENCE, Key
 from codec_bench.apps.listening.kinds import Kind, kind_of
 from codec_bench.apps.listening.ratings import USED, Rating, answer_slots, counted
-from codec_bench.apps.listening.screening import Finding, apart, unapplied
+from codec_bench.apps.listening.screening import Screening, apart, unapplied
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
@@ -134,7 +134,7 @@ class ListeningOutcome:
     pairs: Sequence[SystemPair]
     raters: Sequence[RaterFacts]
     screening: tuple[str, ...]
-    screened: Sequence[Finding]
+    screened: Sequence[Screening]
     first_preferred: SystemValue | None
     problems: Sequence[Problem]
     ratings: Sequence[Rating]
@@ -154,7 +154,7 @@ def outcome_of(
     key: Key,
     rows: Sequence[Rating],
     problems: Sequence[Problem],
-    findings: Sequence[Finding],
+    findings: Sequence[Screening],
     rules: tuple[str, ...],
 ) -> ListeningOutcome:
     """What a test says.
@@ -308,7 +308,7 @@ def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemPair]:
     return [replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted)]
 
 
-def _raters(key: Key, rows: Sequence[Rating], findings: Sequence[Finding], rules: Sequence[str]) -> list[RaterFacts]:
+def _raters(key: Key, rows: Sequence[Rating], findings: Sequence[Screening], rules: Sequence[str]) -> list[RaterFacts]:
     count = sum(len(answer_slots(trial, key)) for trial in key.counted)
     reasons: dict[tuple[str, bool], list[str]] = defaultdict(list)
     for one in findings:

@@ -39,7 +39,7 @@ NOBODY = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Screening:
     """What a rule found of a rater.
 
     Args:
@@ -244,7 +244,7 @@ def rules_of(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name != NOBODY)
 
 
-def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Finding]:
+def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Screening]:
     """Applies every rule that the test allows to every rater.
 
     Args:
@@ -256,16 +256,16 @@ def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Fi
     test = _Test(key, kind_of(key.kind), by_rater)
     findings = []
     for name, rule in RULES.items():
-        of_rule = [Finding(rater, name, marked, reason) for rater in by_rater for marked, reason in rule(test, rater)]
+        of_rule = [Screening(rater, name, marked, reason) for rater in by_rater for marked, reason in rule(test, rater)]
         if not of_rule and name in removing:
-            of_rule = [Finding(rater, name, None, f"this test has nothing for the rule {name}") for rater in by_rater]
+            of_rule = [Screening(rater, name, None, f"this test has nothing for the rule {name}") for rater in by_rater]
         findings += of_rule
         if name in removing:
             test.out.update(one.rater for one in of_rule if one.marked)
     return findings
 
 
-def unapplied(findings: Sequence[Finding]) -> list[str]:
+def unapplied(findings: Sequence[Screening]) -> list[str]:
     """One sentence for each rule that could not be applied to everybody."""
     lacking: dict[tuple[str, str], int] = Counter((one.rule, one.told) for one in findings if one.marked is None)
     raters = len({one.rater for one in findings})

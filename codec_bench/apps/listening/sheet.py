@@ -55,7 +55,7 @@ _TROUBLES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ListeningPlan:
     """What a test is to be.
 
     Args:
@@ -138,7 +138,7 @@ class Selection:
     notes: tuple[str, ...]
 
 
-def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None = None) -> Selection:
+def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: int | None = None) -> Selection:
     """Takes as many items as the plan asks for, with their sounds.
 
     Args:
@@ -206,7 +206,7 @@ def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None 
 
 
 def _checks(
-    plan: Plan, material: Material, items: Sequence[Item], first: Mapping[str, Audio], rate_hz: int | None
+    plan: ListeningPlan, material: Material, items: Sequence[Item], first: Mapping[str, Audio], rate_hz: int | None
 ) -> Iterator[tuple[Drawn, Mapping[str, Audio]]]:
     """The checks of a rater with their sounds: questions, gold and traps.
 
@@ -232,7 +232,7 @@ def _checks(
         yield drawn, {SOUND_SLOT: beeped, **references}
 
 
-def _check_systems(material: Material, plan: Plan) -> None:
+def _check_systems(material: Material, plan: ListeningPlan) -> None:
     kind, count = plan.kind, len(material.systems)
     if kind.trial == "pairs" and count < 2:
         raise UserError(f"a {kind.measures[0]} needs two systems; there is {count}", hint="name two with --systems A,B")
@@ -254,7 +254,7 @@ def _check_systems(material: Material, plan: Plan) -> None:
         )
 
 
-def _unfit(item: Item, plan: Plan, reference: Path | None, material: Material) -> str | None:
+def _unfit(item: Item, plan: ListeningPlan, reference: Path | None, material: Material) -> str | None:
     """Why an item cannot be taken, or None."""
     if plan.longest_s is not None and item.duration_s is not None and item.duration_s > plan.longest_s:
         return f"longer than {plan.longest_s:g} s"
@@ -266,7 +266,7 @@ def _unfit(item: Item, plan: Plan, reference: Path | None, material: Material) -
     return None
 
 
-def _is_open(plan: Plan, material: Material) -> bool:
+def _is_open(plan: ListeningPlan, material: Material) -> bool:
     """Whether a reference, or the sound of a question, is played openly where there is one."""
     if material.answers:
         return True
@@ -274,7 +274,7 @@ def _is_open(plan: Plan, material: Material) -> bool:
 
 
 def _sounds(
-    item: Item, plan: Plan, reference: Path | None, material: Material, rate_hz: int | None
+    item: Item, plan: ListeningPlan, reference: Path | None, material: Material, rate_hz: int | None
 ) -> dict[str, Audio]:
     """The sounds of an item by role."""
     paths = {name: output.audio for name, output in item.outputs.items() if output.audio is not None}
@@ -292,7 +292,7 @@ def _sounds(
     return sounds
 
 
-def _page_bytes(files: Mapping[str, bytes], plan: Plan, material: Material) -> int:
+def _page_bytes(files: Mapping[str, bytes], plan: ListeningPlan, material: Material) -> int:
     """How many bytes of the page the sounds of an item take, in all of its trials."""
     base64 = {name: 4 * -(-len(held) // 3) for name, held in files.items()}
     # The open reference, the hidden one, and X, whose file is as large as theirs.
@@ -302,7 +302,7 @@ def _page_bytes(files: Mapping[str, bytes], plan: Plan, material: Material) -> i
     return sum(alone + sum(base64.get(name, 0) for name in systems) for systems in trials)
 
 
-def _too_large(count: int, plan: Plan) -> None:
+def _too_large(count: int, plan: ListeningPlan) -> None:
     fit = max(count - 1 - plan.training, 0)
     raise UserError(
         f"the sound of {plan.items + plan.training:,} items takes more than {plan.sound_mb:g} MB of the page; that of {count - 1:,} fits",
@@ -312,7 +312,7 @@ def _too_large(count: int, plan: Plan) -> None:
     )
 
 
-def name_trials(selection: Selection, plan: Plan) -> tuple[Trial, ...]:
+def name_trials(selection: Selection, plan: ListeningPlan) -> tuple[Trial, ...]:
     """The trials as the key has them, with the ids that the page has."""
     trials, seconds = selection.trials, selection.seconds
     rng = Random(f"{plan.seed} stimuli")
@@ -341,7 +341,7 @@ def name_trials(selection: Selection, plan: Plan) -> tuple[Trial, ...]:
     return tuple(named)
 
 
-def make_key(material: Material, plan: Plan, trials: tuple[Trial, ...]) -> Key:
+def make_key(material: Material, plan: ListeningPlan, trials: tuple[Trial, ...]) -> Key:
     """The key of a test, without the hash of its page."""
     has_reference = plan.kind.open == "must" or (plan.reference is True and not material.answers)
     runs = tuple(str(run.folder) for run in material.runs)
@@ -352,7 +352,7 @@ def make_key(material: Material, plan: Plan, trials: tuple[Trial, ...]) -> Key:
     return replace(key, sheet=sheet_id(asdict(key)))
 
 
-def write_sheet(material: Material, plan: Plan, page: Path) -> ListeningSheet:
+def write_sheet(material: Material, plan: ListeningPlan, page: Path) -> ListeningSheet:
     """Writes the page of a test, and its key beside it.
 
     Args:

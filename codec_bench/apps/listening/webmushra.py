@@ -24,7 +24,7 @@ from typing import Any
 
 from codec_bench.apps.listening.key import REFERENCE, REFERENCE_ROLE, SUFFIX, Key, Trial, anchor_name, write_key
 from codec_bench.apps.listening.material import Material
-from codec_bench.apps.listening.sheet import ListeningSheet, Plan, make_key, name_trials, take, written_sheet
+from codec_bench.apps.listening.sheet import ListeningPlan, ListeningSheet, make_key, name_trials, take, written_sheet
 from codec_bench.audio.clip import wav_bytes
 from codec_bench.errors import UserError, on_disk
 from codec_bench.types import Audio
@@ -42,7 +42,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,9}")
 Row = tuple[str, str, Any, float | None]
 
 
-def write_webmushra(material: Material, plan: Plan, folder: Path) -> ListeningSheet:
+def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> ListeningSheet:
     """Writes a MUSHRA test for webMUSHRA into a folder, with its key.
 
     Raises:
@@ -102,7 +102,7 @@ def _page(id: str, files: Sequence[str], sounds: Path, *, training: bool) -> dic
     }
 
 
-def _config(key: Key, plan: Plan, pages: Sequence[Mapping[str, Any]]) -> str:
+def _config(key: Key, plan: ListeningPlan, pages: Sequence[Mapping[str, Any]]) -> str:
     import yaml
 
     # webMUSHRA sets contents as markup.

@@ -51,7 +51,7 @@ Speaker = Literal["within", "across"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Item:
+class PhoneItem:
     """One phone, between two others.
 
     Args:
@@ -96,7 +96,7 @@ class _Group:
 
 
 def abx_error(
-    items: Iterable[Item],
+    items: Iterable[PhoneItem],
     *,
     speaker: Speaker,
     seed: int,
@@ -130,7 +130,7 @@ def abx_error(
 
 
 def _groups(
-    items: Iterable[Item], vectors: Callable[[np.ndarray], np.ndarray] | None, rng: np.random.Generator
+    items: Iterable[PhoneItem], vectors: Callable[[np.ndarray], np.ndarray] | None, rng: np.random.Generator
 ) -> list[_Group]:
     """The groups of one context.
 
@@ -223,7 +223,7 @@ class AbxItems:
 
     def __init__(self, alignments: Mapping[str, Alignment], speakers: Mapping[str, str]) -> None:
         self._alignments, self._speakers = alignments, speakers
-        self._streams: dict[str, list[Item]] = {}
+        self._streams: dict[str, list[PhoneItem]] = {}
         self._unknown = 0
 
     def add(self, name: str, codes: Sent) -> None:
@@ -275,7 +275,7 @@ class AbxItems:
         }
 
     def _of_vectors(
-        self, items: list[Item], seed: int, alive: Callable[[], None], vectors: Vectors | None
+        self, items: list[PhoneItem], seed: int, alive: Callable[[], None], vectors: Vectors | None
     ) -> dict[str, Any]:
         """The errors of the vectors that codes stand for, or why there are none."""
         reason = Diagnostic("no_vectors") if vectors is None else None
@@ -308,7 +308,7 @@ def _look_up(vectors: Vectors, frames: np.ndarray) -> np.ndarray:
     return looked_up
 
 
-def _items(alignment: Alignment, values: np.ndarray, frame_rate_hz: float, speaker: str) -> Iterator[Item]:
+def _items(alignment: Alignment, values: np.ndarray, frame_rate_hz: float, speaker: str) -> Iterator[PhoneItem]:
     """The phones of one sample that have both neighbours and a frame."""
     speech = [phone.lower() not in NO_SPEECH for phone in alignment.phones]
     joined = np.abs(alignment.starts_s[1:] - alignment.ends_s[:-1]) <= ADJACENT_S
@@ -320,10 +320,12 @@ def _items(alignment: Alignment, values: np.ndarray, frame_rate_hz: float, speak
         frames = values[max(0, first) : math.floor(offset * frame_rate_hz - 0.5 + 1e-9) + 1]
         if len(frames):
             before, phone, after = alignment.phones[index - 1 : index + 2]
-            yield Item(phone, before, after, speaker, frames)
+            yield PhoneItem(phone, before, after, speaker, frames)
 
 
-def _errors(items: list[Item], seed: int, alive: Callable[[], None], vectors: Vectors | None = None) -> dict[str, Any]:
+def _errors(
+    items: list[PhoneItem], seed: int, alive: Callable[[], None], vectors: Vectors | None = None
+) -> dict[str, Any]:
     """The errors within and across speakers, each with the reason where there is none."""
     return {
         mode: _describe_error(abx_error(items, speaker=mode, seed=seed, vectors=vectors, alive=alive), mode)

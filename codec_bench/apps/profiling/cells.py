@@ -15,7 +15,7 @@ from codec_bench.messages import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ProfileCell:
     """The value of one codec in one row.
 
     Args:
@@ -30,17 +30,17 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ProfileRow:
     """One measured quantity. `description` explains it in one sentence."""
 
     label: str
     unit: str
     description: str
-    cells: list[Cell]
+    cells: list[ProfileCell]
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ProfileSection:
     """Rows that belong together.
 
     Args:
@@ -49,13 +49,13 @@ class Section:
 
     title: str
     note: str
-    rows: list[Row]
-    without: list[Row] = field(default_factory=list)
+    rows: list[ProfileRow]
+    without: list[ProfileRow] = field(default_factory=list)
 
 
-def number_cell(value: float | None, form: str, reason: str | None) -> Cell:
+def number_cell(value: float | None, form: str, reason: str | None) -> ProfileCell:
     """A number, or the reason why there is none."""
-    return Cell("–", reason) if value is None else Cell(form.format(value).replace("-", "−"))
+    return ProfileCell("–", reason) if value is None else ProfileCell(form.format(value).replace("-", "−"))
 
 
 def spread_text(values: Sequence[float], form: str, ends: str | None = None) -> str:
@@ -77,7 +77,7 @@ def row_of(
     description: str,
     section: str,
     render: Callable[[Mapping[str, Any]], Any],
-) -> Row:
+) -> ProfileRow:
     """A row of one value for each codec.
 
     Args:
@@ -91,8 +91,8 @@ def row_of(
             reason = values["reason"]  # a diagnostic, or its sentence as profile.json holds it
             code = reason.code if isinstance(reason, Diagnostic) else values.get("reason_code", {}).get("code")
             skipped = code == SKIPPED.code
-            cells.append(Cell("–", f"{values['state']}: {values['reason']}", skipped=skipped))
+            cells.append(ProfileCell("–", f"{values['state']}: {values['reason']}", skipped=skipped))
             continue
         content = render(values)
-        cells.append(content if isinstance(content, Cell) else Cell(content))
-    return Row(label, unit, description, cells)
+        cells.append(content if isinstance(content, ProfileCell) else ProfileCell(content))
+    return ProfileRow(label, unit, description, cells)

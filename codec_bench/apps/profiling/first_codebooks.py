@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.profiling.scoring import Scorer
+from codec_bench.apps.profiling.scoring import SectionScorer
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import decode, encode
 from codec_bench.codecs.checks.material import Material
@@ -46,7 +46,7 @@ def measure(
     first = getattr(codec, "first", None)
     if first is None:
         raise NotApplicable(Diagnostic("no_first"))
-    scorer = Scorer((*settings.robust_metrics, *metrics))
+    scorer = SectionScorer((*settings.robust_metrics, *metrics))
     points = []
     for codebooks in sweep(count):
         try:

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import Cell, Row, Section, number_cell, row_of, spread_text
+from codec_bench.apps.profiling.cells import ProfileCell, ProfileRow, ProfileSection, number_cell, row_of, spread_text
 from codec_bench.apps.profiling.ngrams import ORDERS
 
 TRANSFORMER = len(ORDERS) + 1
 """The place of the transformer in the picture, after the orders; 0 is that of equally likely codes."""
 
 
-def language_section(codecs: Mapping[str, Any]) -> Section:
+def language_section(codecs: Mapping[str, Any]) -> ProfileSection:
     """The rows of all codecs."""
     rows = [_order(codecs, index, order) for index, order in enumerate(ORDERS)]
     rows += [
@@ -26,7 +26,7 @@ def language_section(codecs: Mapping[str, Any]) -> Section:
         row_of(codecs, "Zipf exponent", "", "How unequally the entries of a codebook occur: 0 is white, words of a language are near 1.", "language", partial(_spread, "zipf")),
         row_of(codecs, "Heaps exponent", "", "How fast new entries appeared over the last tenfold of the codes: 0 is not at all, 1 is with every code.", "language", partial(_spread, "heaps")),
     ]  # fmt: skip
-    return Section(
+    return ProfileSection(
         "Tokens for a language model",
         "Order n is the entropy of a code that knows the n - 1 before it in its codebook, by Grassberger's estimator; an order that the data "
         "cannot carry has a dash. The transformer is the same for all codecs, and how much it learns depends on how much data there is: "
@@ -35,7 +35,7 @@ def language_section(codecs: Mapping[str, Any]) -> Section:
     )
 
 
-def _order(codecs: Mapping[str, Any], index: int, order: int) -> Row:
+def _order(codecs: Mapping[str, Any], index: int, order: int) -> ProfileRow:
     knows = ("nothing", "the code before it", f"the {order - 1} codes before it")[min(order, 3) - 1]
     description = f"Entropy of a code that knows {knows} in its codebook; lower is easier to model."
     return row_of(
@@ -43,24 +43,30 @@ def _order(codecs: Mapping[str, Any], index: int, order: int) -> Row:
     )  # fmt: skip
 
 
-def _order_cell(index: int, language: Mapping[str, Any]) -> Cell:
+def _order_cell(index: int, language: Mapping[str, Any]) -> ProfileCell:
     estimate = language["orders"][index]
-    return Cell("–", estimate["reason"]) if estimate["reason"] else Cell(f"{estimate['bits_per_token']:.3f}")
+    return (
+        ProfileCell("–", estimate["reason"]) if estimate["reason"] else ProfileCell(f"{estimate['bits_per_token']:.3f}")
+    )
 
 
-def _best_rate(language: Mapping[str, Any]) -> Cell:
+def _best_rate(language: Mapping[str, Any]) -> ProfileCell:
     reliable = [estimate for estimate in language["orders"] if not estimate["reason"]]
-    return Cell(f"{reliable[-1]['bps'] / 1000:.3g}") if reliable else Cell("–", language["orders"][0]["reason"])
+    return (
+        ProfileCell(f"{reliable[-1]['bps'] / 1000:.3g}")
+        if reliable
+        else ProfileCell("–", language["orders"][0]["reason"])
+    )
 
 
-def _each(unit: str, reason: str, transformer: Mapping[str, Any]) -> Cell:
+def _each(unit: str, reason: str, transformer: Mapping[str, Any]) -> ProfileCell:
     return number_cell(transformer[f"bits_per_{unit}"], "{:.3g}", reason)
 
 
-def _spread(key: str, language: Mapping[str, Any]) -> Cell:
+def _spread(key: str, language: Mapping[str, Any]) -> ProfileCell:
     """The mean over all codebooks, and the lowest and highest where there are several."""
     values = [value for stream in language["streams"] for value in stream[key] if value is not None]
-    return Cell(spread_text(values, "{:.2f}"), None if values else "there are too few different codes")
+    return ProfileCell(spread_text(values, "{:.2f}"), None if values else "there are too few different codes")
 
 
 def language_lines(codecs: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:

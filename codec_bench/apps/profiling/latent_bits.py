@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.profiling.scoring import Scorer
+from codec_bench.apps.profiling.scoring import SectionScorer
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import decode, recode
 from codec_bench.codecs.checks.material import Material
@@ -45,7 +45,7 @@ def measure(
     spoken = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
     sent, waves = recode(codec, clips)
     latents = [item for item in sent if isinstance(item, Latents)]
-    scorer = Scorer((*settings.robust_metrics, *metrics))
+    scorer = SectionScorer((*settings.robust_metrics, *metrics))
     span = latent_range(codec)
     points = []
     for bits in settings.latent_bits:

@@ -35,7 +35,7 @@ from codec_bench.apps.profiling.frame_loss import (
     replace_frames,
     split,
 )
-from codec_bench.apps.profiling.scoring import Scorer
+from codec_bench.apps.profiling.scoring import SectionScorer
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import check_decoded, decode, encode, fault_of, recode
 from codec_bench.codecs.checks.material import Material
@@ -116,7 +116,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
         NotApplicable: no frame can be lost alone.
     """
     link = Link(codec, material.cut(settings.loss_clips, settings.loss_s))
-    scorer = Scorer(settings.robust_metrics)
+    scorer = SectionScorer(settings.robust_metrics)
     repairs = link.repairs()
     if repairs[UNREPAIRED] is None and link.deaf:
         raise NotApplicable(DEAF)
@@ -143,7 +143,7 @@ def _conditions(settings: Settings) -> list[tuple[str, float]]:
 
 
 def _point(
-    link: Link, scorer: Scorer, repairs: Sequence[str], channel: str, rate: float, settings: Settings
+    link: Link, scorer: SectionScorer, repairs: Sequence[str], channel: str, rate: float, settings: Settings
 ) -> dict[str, Any]:
     """The quality at one rate of loss, with each of some repairs."""
     condition: dict[str, Any] = {"channel": channel, "rate": rate}
@@ -169,7 +169,7 @@ def _fault(attempt: Callable[[], Any]) -> Diagnostic | None:
     return None
 
 
-def _quality(link: Link, scorer: Scorer, repair: str, gone: Sequence[np.ndarray]) -> dict[str, Any]:
+def _quality(link: Link, scorer: SectionScorer, repair: str, gone: Sequence[np.ndarray]) -> dict[str, Any]:
     """The quality with a repair, or for each metric why there is none."""
     try:
         return scorer(link.clips, link.received(repair, range(len(link.clips)), gone))

@@ -28,7 +28,7 @@ _OTHER_HZ, _OTHERWISE_HZ = 44_100, 48_000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Perturbation:
     """A change of a clip.
 
     Args:
@@ -44,7 +44,7 @@ class Change:
     noise_db: float | None = None
 
 
-def changes(settings: Settings, frame_rate_hz: float | None) -> list[Change]:
+def changes(settings: Settings, frame_rate_hz: float | None) -> list[Perturbation]:
     """All changes that are made.
 
     Args:
@@ -52,28 +52,32 @@ def changes(settings: Settings, frame_rate_hz: float | None) -> list[Change]:
     """
     shift = settings.shift_samples
     perturbations = [_gain(gain_db) for gain_db in settings.gains_db]
-    perturbations.append(Change(f"{shift} sample{'s' if shift != 1 else ''} later", *_shift(lambda rate_hz: shift)))
+    perturbations.append(
+        Perturbation(f"{shift} sample{'s' if shift != 1 else ''} later", *_shift(lambda rate_hz: shift))
+    )
     if frame_rate_hz:
         perturbations.append(
-            Change("half a frame later", *_shift(lambda rate_hz: max(1, round(rate_hz / frame_rate_hz / 2))))
+            Perturbation("half a frame later", *_shift(lambda rate_hz: max(1, round(rate_hz / frame_rate_hz / 2))))
         )
     noisy = [
-        Change(f"with noise at {snr_db:g} dB", partial(with_noise, snr_db=snr_db, seed=settings.seed), noise_db=snr_db)
+        Perturbation(
+            f"with noise at {snr_db:g} dB", partial(with_noise, snr_db=snr_db, seed=settings.seed), noise_db=snr_db
+        )
         for snr_db in settings.noises_db
     ]
     return [
         *perturbations,
         *noisy,
-        Change("with reverberation", partial(with_reverberation, seed=settings.seed)),
-        Change("after MP3", _after_mp3),
-        Change("after another rate", _after_another_rate),
+        Perturbation("with reverberation", partial(with_reverberation, seed=settings.seed)),
+        Perturbation("after MP3", _after_mp3),
+        Perturbation("after another rate", _after_another_rate),
     ]
 
 
-def _gain(gain_db: float) -> Change:
+def _gain(gain_db: float) -> Perturbation:
     factor = 10 ** (gain_db / 20)
     name = f"{abs(gain_db):g} dB {'louder' if gain_db > 0 else 'softer'}"
-    return Change(
+    return Perturbation(
         name, lambda clip, index: scaled(clip, factor), lambda before, after: (before, scaled(after, 1 / factor))
     )
 

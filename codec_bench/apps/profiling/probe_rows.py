@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import Cell, Section, row_of
+from codec_bench.apps.profiling.cells import ProfileCell, ProfileSection, row_of
 from codec_bench.apps.profiling.probes import PROBES, TASKS
 
 _READS = {
@@ -18,14 +18,14 @@ _READS = {
 _NAMES = {"linear": "linear", "hidden": "hidden layer"}
 
 
-def probes_section(codecs: Mapping[str, Any]) -> Section:
+def probes_section(codecs: Mapping[str, Any]) -> ProfileSection:
     """The rows of all codecs."""
     rows = [
         row_of(codecs, f"{task}, {_NAMES[probe]}", "%", _READS[task], "probes", partial(_cell, task, probe))
         for task in TASKS
         for probe in PROBES
     ]
-    return Section(
+    return ProfileSection(
         "Probes",
         "Accuracy of small classifiers that read the codes, its 95 % interval, the same from the log-mel spectrogram of what was coded, and the "
         "accuracy of the linear probe on exchanged codes, which is chance. Higher says that more can be read; whether that is wanted depends on the use.",
@@ -33,14 +33,14 @@ def probes_section(codecs: Mapping[str, Any]) -> Section:
     )
 
 
-def _cell(task: str, probe: str, probes: Mapping[str, Any]) -> Cell:
+def _cell(task: str, probe: str, probes: Mapping[str, Any]) -> ProfileCell:
     result = probes["tasks"][task]
     if result["state"] != "ok":
-        return Cell("–", result["reason"])
+        return ProfileCell("–", result["reason"])
     one, ends = result["codes"][probe], result["codes"][probe]["ci95"]
     spread = "" if ends is None else f" ({100 * ends[0]:.0f}–{100 * ends[1]:.0f})"
     reference = f"log-mel {100 * result['mel'][probe]['accuracy']:.1f}; chance {100 * result['chance']:.1f}"
-    return Cell(f"{100 * one['accuracy']:.1f}{spread}; {reference}")
+    return ProfileCell(f"{100 * one['accuracy']:.1f}{spread}; {reference}")
 
 
 def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Clip:
+class ProbeClip:
     """One clip as the probes see it.
 
     Args:
@@ -124,7 +124,7 @@ def measure(
     return {"clips": len(clips), "tasks": tasks}
 
 
-def _clips(corpus: TokenCorpus, sounds: Iterable[tuple[str, Audio]], alive: Callable[[], None]) -> list[Clip]:
+def _clips(corpus: TokenCorpus, sounds: Iterable[tuple[str, Audio]], alive: Callable[[], None]) -> list[ProbeClip]:
     """The clips in the order of the hashes of their ids."""
     frames = _columns(corpus)
     selected = set(sorted(frames, key=_key)[:MOST_CLIPS])
@@ -176,7 +176,7 @@ def _hold_codes(codes: np.ndarray, rate_hz: float, target_hz: float) -> np.ndarr
     return codes[np.minimum(len(codes) - 1, (np.arange(count) * rate_hz / target_hz + 1e-9).astype(int))]
 
 
-def _analyse_clip(name: str, codes: np.ndarray, rate_hz: float, audio: Audio) -> Clip:
+def _analyse_clip(name: str, codes: np.ndarray, rate_hz: float, audio: Audio) -> ProbeClip:
     from codec_bench.kernels.pitch.cpu import track
     from codec_bench.networks.log_mel import log_mels
 
@@ -185,10 +185,10 @@ def _analyse_clip(name: str, codes: np.ndarray, rate_hz: float, audio: Audio) ->
     f0 = track(signal)
     middles = (np.arange(len(codes)) + 0.5) / rate_hz
     at = lambda values: values[np.minimum(len(values) - 1, np.round(middles / _HOP_S).astype(int))]  # noqa: E731
-    return Clip(name, codes, at(mel).astype(np.float64), at(f0) if len(f0) else np.zeros(len(codes)), middles)
+    return ProbeClip(name, codes, at(mel).astype(np.float64), at(f0) if len(f0) else np.zeros(len(codes)), middles)
 
 
-def _of_clips(clips: list[Clip], classes: list[str], folds: np.ndarray, units: list[str]) -> _ProbeItems:
+def _of_clips(clips: list[ProbeClip], classes: list[str], folds: np.ndarray, units: list[str]) -> _ProbeItems:
     rows = [np.full(clip.codes.size, n) for n, clip in enumerate(clips)]
     shares = [np.full(clip.codes.size, 1 / len(clip.codes)) for clip in clips]
     codes = _sparse(
@@ -198,7 +198,9 @@ def _of_clips(clips: list[Clip], classes: list[str], folds: np.ndarray, units: l
     return _ProbeItems(codes, mel, np.unique(classes, return_inverse=True)[1], folds, units)
 
 
-def _of_frames(clips: list[Clip], chosen: list[tuple[int, int]], classes: np.ndarray, labels: Labels) -> _ProbeItems:
+def _of_frames(
+    clips: list[ProbeClip], chosen: list[tuple[int, int]], classes: np.ndarray, labels: Labels
+) -> _ProbeItems:
     """Frames as (clip, frame), each of which is an item."""
     codes = np.stack([clips[clip].codes[frame] for clip, frame in chosen])
     rows = np.repeat(np.arange(len(chosen)), codes.shape[1])
@@ -232,7 +234,7 @@ def _by_speaker(speakers: list[str]) -> np.ndarray:
     return np.array([fold_of[name] for name in speakers])
 
 
-def _speaker(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
+def _speaker(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
     labelled = [clip for clip in clips if clip.name in labels.speakers]
     counts: dict[str, int] = {}
     for clip in labelled:
@@ -249,7 +251,7 @@ def _speaker(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
     return _of_clips(labelled, classes, np.array(folds), [clip.name for clip in labelled])
 
 
-def _emotion(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
+def _emotion(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
     labelled = [clip for clip in clips if clip.name in labels.emotions and clip.name in labels.speakers]
     classes = [labels.emotions[clip.name] for clip in labelled]
     if len(set(classes)) < 2:
@@ -258,7 +260,7 @@ def _emotion(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
     return _of_clips(labelled, classes, _by_speaker(speakers), speakers)
 
 
-def _phone(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
+def _phone(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
     frames = []
     for number, clip in enumerate(clips):
         alignment = labels.alignments.get(clip.name)
@@ -278,7 +280,7 @@ def _phone(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
     return _of_frames(clips, [(clip, frame) for clip, frame, _ in frames], classes, labels)
 
 
-def _pitch(clips: list[Clip], labels: Labels, seed: int) -> _ProbeItems:
+def _pitch(clips: list[ProbeClip], labels: Labels, seed: int) -> _ProbeItems:
     frames = [
         (number, frame) for number, clip in enumerate(clips) if clip.name in labels.speakers
         for frame in np.flatnonzero(clip.f0_hz > 0).tolist()
@@ -298,7 +300,7 @@ def _subsample(items: list[Any], seed: int) -> list[Any]:
     return [items[index] for index in sorted(places.tolist())]
 
 
-_TASKS: Mapping[str, Callable[[list[Clip], Labels, int], _ProbeItems]] = {
+_TASKS: Mapping[str, Callable[[list[ProbeClip], Labels, int], _ProbeItems]] = {
     "speaker": _speaker, "emotion": _emotion, "phone": _phone, "pitch": _pitch,
 }  # fmt: skip
 

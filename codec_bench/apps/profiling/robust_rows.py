@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import Cell, Row, Section, row_of
+from codec_bench.apps.profiling.cells import ProfileCell, ProfileRow, ProfileSection, row_of
 from codec_bench.report import numbers
 
 REPAIRED = {"own": "own concealment", "repeat": "last frame again", "silence": "silence"}
 
 
-def loss(codecs: Mapping[str, Any]) -> Section:
+def loss(codecs: Mapping[str, Any]) -> ProfileSection:
     """Quality against lost frames, the time to recover, and single bit errors."""
     measured = [c["loss"] for c in codecs.values() if c["loss"]["state"] == "ok"]
     row = partial(row_of, codecs)
-    rows: list[Row] = []
+    rows: list[ProfileRow] = []
     for metric in list(measured[0]["metrics"])[:1] if measured else []:
         unit = measured[0]["metrics"][metric]["unit"]
         description = "Quality of the same clips when everything arrives."
@@ -32,7 +32,7 @@ def loss(codecs: Mapping[str, Any]) -> Section:
         row("refused bit errors", "", "How often the decoder refuses codes in which one bit is wrong.", "bit_errors", lambda s: f"{round(s['refused'] * s['trials'])} of {s['trials']}"),
         row("one wrong bit is heard", "ms", "From the first to the last difference beyond the stated distance: the median, and the longest; lower is better.", "bit_errors", _disturbed_span),
     ]  # fmt: skip
-    return Section(
+    return ProfileSection(
         "Loss",
         "Before the slash with the repair that is named, after it with silence in the place of lost frames. Few clips, one pattern each.",
         rows if measured or any(c["bit_errors"]["state"] == "ok" for c in codecs.values()) else [],
@@ -46,32 +46,32 @@ def _number(entry: Mapping[str, Any] | None) -> str:
     return "–" if entry is None or entry["value"] is None else f"{entry['value']:.3g}".replace("-", "−")
 
 
-def _undisturbed(metric: str, section: Mapping[str, Any]) -> Cell:
+def _undisturbed(metric: str, section: Mapping[str, Any]) -> ProfileCell:
     entry = section["undisturbed"].get(metric)
-    return Cell(_number(entry), None if entry and entry["value"] is not None else (entry or {}).get("reason"))
+    return ProfileCell(_number(entry), None if entry and entry["value"] is not None else (entry or {}).get("reason"))
 
 
-def _at(metric: str, index: int, section: Mapping[str, Any]) -> Cell:
+def _at(metric: str, index: int, section: Mapping[str, Any]) -> ProfileCell:
     by_repair = {repair: one[metric] for repair, one in section["points"][index]["quality"].items()}
     repaired, bare = by_repair.get(section["repair"]), by_repair.get("silence")
     texts = [_number(repaired), _number(bare)]
     if texts == ["–", "–"]:
-        return Cell("–", (repaired or bare or {}).get("reason") or section["repairs"]["silence"])
-    return Cell(" / ".join(texts))
+        return ProfileCell("–", (repaired or bare or {}).get("reason") or section["repairs"]["silence"])
+    return ProfileCell(" / ".join(texts))
 
 
-def _recovery(section: Mapping[str, Any]) -> Cell:
+def _recovery(section: Mapping[str, Any]) -> ProfileCell:
     recovery = section["recovery"]
     if recovery["reason"] is not None:
-        return Cell("–", recovery["reason"])
+        return ProfileCell("–", recovery["reason"])
     most = f"{'≥ ' if recovery['unrecovered'] else ''}{recovery['longest_ms']:.0f}"
-    return Cell(f"{recovery['median_ms']:.0f} ({most})", flag=bool(recovery["unrecovered"]))
+    return ProfileCell(f"{recovery['median_ms']:.0f} ({most})", flag=bool(recovery["unrecovered"]))
 
 
-def _disturbed_span(section: Mapping[str, Any]) -> Cell:
+def _disturbed_span(section: Mapping[str, Any]) -> ProfileCell:
     if section["disturbed_ms"] is None:
-        return Cell("–", "the decoder refused every one")
-    return Cell(f"{section['disturbed_ms']:.0f} ({section['longest_ms']:.0f})")
+        return ProfileCell("–", "the decoder refused every one")
+    return ProfileCell(f"{section['disturbed_ms']:.0f} ({section['longest_ms']:.0f})")
 
 
 def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
@@ -84,7 +84,7 @@ def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict
     return figures_of("{} against lost frames", "frames lost at random, %", courses)
 
 
-def first_codebooks(codecs: Mapping[str, Any]) -> Section:
+def first_codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
     """Quality, similarity and errors by the number of codebooks that are decoded."""
     measured = [c["codebooks_kept"] for c in codecs.values() if c["codebooks_kept"]["state"] == "ok"]
     metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
@@ -92,17 +92,17 @@ def first_codebooks(codecs: Mapping[str, Any]) -> Section:
         row_of(codecs, f"{metric} by codebooks", measured[0]["metrics"][metric]["unit"], "The number of the first codebooks that are decoded, and the value with these.", "codebooks_kept", partial(_by_codebooks, metric))
         for metric in metrics
     ]  # fmt: skip
-    return Section("First codebooks alone", "A few whole clips, decoded with the first codebooks only.", rows)
+    return ProfileSection("First codebooks alone", "A few whole clips, decoded with the first codebooks only.", rows)
 
 
-def _by_codebooks(metric: str, section: Mapping[str, Any]) -> Cell:
+def _by_codebooks(metric: str, section: Mapping[str, Any]) -> ProfileCell:
     return _at_each([(f"{point['codebooks']}", point["quality"][metric]) for point in section["points"]])
 
 
-def _at_each(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> Cell:
+def _at_each(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> ProfileCell:
     """The value at each setting that has one; where none has, the reason of the last."""
     texts = [f"{setting}: {_number(entry)}" for setting, entry in entries if entry["value"] is not None]
-    return Cell(", ".join(texts)) if texts else Cell("–", entries[-1][1]["reason"])
+    return ProfileCell(", ".join(texts)) if texts else ProfileCell("–", entries[-1][1]["reason"])
 
 
 def codebook_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
@@ -124,7 +124,7 @@ def _measured(
             yield label, section, metric, facts
 
 
-def rounded(codecs: Mapping[str, Any]) -> Section:
+def rounded(codecs: Mapping[str, Any]) -> ProfileSection:
     """Bitrate and quality by the number of bits that each latent is rounded to."""
     measured = [c["latent_bits"] for c in codecs.values() if c["latent_bits"]["state"] == "ok"]
     metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
@@ -137,7 +137,7 @@ def rounded(codecs: Mapping[str, Any]) -> Section:
         ),
         row("latents beyond the range", "%", "The share of latents that lie beyond the range that is divided into levels, and are cut.", render=lambda s: f"{100 * s['beyond']:.2g}"),
     ]  # fmt: skip
-    return Section(
+    return ProfileSection(
         "Rounded latents",
         "A few whole clips; each latent becomes one of evenly spaced levels between the lowest and highest of its dimension over clips of the embedded speech.",
         rows,
@@ -148,7 +148,7 @@ def _rates(section: Mapping[str, Any]) -> str:
     return ", ".join(f"{point['bits']}: {point['bps'] / 1000:.3g}" for point in section["points"])
 
 
-def _by_bits(metric: str, section: Mapping[str, Any]) -> Cell:
+def _by_bits(metric: str, section: Mapping[str, Any]) -> ProfileCell:
     entries = [(f"{point['bits']}", point["quality"][metric]) for point in section["points"]]
     return _at_each([*entries, ("unrounded", section["unrounded"][metric])])
 
@@ -167,7 +167,7 @@ def rounded_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[d
     return figures_of("{} against rounded latents", "bitrate of the rounded latents, kbps", courses)
 
 
-def swap(codecs: Mapping[str, Any]) -> Section:
+def swap(codecs: Mapping[str, Any]) -> ProfileSection:
     """To whom a voice is similar after the global part was exchanged."""
     row = partial(row_of, codecs, section="speaker_swap")
     rows = [
@@ -179,16 +179,16 @@ def swap(codecs: Mapping[str, Any]) -> Section:
             ("apart", "the two clips", "Similarity of the two clips to each other, which two voices have anyway."),
         )
     ]  # fmt: skip
-    return Section(
+    return ProfileSection(
         "Exchanged voices",
         "Similarity of speakers when the codes that are sent once per utterance come from another clip.",
         rows,
     )
 
 
-def _similar(key: str, section: Mapping[str, Any]) -> Cell:
+def _similar(key: str, section: Mapping[str, Any]) -> ProfileCell:
     entry = section[key]
-    return Cell("–", entry["reason"]) if entry["value"] is None else Cell(_number(entry))
+    return ProfileCell("–", entry["reason"]) if entry["value"] is None else ProfileCell(_number(entry))
 
 
 Course = tuple[str, Mapping[str, Any], str, Sequence[Sequence[Any]]]

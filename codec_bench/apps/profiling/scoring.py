@@ -10,7 +10,7 @@ from codec_bench.codecs.adapt import fault_of
 from codec_bench.types import Audio, Score
 
 
-class Scorer:
+class SectionScorer:
     """Means of some metrics over a few clips.
 
     Args:

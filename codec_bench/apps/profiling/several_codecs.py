@@ -16,7 +16,7 @@ from typing import Any
 
 from codec_bench.apps.profiling import curves, latency
 from codec_bench.apps.profiling.settings import SKIPPED, Settings
-from codec_bench.apps.profiling.steps import STEPS, Request
+from codec_bench.apps.profiling.steps import STEPS, ProfileJob
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import wrong
 from codec_bench.codecs.checks.steps import all_of, gather_findings
@@ -261,7 +261,7 @@ def _measure(run: ProfileRun, number: int, name: str) -> dict[str, Any]:
         Path(path).unlink(missing_ok=True)  # left by an earlier profile in the same folder
     steps = run.steps
     codec, options = run.codecs[name], run.options_of(name)
-    request = Request(
+    request = ProfileJob(
         codec, run.files, run.device, run.settings, steps, options, players=players, metrics=run.metrics,
         alignments=None if run.alignments is None else str(run.alignments),
         speakers={sample.id: sample.speaker for sample in run.source if sample.speaker is not None},
@@ -292,7 +292,7 @@ def _early_names(run: ProfileRun) -> dict[str, str]:
         loaded[system.name] = {"info": {"state": "not measured"}}
         if system.names_itself:
             codec, options = run.codecs[system.name], run.options_of(system.name)
-            request = Request(codec, (), run.device, run.settings, ("load",), options)
+            request = ProfileJob(codec, (), run.device, run.settings, ("load",), options)
             loaded[system.name] = measure(request, run.log)
     return _names(run, loaded)
 

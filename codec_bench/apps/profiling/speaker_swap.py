@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
-from codec_bench.apps.profiling.scoring import Scorer
+from codec_bench.apps.profiling.scoring import SectionScorer
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import decode, recode
 from codec_bench.codecs.checks.material import Material
@@ -42,7 +42,7 @@ def measure(codec: Any, material: Material, settings: Settings, speakers: Mappin
         raise NotApplicable(Diagnostic("no_second_speaker"))
     content, voice = ([clips[pair[index]] for pair in pairs] for index in (0, 1))
     changed = decode(codec, [exchange_voice(sent[a], sent[b], global_side) for a, b in pairs], content)
-    scorer = Scorer((settings.voice_metric,))
+    scorer = SectionScorer((settings.voice_metric,))
     of = {
         "to_voice": scorer(voice, changed), "to_content": scorer(content, changed),
         "kept": scorer(content, [waves[a] for a, _ in pairs]), "apart": scorer(voice, content),

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.profiling.perturbations import Change, changes, scaled
-from codec_bench.apps.profiling.scoring import Scorer
+from codec_bench.apps.profiling.perturbations import Perturbation, changes, scaled
+from codec_bench.apps.profiling.scoring import SectionScorer
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import fault_of, recode
 from codec_bench.codecs.checks.material import Material
@@ -36,7 +36,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     codes, waves = recode(codec, clips)
     loudest = 10 ** (max((*settings.gains_db, 0.0)) / 20)
     quiet = [scaled(c, min(1.0, 0.99 / (loudest * max(1e-9, float(np.abs(c.samples).max()))))) for c in clips]
-    scorer = Scorer(settings.robust_metrics)
+    scorer = SectionScorer(settings.robust_metrics)
     plain = recode(codec, quiet)
     return {
         "clips": len(clips),
@@ -65,7 +65,11 @@ def _reencoding(codec: Any, first: Sequence[Sent], waves: Sequence[Audio], round
 
 
 def _changed(
-    codec: Any, change: Change, clips: Sequence[Audio], plain: tuple[Sequence[Sent], Sequence[Audio]], scorer: Scorer
+    codec: Any,
+    change: Perturbation,
+    clips: Sequence[Audio],
+    plain: tuple[Sequence[Sent], Sequence[Audio]],
+    scorer: SectionScorer,
 ) -> dict[str, Any]:
     """What one change of the clips does; `reason` says why there is nothing to say."""
     facts = {"change": change.name, "noise_db": change.noise_db}

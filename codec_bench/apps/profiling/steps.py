@@ -67,7 +67,7 @@ OPTIONAL = tuple(step for step in STEPS if step not in ("load", "contract", "cor
 
 
 @dataclass(frozen=True, slots=True)
-class Request(steps.Request):
+class ProfileJob(steps.CheckJob):
     """What the process of one codec is asked to measure. Its `settings` are `Settings`.
 
     Args:

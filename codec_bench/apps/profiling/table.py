@@ -14,7 +14,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from codec_bench.apps.profiling.cells import Cell, Row, Section
+from codec_bench.apps.profiling.cells import ProfileCell, ProfileRow, ProfileSection
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
@@ -64,7 +64,7 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
     return Group(*parts)
 
 
-def _block(shown: list[Section], labels: list[str], places: list[int]) -> Table:
+def _block(shown: list[ProfileSection], labels: list[str], places: list[int]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     for text in labels:
@@ -80,14 +80,14 @@ def _block(shown: list[Section], labels: list[str], places: list[int]) -> Table:
     return table
 
 
-def _label(row: Row) -> Text:
+def _label(row: ProfileRow) -> Text:
     name = Text(f"  {row.label}")
     if row.unit:
         name.append(f" {row.unit}", style="dim")
     return name
 
 
-def _text(cell: Cell) -> Text:
+def _text(cell: ProfileCell) -> Text:
     return Text(numbers.plain(cell.text), style="yellow" if cell.flag else "dim" if cell.text == "–" else "")
 
 

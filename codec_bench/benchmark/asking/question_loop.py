@@ -18,7 +18,7 @@ from typing import Any
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.canaries import Watch
 from codec_bench.benchmark.asking.question_sounds import sounds_hash
-from codec_bench.benchmark.asking.rounds import Conversation, still_there
+from codec_bench.benchmark.asking.rounds import QuestionRounds, still_there
 from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
@@ -93,7 +93,7 @@ class Asking:
         self._model, self._start, self._render, self._writer = model, start, render, writer
         self._keep_question, self.send_requests, self._progress = keep_question, send_requests, progress
         self._in_rounds = in_rounds
-        self._waiting: dict[str, Conversation] = {}
+        self._waiting: dict[str, QuestionRounds] = {}
         self._next: dict[str, Request] = {}
         self._ready: list[tuple[QuestionRecord, AnswerRecord]] = []
         self._unproven: dict[
@@ -180,7 +180,7 @@ class Asking:
                 self._take(number, question, None, self._record(number, None, Response.failed(error.message)))
                 continue
             turns = self._earlier_turns(question.id) if self._in_rounds else []
-            yield self._request_of(Conversation(number, question, request, self._writer.folder, turns))
+            yield self._request_of(QuestionRounds(number, question, request, self._writer.folder, turns))
 
     def _check_sounds(self, number: int, question: Question) -> None:
         """Refuses a question whose sounds have another content than when it was answered."""
@@ -199,12 +199,12 @@ class Asking:
             self._writer.write_turns(id, there)
         return there
 
-    def _request_of(self, conversation: Conversation) -> Request:
+    def _request_of(self, conversation: QuestionRounds) -> Request:
         request = conversation.request()
         self._waiting[request.id] = conversation
         return request
 
-    def _answer(self, conversation: Conversation, request: Request, response: Response) -> None:
+    def _answer(self, conversation: QuestionRounds, request: Request, response: Response) -> None:
         """Takes an answer: the last one of a question, or one that another round follows."""
         answer = self._record(
             conversation.number, request, response, None if conversation.is_last else len(conversation.earlier) + 1

@@ -25,7 +25,7 @@ from codec_bench.types import Message, Request
 
 
 @dataclass(slots=True)
-class Conversation:
+class QuestionRounds:
     """A question on its way through its rounds; most questions have one.
 
     Args:

@@ -31,7 +31,7 @@ _LEAST_HZ = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Alignment:
+class DelayEstimate:
     """Where the cross-correlation of two signals is largest in size.
 
     Args:
@@ -43,17 +43,17 @@ class Alignment:
     correlation: float
 
 
-def align_waves(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, longest_samples: int) -> Alignment:
+def align_waves(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, longest_samples: int) -> DelayEstimate:
     """The alignment of two waveforms `(channels, samples)`; the weighting is explained at the top of this module."""
     return _align(reference, estimate, longest_samples, rate_hz)
 
 
-def align_envelopes(reference: np.ndarray, estimate: np.ndarray, longest_samples: int) -> Alignment:
+def align_envelopes(reference: np.ndarray, estimate: np.ndarray, longest_samples: int) -> DelayEstimate:
     """The alignment of two envelopes `(samples,)`, without their means."""
     return _align((reference - reference.mean())[None], (estimate - estimate.mean())[None], longest_samples, None)
 
 
-def align_coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about_samples: float) -> Alignment:
+def align_coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about_samples: float) -> DelayEstimate:
     """The alignment of two waveforms by the bands that both have in common, near 0 or near `about_samples`.
 
     Its correlation says how well one delay explains the phases of these bands; it is 0 if there are too few.
@@ -62,12 +62,12 @@ def align_coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, ab
     return max(candidates, key=lambda one: one[1])[0]
 
 
-def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: int) -> tuple[Alignment, float]:
+def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: int) -> tuple[DelayEstimate, float]:
     """The alignment near a delay, and how much the bands say in all."""
     hop = 32 * max(1, round(_FRAME_S * rate_hz / 64))  # a length of which the transform is quick
     length = reference.shape[1] - abs(about)
     if length < 4 * hop:
-        return Alignment(0.0, 0.0), 0.0
+        return DelayEstimate(0.0, 0.0), 0.0
     starts = max(0, -about), max(0, about)
     cut = [x[:, start : start + length].astype(np.float64) for x, start in zip((reference, estimate), starts)]
     window = np.hanning(2 * hop)
@@ -80,14 +80,14 @@ def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: 
     weights = np.where(counts, coherence / (1 - coherence), 0.0)
     total = float(weights.sum())
     if counts.sum() < _LEAST_HZ * 4 * hop / rate_hz:
-        return Alignment(0.0, 0.0), 0.0
+        return DelayEstimate(0.0, 0.0), 0.0
     lags = np.fft.irfft(weights * cross / np.maximum(np.abs(cross), 1e-30), 4 * hop * _PARTS)
     best = int(np.abs(lags).argmax())
     parts = best if best < len(lags) // 2 else best - len(lags)
-    return Alignment(about + parts / _PARTS, float(lags[best]) * len(lags) / 2 / total), total
+    return DelayEstimate(about + parts / _PARTS, float(lags[best]) * len(lags) / 2 / total), total
 
 
-def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: int | None) -> Alignment:
+def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: int | None) -> DelayEstimate:
     length = reference.shape[1]
     longest = min(longest, length - 1)
     size = quick_size(length + longest + 1)
@@ -96,7 +96,7 @@ def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: i
         spectra = [spectrum * _weights(size, rate_hz) for spectrum in spectra]
     power = float(np.sqrt(np.prod([(np.abs(spectrum) ** 2).sum() for spectrum in spectra])))
     if power == 0.0:
-        return Alignment(0.0, 0.0)
+        return DelayEstimate(0.0, 0.0)
     cross = (np.conj(spectra[0]) * spectra[1]).sum(axis=0)
     # The largest value is looked for at quarters of samples: halfway between two samples the correlation of bright
     # sounds is largest in size with the wrong sign. From there Newton's method finds the place where it stops to
@@ -110,7 +110,7 @@ def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: i
         slope, bend = -(turn * moved.imag).sum(), -(turn**2 * moved.real).sum()
         lag = float(np.clip(lag - slope / bend if bend else lag, best - 1 / _PARTS, best + 1 / _PARTS))
     peak = float((cross * np.exp(1j * turn * lag)).real.sum())
-    return Alignment(lag, float(np.clip(peak / power, -1.0, 1.0)))
+    return DelayEstimate(lag, float(np.clip(peak / power, -1.0, 1.0)))
 
 
 def quick_size(least: int) -> int:

@@ -26,7 +26,7 @@ _FRAME_S = 0.02  # of a codec that declares none
 
 
 @dataclass(slots=True)
-class Batched:
+class BatchingCheck:
     """How clips in batches differ from the same clips alone.
 
     Args:
@@ -141,14 +141,14 @@ def one_by_one(codec: Any, clips: Sequence[Audio]) -> list[tuple[Sent, Audio]]:
 def is_repeated(codec: Any, clips: Sequence[Audio], index: int, item: tuple[Sent, Audio]) -> bool:
     """Whether the clip at a place of a batch gives the same codes and sound once more."""
     codes, waves = recode(codec, clips)
-    again = Batched()
+    again = BatchingCheck()
     again.add(index, item, (codes[index], waves[index]))
     return again.exact
 
 
 def try_batches(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
-) -> Batched:
+) -> BatchingCheck:
     """Codes every batch, and compares with the clips alone.
 
     Args:
@@ -159,7 +159,7 @@ def try_batches(
         CodecFault: the codec gave something else than as many items of the same lengths.
         Exception: the codec raised it.
     """
-    comparison = Batched()
+    comparison = BatchingCheck()
     for batch in batches:
         for index, codes, wave in zip(batch, *recode(codec, [clips[k] for k in batch])):
             comparison.add(index, alone[index], (codes, wave), batch)

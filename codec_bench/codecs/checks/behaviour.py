@@ -17,7 +17,7 @@ from codec_bench.codecs.adapt import decode, encode, fault_of, recode
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import (
     WAVE_TOLERANCE,
-    Batched,
+    BatchingCheck,
     batches_of,
     disagreeing,
     is_repeated,
@@ -199,8 +199,8 @@ def _check_input(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
 def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]]) -> dict[str, Any]:
     """Whether every clip alone gives the same once more, in the opposite order and another thread."""
 
-    def differing(places: Sequence[int]) -> Batched:
-        again = Batched()
+    def differing(places: Sequence[int]) -> BatchingCheck:
+        again = BatchingCheck()
         for index, now in zip(places, one_by_one(codec, [clips[index] for index in places])):
             again.add(index, alone[index], now)
         return again
@@ -219,7 +219,7 @@ def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Au
     return finding("repeatable", "suspect", diagnostic, here.wave)
 
 
-def _differences(comparison: Batched) -> dict[str, Any]:
+def _differences(comparison: BatchingCheck) -> dict[str, Any]:
     """As parameters of a diagnostic; `wave` is None where lengths differ."""
     wave = comparison.wave if np.isfinite(comparison.wave) else None
     return {"flips": comparison.flips, "frames": comparison.frames, "wave": wave, "allowed": WAVE_TOLERANCE}
@@ -246,7 +246,9 @@ def _batch(
     )
 
 
-def _is_repeated(codec: Any, clips: Sequence[Audio], comparison: Batched, alone: Sequence[tuple[Sent, Audio]]) -> bool:
+def _is_repeated(
+    codec: Any, clips: Sequence[Audio], comparison: BatchingCheck, alone: Sequence[tuple[Sent, Audio]]
+) -> bool:
     """Whether the clip that differs most gives the same again, alone and in its batch."""
     if comparison.worst is None or comparison.worst_item is None:
         return True

@@ -20,7 +20,7 @@ _PIECES_OF = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Request(steps.Request):
+class Request(steps.CheckJob):
     """What the process of a codec is asked to compare.
 
     Args:

@@ -18,8 +18,8 @@ import numpy as np
 from codec_bench.audio.resample import to_rate
 from codec_bench.codecs.adapt import fault_of, recode
 from codec_bench.codecs.checks import State, finding
-from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_waves
-from codec_bench.codecs.checks.batching import Batched, is_repeated
+from codec_bench.codecs.checks.alignment import DelayEstimate, align_coherent, align_waves
+from codec_bench.codecs.checks.batching import BatchingCheck, is_repeated
 from codec_bench.codecs.checks.dropouts import Dropouts, find_dropouts
 from codec_bench.codecs.checks.signals import (
     AGREE_SAMPLES,
@@ -114,7 +114,7 @@ def _looked_at(
     tried = [Audio(x, rate) for x in (sound, short, short * 10 ** (_QUIET_DB / 20))]
     codes, outputs = recode(codec, tried)
     if alone:
-        together = Batched()
+        together = BatchingCheck()
         by_itself = recode(codec, tried[:1])
         item = by_itself[0][0], by_itself[1][0]
         together.add(0, item, (codes[0], outputs[0]))
@@ -265,13 +265,13 @@ def _between_channels(a: np.ndarray, b: np.ndarray, rate: int) -> Iterator[tuple
             yield "hidden delay", Diagnostic("channel_late", channel=channel + 1, samples=lag), lag
 
 
-def _align(a: np.ndarray, b: np.ndarray, rate: int) -> Alignment:
+def _align(a: np.ndarray, b: np.ndarray, rate: int) -> DelayEstimate:
     """How much later a piece is; the correlation is 0 if that cannot be determined."""
     near = align_coherent(a, b, rate, 0.0)
     if abs(near.correlation) >= COHERENT:
         return near
     wave = align_waves(a, b, rate, round(_LONGEST_DELAY_S * rate))
-    return wave if abs(wave.correlation) >= CORRELATED else Alignment(0.0, 0.0)
+    return wave if abs(wave.correlation) >= CORRELATED else DelayEstimate(0.0, 0.0)
 
 
 def _crossed(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, Diagnostic, float]]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.checks import State, finding
-from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_envelopes, align_waves, quick_size
+from codec_bench.codecs.checks.alignment import DelayEstimate, align_coherent, align_envelopes, align_waves, quick_size
 from codec_bench.codecs.checks.dropouts import Dropouts, find_dropouts
 from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
@@ -55,8 +55,8 @@ class SignalChecks:
     """Compares every estimate of some clips with its reference, both at the codec's own rate."""
 
     def __init__(self) -> None:
-        self._waves: list[Alignment] = []
-        self._bands: list[Alignment] = []
+        self._waves: list[DelayEstimate] = []
+        self._bands: list[DelayEstimate] = []
         self._envelopes: list[tuple[float, float]] = []
         self._dropout_list: list[tuple[str, Dropouts]] = []
         self._clipped = self._samples = self._beyond = self._full = 0
@@ -197,7 +197,7 @@ def _agree(lags: list[float], of: int, within: float) -> bool:
     return enough and bool(np.median(np.abs(np.array(lags) - np.median(lags))) <= within)
 
 
-def agreeing(measured: Sequence[Alignment]) -> list[Alignment]:
+def agreeing(measured: Sequence[DelayEstimate]) -> list[DelayEstimate]:
     """The largest group of alignments whose delays are within `AGREE_SAMPLES` of one of them."""
     groups = [
         [one for one in measured if abs(one.delay_samples - middle.delay_samples) <= AGREE_SAMPLES]
@@ -206,7 +206,7 @@ def agreeing(measured: Sequence[Alignment]) -> list[Alignment]:
     return max(groups, key=len, default=[])
 
 
-def least_delay(agreed: Sequence[Alignment], rate_hz: int, *, rough: bool = False) -> float:
+def least_delay(agreed: Sequence[DelayEstimate], rate_hz: int, *, rough: bool = False) -> float:
     """The smallest delay in samples that coding at a low bitrate does not cause, if clips agree on it.
 
     Args:

@@ -52,7 +52,7 @@ class NotApplicable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CheckJob:
     """What the process of one codec is asked to do.
 
     Args:
@@ -239,7 +239,7 @@ class Checking:
         return {"elsewhere": {"findings": [unpack(self._codec, self.parcel)]}}
 
 
-def all_of(request: Request, step: str, state: str, reason: Diagnostic) -> dict[str, dict[str, Any]]:
+def all_of(request: CheckJob, step: str, state: str, reason: Diagnostic) -> dict[str, dict[str, Any]]:
     """Every section of a step, with one state and one reason."""
     return {name: {"state": state, "reason": reason} for name in request.SECTIONS[step]}
 

@@ -14,7 +14,7 @@ import numpy as np
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result
 from codec_bench.features.recognisers.parakeet import EUROPEAN, masked, spectrograms
-from codec_bench.features.recognisers.pieces import RATE_HZ, PiecewiseRecogniser, Transcript
+from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind, parts_of
 from codec_bench.networks.precision import computing
 
@@ -74,7 +74,7 @@ class Canary(PiecewiseRecogniser):
             return f"{self.name} does not know the language '{language}'"
         return super().refusal(signal, language)
 
-    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
         """The text of each piece."""
         from codec_bench.networks.transfer import sent
 
@@ -88,7 +88,7 @@ class Canary(PiecewiseRecogniser):
             last = tokens.index(end) if end in tokens else None
             text = self._tokenizer.decode(tokens[:last], skip_special_tokens=True).strip()
             fault = "" if last is not None else f"the recogniser's text did not end within {MAX_TOKENS} tokens"
-            transcripts.append(Transcript(text, str(code), fault))
+            transcripts.append(PieceTranscript(text, str(code), fault))
         return transcripts
 
     def _generated(self, inputs: Mapping[str, Any], prompts: Any) -> Any:
@@ -109,6 +109,6 @@ class Canary(PiecewiseRecogniser):
         )
         return ids
 
-    def result(self, parts: Sequence[Transcript], language: str | None) -> Result:
+    def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
         """The result of a signal from what was heard in its pieces, in order."""
         return {**super().result(parts, language), "language": language, "language_detected": False}

@@ -17,7 +17,7 @@ import numpy as np
 
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import Word
-from codec_bench.features.recognisers.pieces import RATE_HZ, PiecewiseRecogniser, Transcript
+from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import config_of, parts_of
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
@@ -127,12 +127,12 @@ class Ctc(PiecewiseRecogniser):
         logits: torch.Tensor = self._net(waves, attention_mask=mask.long()).logits
         return logits
 
-    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
         """The letters of each piece."""
         logits, frames = self.logits(pieces)
         best = logits.argmax(dim=-1).cpu().numpy()
         texts = self._tokenizer.batch_decode([ids[:count] for ids, count in zip(best, frames)])
-        return [Transcript(text) for text in texts]
+        return [PieceTranscript(text) for text in texts]
 
     def words(self, segment: np.ndarray) -> list[Word]:
         """As `PiecewiseRecogniser.words`: a word lasts from the first frame of its first letter to the last one of its

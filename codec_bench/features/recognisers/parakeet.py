@@ -19,7 +19,7 @@ import numpy as np
 
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import Word
-from codec_bench.features.recognisers.pieces import RATE_HZ, PiecewiseRecogniser, Transcript
+from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
 from codec_bench.networks.precision import computing
 
@@ -130,7 +130,7 @@ class Parakeet(PiecewiseRecogniser):
         """The samples of two frames: the front end divides by their variance."""
         return 2 * int(self._extractor.hop_length)
 
-    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
         """The text of each piece. The language is not told to the network."""
         return self._transcribe_frames(pieces) if self._kind == "parakeet_ctc" else self._transduce(pieces)
 
@@ -147,20 +147,20 @@ class Parakeet(PiecewiseRecogniser):
             logits = masked(lambda inputs: self._net(**inputs).logits, mels, counts)
         return logits.float(), _subsampled(self._net, torch.tensor(counts)).tolist()
 
-    def _transcribe_frames(self, pieces: Sequence[np.ndarray]) -> list[Transcript]:
+    def _transcribe_frames(self, pieces: Sequence[np.ndarray]) -> list[PieceTranscript]:
         logits, frames = self.logits(pieces)
         best = logits.argmax(dim=-1).cpu().tolist()
         return [
-            Transcript(self._tokenizer.decode(ids[:count], group_tokens=True, skip_special_tokens=True).strip())
+            PieceTranscript(self._tokenizer.decode(ids[:count], group_tokens=True, skip_special_tokens=True).strip())
             for ids, count in zip(best, frames)
         ]
 
-    def _transduce(self, pieces: Sequence[np.ndarray]) -> list[Transcript]:
+    def _transduce(self, pieces: Sequence[np.ndarray]) -> list[PieceTranscript]:
         transcripts = []
         for tokens, reached, count in self._written(pieces):
             text = self._text(tokens)
             fault = "" if reached >= count else f"the recogniser did not come to the end of {count} frames"
-            transcripts.append(Transcript(text, fault=fault))
+            transcripts.append(PieceTranscript(text, fault=fault))
         return transcripts
 
     def _text(self, tokens: Sequence[Token]) -> str:

@@ -22,7 +22,7 @@ RATE_HZ = 16_000
 
 
 @dataclass(frozen=True, slots=True)
-class Transcript:
+class PieceTranscript:
     """What was heard in one piece.
 
     Args:
@@ -103,7 +103,7 @@ class PiecewiseRecogniser(Feature):
         """The number of samples from which a piece has something to be heard in. The network is loaded."""
 
     @abstractmethod
-    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
         """What is heard in each piece `(samples,)`, of at least `shortest` samples, in the language given for it or
         None.
         """
@@ -131,7 +131,7 @@ class PiecewiseRecogniser(Feature):
                 results[position] = Unavailable(reason)
             else:
                 pieces += [(position, segment) for _, segment in self._pieces(np.asarray(signal, np.float32))]
-        transcripts: dict[int, Transcript] = {}
+        transcripts: dict[int, PieceTranscript] = {}
         longest = max((signal.size for signal in signals), default=0)
         budget = len(signals) * min(longest, round(self.whole_s * self.rate_hz))
         for indices in passes(
@@ -147,14 +147,14 @@ class PiecewiseRecogniser(Feature):
                     self.transcribe([segment for _, segment in some], [codes[position] for position, _ in some]),
                 )
             )
-        by_place: dict[int, list[Transcript]] = {}
+        by_place: dict[int, list[PieceTranscript]] = {}
         for index, (position, _) in enumerate(pieces):
             by_place.setdefault(position, []).append(transcripts[index])
         for position, parts in by_place.items():
             results[position] = self.result(parts, codes[position])
         return [results[position] for position in range(len(signals))]
 
-    def result(self, parts: Sequence[Transcript], language: str | None) -> Result:
+    def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
         """The result of a signal from what was heard in its pieces, in order."""
         result: Result = {"transcript": joined(parts)}
         if fault := next((transcript.fault for transcript in parts if transcript.fault), ""):
@@ -188,6 +188,6 @@ class PiecewiseRecogniser(Feature):
                 yield start, signal[start:end]
 
 
-def joined(parts: Sequence[Transcript], *, between: str = " ") -> str:
+def joined(parts: Sequence[PieceTranscript], *, between: str = " ") -> str:
     """One transcript from the texts of the pieces, in order, with a space or nothing between them."""
     return between.join(transcript.text for transcript in parts if transcript.text)

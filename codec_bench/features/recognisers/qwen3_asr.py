@@ -15,7 +15,7 @@ import numpy as np
 
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result
-from codec_bench.features.recognisers.pieces import RATE_HZ, PiecewiseRecogniser, Transcript, joined
+from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser, joined
 from codec_bench.features.recognisers.speech_windows import UNSPACED
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind, parts_of
 from codec_bench.networks.precision import computing
@@ -83,7 +83,7 @@ class Qwen3Asr(PiecewiseRecogniser):
             return f"{self.name} does not know the language '{language}'"
         return super().refusal(signal, language)
 
-    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
         """The text of each piece."""
         inputs = self._collated([self._prompt(segment, code) for segment, code in zip(pieces, languages)])
         config = self._net.generation_config
@@ -118,13 +118,13 @@ class Qwen3Asr(PiecewiseRecogniser):
             batch.append(torch.cat(parts).numpy())
         return dict(zip(padding, sent(batch, self.device)))
 
-    def _transcript(self, tokens: list[int], language: str | None, ends: set[int]) -> Transcript:
+    def _transcript(self, tokens: list[int], language: str | None, ends: set[int]) -> PieceTranscript:
         last = next((index for index, token in enumerate(tokens) if token in ends), None)
         parsed = self._processor.decode(tokens[:last], return_format="parsed")
         fault = "" if last is not None else f"the recogniser's text did not end within {MAX_TOKENS} tokens"
-        return Transcript(parsed["transcription"], language or _code(parsed["language"]), fault)
+        return PieceTranscript(parsed["transcription"], language or _code(parsed["language"]), fault)
 
-    def result(self, parts: Sequence[Transcript], language: str | None) -> Result:
+    def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
         """The result of a signal from what was heard in its pieces, in order."""
         spoken = next((transcript.language for transcript in parts if transcript.language), "")
         result = super().result(parts, language)

@@ -19,7 +19,7 @@ import numpy as np
 
 from codec_bench.errors import MissingExtra, WeightsError, optional_package
 from codec_bench.features.base import Result
-from codec_bench.features.recognisers.pieces import RATE_HZ, PiecewiseRecogniser, Transcript, joined
+from codec_bench.features.recognisers.pieces import RATE_HZ, PieceTranscript, PiecewiseRecogniser, joined
 from codec_bench.features.recognisers.speech_windows import UNSPACED
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind
 from codec_bench.networks.precision import computing
@@ -280,7 +280,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
             return f"{self.name} does not know the language '{language}'"
         return super().refusal(signal, language)
 
-    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Transcript]:
+    def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
         """The text of each piece."""
         rows = [self._family.ask(self._processor, segment, code) for segment, code in zip(pieces, languages)]
         inputs = self._collated(rows)
@@ -368,22 +368,22 @@ class TransformersRecogniser(PiecewiseRecogniser):
         ends = self._net.generation_config.eos_token_id
         return set(ends if isinstance(ends, list) else [ends])
 
-    def _transcript(self, tokens: list[int], language: str | None) -> Transcript:
+    def _transcript(self, tokens: list[int], language: str | None) -> PieceTranscript:
         tokenizer, ends = self._processor.tokenizer, self._ends()
         last = next((index for index, token in enumerate(tokens) if token in ends), None)
         text = tokenizer.decode(tokens[:last], skip_special_tokens=True)
         fault = "" if last is not None else f"the recogniser's text did not end within {self._most} tokens"
-        return Transcript(self._family.clean(self._processor, str(text)).strip(), language or "", fault)
+        return PieceTranscript(self._family.clean(self._processor, str(text)).strip(), language or "", fault)
 
-    def _merged(self, tokens: list[int], language: str | None) -> Transcript:
+    def _merged(self, tokens: list[int], language: str | None) -> PieceTranscript:
         """The text of the tokens of frames, of which equal neighbours are one."""
         return self._joined(tokens, language, group_tokens=True)
 
-    def _joined(self, tokens: list[int], language: str | None, **options: bool) -> Transcript:
+    def _joined(self, tokens: list[int], language: str | None, **options: bool) -> PieceTranscript:
         text = self._processor.tokenizer.decode(tokens, skip_special_tokens=True, **options)
-        return Transcript(str(text).strip(), language or "")
+        return PieceTranscript(str(text).strip(), language or "")
 
-    def result(self, parts: Sequence[Transcript], language: str | None) -> Result:
+    def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
         """The result of a signal from what was heard in its pieces, in order."""
         result = super().result(parts, language)
         if language in UNSPACED:

@@ -18,8 +18,8 @@ from codec_bench.features.recognisers.whisper_checkpoint import COMPUTE_TYPES, T
 from codec_bench.features.recognisers.whisper_network import (
     MAX_LENGTH,
     WINDOW_FRAMES,
-    Decoded,
     WhisperNetwork,
+    WhisperOutput,
     joined_batches,
     refuse_if_too_large,
 )
@@ -124,7 +124,7 @@ class CTranslate2Whisper(WhisperNetwork):
         WhisperModel.add_word_timestamps(view, [[segment]], tokenizer, encoded, frames, *PUNCTUATION, before_s)
         return [(word["word"].strip(), float(word["start"]), float(word["end"])) for word in segment["words"]]
 
-    def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[Decoded]:
+    def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[WhisperOutput]:
         """The most probable token at each step, for each window."""
         decoded = self.model.generate(
             encoded,
@@ -138,6 +138,6 @@ class CTranslate2Whisper(WhisperNetwork):
         )
         written = [list(result.sequences_ids[0]) for result in decoded]
         return [
-            Decoded(tokens, result.scores[0] * len(tokens), result.no_speech_prob)
+            WhisperOutput(tokens, result.scores[0] * len(tokens), result.no_speech_prob)
             for tokens, result in zip(written, decoded)
         ]

@@ -29,7 +29,7 @@ def most_tokens(prompt: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class WhisperOutput:
     """What was decoded from one window.
 
     Args:
@@ -84,7 +84,7 @@ class WhisperNetwork(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[Decoded]:
+    def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[WhisperOutput]:
         """The most probable token at each step, without timestamps, for each window; `prompts` has one for each."""
 
 

@@ -23,8 +23,8 @@ from codec_bench.features.recognisers.transformers_checkpoint import check_kind,
 from codec_bench.features.recognisers.whisper_checkpoint import Tokens
 from codec_bench.features.recognisers.whisper_network import (
     WINDOW_FRAMES,
-    Decoded,
     WhisperNetwork,
+    WhisperOutput,
     joined_batches,
     most_tokens,
     refuse_if_too_large,
@@ -117,7 +117,7 @@ class TorchWhisper(WhisperNetwork):
         best = torch.stack([value.double() for value in shares.max(1)], 1)
         return [(codes[int(index)], share) for share, index in best.tolist()]
 
-    def decode(self, encoded: torch.Tensor, prompts: Sequence[Sequence[int]]) -> list[Decoded]:
+    def decode(self, encoded: torch.Tensor, prompts: Sequence[Sequence[int]]) -> list[WhisperOutput]:
         """The most probable token at each step, for each window."""
         import torch
 
@@ -148,7 +148,9 @@ class TorchWhisper(WhisperNetwork):
                     written.keep(remaining)
                     best, alive = best[remaining], [alive[row] for row in stay]
             out = self._net.step(best[:, None], written)
-        return [Decoded(text.tokens, text.log_probability, silent) for text, silent in zip(texts, nothing.tolist())]
+        return [
+            WhisperOutput(text.tokens, text.log_probability, silent) for text, silent in zip(texts, nothing.tolist())
+        ]
 
     def _look(self, steps: list[tuple[torch.Tensor, torch.Tensor]], alive: list[_Text]) -> None:
         """Writes the logarithms and tokens of some steps, `(texts,)` each, to the texts that they belong to."""

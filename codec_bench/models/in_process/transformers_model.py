@@ -14,7 +14,7 @@ from codec_bench.messages import Diagnostic
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.models.in_process.families import family_of
-from codec_bench.models.in_process.families.base import Family, Loading, Row, Settings, Template, one_limit
+from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, Loading, Template, one_limit
 from codec_bench.models.in_process.families.checkpoint import codec_of, locate, parse_dtype, read_config
 from codec_bench.types import Request, Response
 from codec_bench.weights.find import LocalCheckpoint
@@ -77,7 +77,7 @@ class TransformersModel(BatchModel):
             "template": template, "system": system, "reasoning_end": reasoning_end, "speaker": speaker,
             "trust": bool(trust_remote_code),
         }  # fmt: skip
-        self._defaults = Settings.parse(parameters or {})
+        self._defaults = FamilySettings.parse(parameters or {})
         self.reasons = reasoning_end is not None
         self.draws = "audio" in info.outputs
         self._checkpoint: LocalCheckpoint | None = None
@@ -109,7 +109,7 @@ class TransformersModel(BatchModel):
             "outputs": list(self.info.outputs),
             "limit_s": self.info.limit_s,
             "window_s": self.info.window_s,
-            "parameters": {field: getattr(self._defaults, field) for field in Settings.__slots__} | {"stop": list(self._defaults.stop)},
+            "parameters": {field: getattr(self._defaults, field) for field in FamilySettings.__slots__} | {"stop": list(self._defaults.stop)},
             **self._loading_options,
         }  # fmt: skip
 
@@ -156,10 +156,10 @@ class TransformersModel(BatchModel):
         """One response per request, in order."""
         family = self._loaded()
         answers: dict[int, Response] = {}
-        groups: defaultdict[Hashable, list[tuple[int, Row, Settings]]] = defaultdict(list)
+        groups: defaultdict[Hashable, list[tuple[int, FamilyRow, FamilySettings]]] = defaultdict(list)
         for index, request in enumerate(batch):
             try:
-                settings = Settings.parse(one_limit(request.parameters, self.reasons), self._defaults)
+                settings = FamilySettings.parse(one_limit(request.parameters, self.reasons), self._defaults)
                 row = family.prepare(request)
             except UserError as error:
                 answers[index] = Response.refused(str(error))

@@ -10,7 +10,7 @@ _MISSES = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class PageClip:
     """One sound of the page.
 
     Args:
@@ -40,7 +40,7 @@ def is_sound(path: Path) -> bool:
 
 def choose_clips(
     candidates: Iterable[int], sounds: Callable[[int], Sequence[tuple[int, Path]]], budget_bytes: int
-) -> list[Clip]:
+) -> list[PageClip]:
     """Takes samples in the given order, each with all its sounds, as long as they fit.
 
     Args:
@@ -52,7 +52,7 @@ def choose_clips(
         The clips in the order in which they were taken. A sample that does not fit is left out; after many of them in a
         row the search ends.
     """
-    clips: list[Clip] = []
+    clips: list[PageClip] = []
     seen: set[int] = set()
     misses = 0
     for sample in candidates:
@@ -70,5 +70,5 @@ def choose_clips(
             continue
         budget_bytes -= size
         misses = 0
-        clips += [Clip(sample, system, path) for system, path in group]
+        clips += [PageClip(sample, system, path) for system, path in group]
     return clips

@@ -13,7 +13,7 @@ from codec_bench.report.controls.rows import control_mark
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
 from codec_bench.report.page.sections import section_values
-from codec_bench.report.page.sound import Clip
+from codec_bench.report.page.sound import PageClip
 from codec_bench.report.result_columns import columns_in
 from codec_bench.stats.summary_types import MetricSummary, Summary
 from codec_bench.store.integrity import state_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NAMED = 3  # runs that the title names
 
 
-def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequence[Clip]) -> dict[str, Any]:
+def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequence[PageClip]) -> dict[str, Any]:
     """The variables of the template.
 
     Args:

@@ -14,7 +14,7 @@ from codec_bench import agreement
 from codec_bench.apps.agreement import ratings
 from codec_bench.apps.agreement.coefficients import CORRELATIONS, OF_RATINGS
 from codec_bench.apps.agreement.panel import MIXED, OF_MEAN, Panel, Rater, compare_raters
-from codec_bench.apps.agreement.raters import READ, Item
+from codec_bench.apps.agreement.raters import READ, RatedItem
 from codec_bench.errors import UserError
 from codec_bench.report.open_run import open_run
 
@@ -125,7 +125,7 @@ def test_air_bench_foundations_protocol(judged, tmp_path, rng):
     assert [exact(n) for n in ("ann", "bob", "cem")] == pytest.approx([38 / 39, 37 / 39, 38 / 39])
     (run,) = (rater for rater in outcome.raters if rater.name == READ)
     assert dict(run.missing) == {"no option could be read": 1}
-    assert outcome.apart[0].item == Item("foundation", "m", "q5") and outcome.apart[0].ratings[READ] == "B"
+    assert outcome.apart[0].item == RatedItem("foundation", "m", "q5") and outcome.apart[0].ratings[READ] == "B"
 
 
 def test_the_judge_that_aligns_answers_is_compared_too(judged, tmp_path):
@@ -317,7 +317,7 @@ def test_a_metric_without_bounds_shares_no_scale_with_people(people, rng):
         Rater("bob", "person", votes, {"data": people}),
         Rater("si_sdr", "metric", 3 * votes + rng.normal(0, 1, 40), {"data": None}),
     ]
-    panel = Panel("rating", [Item("data", "m", f"q{n}") for n in range(40)], [f"q{n}" for n in range(40)], raters)
+    panel = Panel("rating", [RatedItem("data", "m", f"q{n}") for n in range(40)], [f"q{n}" for n in range(40)], raters)
     for_metric = compare_raters(panel, raters[0], raters[2]).overall.coefficients
     assert for_metric["spearman"].value > 0.9
     assert all(for_metric[name].value is None for name in OF_RATINGS if name not in CORRELATIONS)

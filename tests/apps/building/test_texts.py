@@ -7,7 +7,7 @@ import json
 import pytest
 
 from codec_bench.apps.building.recipe_spoken import Dialogue, TextSource
-from codec_bench.apps.building.sources import BadRow, Turn, parse_turns, read_texts
+from codec_bench.apps.building.sources import BadRow, DialogueTurn, parse_turns, read_texts
 
 DIALOGUE = Dialogue(column="dialogue", genders={"Mrs*": "female", "M*": "male", "[Ww]": "female"})
 
@@ -27,9 +27,9 @@ DIALOGUE = Dialogue(column="dialogue", genders={"Mrs*": "female", "M*": "male", 
 )
 def test_turns_have_speakers_and_the_gender_that_the_name_tells(held):
     assert parse_turns(held, DIALOGUE) == (
-        Turn("W", "female", "It is 7:30."),
-        Turn("Mrs. Ray", "female", "Is it?"),
-        Turn("Paul", None, "Yes."),
+        DialogueTurn("W", "female", "It is 7:30."),
+        DialogueTurn("Mrs. Ray", "female", "Is it?"),
+        DialogueTurn("Paul", None, "Yes."),
     )
 
 

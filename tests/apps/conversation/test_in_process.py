@@ -14,7 +14,7 @@ import soundfile
 
 from codec_bench.apps.conversation import api
 from codec_bench.apps.conversation.activity import speech_of_model
-from codec_bench.apps.conversation.in_process import Cascade, Streaming
+from codec_bench.apps.conversation.in_process import CascadeSession, Streaming
 from codec_bench.apps.conversation.measures import measure
 from codec_bench.apps.conversation.script import Conversation, Script
 from codec_bench.apps.conversation.session import hold
@@ -153,7 +153,7 @@ def held(talk, monkeypatch):
 def test_a_cascade_answers_when_the_rule_says_so(held):
     """The speech ends at 1.3 s; 0.5 s without any end the turn, and the answer takes 0.4 s."""
     model = Slowly()
-    session = held(Cascade(model, None, TurnEnd.parse("energy:0.5")), TURN)
+    session = held(CascadeSession(model, None, TurnEnd.parse("energy:0.5")), TURN)
     assert (session.status, session.reason, session.text) == ("ok", "", "no")
     ((begin, end),) = speech_of_model(session.heard, session.heard_hz)
     assert begin == pytest.approx(1.3 + 0.5 + 0.4, abs=0.03) and end - begin == pytest.approx(2.0, abs=0.02)
@@ -167,7 +167,7 @@ def test_a_cascade_answers_when_the_rule_says_so(held):
 
 def test_a_second_turn_knows_the_first(held):
     model = Slowly()
-    held(Cascade(model, None, TurnEnd.parse("energy:0.5")), TURN, {"say": "hm.wav", "after_answer_s": 0.3})
+    held(CascadeSession(model, None, TurnEnd.parse("energy:0.5")), TURN, {"say": "hm.wav", "after_answer_s": 0.3})
     first, second = model.requests
     roles = [message.role for message in second.messages]
     assert roles == ["system", "user", "assistant", "user"] and second.messages[2].content == ("no",)
@@ -178,7 +178,7 @@ def test_a_cascade_stops_when_it_is_interrupted(held):
     """An interruption of 0.8 s, 0.6 s into the answer; the rule is that 0.2 s of speech stop it."""
     model = Slowly()
     cut = {"kind": "interruption", "say": "short.wav", "into_answer_s": 0.6}
-    session = held(Cascade(model, None, TurnEnd.parse("energy:0.5")), TURN, cut)
+    session = held(CascadeSession(model, None, TurnEnd.parse("energy:0.5")), TURN, cut)
     begins = session.events[1].speech[0][0]
     assert session.stops[0][0] == pytest.approx(begins + 0.2, abs=0.04)
     (latency,) = [value.value for value in measure(session) if value.measure == "yield_latency_s"]
@@ -189,7 +189,7 @@ def test_an_answer_is_abandoned_when_the_user_goes_on(held):
     """A pause of 0.7 s ends the turn by the rule; 0.2 s later, before the answer is there, the user goes on."""
     model = Slowly()
     session = held(
-        Cascade(model, None, TurnEnd.parse("energy:0.5")),
+        CascadeSession(model, None, TurnEnd.parse("energy:0.5")),
         {"say": ["hm.wav", {"pause_s": 0.5}, "hm.wav"], "at_s": 0.5},
     )
     assert model.abandoned == 1 and len(model.requests) == 2
@@ -199,16 +199,16 @@ def test_an_answer_is_abandoned_when_the_user_goes_on(held):
 
 def test_another_model_reads_the_answer(held):
     model = Slowly(outputs=("text",))
-    session = held(Cascade(model, Reader(), TurnEnd.parse("energy:0.5")), TURN)
+    session = held(CascadeSession(model, Reader(), TurnEnd.parse("energy:0.5")), TURN)
     ((begin, end),) = speech_of_model(session.heard, session.heard_hz)
     assert end - begin == pytest.approx(1.5, abs=0.03) and session.text == "yes"
     assert model.requests[0].wants == "text"
 
 
 def test_a_model_that_fails_fails_its_session_alone(held):
-    session = held(Cascade(Slowly(fails=True), None, TurnEnd.parse("energy:0.5")), TURN)
+    session = held(CascadeSession(Slowly(fails=True), None, TurnEnd.parse("energy:0.5")), TURN)
     assert (session.status, session.reason) == ("failed", "the answer failed: it is broken")
-    raises = Cascade(Slowly(fails="raises"), None, TurnEnd.parse("energy:0.5"))
+    raises = CascadeSession(Slowly(fails="raises"), None, TurnEnd.parse("energy:0.5"))
     for line in (raises, Streaming(Repeats(fails_at=60))):
         session = held(line, TURN)
         assert (session.status, session.reason) == ("failed", "the model failed: RuntimeError: it is broken")
@@ -270,11 +270,11 @@ def test_a_rule_that_is_none(rule):
 def test_what_cannot_be_talked_with():
     rule = TurnEnd.parse("energy:0.7")
     with pytest.raises(UserError, match="nobody speaks it"):
-        Cascade(Slowly(outputs=("text",)), None, rule)
+        CascadeSession(Slowly(outputs=("text",)), None, rule)
     with pytest.raises(UserError, match="does not speak"):
-        Cascade(Slowly(outputs=("text",)), Slowly(outputs=("text",)), rule)
+        CascadeSession(Slowly(outputs=("text",)), Slowly(outputs=("text",)), rule)
     with pytest.raises(UserError, match="does not take a conversation with sound"):
-        Cascade(Reader(), None, rule)
+        CascadeSession(Reader(), None, rule)
     with pytest.raises(UserError, match="does not take a conversation with sound"):
         api._conversing(load_model("gpt-live-transcribe", {"key_env": None}), None, "energy:0.7")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from codec_bench.apps.profiling import abx
-from codec_bench.apps.profiling.abx import Item, abx_error
+from codec_bench.apps.profiling.abx import PhoneItem, abx_error
 
 
 def drawn(rng, count, *, codes, spread=2.0):
@@ -19,7 +19,7 @@ def drawn(rng, count, *, codes, spread=2.0):
     for _ in range(count):
         phone, speaker, before, after = (str(rng.choice(list(names))) for names in ("abc", "xyz", "pq", "pq"))
         frames = places[phone] + 0.5 * places[speaker] + spread * rng.standard_normal((rng.integers(1, 6), 5))
-        items.append(Item(phone, before, after, speaker, np.digitize(frames, [-0.7, 0.7]) if codes else frames))
+        items.append(PhoneItem(phone, before, after, speaker, np.digitize(frames, [-0.7, 0.7]) if codes else frames))
     return items
 
 
@@ -84,12 +84,12 @@ def test_it_is_the_definition(speaker, codes):
 
 def test_chance_is_a_half_and_perfect_separation_is_zero():
     rng = np.random.default_rng(9)
-    noise = [Item(i.phone, i.before, i.after, i.speaker, rng.integers(0, 50, (6, 8))) for i in drawn(rng, 400, codes=True)]  # fmt: skip
+    noise = [PhoneItem(i.phone, i.before, i.after, i.speaker, rng.integers(0, 50, (6, 8))) for i in drawn(rng, 400, codes=True)]  # fmt: skip
     for speaker in ("within", "across"):
         assert abx_error(noise, speaker=speaker, seed=0).error == pytest.approx(0.5, abs=0.03)
-    messages = [Item(i.phone, i.before, i.after, i.speaker, np.full((3, 2), ord(i.phone))) for i in noise]
-    same = [Item(i.phone, i.before, i.after, i.speaker, np.zeros((3, 2), int)) for i in noise]
-    voice = [Item(i.phone, i.before, i.after, i.speaker, np.full((3, 2), ord(i.speaker))) for i in noise]
+    messages = [PhoneItem(i.phone, i.before, i.after, i.speaker, np.full((3, 2), ord(i.phone))) for i in noise]
+    same = [PhoneItem(i.phone, i.before, i.after, i.speaker, np.zeros((3, 2), int)) for i in noise]
+    voice = [PhoneItem(i.phone, i.before, i.after, i.speaker, np.full((3, 2), ord(i.speaker))) for i in noise]
     for speaker in ("within", "across"):
         assert abx_error(messages, speaker=speaker, seed=0).error == 0
         assert abx_error(same, speaker=speaker, seed=0).error == 0.5

@@ -55,7 +55,7 @@ def test_what_has_no_first_codebooks_says_so(measured, name, why):
 
 
 def test_speech_in_the_clips_reaches_the_metrics(measured, files, monkeypatch):
-    from codec_bench.apps.profiling.scoring import Scorer
+    from codec_bench.apps.profiling.scoring import SectionScorer
 
     seen = []
 
@@ -63,7 +63,7 @@ def test_speech_in_the_clips_reaches_the_metrics(measured, files, monkeypatch):
         seen.append(texts)
         return {name: {"value": 0.0, "n": 1, "reason": None} for name in self.metrics}
 
-    monkeypatch.setattr(Scorer, "__call__", transcribe)
+    monkeypatch.setattr(SectionScorer, "__call__", transcribe)
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
     texts = {files[0][0]: "good morning"}
     result = first_codebooks.measure(

@@ -13,7 +13,7 @@ import codec_bench
 from codec_bench.apps.profiling.api import SCHEMA
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.several_codecs import _marks, _measured_before
-from codec_bench.apps.profiling.steps import OPTIONAL, STEPS, Request
+from codec_bench.apps.profiling.steps import OPTIONAL, STEPS, ProfileJob
 from codec_bench.engine.own_worker import measure
 from codec_bench.errors import UnknownName, UserError
 
@@ -89,7 +89,7 @@ def test_a_codec_that_hangs_is_ended_and_the_next_is_measured(profiled, odd, han
 
 
 def test_the_limit_is_in_seconds_that_pass(files, odd, tmp_path):
-    request = Request(odd("Hangs"), files, "cpu", Settings(clip_s=0.5, time_limit_s=0.5), tuple(STEPS))
+    request = ProfileJob(odd("Hangs"), files, "cpu", Settings(clip_s=0.5, time_limit_s=0.5), tuple(STEPS))
     start = time.monotonic()
     sections = measure(request, tmp_path / "log")
     failed = {section["reason"] for section in sections.values() if section["state"] == "failed"}

@@ -10,7 +10,7 @@ import pytest
 from codec_bench import Audio
 from codec_bench.apps.profiling import speed
 from codec_bench.apps.profiling.settings import Settings
-from codec_bench.apps.profiling.steps import Measuring, Request
+from codec_bench.apps.profiling.steps import Measuring, ProfileJob
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks.material import Material
 
@@ -100,7 +100,7 @@ def test_loading_is_timed_and_its_errors_are_the_codecs_own(odd):
 
 
 def test_a_batch_that_does_not_fit_is_halved(files):
-    request = Request("tests/engine/assets/own_code.py:OutOfMemory", files, "cpu", Settings(), ())
+    request = ProfileJob("tests/engine/assets/own_code.py:OutOfMemory", files, "cpu", Settings(), ())
     measuring = Measuring(request, lambda: None)
     measuring.step("load")
     sections = measuring.step("corpus")
@@ -114,7 +114,7 @@ def test_stereo_and_other_rates_are_converted_as_the_codec_takes_them(tmp_path, 
 
     path = tmp_path / "stereo.flac"
     write_flac(path, Audio(0.1 * rng.standard_normal((2, 44100)), 44100))
-    measuring = Measuring(Request(odd("Pcm"), (("a", str(path)),), "cpu", Settings(), ()), lambda: None)
+    measuring = Measuring(ProfileJob(odd("Pcm"), (("a", str(path)),), "cpu", Settings(), ()), lambda: None)
     measuring.step("load")
     rate = measuring.step("corpus")["rate"]
     assert rate["channel_by_channel"] == 1 and rate["items"] == 2
@@ -122,16 +122,16 @@ def test_stereo_and_other_rates_are_converted_as_the_codec_takes_them(tmp_path, 
 
 
 def test_a_codec_on_a_gpu_is_timed_on_the_cpu_too(files, monkeypatch):
-    from codec_bench.apps.profiling.steps import STEPS, Measuring, Request
+    from codec_bench.apps.profiling.steps import STEPS, Measuring, ProfileJob
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.checks.steps import NotApplicable
 
     loaded = []
     codec = "tests/apps/profiling/assets/odd_codecs.py:Framed"
-    request = Request(codec, files, "cuda:0", Settings(clip_s=0.5, repeats=1), tuple(STEPS))
+    request = ProfileJob(codec, files, "cuda:0", Settings(clip_s=0.5, repeats=1), tuple(STEPS))
     measuring = Measuring(request, lambda: None)
     monkeypatch.setattr("codec_bench.codecs.load_codec", lambda name, device: loaded.append(device) or load_codec(name))
     result = measuring.step("cpu")["speed_on_cpu"]
     assert loaded == ["cpu"] and result["device"] == "cpu" and result["real_time_factor"] > 0
     with pytest.raises(NotApplicable, match="on the CPU too"):
-        Measuring(Request(codec, files, "cpu", Settings(), tuple(STEPS)), lambda: None).step("cpu")
+        Measuring(ProfileJob(codec, files, "cpu", Settings(), tuple(STEPS)), lambda: None).step("cpu")

@@ -40,9 +40,9 @@ def test_a_codec_is_checked_in_three_seconds_of_cpu_next_to_its_own(codec, monke
     for name in ("encode", "decode"):
         monkeypatch.setattr(steps.Watched, name, timed(getattr(steps.Watched, name)))
     files = tuple((s.id, s.audio) for s in list(open_source("embedded"))[::_APART][:CLIPS])
-    requested = tuple(steps.Request.SECTIONS)
+    requested = tuple(steps.CheckJob.SECTIONS)
     began = time.process_time()
-    checking = steps.Checking(steps.Request(codec, files, "cpu", Limits(), requested), lambda: None)
+    checking = steps.Checking(steps.CheckJob(codec, files, "cpu", Limits(), requested), lambda: None)
     for step in requested:
         assert {section["state"] for section in checking.sections(step).values()} == {"ok"}
     extra_s = time.process_time() - began - own_s

@@ -13,7 +13,7 @@ from codec_bench.codecs.checks import TO_DO, wrong
 from codec_bench.codecs.checks.quick import quick_check
 from codec_bench.codecs.checks.rates_and_channels import wide
 from codec_bench.codecs.checks.serialised_codes import CHECK, unpack
-from codec_bench.codecs.checks.steps import Checking, Request
+from codec_bench.codecs.checks.steps import Checking, CheckJob
 from codec_bench.config.limits import Limits
 from codec_bench.data import open_source
 
@@ -102,9 +102,9 @@ def clips():
 
 def in_full(name, options=None):
     """The findings of all steps, without a process for each."""
-    steps = tuple(Request.SECTIONS)
+    steps = tuple(CheckJob.SECTIONS)
     options = options or {}
-    checking = Checking(Request(name, FILES, "cpu", Limits(), steps, options), lambda: None)
+    checking = Checking(CheckJob(name, FILES, "cpu", Limits(), steps, options), lambda: None)
     results = []
     for step in steps[:-1]:
         sections = checking.step(step)

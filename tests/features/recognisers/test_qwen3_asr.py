@@ -90,7 +90,7 @@ def test_the_language_that_the_model_names_is_reported_as_a_code():
     feature._processor = type("Processor", (), {"decode": staticmethod(lambda ids, return_format: written[tuple(ids)])})
     transcript = [feature._transcript([one, 9], None, {9}) for one in (1, 2)]
     assert [item.language for item in transcript] == ["yue", ""]
-    assert feature.result([transcript[1], transcript[0], pieces.Transcript("b")], None) == {
+    assert feature.result([transcript[1], transcript[0], pieces.PieceTranscript("b")], None) == {
         "transcript": "ab", "language": "yue", "language_detected": True,
     }  # fmt: skip
 

@@ -141,7 +141,7 @@ def test_a_long_signal_is_transcribed_in_pieces_that_are_joined_as_its_language_
 
     def transcribe(pieces, languages):
         received.extend(segment.size for segment in pieces)
-        return [transformers_asr.Transcript("字", str(code)) for code in languages]
+        return [transformers_asr.PieceTranscript("字", str(code)) for code in languages]
 
     monkeypatch.setattr(feature, "transcribe", transcribe)
     tone = np.full(31 * 16_000, 0.1, np.float32)

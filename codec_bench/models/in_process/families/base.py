@@ -17,7 +17,7 @@ from codec_bench.types import Request, Response
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class FamilySettings:
     """The parameters of one generation.
 
     Args:
@@ -40,7 +40,7 @@ class Settings:
     seed: int = 0
 
     @classmethod
-    def parse(cls, options: Mapping[str, Any], defaults: Settings | None = None) -> Settings:
+    def parse(cls, options: Mapping[str, Any], defaults: FamilySettings | None = None) -> FamilySettings:
         """The parameters of a request; those that it does not give are taken from `defaults`.
 
         Raises:
@@ -129,7 +129,7 @@ class Loading:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class FamilyRow:
     """One request as inputs of a network.
 
     Args:
@@ -166,7 +166,7 @@ class Family:
         """
         raise NotImplementedError
 
-    def prepare(self, request: Request) -> Row:
+    def prepare(self, request: Request) -> FamilyRow:
         """Turns a request into inputs of the network.
 
         Raises:
@@ -174,7 +174,7 @@ class Family:
         """
         raise NotImplementedError
 
-    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+    def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
         """One response per row, in order. The rows have the same group."""
         raise NotImplementedError
 
@@ -201,7 +201,7 @@ class OneByOne:
 
 
 @contextmanager
-def drawing(settings: Settings, device: str) -> Iterator[None]:
+def drawing(settings: FamilySettings, device: str) -> Iterator[None]:
     """Within this context random numbers begin at the seed of the request.
 
     Random numbers outside it are not affected.

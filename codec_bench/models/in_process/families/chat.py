@@ -20,7 +20,7 @@ from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import wav_base64
 from codec_bench.models.base import EMPTY
-from codec_bench.models.in_process.families.base import Family, Loading, Row, Settings, drawing
+from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, Loading, drawing
 from codec_bench.models.in_process.families.checkpoint import As, load_net, read_config
 from codec_bench.networks.precision import computing
 from codec_bench.types import Request, Response, Sound
@@ -79,10 +79,10 @@ class Chat(Family):
 
     # ---- from a request to a row ----
 
-    def prepare(self, request: Request) -> Row:
+    def prepare(self, request: Request) -> FamilyRow:
         """The processor's output for one request alone."""
         inputs = {k: v for k, v in dict(self.processed(request)).items() if v is not None}
-        return Row(inputs, group=tuple(sorted(inputs)), wants=request.wants)
+        return FamilyRow(inputs, group=tuple(sorted(inputs)), wants=request.wants)
 
     def processed(self, request: Request) -> Mapping[str, Any]:
         """The processor's output for a request, as a batch of one."""
@@ -128,7 +128,7 @@ class Chat(Family):
 
     # ---- from rows to answers ----
 
-    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+    def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
         """Texts of all rows, generated together."""
         collated = self.collate(rows)
         counts = collated["attention_mask"].sum(dim=1).tolist()  # here, where nothing waits for the device
@@ -148,11 +148,11 @@ class Chat(Family):
         """The network whose `generate` gives the text."""
         return self.net
 
-    def around(self, rows: Sequence[Row]) -> AbstractContextManager[Any]:
+    def around(self, rows: Sequence[FamilyRow]) -> AbstractContextManager[Any]:
         """A context in which a batch is computed."""
         return nullcontext()
 
-    def collate(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+    def collate(self, rows: Sequence[FamilyRow]) -> dict[str, torch.Tensor]:
         """Stacks rows. Inputs with one value per token are padded on the left; all others have the same shape and are
         joined.
         """
@@ -194,7 +194,7 @@ class Chat(Family):
         ends = self.tokenizer.eos_token_id if ends is None else ends
         return list(ends) if isinstance(ends, (list, tuple)) else [ends]
 
-    def generation(self, settings: Settings) -> Any:
+    def generation(self, settings: FamilySettings) -> Any:
         """The settings in the form of transformers. Of the checkpoint's own settings only those that name tokens are
         kept.
 
@@ -214,7 +214,7 @@ class Chat(Family):
             setattr(config, key, value)
         return config
 
-    def response(self, tokens: Sequence[int], prompt_tokens: int, settings: Settings) -> Response:
+    def response(self, tokens: Sequence[int], prompt_tokens: int, settings: FamilySettings) -> Response:
         """The response for generated tokens; those after the first end token are padding.
 
         Args:
@@ -288,7 +288,7 @@ def _net_class(loading: Loading) -> str:
     )
 
 
-class Text(Chat):
+class ChatText(Chat):
     """A decoder that consists of attention layers, so that padding on the left can be masked. Asked through the chat
     template of its tokenizer."""
 
@@ -325,7 +325,7 @@ class Text(Chat):
         )
 
 
-class UnprovenText(Text):
+class UnprovenText(ChatText):
     """A language model for which nobody has checked padding on the left. It answers one request at a time."""
 
     together: ClassVar[bool] = False

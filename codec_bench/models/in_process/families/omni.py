@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from codec_bench.errors import WeightsError
-from codec_bench.models.in_process.families.base import Row, Settings, drawing, hearing
+from codec_bench.models.in_process.families.base import FamilyRow, FamilySettings, drawing, hearing
 from codec_bench.models.in_process.families.chat import Chat
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Response
@@ -54,16 +54,16 @@ class Omni(Chat):
         """The thinker."""
         return self.net.thinker
 
-    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+    def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
         """Texts of all rows together; spoken answers one row at a time."""
         if rows[0].wants == "text":
             return super().answer(rows, settings)
         return [self._spoken(row, settings) for row in rows]
 
-    def _spoken(self, row: Row, settings: Settings) -> Response:
+    def _spoken(self, row: FamilyRow, settings: FamilySettings) -> Response:
         inputs = self.on_device(row.inputs)
         # The talker draws at random, also if the thinker is greedy.
-        spoken = Settings(temperature=1.0, seed=settings.seed)
+        spoken = FamilySettings(temperature=1.0, seed=settings.seed)
         voice = {"speaker": self.loading.speaker} if self.loading.speaker else {}
         with computing(self.loading.device, "float32"), drawing(spoken, self.loading.device):
             tokens, wave = self.net.generate(
@@ -83,7 +83,7 @@ class Omni(Chat):
             text=response.text, audio=Audio(samples, SPOKEN_HZ), usage=response.usage, finish=response.finish
         )
 
-    def thinker(self, settings: Settings) -> dict[str, Any]:
+    def thinker(self, settings: FamilySettings) -> dict[str, Any]:
         """The settings of the thinker."""
         options = {
             "thinker_max_new_tokens": settings.max_tokens,
@@ -128,7 +128,7 @@ class Qwen3Omni(Omni):
     net_class: ClassVar[str | None] = "Qwen3OmniMoeForConditionalGeneration"
     processor_name: ClassVar[str] = "Qwen3OmniMoeProcessor"
 
-    def prepare(self, request: Any) -> Row:
+    def prepare(self, request: Any) -> FamilyRow:
         """The processor's output for one request.
 
         A recording shorter than one window gets its own group, and so its own batch.
@@ -138,12 +138,12 @@ class Qwen3Omni(Omni):
         window = 2 * self.net.thinker.config.audio_config.n_window
         if mask is None or int(mask.sum(-1).max()) >= window:
             return row
-        return Row(row.inputs, (row.group, "short", request.id), row.wants)
+        return FamilyRow(row.inputs, (row.group, "short", request.id), row.wants)
 
-    def collate(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+    def collate(self, rows: Sequence[FamilyRow]) -> dict[str, torch.Tensor]:
         """Stacks rows. Spectrograms are padded to the longest; the network separates them by their masks."""
         longest = max((r.inputs["input_features"].shape[2] for r in rows if "input_features" in r.inputs), default=0)
-        return super().collate([Row(_to_length(row.inputs, longest), row.group) for row in rows])
+        return super().collate([FamilyRow(_to_length(row.inputs, longest), row.group) for row in rows])
 
 
 def _to_length(inputs: Mapping[str, Any], longest: int) -> dict[str, Any]:

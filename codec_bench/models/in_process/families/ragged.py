@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from codec_bench.errors import UserError
-from codec_bench.models.in_process.families.base import OneByOne, Row, Settings, hearing
+from codec_bench.models.in_process.families.base import FamilyRow, FamilySettings, OneByOne, hearing
 from codec_bench.models.in_process.families.chat import Chat
 from codec_bench.types import Response
 
@@ -36,7 +36,7 @@ class Ragged(Chat):
         """The text that marks the place of a sound."""
         return self.processor.audio_token
 
-    def collate(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+    def collate(self, rows: Sequence[FamilyRow]) -> dict[str, torch.Tensor]:
         """Stacks rows. The sound is padded on the right; the padding is not encoded."""
         import torch
 
@@ -48,10 +48,10 @@ class Ragged(Chat):
                 stacked[key] = torch.cat([padded(tensor, longest) for tensor in tensors])
         return stacked
 
-    def _without_sound(self, row: Row) -> Row:
-        return Row({key: value for key, value in row.inputs.items() if key not in self.sound}, row.group)
+    def _without_sound(self, row: FamilyRow) -> FamilyRow:
+        return FamilyRow({key: value for key, value in row.inputs.items() if key not in self.sound}, row.group)
 
-    def around(self, rows: Sequence[Row]) -> AbstractContextManager[Any]:
+    def around(self, rows: Sequence[FamilyRow]) -> AbstractContextManager[Any]:
         """Gives the recordings of the batch to the encoder."""
         sounding = [row.inputs for row in rows if self.sound[0] in row.inputs]
         named = {(index, key): value for index, inputs in enumerate(sounding) for key, value in inputs.items()}
@@ -129,7 +129,7 @@ class Phi4Multimodal(Ragged):
             chat_template=tokenizer.chat_template,
         )
 
-    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+    def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
         """Texts of all rows together.
 
         Rows so long that they would change the rotary positions of all rows are answered alone.

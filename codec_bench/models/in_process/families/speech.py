@@ -10,7 +10,7 @@ from codec_bench.errors import UserError
 from codec_bench.features.recognisers.whisper_checkpoint import ALIASES
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import EMPTY
-from codec_bench.models.in_process.families.base import Family, Row, Settings, drawing
+from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, drawing
 from codec_bench.models.in_process.families.checkpoint import As, load_net
 from codec_bench.networks.precision import computing
 from codec_bench.text.language import base_language
@@ -34,7 +34,7 @@ class Whisper(Family):
         loader = As("WhisperForConditionalGeneration", self.loading.dtype)
         self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
-    def prepare(self, request: Request) -> Row:
+    def prepare(self, request: Request) -> FamilyRow:
         """The spectrogram of the request's one recording.
 
         Raises:
@@ -50,9 +50,9 @@ class Whisper(Family):
             raise UserError(f"this Whisper has no token for the language '{language}'")
         signal = clips[0].read().samples[0]
         mel = self.extractor(signal, sampling_rate=self.rate_hz, return_tensors="pt")
-        return Row({"input_features": mel["input_features"]}, group=language if known else None)
+        return FamilyRow({"input_features": mel["input_features"]}, group=language if known else None)
 
-    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+    def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
         """Transcripts of all rows, generated together."""
         import torch
 
@@ -103,7 +103,7 @@ class Vits(Family):
         loader = As("VitsModel", self.loading.dtype)
         self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
-    def prepare(self, request: Request) -> Row:
+    def prepare(self, request: Request) -> FamilyRow:
         """The characters of the text.
 
         Raises:
@@ -117,14 +117,14 @@ class Vits(Family):
         inputs = self.tokenizer(text, return_tensors="pt")
         if not inputs["input_ids"].shape[1]:
             raise UserError(f"the model knows none of the characters of the text {text[:80]!r}")
-        return Row(dict(inputs), wants=request.wants)
+        return FamilyRow(dict(inputs), wants=request.wants)
 
-    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+    def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
         """Speech for each row."""
         return [self._speak(row, settings) for row in rows]
 
-    def _speak(self, row: Row, settings: Settings) -> Response:
-        noise = Settings(temperature=1.0, seed=settings.seed)
+    def _speak(self, row: FamilyRow, settings: FamilySettings) -> Response:
+        noise = FamilySettings(temperature=1.0, seed=settings.seed)
         inputs = {key: value.to(self.loading.device) for key, value in row.inputs.items()}
         with computing(self.loading.device, "float32"), drawing(noise, self.loading.device):
             wave = self.net(**inputs).waveform

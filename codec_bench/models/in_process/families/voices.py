@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import MissingExtra, UserError, WeightsError, optional_package
 from codec_bench.messages import Diagnostic
-from codec_bench.models.in_process.families.base import Family, Row, Settings, drawing
+from codec_bench.models.in_process.families.base import Family, FamilyRow, FamilySettings, drawing
 from codec_bench.models.in_process.families.checkpoint import As, codec_of, load_net, read_config, read_settings
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Request, Response
@@ -38,7 +38,7 @@ Chinese is read at 0.25 s a character, English at 0.07 s.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lines(Row):
+class Lines(FamilyRow):
     """One text to read.
 
     Args:
@@ -168,15 +168,15 @@ class Voice(Family):
         """How many of the network's positions the inputs take."""
         return int(inputs["input_ids"].shape[1])
 
-    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+    def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
         """The sound of each text, one after the other."""
         return [self._spoken(row, settings) for row in rows if isinstance(row, Lines)]
 
-    def _spoken(self, row: Lines, settings: Settings) -> Response:
+    def _spoken(self, row: Lines, settings: FamilySettings) -> Response:
         import torch
 
         device = self.loading.device
-        noise = Settings(temperature=1.0, seed=settings.seed)
+        noise = FamilySettings(temperature=1.0, seed=settings.seed)
         waves, cut = [], False
         try:
             with computing(device, "float32"), drawing(noise, device):
@@ -197,7 +197,7 @@ class Voice(Family):
         value = value.to(self.loading.device)
         return value.to(self.net.dtype) if value.is_floating_point() else value
 
-    def _sampling(self, row: Lines, settings: Settings) -> dict[str, Any]:
+    def _sampling(self, row: Lines, settings: FamilySettings) -> dict[str, Any]:
         if settings.sampled:
             return {
                 "do_sample": True, "temperature": settings.temperature, "top_p": settings.top_p, "top_k": settings.top_k,
