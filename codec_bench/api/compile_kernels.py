@@ -55,7 +55,7 @@ def _compare_texts() -> None:
     from codec_bench.text.error_rate import compound_error_rates, error_rate
 
     for unit in ("word", "char"):
-        error_rate(reference=_TEXTS[0], estimate=_TEXTS[1], unit=unit)  # type: ignore[arg-type]
+        error_rate(reference=_TEXTS[0], estimate=_TEXTS[1], unit=unit)
     compound_error_rates(reference=_TEXTS[0], estimate=_TEXTS[1])
 
 
