@@ -55,6 +55,15 @@ def speechmos(pairs: Pairs) -> list[float]:
     return [dnsmos.run(np.clip(y, -1, 1), RATE)["ovrl_mos"] for _, y in pairs]
 
 
+def asem(name: str, key: str, pairs: Pairs) -> list[float]:
+    """The package asem, in torch."""
+    import asem as package
+    import torch
+
+    measure = getattr(package, name)(sample_rate=RATE, use_gpu=False)
+    return [measure(torch.from_numpy(x)[None], torch.from_numpy(y)[None])[0][key] for x, y in pairs]
+
+
 PEERS: dict[str, tuple[str, str, Callable[[Pairs], list[float]], float]] = {
     "si_sdr, torchmetrics": (
         "si_sdr", "torchmetrics", torchmetrics("scale_invariant_signal_distortion_ratio", zero_mean=False), 1e-4
@@ -62,6 +71,8 @@ PEERS: dict[str, tuple[str, str, Callable[[Pairs], list[float]], float]] = {
     "stoi, pystoi": ("stoi", "pystoi", partial(pystoi, False), 1e-4),
     "estoi, pystoi": ("estoi", "pystoi", partial(pystoi, True), 1e-4),
     "pesq_wb, pesq": ("pesq_wb", "pesq", pesq, 1e-4),
+    "pesq_wb, asem": ("pesq_wb", "asem", partial(asem, "PESQ", "PESQ"), 0.5),
+    "stoi, asem": ("stoi", "asem", partial(asem, "STOI", "STOI"), 0.01),
     "dnsmos_ovrl, speechmos": ("dnsmos", "speechmos", speechmos, 1e-3),
 }  # fmt: skip
 """By case: our metric, the peer's package, its values, and how far they may be apart."""
@@ -86,7 +97,7 @@ def compare(case: str, pairs: Pairs, material: str, repeats: int) -> Rows:
 
 
 @bench(
-    "codec-bench", "torchmetrics", "pystoi", "pesq", "speechmos", "onnxruntime", "torch",
+    "codec-bench", "torchmetrics", "pystoi", "pesq", "speechmos", "asem", "onnxruntime", "torch",
     recordings=None, count=24, repeats=3, threads=1,
 )  # fmt: skip
 def main(options: Options) -> Cases:
