@@ -82,7 +82,7 @@ def compare(case: str, pairs: Pairs, material: str, repeats: int) -> Rows:
     """The rows of one peer."""
     name, package, peer, tolerance = PEERS[case]
     metric, key = load_metric(name, device="cpu"), case.partition(",")[0]
-    sides = [[Audio(side, RATE) for side in both] for both in zip(*pairs)]
+    sides = [[Audio(samples, RATE) for samples in both] for both in zip(*pairs)]
 
     def ours() -> list[float | None]:
         return [one[key].value for one in metric(reference=sides[0], estimate=sides[1])]
