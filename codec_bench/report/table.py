@@ -262,7 +262,7 @@ def comparison_table(
 
     The difference is A minus B, with its interval. It is bold if the interval does not contain 0. `better` counts the
     samples on which A is better. Where a comparison is barred, nothing is bold, and `better` counts nothing.
-    `detectable` is the minimum detectable effect: the difference that the test finds in four of five such studies.
+    `min. detectable` is the minimum detectable effect: the difference that the test finds in four of five such studies.
 
     Args:
         comparisons: as `codec_bench.stats.paired.compare_items` gives them.
@@ -271,7 +271,7 @@ def comparison_table(
     """
     rows = [_comparison(c, adjusted) for c in comparisons]
     heads = ["metric", "A", "B", "difference", "95 % interval", "p"]
-    heads += [*(["p (Holm)"] if adjusted else []), "detectable", "better : worse : same", "pairs", "units"]
+    heads += [*(["p (Holm)"] if adjusted else []), "min. detectable", "better : worse : same", "pairs", "units"]
     columns = [_Column(Text(head), [row[position] for row in rows]) for position, head in enumerate(heads)]
     return _stacked(columns[0], columns[1:], width or get_console().width)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from codec_bench.messages import together
 from codec_bench.stats.blocks import SetValue
-from codec_bench.stats.bounds import Bounds, declared_bounds, is_rate
+from codec_bench.stats.bounds import Bounds, declared_bounds, is_rate, within_bounds
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import JUDGED, Recorded, Scores
@@ -140,11 +140,12 @@ class SetParts(Parts):
 
     Args:
         statistic: makes the value. The sums of an item are its embeddings, one after the other.
-        sides: how many embeddings an item has.
+        sides: how many embeddings an item has. limits: what the value can be at least and at most.
     """
 
     statistic: Statistic = SETS["frechet"]
     sides: int = 2
+    limits: Bounds | None = None
 
     @cached_property
     def estimate(self) -> SetValue:
@@ -160,10 +161,12 @@ class SetParts(Parts):
 
     @cached_property
     def interval(self) -> Interval:
-        """The 95 % interval over blocks of units, with what is to be known of the value as its note."""
-        estimate = self.estimate
-        notes = (estimate.note, estimate.interval.note if estimate.interval.note != estimate.note else None)
-        return replace(estimate.interval, note=together(*notes))
+        """The 95 % interval over blocks of units, cut at the bounds, with what is to be known of the value as its note."""
+        estimate, within = self.estimate, self.estimate.interval
+        if within.low is not None and within.high is not None:
+            low, high = within_bounds(within.low, within.high, np.asarray([estimate.value]), self.limits)
+            within = replace(within, low=low, high=high)
+        return replace(within, note=together(estimate.note, within.note if within.note != estimate.note else None))
 
     @property
     def extrapolated(self) -> float | None:
@@ -202,8 +205,9 @@ def _parts(recorded: Recorded, system: str, metric: str, scores: Scores, draws: 
         embeddings = np.asarray([pairs[n].reshape(-1) for n in numbers], np.float32)
         statistic = statistic_of(recorded.run, system, metric, aggregate)
         return SetParts(
-            numbers, embeddings, units, {}, ratios, missing, failures=failures, statistic=statistic, sides=sides
-        )
+            numbers, embeddings, units, {}, ratios, missing, failures=failures, statistic=statistic, sides=sides,
+            limits=facts.get("range"),
+        )  # fmt: skip
     return Parts(numbers, scores.sums, units, wrong, ratios, missing, share, failures, draws, declared_bounds(facts))
 
 

@@ -42,7 +42,7 @@ from codec_bench.store.controls import Control, control_of, result_folders
 from codec_bench.types import Audio, Message, Request
 
 THREE = ("mmau-test-mini", "voxceleb1", "audio-mnist")
-ROWS = 46
+ROWS = 24
 OF_TEXT = {
     "version": 1, "title": "Own", "summary": "Questions in text.", "category": "QA", "kind": "qa", "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
@@ -221,7 +221,7 @@ def test_a_control_is_never_mistaken_for_a_result(ask, served, tmp_path):
         "progress",
     }
     # On a page of several runs it is named as what it is, in either order, and is never the best.
-    item = "46 of 1,000 questions"
+    item = f"{ROWS} of 1,000 questions"
     held = collect([blind, complete, blind], None, audio_bytes=0, max_rows=100, folder=tmp_path)
     assert held.page["sets"] == [f"mmau-test-mini (control: text alone, {item})", f"mmau-test-mini ({item})"]
     assert not any(cell and cell["best"] for row in held.page["table"] for cell in row["cells"])

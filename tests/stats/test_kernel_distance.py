@@ -7,6 +7,8 @@ import pytest
 
 from codec_bench.metrics import build_metric
 from codec_bench.stats import blocks
+from codec_bench.stats.breakdown import SetParts
+from codec_bench.stats.intervals import ratios
 from codec_bench.stats.kernel_distance import kernel_distance
 from codec_bench.stats.sets import SETS
 
@@ -135,3 +137,13 @@ def test_the_interval_is_as_wide_as_samples_differ(rng):
         widths.append(result.interval.high - result.interval.low)
     expected = 2 * stats.t.ppf(0.975, 7) * np.std(values, ddof=1)
     assert 0.75 < np.mean(widths) / expected < 1.35
+
+
+def test_the_ends_of_an_interval_are_within_the_range(rng):
+    x = rng.standard_normal((40, 4))
+    pairs = np.stack([x, x + 0.9 * rng.standard_normal((40, 4))], 1).astype(np.float32)
+    statistic = SETS[build_metric("coverage").aggregate]
+    free = statistic(pairs, [f"item {n}" for n in range(40)], [f"item {n}" for n in range(40)]).interval
+    arguments = (list(range(40)), pairs.reshape(40, -1), [None] * 40, {}, ratios, {})
+    ends = SetParts(*arguments, statistic=statistic, limits=build_metric("coverage").range).interval.ends
+    assert free.high > 1 and ends == [pytest.approx(free.low), 1.0]
