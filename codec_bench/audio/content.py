@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from codec_bench.audio.level_checks import all_silent
 
@@ -68,7 +67,7 @@ def _top_hz(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> float:
     chosen = order[np.arange(count) * (order.size - 1) // max(1, count - 1)]
     looped = signal if signal.size >= _SIZE else np.resize(signal, _SIZE)
     starts = np.minimum(chosen * signal.size // levels.size, looped.size - _SIZE)
-    frames = sliding_window_view(looped, _SIZE)[starts]
+    frames = np.stack([looped[start : start + _SIZE] for start in starts])
     spectra = np.fft.rfft(frames * _WINDOW)
     strongest = (spectra.real**2 + spectra.imag**2).max(axis=0)
     return float(np.flatnonzero(strongest >= strongest.max() / 10 ** (EMPTY_DB / 10))[-1]) * rate_hz / _SIZE
