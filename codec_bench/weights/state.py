@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from codec_bench.config import load_yaml
 from codec_bench.errors import UserError, WeightsError, first_of
@@ -48,7 +48,7 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
         elif path.suffix == ".onnx":
             state = _onnx_tensors(path)
         else:
-            state = torch.load(path, map_location="cpu", weights_only=True)
+            state = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zipfile(path))
     except Exception as error:  # a broken file raises anything from EOFError to UnpicklingError and SafetensorError
         reason = str(error).split("\n")[0].split(". ")[0]
         raise WeightsError(
