@@ -85,10 +85,19 @@ _GOES_ON = re.compile(
 )
 
 
+_ORDINALS = re.compile(
+    r"(?<!\w)(?:(?P<A>first|erste|première|primera|prima)|(?P<B>second|zweite|deuxième|seconde|segunda|seconda)"
+    r"|(?P<C>third|dritte|troisième|tercera|terza)|(?P<D>fourth|vierte|quatrième|cuarta|quarta)|(?P<E>fifth|fünfte|cinquième|quinta))"
+    r" (?:option|choice|answer|antwort|réponse|choix|opción|respuesta|opzione|risposta|opção|resposta)(?!\w)"
+    r"|第(?:(?P<A_>一)|(?P<B_>二)|(?P<C_>三)|(?P<D_>四)|(?P<E_>五))(?:个|個)?(?:选项|選項|答案)",
+    re.IGNORECASE,
+)
+
+
 def letters_of(text: str, allowed: str) -> list[Mention]:
     """Every letter that can be an option where it stands: none of a name, a note, an article or a list of these.
 
-    A letter in brackets or bold print is one. Else the word before it must be a cue or a function word (`left` in
+    "The second option" is B. A letter in brackets or bold print is one. Else the word before it must be a cue or a function word (`left` in
     `cues.yaml`), or a clause must begin with it.
     """
     mentions: list[Mention] = []
@@ -111,7 +120,8 @@ def letters_of(text: str, allowed: str) -> list[Mention]:
             mentions.append(Mention(match[0].upper(), start, end))
         else:
             refused = end
-    return mentions
+    named = (((match.lastgroup or "")[0], match) for match in islice(_ORDINALS.finditer(text), MOST))
+    return mentions + [Mention(letter, *match.span()) for letter, match in named if letter in allowed]
 
 
 def _is_licensed(text: str, before: str, mark: str, start: int, end: int) -> bool:
