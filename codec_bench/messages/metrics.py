@@ -13,9 +13,9 @@ SENTENCES = {
             f"{_apart(longer_s)}; a sample-by-sample comparison needs equal lengths "
             f"(a difference of up to {tolerance_s} s is cut or filled with zeros)"
         ),
-        "frames_apart": lambda longer_s, tolerance_s: (
+        "frames_apart": lambda longer_s, tolerance_s, other=None: (
             f"{_apart(longer_s)}; a comparison frame by frame needs equal lengths "
-            f"(a difference of up to {tolerance_s} s is cut off)"
+            f"(a difference of up to {tolerance_s} s is cut off){f', and {other} aligns others' if other else ''}"
         ),
         "no_estimate": "there is no estimate",
         "no_reference": "there is no reference audio to compare with",

@@ -216,16 +216,16 @@ def variant_name(key: str, variant: str | None, variants: Iterable[str | None]) 
 LENGTH_TOLERANCE_S = 0.1
 
 
-def frames_apart(off_s: float) -> Diagnostic | None:
+def frames_apart(off_s: float, other: str | None = None) -> Diagnostic | None:
     """Why two results that are compared frame by frame cannot be, because the signals' lengths differ too much; or
     None.
 
     Args:
-        off_s: by how much the estimate is longer than the reference.
+        off_s: by how much the estimate is longer than the reference. other: a metric that aligns such signals.
     """
     if abs(off_s) <= LENGTH_TOLERANCE_S + 1e-9:
         return None
-    return Diagnostic("frames_apart", longer_s=round(off_s, 4), tolerance_s=LENGTH_TOLERANCE_S)
+    return Diagnostic("frames_apart", longer_s=round(off_s, 4), tolerance_s=LENGTH_TOLERANCE_S, other=other)
 
 
 def correlation(x: np.ndarray, y: np.ndarray) -> float:

@@ -76,7 +76,7 @@ class Mcd(ItemMetric):
         sides = item.reference_features[_FEATURE], item.estimate_features[_FEATURE]
         if self._compare is _aligned:
             off = len(sides[1]["cepstra"]) - len(sides[0]["cepstra"])
-            apart = frames_apart(off * sides[0]["hop_s"])
+            apart = frames_apart(off * sides[0]["hop_s"], f"mcd[{DTW}]")
             if apart is not None:
                 return Score.refused(apart, self.protocol)
         reference, estimate = self._compare(*sides)
