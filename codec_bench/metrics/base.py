@@ -225,7 +225,8 @@ def frames_apart(off_s: float, other: str | None = None) -> Diagnostic | None:
     """
     if abs(off_s) <= LENGTH_TOLERANCE_S + 1e-9:
         return None
-    return Diagnostic("frames_apart", longer_s=round(off_s, 4), tolerance_s=LENGTH_TOLERANCE_S, other=other)
+    known = {"other": other} if other else {}
+    return Diagnostic("frames_apart", longer_s=round(off_s, 4), tolerance_s=LENGTH_TOLERANCE_S, **known)
 
 
 def correlation(x: np.ndarray, y: np.ndarray) -> float:
