@@ -15,7 +15,7 @@ from codec_bench.api.finding import Finding, State
 from codec_bench.config import check_settings
 from codec_bench.config.limits import Limits
 from codec_bench.config.option import names as listed
-from codec_bench.errors import Note, UserError, first_of
+from codec_bench.errors import Note, UnknownName, UserError, first_of
 from codec_bench.registry import declared_methods, is_own_code
 from codec_bench.types import Audio
 
@@ -111,7 +111,7 @@ def _takes_settings(name: str) -> bool:
 
 
 def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
-    from codec_bench import metrics
+    from codec_bench import codecs, metrics
     from codec_bench.benchmark import benchmark_names, canonical
     from codec_bench.benchmark.definition.loader import is_path
     from codec_bench.benchmark.definition.prompt import prompt_names
@@ -152,6 +152,14 @@ def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[s
         base = Spec.parse(name).name
         if base in metrics.REGISTRY.names() or base in metrics.GROUPS:
             return [f for member in metrics.expand([name]) for f in _check_metric(member, settings)]
+        if not codecs.has_codec(base):
+            if os.sep in name or os.path.splitext(name)[1][1:].isalpha():
+                raise UserError(f"there is no file or folder '{name}'")
+            known = [
+                *codecs.codec_names(), *metrics.REGISTRY.names(), *metrics.GROUPS, *benchmark_names(), *prompt_names(),
+                *model_names(), *REGISTERED,
+            ]  # fmt: skip
+            raise UnknownName("codec, metric, benchmark, prompt, model, data set, file or folder", name, known)
         return _check_codec(name, limits, options)
     return _check_data(name)
 

@@ -41,6 +41,21 @@ def test_validate(command):
 
 
 @pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("stoy", "stoi"), ("opos-12k", "opus-12k"), ("aishel-1", "aishell-1"), ("transcrib", "transcribe")],
+)
+def test_the_nearest_name_of_any_kind_is_suggested(name, nearest):
+    (finding,) = validate(name)
+    assert finding.state == "wrong" and nearest in finding.do
+
+
+@pytest.mark.parametrize("name", ["nothing.wav", "folder/nothing"])
+def test_a_missing_file_is_no_name(name):
+    (finding,) = validate(name)
+    assert finding.state == "wrong" and "file" in finding.found and not finding.do
+
+
+@pytest.mark.parametrize(
     "name", ["g711-ulaw", f"{Path(__file__).parents[1] / 'engine/assets/worse_estimates.py'}:Silence"]
 )
 def test_a_codec_is_checked_without_reading_the_definitions_of_all_benchmarks(name, monkeypatch):

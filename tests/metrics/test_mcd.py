@@ -64,7 +64,9 @@ def test_warping_forgives_speed_and_leaves_quiet_frames_out():
     assert score("mcd[dtw]", cepstra(frames), cepstra(quiet, power)).value == 0
     result = score("mcd", cepstra(frames), cepstra(slow))
     assert result.status == "refused" and result.code == "frames_apart"
-    assert result.reason.parameters["longer_s"] == pytest.approx(0.3) and result.reason.parameters["other"] == "mcd[dtw]"
+    assert (
+        result.reason.parameters["longer_s"] == pytest.approx(0.3) and result.reason.parameters["other"] == "mcd[dtw]"
+    )
 
 
 def test_there_is_one_variant():
