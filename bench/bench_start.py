@@ -7,6 +7,7 @@ CPU seconds count the command and all of its processes.
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -16,7 +17,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from common import COMMAND, Cases, Options, Rows, bench, figures
+from common import COMMAND, Cases, Options, Rows, bench, figures, worst
 
 RATE = 16_000
 PLAIN = """
@@ -32,14 +33,14 @@ print(numpy.mean(out))
 """
 
 
-def used(command: list[str], **variables: str) -> tuple[float, float]:
-    """CPU and wall seconds of a command with its processes."""
+def used(command: list[str], **variables: str) -> tuple[float, float, str]:
+    """CPU and wall seconds of a command with its processes, and what it printed."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | variables
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return cpu_s, time.perf_counter() - start
+    return cpu_s, time.perf_counter() - start, done.stdout.decode()
 
 
 def write_clips(folder: Path, count: int) -> None:
@@ -64,15 +65,30 @@ def score(folder: Path, count: int, repeats: int) -> Rows:
         "codec-bench": [*command, "--metrics", "si_sdr", "--no-cache"],
     }
     rows: Rows = []
+    values: list[float] = []
     for variant, start in words.items():
         times = []
         for k in range(repeats):
             out = ["--out", str(folder / f"run{k}")] if variant == "codec-bench" else []
-            times.append(used([*start, *out], OPENBLAS_NUM_THREADS="1"))
+            *both, printed = used([*start, *out], OPENBLAS_NUM_THREADS="1")
+            times.append(both)
+            values.append(mean_of(folder / f"run{k}") if out else float(printed))
         cpu_s, wall_s = np.median(times, axis=0)
-        values = {"CPU s": float(cpu_s), "s": float(wall_s)}
-        rows += figures(values, case=f"si_sdr of {count} clips of 1 s", variant=variant, n=count, repeats=repeats)
+        rows += figures(
+            {"CPU s": float(cpu_s), "s": float(wall_s)},
+            case=f"si_sdr of {count} clips of 1 s",
+            variant=variant,
+            n=count,
+            repeats=repeats,
+        )
+    worst([(values[0], value) for value in values], 1e-3, "si_sdr of the loop and of codec-bench")
     return rows
+
+
+def mean_of(run: Path) -> float:
+    """The mean of a run's SI-SDR."""
+    (system,) = json.loads((run / "summary.json").read_text())["systems"].values()
+    return float(system["metrics"]["si_sdr"]["value"])
 
 
 def demo(folder: Path) -> Rows:
@@ -83,7 +99,7 @@ def demo(folder: Path) -> Rows:
         out = [] if case == "doctor --compile" else ["--out", str(folder / case.replace(" ", "-"))]
         kernels = folder / ("kernels-empty" if case == "empty caches" else "kernels")
         variables = {"NUMBA_CACHE_DIR": str(kernels), "CODEC_BENCH_CACHE": str(folder / f"features {case}")}
-        cpu_s, wall_s = used([*words, *out], **variables)
+        cpu_s, wall_s, _ = used([*words, *out], **variables)
         rows += figures({"CPU s": cpu_s, "s": wall_s}, case="demo", variant=case, n=1)
     return rows
 

@@ -215,12 +215,28 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
             f"'{judged[0]}' needs a judge, and none was named",
             hint="--judge NAME (see codec-bench list models), or --phase answers to score later",
         )
+    _check_models(request)
     _check_options(benchmarks, request)
     for words in judge_notices(benchmarks, request) if request.phase != "answers" else ():
         request.running.on_estimate(words)
     if request.baseline is None or request.baseline not in request.models:
         return request
     return replace(request, baseline_model=_info(request.baseline, request).name)
+
+
+def _check_models(request: BenchmarkRequest) -> None:
+    """Checks that every model and judge has a known name, before the first one is asked.
+
+    Raises:
+        UnknownName: one has not; the message suggests the nearest.
+    """
+    for name in (*request.models, *request.judges):
+        try:
+            _info(name, request)
+        except UnknownName:
+            raise
+        except UserError:  # what else a model lacks is said when it is opened
+            continue
 
 
 def _check_options(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> None:
@@ -239,13 +255,6 @@ def _check_options(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -
             if request.phase == "answers":
                 return  # what reads an option is known where the answers are scored
             raise
-    for name in (*request.models, *request.judges):
-        try:
-            _info(name, request)
-        except UnknownName:  # it is the cause, and its option the effect
-            raise
-        except UserError:  # what else a model lacks is said when it is opened
-            continue
     check_settings(request.options, names_read, "model, benchmark or feature of this run")
 
 

@@ -70,15 +70,19 @@ class Learned(PreparedFeature):
         batch = windowed_batch(signals, self._obstacle, kind.cut, self.device, limits, kind.room)
         if not self.row.draws:
             return batch
-        from codec_bench.networks.transfer import uploaded
+        from codec_bench.networks.transfer import uploaded, zeros_for
+
+        def sent(drawn: Any) -> Any:
+            held = zeros_for(self.device, drawn.shape)
+            held.copy_(drawn)
+            return uploaded(held, self.device)
 
         known = [
             seed_of(content_hash(signal, self.rate_hz)) if seed is None else seed
             for signal, seed in zip(signals, seeds or [None] * len(signals), strict=True)
         ]
         passes = [
-            replace(one, drawn=uploaded(kind.draw([known[batch.owners[p]] for p in one.places]), self.device))
-            for one in batch.passes
+            replace(one, drawn=sent(kind.draw([known[batch.owners[p]] for p in one.places]))) for one in batch.passes
         ]
         return replace(batch, passes=passes)
 

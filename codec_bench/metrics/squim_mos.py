@@ -19,6 +19,13 @@ class SquimMos(ItemMetric):
 
     Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11
     `SQUIM_SUBJECTIVE`, to 1e-5 for signals of one length.
+
+    Examples:
+        >>> from codec_bench.metrics.base import Inputs
+        >>> frames = {"squim-frames": {"frames": np.zeros((50, 12), np.float32)}}  # every class is as likely as another
+        >>> item = Inputs("a", 16000, estimate_features=frames, reference_features=frames)
+        >>> SquimMos().compute([item])[0].value
+        3.0
     """
 
     name = "squim_mos"

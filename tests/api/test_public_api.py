@@ -35,7 +35,7 @@ def test_the_python_of_the_examples_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     shutil.copy(next(iter(open_source("embedded"))).audio, "a.flac")
     blocks = re.findall(r"```python\n(.*?)```", EXAMPLES.read_text("utf-8"), flags=re.S)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     space: dict = {}
     exec(blocks[0], space)
     assert set(space["scores"][0]) == {"dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"}
@@ -52,8 +52,11 @@ def test_the_python_of_the_examples_runs(tmp_path, monkeypatch):
     clip = codec_bench.Audio.read("a.flac")
     (back,) = codec.decode(codec.encode([clip]))
     assert np.abs(back.samples - clip.samples).max() < 2 / 1023
-    # The model of the third block calls one such function.
-    Path("my_model.py").write_text("def answer(messages): return messages[-1].content[0].upper()\n" + blocks[2])
+    Path("my_metric.py").write_text(blocks[2])
+    (peak,) = codec_bench.load_metric("./my_metric.py:Peak")(estimate=[clip])[0].values()
+    assert peak.value == pytest.approx(np.abs(clip.samples).max(), rel=0.1)
+    # The model of the fourth block calls one such function.
+    Path("my_model.py").write_text("def answer(messages): return messages[-1].content[0].upper()\n" + blocks[3])
     model = load_model("./my_model.py:MyModel")
     request = Request("a", (Message("user", ("hello",)),))
     assert asyncio.run(model.ask(request)).text == "HELLO"

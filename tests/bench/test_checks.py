@@ -7,6 +7,7 @@ import importlib
 import math
 import sqlite3
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -357,6 +358,40 @@ def test_million(bench, tmp_path):
 
 
 # --- models
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_start(bench, monkeypatch, tmp_path, error):
+    module = bench("bench_start")
+    monkeypatch.setattr(module, "used", lambda *command, **variables: (1.0, 1.0, "20.0"))
+    for shift, expected in ((0.0, passes), (error, fails)):
+        monkeypatch.setattr(module, "mean_of", lambda run, shift=shift: 20.0 + shift)
+        expected(module.score, tmp_path / str(shift), 1, 1)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_peers(bench, monkeypatch, error):
+    module = bench("bench_peers")
+    clip = np.random.default_rng(0).normal(0, 0.1, module.RATE).astype(np.float32)
+    pairs = [(clip, np.round(clip * 8).astype(np.float32) / 8)]
+    case = "si_sdr, torchmetrics"
+    passes(module.compare, case, pairs, "noise", 1)
+    metric, package, peer, tolerance = module.PEERS[case]
+    monkeypatch.setitem(
+        module.PEERS, case, (metric, package, lambda pairs: [value + error for value in peer(pairs)], tolerance)
+    )
+    fails(module.compare, case, pairs, "noise", 1)
+
+
+def test_device(bench, monkeypatch):
+    module = bench("bench_device")
+    import simulated_device
+
+    monkeypatch.setattr(common, "append_rows", lambda *rows: None)
+    outcome = simulated_device.Outcome(1.0, 0.5, 0.1, 6000, 0, {})
+    for failed, expected in ((0, passes), (1, fails)):
+        monkeypatch.setattr(simulated_device, "simulate", lambda run, n=failed: replace(outcome, failed=n))
+        expected(module.main)
 
 
 @pytest.mark.parametrize("right", [True, False])

@@ -87,8 +87,8 @@ def server():
     built.close()
 
 
-def asking(server, mirror, out="run", *, name=NAME, attempts=1, settings=True):
-    typed = ["run", name, "--model", "openai-chat", "--data", mirror, "--out", out, "--no-cache", "--json"]
+def asking(server, mirror, out="run", *, name=NAME, attempts=1, settings=True, model="openai-chat", data=None):
+    typed = ["run", name, "--model", model, "--data", data or mirror, "--out", out, "--no-cache", "--json"]
     return typed if not settings else [
         *typed, "--set", f"openai-chat.attempts={attempts}",
         "--set", f"openai-chat.base_url={server if isinstance(server, str) else server.url}", "--set", "openai-chat.model=some",
@@ -121,14 +121,14 @@ WRONG = {
     "suite": (("--suite", "voicebenc"), {}, ("'voicebenc'", "did you mean voicebench")),
     "audio": ((), {"name": "llama-questions"}, ("'llama-questions' needs answers in audio", "'openai-chat' gives text")),
     "judge": ((), {"name": "voice-bench-alpacaeval"}, ("needs a judge, and none was named", "--judge NAME")),
-    "key": (("--model", "gpt-audio-1.5"), {"settings": False}, ("OPENAI_API_KEY", "is not set")),
+    "key": ((), {"model": "gpt-audio-1.5", "settings": False}, ("OPENAI_API_KEY", "is not set")),
     "codec": ((), {"name": "codec-librispeech-test-clean"}, ("is a benchmark of codecs", "--codec NAME")),
     "phase": (("--phase", "later"), {}, ("the phase is 'later'", "both, answers, scores")),
     "scores": (("--phase", "scores"), {}, ("holds no answers to score", "run the phase 'answers' first")),
     "limit": (("--limit", "0"), {}, ("the limit is 0", "at least 1")),
     "option": (("--set", "openai-chat.nonsense=3"), {}, ("does not take 'nonsense'", "it takes", "concurrency")),
     "server": ((), {}, (f"nothing answers at {NOBODY}", "is the server running")),
-    "no data": (("--data", "elsewhere"), {}, ("'TwinkStart/llama-questions'", "elsewhere/TwinkStart/llama-questions")),
+    "no data": ((), {"data": "elsewhere"}, ("'TwinkStart/llama-questions'", "elsewhere/TwinkStart/llama-questions")),
 }  # fmt: skip
 
 

@@ -23,8 +23,9 @@ def test_the_distance_is_euclidean_and_its_own_zero():
     here, there = np.eye(4, dtype=np.float32)[:2]
 
     def score(reference, estimate):
-        sides = ({"scoreq-embedding": {"embedding": role}} for role in (estimate, reference))
-        return metric.compute([Inputs("a", 16_000, None, None, None, None, None, *sides)])[0].value
+        of_estimate, of_reference = ({"scoreq-embedding": {"embedding": role}} for role in (estimate, reference))
+        item = Inputs("a", 16_000, estimate_features=of_estimate, reference_features=of_reference)
+        return metric.compute([item])[0].value
 
     assert score(here, here) == 0
     assert score(here, there) == score(there, here) == pytest.approx(np.sqrt(2))
