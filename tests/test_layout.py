@@ -284,6 +284,13 @@ def test_tables_name_modules_that_exist():
         assert module in modules, f"{path} names {module}, which is no file"
         tree = ast.parse((ROOT / modules[module]).read_text("utf-8"))
         defined = {node.name for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+        defined |= {
+            node.id
+            for line in tree.body
+            if isinstance(line, ast.Assign)
+            for node in line.targets
+            if isinstance(node, ast.Name)
+        }
         assert name in defined, f"{path} names {module}:{name}, which {modules[module]} does not define"
 
 
