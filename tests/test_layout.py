@@ -283,7 +283,11 @@ def test_tables_name_modules_that_exist():
     for path, module, name in sorted(named, key=str):
         assert module in modules, f"{path} names {module}, which is no file"
         tree = ast.parse((ROOT / modules[module]).read_text("utf-8"))
-        defined = {node.name for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+        defined = {
+            node.name
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        }
         defined |= {
             node.id
             for line in tree.body
