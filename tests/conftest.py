@@ -54,7 +54,7 @@ SEARCHED = pytest.StashKey[int]()
 PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 """The most bytes that each process of tests took, and the file whose tests took them."""
 
-# Most of the files that cost most, the costliest first, as `make test-times` measures them. `make test` begins with them, so that
+# The files that cost most, the costliest first, by `make test-times`. `make test` begins with them, so that
 # no process still runs one when the others have ended; `make test-core` leaves them out.
 LONG_FILES = [
     "contract/test_runs.py",
