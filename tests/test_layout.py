@@ -275,9 +275,9 @@ def test_what_names_things_imports_nothing_heavy():
 def test_tables_name_modules_that_exist():
     modules = own_files()
     named = {
-        (path, *found)
+        (path, *pair)
         for path in modules.values()
-        for found in re.findall(r'"(codec_bench\.[\w.]+):(\w+)"', (ROOT / path).read_text("utf-8"))
+        for pair in re.findall(r'"(codec_bench\.[\w.]+):(\w+)"', (ROOT / path).read_text("utf-8"))
     }
     assert len(named) > 200
     for path, module, name in sorted(named, key=str):
