@@ -19,7 +19,7 @@ _NO_SOUND = re.compile(
     rf"(?<![\w'])(?:there (?:is|was|'s|isn't|seems to be|appears to be) (?:no|any|not any) {_SOUND}"
     rf"|no {_SOUND}(?: \w+)? (?:was|were|is|has been|have been|is being)? ?(?:provided|attached|included|given|received|uploaded|shared|present|found)"
     rf"|{_SOUND}(?: file)? (?:did not|didn't|has not|hasn't|have not|haven't|never) (?:come through|come with|arrived?|reach|reached|upload|uploaded|load|loaded|been (?:attached|included|uploaded|provided))\b"
-    rf"|no {_SOUND} (?:reached|arrived|came through|came with)|(?:audio|recording|sound|clip|file)(?: file)? (?:is|was|seems(?: to be)?|appears to be) (?:missing|not (?:attached|included|provided|there))(?=\W|\Z)(?! (?:bass|treble|frequenc))"
+    rf"|no {_SOUND} (?:reached|arrived|came through|came with|to (?:compare|judge|analy[sz]e|listen to|work with))|(?:audio|recording|sound|clip|file)(?: file)? (?:is|was|seems(?: to be)?|appears to be) (?:missing|not (?:attached|included|provided|there))(?=\W|\Z)(?! (?:bass|treble|frequenc))"
     rf"|{_CANNOT} (?:directly |actually |currently )?{_LISTEN} ?(?:to |into )?(?:the |any |an |your |this |these |that )?(?:\w+ )?{_SOUND}"
     rf"|(?:not|n't|never) (?:attached|provided|included|uploaded|shared|received?|get|got|find|see|have) (?:me )?(?:an?|any|the|your)? ?{_SOUND}"
     rf"|(?:ability|capability|capabilities|able) to (?:{_LISTEN}|directly {_LISTEN}) ?(?:to )?(?:\w+ )?{_SOUND}"
