@@ -12,6 +12,7 @@ from codec_bench.data.rows import stem
 from codec_bench.data.source import Source, manifest_in, open_source, problem_of, sounds_in, with_problem
 from codec_bench.decoding.read import file_of
 from codec_bench.errors import UserError, first_of
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Sample
 
 
@@ -45,7 +46,7 @@ def match_estimates(
     for sample in references:
         if sample.id in files:
             matches[sample.id] = sample.id
-    doubts: dict[str, str] = {}
+    doubts: dict[str, Diagnostic] = {}
     keys: list[Callable[[Sample], str | None]] = [lambda s: stem_of_id(s.id)]
     keys += [lambda s: _file_stem(s.audio)] if by_audio else []
     for key in keys:
@@ -58,9 +59,7 @@ def match_estimates(
         elif sample.id in matches:
             samples.append(replace(sample, estimate=files[matches[sample.id]]))
         else:
-            samples.append(
-                with_problem(sample, doubts.get(sample.id, f"there is no generated audio for '{sample.id}'"))
-            )
+            samples.append(with_problem(sample, doubts.get(sample.id, Diagnostic("no_generated_audio"))))
     if not matches:
         here = first_of([f"'{id}'" for id in files], 3)
         there = first_of([f"'{sample.id}'" for sample in references], 3)
@@ -151,7 +150,7 @@ def _match_stems(
     files: dict[str, str],
     key: Callable[[Sample], str | None],
     matches: dict[str, str],
-    doubts: dict[str, str],
+    doubts: dict[str, Diagnostic],
 ) -> None:
     """Adds to `matches` each sample and file whose stem no other has, and to `doubts` why a sample has no certain file."""
     matched = set(matches.values())
@@ -168,9 +167,7 @@ def _match_stems(
             matches[ids[0]] = by_stem[name][0]
             continue
         for id in ids:
-            several = " and ".join(f"'{file}'" for file in by_stem[name][:2])
-            doubts[id] = (
-                f"the generated files {several} could both belong to '{id}'"
-                if len(by_stem[name]) > 1
-                else f"the generated file {several} could belong to '{ids[0]}' or '{ids[1]}'"
-            )
+            if len(by_stem[name]) > 1:
+                doubts[id] = Diagnostic("several_generated", files=by_stem[name][:2])
+            else:
+                doubts[id] = Diagnostic("several_samples", file=by_stem[name][0], samples=ids[:2])

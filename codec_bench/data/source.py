@@ -38,6 +38,7 @@ from codec_bench.decoding.remote import is_url, shown
 from codec_bench.decoding.span import find_span
 from codec_bench.decoding.table import find_locator
 from codec_bench.errors import Note, UserError
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.types import MEASURED_BY, Sample
 
 _HERE = Path(__file__).resolve().parent
@@ -52,9 +53,9 @@ def data_name(data: Any) -> str:
     return shown(str(data)) if isinstance(data, (str, os.PathLike)) else "samples"
 
 
-def problem_of(sample: Sample) -> str | None:
+def problem_of(sample: Sample) -> Diagnostic | None:
     """Why a sample cannot be used, or None."""
-    return sample.extra.get(PROBLEM)
+    return as_reason(sample.extra.get(PROBLEM), "unusable_row")
 
 
 class Source:
@@ -373,7 +374,7 @@ def _row_of(number: int, sample: Sample, require_audio: bool) -> Row:
         None if path is None else joined(os.getcwd(), _path_of(path, sample.id))
         for path in (sample.audio, sample.estimate)
     )
-    problem = problem_of(sample)
+    problem: str | None = problem_of(sample)
     if problem is None and audio is None and (require_audio or (estimate is None and sample.text is None)):
         problem = f"sample {number} ('{sample.id}') has no audio"
     return Row(

@@ -157,7 +157,7 @@ class Feed:
         return True
 
     def _request(self, number: int, sample: Sample, systems: list[System]) -> None:
-        reason = as_reason(problem_of(sample))
+        reason = problem_of(sample)
         from_files = [system for system in systems if system.kind == "files"]
         if reason is None and sample.audio is None and len(from_files) < len(systems):
             reason = Diagnostic("no_reference_audio")
@@ -169,7 +169,7 @@ class Feed:
         for system in from_files:
             item = system.sample(number, sample)
             if item.estimate is None:
-                missing[system.name] = as_reason(problem_of(item)) or Diagnostic("no_generated_audio")
+                missing[system.name] = problem_of(item) or Diagnostic("no_generated_audio")
             else:
                 request = self._request_file(number, item.estimate, system.folder)
                 if isinstance(request, Diagnostic):

@@ -271,7 +271,7 @@ def _read_signal(
         if request.keep is not None:
             keep_audio(request.keep, audio)
     except UserError as error:
-        return Diagnostic("error", type="", message=request.words(error.message))
+        return Diagnostic("unreadable_audio", message=request.words(error.message))
     except Exception as error:  # a decoder may raise anything for a broken file; only this sample fails
         message = request.words(" ".join(str(error).split()))
         cause = Diagnostic("error", type=type(error).__name__, message=message)

@@ -247,9 +247,11 @@ def from_codes(value: Any) -> Any:
     return [from_codes(one) for one in value] if isinstance(value, list) else value
 
 
-def as_reason(text: str | None) -> Diagnostic | None:
-    """A reason as a diagnostic. A text of somebody else's code is an `error` with that message."""
-    return text if text is None or isinstance(text, Diagnostic) else Diagnostic("error", type="", message=str(text))
+def as_reason(text: str | None, code: str | None = None) -> Diagnostic | None:
+    """Return a reason as a diagnostic: a plain text becomes an `error`, or `code`, with that message."""
+    if text is None or isinstance(text, Diagnostic):
+        return text
+    return Diagnostic(code, message=str(text)) if code else Diagnostic("error", type="", message=str(text))
 
 
 def as_remark(text: str) -> Diagnostic:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+
+def _quoted(names: list[str]) -> str:
+    return " and ".join(f"'{name}'" for name in names)
+
+
 SENTENCES = {
     "info": {
         "reference": "{note} in the reference",
@@ -34,7 +39,13 @@ SENTENCES = {
         "no_reference_audio": "the data names no reference audio for this sample",
         "unreadable": "it cannot be read: {cause}",
         "unreadable_file": "'{path}' cannot be read: {cause}",
+        "unusable_row": "{message}",
+        "unreadable_audio": "{message}",
         "no_generated_audio": "there is no generated audio for this sample",
+        "several_generated": lambda files: f"the generated files {_quoted(files)} could both belong to this sample",
+        "several_samples": lambda file, samples: (
+            f"the generated file '{file}' could belong to the samples {_quoted(samples)}"
+        ),
         "not_loaded": ("the worker process ended ({cause}) while loading '{stage}', and so did the one before it"),
         "failed_on_device": "{stage} was given up: its first {items} items all failed on '{device}' ({cause})",
         "hung_at_first": (

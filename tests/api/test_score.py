@@ -12,6 +12,7 @@ import soundfile
 from codec_bench import Audio, score
 from codec_bench.data import open_source
 from codec_bench.errors import Note, RunMismatch, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Sample
 
 METRICS = "si_sdr,mel_distance,dnsmos_ovrl"
@@ -71,7 +72,7 @@ def test_each_system_has_the_scores_that_it_has_alone(both, run_it, samples, bui
 def test_what_one_system_lacks_is_its_failure(both, samples):
     missing, broken = samples[1].id, samples[2].id
     assert {s.id: s.reason for s in both.items("soft") if s.status == "failed"} == {
-        missing: f"there is no generated audio for '{missing}'"
+        missing: Diagnostic("no_generated_audio")
     }
     assert {s.id for s in both.items("loud") if s.status == "failed"} == {broken}
     counts = both.counts()

@@ -11,6 +11,7 @@ import soundfile
 from codec_bench.cli.app import build_command
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.report.open_run import open_run
 from codec_bench.types import Audio
 
@@ -184,7 +185,7 @@ def test_generated_audio_longer_than_its_reference(folder, cli, good):
     assert "longer than the reference" in scores["good", "stoi"].reason
     assert scores["good", "dnsmos_ovrl"].status == "ok"
     assert scores["loud", "stoi"].status == "ok", "0.05 s too long is mended"
-    assert "no generated audio for 'silence'" in scores["silence", "stoi"].reason
+    assert scores["silence", "stoi"].reason == Diagnostic("no_generated_audio")
 
 
 @pytest.mark.parametrize("minutes", [3, pytest.param(60, marks=pytest.mark.long)])

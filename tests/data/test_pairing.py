@@ -10,6 +10,7 @@ import pytest
 
 from codec_bench.data import match_estimates, open_source
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Sample
 
 
@@ -39,7 +40,7 @@ def test_by_id_then_by_stem(build):
     source = samples(a="ref/a.wav", speaker_of_b="ref/1.wav", c="ref/clip_c.flac", d="d.wav")
     paired = match_estimates(source, build("a.wav", "b.mp3", "clip_c.wav", "later.wav"))
     assert pairs(paired) == {"a": "a.wav", "speaker/b": "b.mp3", "c": "clip_c.wav", "d": None}
-    assert paired.problems == {"d": "there is no generated audio for 'd'"}
+    assert paired.problems == {"d": Diagnostic("no_generated_audio")}
     assert paired.unmatched == ("later",)
     assert [s.audio for s in paired][:3] == [s.audio for s in source][:3], "the reference stays"
 
@@ -53,8 +54,8 @@ def test_what_could_be_two_is_neither(build):
     source = samples(s1_of_a="1.wav", s2_of_a="2.wav", b="b.wav", c="c.wav")
     paired = match_estimates(source, build("a.wav", "u/b.wav", "v/b.wav", "c.wav"))
     assert pairs(paired) == {"s1/a": None, "s2/a": None, "b": None, "c": "c.wav"}
-    assert paired.problems["s1/a"] == "the generated file 'a' could belong to 's1/a' or 's2/a'"
-    assert paired.problems["b"] == "the generated files 'u/b' and 'v/b' could both belong to 'b'"
+    assert paired.problems["s1/a"] == Diagnostic("several_samples", file="a", samples=["s1/a", "s2/a"])
+    assert paired.problems["b"] == Diagnostic("several_generated", files=["u/b", "v/b"])
     assert paired.unmatched == ("a", "u/b", "v/b")
     with pytest.raises(
         UserError, match=r"belongs to one of the 1 samples: the generated files 'u/b' and 'v/b' could both"

@@ -167,7 +167,8 @@ class Asking:
                 self._check_sounds(number, question)
                 continue
             if question.problem is not None:
-                self._take(number, question, None, self._record(number, None, Response.failed(question.problem)))
+                response = Response.failed(Diagnostic("unusable_row", message=question.problem))
+                self._take(number, question, None, self._record(number, None, response))
                 continue
             try:
                 request = self._render(question)
