@@ -54,7 +54,7 @@ MAY_HAVE_ARGUMENT: dict[str, Callable[[str | None], Step]] = {
 """Steps that work with an argument and without one."""
 
 
-READING_VERSION = 2
+READING_VERSION = 3
 """Of the grammar that reads decisions. A changed reading is another protocol."""
 _DECISIONS = ("label", "option-letter", "yes-no")
 

@@ -79,6 +79,15 @@ _VERDICT = re.compile(
     r"[)\]}*\"'”`_]{0,4}\s*[:：|?？–—-][\s|*:–—-]{0,6}(?:(?P<yes>yes|yep|ja|oui|sí|да|是的?|✓|✔|✅|match(?:es)?\b)|(?P<no>no\b(?!\s*,)|not\b|nope|never|nein|non|нет|否|不|✗|✘|❌|i doubt|hardly|unlikely))",
     re.IGNORECASE,
 )
+_LESS_THAN = re.compile(
+    r"(\b(?:less|weniger|moins|menos|meno)\b[^.,;:!?\n]{1,60}?)\b(than|als|que|che|do que)\b", re.IGNORECASE
+)
+_RANKS = re.compile(
+    r"\b(?:i'd |i would |i |would |let me )rank\b|\b(?:from )?most to least (?:likely|plausible)|可能性从[高大]到[低小]",
+    re.IGNORECASE,
+)
+_PERCENT_BEFORE = re.compile(r"(\d{1,3}(?:\.\d+)?) ?%[^%\n]{0,50}\Z")
+_PERCENT_AFTER = re.compile(r"[^\w\n]{0,6}(?:at |with |is )?(\d{1,3}(?:\.\d+)?) ?%")
 _ONLY_BUT = re.compile(r"\b(?:anything|everything|all|nothing like|any) but\W{1,3}(?:an? |the )?\Z", re.IGNORECASE)
 _OR = r"(?<!\w)(?:or|oder|ou(?: bien)?|o(?: bien)?|или|либо|أو|या)(?!\w)|还是|還是|或|または|또는|혹은|이나|이거나|か(?!ら)"
 _OR_AFTER = re.compile(rf"{_CLOSE}{{0,4}}[.,…]{{0,3}}\s?(?:{_OR})(?! (?:so|rather)\b)\s?\w", re.IGNORECASE)
@@ -110,7 +119,10 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
             re.IGNORECASE,
         ),
         # A mark after a cue of an answer does not end its clause.
-        "announced": re.compile(rf"(?:{cue('answer').pattern})[\s*_\"'`)\]】」:：=#—–-]{{1,8}}", re.IGNORECASE),
+        "announced": re.compile(
+            rf"(?:{cue('answer').pattern}|(?:un|less |least )likely|ruled out|eliminated|rejected|secondary(?: \w+)?)[\s*_\"'`)\]】」:：=#—–-]{{1,8}}",
+            re.IGNORECASE,
+        ),
     }
 
 
@@ -126,6 +138,10 @@ def decided(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]
     shifted = [Mention(one.key, one.start - start, one.end - start) for one in mentions if one.start >= start]
     masked = _mask(text)
     groups = list(_groups(text, masked, shifted[:MOST]))
+    ranks = _RANKS.search(masked)
+    ranked = [group for group in groups if ranks is not None and group.start >= ranks.end()]
+    if len(ranked) > 1 and len(ranked[0].keys) == 1:
+        return set(ranked[0].keys)
     groups = _without_list(text, groups, options)
     level = max((group.level for group in groups), default=NEGATED)
     if level < REASON:
@@ -134,10 +150,12 @@ def decided(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]
     top = [group for group in groups if group.level == level]
     keys = {key for group in top for key in group.keys}
     if len(keys) > 1:
-        top = _after_turn(masked, top)
+        top = _likeliest(text, top) or _after_turn(masked, top)
         keys = {key for group in top for key in group.keys}
+    if len(keys) > 1 and len(top[-1].keys) == 1 and all(top[-1].keys < group.keys for group in top[:-1]):
+        keys = top[-1].keys
     if len(keys) != 1:
-        return keys
+        return set(keys)
     rivals = {
         key for group in groups if group.level >= ASSERTED and (group.added or group.hedged) for key in group.keys
     }
@@ -151,6 +169,7 @@ def decided(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]
 def _mask(text: str) -> str:
     """The text without what looks like a negation and is none, and without the marks after an announcement."""
     text = cue("affirm").sub(lambda match: "·" * len(match[0]), text)
+    text = _LESS_THAN.sub(lambda match: f"{match[1]}{',' * len(match[2])}", text)
     return _patterns()["announced"].sub(lambda match: re.sub(r"[\n:：=#—–*_]", " ", match[0]), text)
 
 
@@ -262,6 +281,19 @@ def _without_list(text: str, groups: list[Group], options: int) -> list[Group]:
     if len(items) < max(most, 2):
         return groups
     return [group for group in groups if group not in items.values()]
+
+
+def _likeliest(text: str, top: list[Group]) -> list[Group]:
+    """The group with the largest percentage; none unless each group has one."""
+    shares, end = [], 0
+    for group in top:
+        after = _PERCENT_AFTER.match(text, group.end)
+        stated = after or _PERCENT_BEFORE.search(text[max(end, group.start - 60) : group.start])
+        if stated is None:
+            return []
+        shares.append(float(stated[1]))
+        end = group.end if after is None else after.end()
+    return [group for group, share in zip(top, shares) if share == max(shares)]
 
 
 def _after_turn(text: str, top: list[Group]) -> list[Group]:

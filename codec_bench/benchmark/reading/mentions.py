@@ -84,6 +84,16 @@ _GOES_ON = re.compile(
     re.IGNORECASE,
 )
 
+_ANSWER_NOUN = re.compile(
+    r"option|choice|letter|antwort|r[ée]ponse|choix|opción|respuesta|opzione|risposta|opção|resposta|вариант|ответ",
+    re.IGNORECASE,
+)
+_NO_OPTION_AFTER = re.compile(
+    "an?|the|of|my|in|at|her|his|vitamin|plan|group|type|class|grade|section|note|key|string|chord|part|level|team|channel|speaker|person"
+    "|clip|audio|sound|recording|track|sample|voice|man|woman|student|hepatitis|side|block|row|gate|exit|zone|category|phase"
+    "|appendix|figure|hall|terminal|unit|route|low|high|middle|concert|open|natural|mit|un|une|le|ein|eine|el|la|di|du|de"
+)
+"""Words before a capital letter that names a note, a group, a grade, a person or a recording."""
 
 _ORDINALS = re.compile(
     r"(?<!\w)(?:(?P<A>first|erste|première|primera|prima)|(?P<B>second|zweite|deuxième|seconde|segunda|seconda)"
@@ -134,8 +144,13 @@ def _is_licensed(text: str, before: str, mark: str, start: int, end: int) -> boo
     word = re.search(r"[^\W\d_]+(?:'[^\W\d_]+)?\Z", before)
     if word is None:
         return goes_on
+    if _ANSWER_NOUN.fullmatch(word[0]):
+        return True
     if not any(map(_licenses, (word[0], *word[0].split("'")))):
-        return re.match(r"[.)] [A-Z]\w", text[end : end + 4]) is not None and word[0] in ("in",)
+        if word[0] == "in":
+            return re.match(r"[.)] [A-Z]\w", text[end : end + 4]) is not None
+        is_consonant = text[start] not in "AEIOUY"
+        return goes_on and is_consonant and word[0].islower() and not _NO_OPTION_AFTER.fullmatch(word[0])
     return goes_on or text[start] not in "AEIOUY"
 
 
@@ -147,11 +162,11 @@ def _licenses(word: str) -> bool:
     )
 
 
-_YES = "yes|yeah|yep|yea|true|correct|ja|oui|sí|sì|sim|да|verdadero|نعم|أجل|हाँ|हां|जी हाँ|はい|네|예"
-_NO = "no|nope|nah|false|incorrect|nein|non|não|нет|لا|كلا|नहीं|जी नहीं|いいえ|아니요|아니오|아뇨|아닙니다"
+_YES = "absolutely|affirmative|exactly|indeed|of course|that(?:'s| is) (?:right|correct|true)|yes|yeah|yep|yea|true|correct|ja|oui|sí|sì|sim|да|verdadero|نعم|أجل|हाँ|हां|जी हाँ|はい|네|예"
+_NO = "i (?:don't|do not) think so|that(?:'s| is) (?:not (?:right|correct|true|the case)|wrong|incorrect|false)|no|nope|nah|false|incorrect|nein|non|não|нет|لا|كلا|नहीं|जी नहीं|いいえ|아니요|아니오|아뇨|아닙니다"
 _HAN_YES = "是的?(?![:：]|否|不|或|还|哪|谁|个|一|四|在|同|什)|对的?(?!不起|于|比|话|方|面|着|称)|正确|肯定|有(?!没有|可能|一|点|些|两|几|时|人)"
 _HAN_NO = r"不是的?|不对|不正确|否定?|没有(?![^。，,.]{0,8}(?:音|录|收))|不(?=\W|\Z)"
-_STARTS = r"(?:\A|[.!?。！？，、,;:：；\n]|(?<![\w'])(?:well|so|then|therefore|thus|hence|say|answer|is|be|dass?|que|donc|est|es|ist|è|é|что|هي|ist))[\s*\"'“「『_`(\[*>|-]{0,6}"
+_STARTS = r"(?:\A|[.!?。！？，、,;:：；\n]|(?<![\w'])(?:probably|likely|most likely|i think|i believe|i guess|i(?:'d| would) say|well|so|then|therefore|thus|hence|say|answer|is|be|dass?|que|donc|est|es|ist|è|é|что|هي|ist))[\s*\"'“「『_`(\[*>|-]{0,6}"
 _STOPS = r"(?=[\s*\"'”」』_`)\]|]{0,4}(?:\Z|[.,،;:!?。，；！、\n—–-])|[\"'”」』])"
 _SENTENCE = (
     r"(?=\s(?:it|he|she|they|that|this|there|the|these|those|i|we|because|since|not|es|das|il|ce|no|music|both)\b)"

@@ -63,6 +63,7 @@ _MISSING = re.compile(
     r"|\b(?:please|could you|can you)\b.{0,20}\b(?:provide|upload|attach|send|share|paste|re-?upload|describe)\b.{0,30}\b(?:audio|sound|recording|clip|file|transcript)"
     r"|请.{0,4}(?:提供|上传).{0,4}(?:音频|录音)|\b(?:won't|will not|can't|cannot|unable to|able to) (?:help|guess|identify|infer|analy[sz]e|judge|comment)\b.{0,60}\b(?:voices?|gender|emotions?|speaker|identity)\b"
     r"|\b(?:without|ohne|sans|sin) (?:the |any |an? |die |eine |l'|el |la )?(?:audio\w*|recording|aufnahme|enregistrement|grabación)\b.{0,25}\b(?:can't|cannot|kann ich|je ne|no puedo)\b"
+    r"|\b(?:need|have|want|like) to (?:hear|listen to) (?:the|an|your|this|that) (?:audio\w*|sounds?|recordings?|clips?|files?)\b"
     r"|不能.{0,6}(?:根据|通过|仅凭)声音",
     re.IGNORECASE,
 )
