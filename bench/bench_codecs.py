@@ -69,7 +69,7 @@ def transformers(codec: Any, items: Sequence[Audio]) -> tuple[list[list[np.ndarr
 
 def measure(name: str, options: Options) -> Rows:
     """The rows of one codec, all of whose products are in true float32."""
-    full = options.full and not name.startswith("encodec")  # EnCodec is small enough to have no reduced size
+    full = options.full or name.startswith("encodec")  # EnCodec is small enough for its published size
     codec = load_codec(name, device=options.device, weights="random-full" if full else "random")
     rate_hz = codec.info.sample_rates_hz[0]
     items = [Audio(wave, rate_hz) for wave in utterances(options.utterances, rate_hz)]
@@ -92,7 +92,7 @@ def measure(name: str, options: Options) -> Rows:
             calls["transformers one by one"] = partial(transformers, codec, items)
             if options.device != "cpu":
                 add_tf32(calls, agreement, "transformers one by one", lambda output: output[0], base[0])
-        size = "published" if options.full or name.startswith("encodec") else "reduced"
+        size = "published" if full else "reduced"
         note = f"{joined.shape[1] / rate_hz:.1f} s of audio, {size} size, {options.threads} threads, {options.device}, random weights"
         return race(
             f"encode and decode, {name}", calls, n=len(items), repeats=options.repeats, device=options.device, note=note,

@@ -211,8 +211,7 @@ def codec_stage(name: str, direction: str) -> Callable[[str, bool], Stage]:
     """The stage of encoding or decoding with a codec."""
 
     def build(device: str, reduced: bool) -> Stage:
-        full = not reduced and not name.startswith("encodec")
-        codec = load_codec(name, device=device, weights="random-full" if full else "random")
+        codec = load_codec(name, device=device, weights="random" if reduced else "random-full")
         rate_hz = codec.info.sample_rates_hz[0]
         items = [Audio(signal, rate_hz) for signal in noise(1 if reduced else codec.batch_s, rate_hz)]
         inputs: list[Any] = items if direction == "encode" else codec.encode(items)

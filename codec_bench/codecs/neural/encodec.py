@@ -24,7 +24,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, check_stream, equal_lengths, one_stream, stack
-from codec_bench.codecs.neural.random_weights import RANDOM, seeded
+from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.encodec import meeting_in_lstm, overlap_add, reflect_ends
@@ -48,6 +48,7 @@ _MODELS: dict[str, dict[str, Any]] = {
     },
 }
 _CHUNK, _STRIDE = 48000, 47520  # 48 kHz: one second, of which 10 ms overlap
+_REDUCED = {"num_filters": 8, "hidden_size": 32, "codebook_dim": 32}
 _SCALE_BITS = 32  # the reference writes one float a chunk
 _SHORT_FRAMES = (
     6  # the padding of the widest convolution at the frame rate: up to this length it reflects appended zeros
@@ -320,8 +321,9 @@ def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
     from codec_bench.weights import find
     from codec_bench.weights.pretrained import load_pretrained
 
-    if weights == RANDOM:
-        net, used = _random_net(EncodecModel, EncodecConfig(**_MODELS[model])), RANDOM
+    if weights in (RANDOM, RANDOM_FULL):
+        sizes = _REDUCED if weights == RANDOM else {}
+        net, used = _random_net(EncodecModel, EncodecConfig(**_MODELS[model], **sizes)), weights
     else:
         checkpoint = find(f"encodec-{model}", weights)
         net = load_pretrained(EncodecModel, str(checkpoint.folder), {**_MODELS[model], "codebook_size": _CARDINALITY})

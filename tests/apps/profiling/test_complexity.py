@@ -101,7 +101,7 @@ def test_encodec_has_the_published_networks_size(files):
     from codec_bench.codecs import load_codec
 
     pytest.importorskip("transformers")
-    codec = load_codec("encodec-24khz@6", weights="random")
+    codec = load_codec("encodec-24khz@6", weights="random-full")
     measured = complexity.measure(codec, Material(files, codec), Settings(clip_s=0.4))
     # SEANet with 32 filters and two LSTMs of 512 on each side. The LSTM runs as one fused operator.
     assert measured["parameters"] == 14851810

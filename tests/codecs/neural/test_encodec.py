@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import pytest
@@ -32,8 +32,8 @@ def _networks_once():
 
 
 @lru_cache(maxsize=2)
-def built(model, kbps):
-    return load_codec(f"encodec-{model}@{kbps}", weights="random")
+def built(model, kbps, weights="random"):
+    return load_codec(f"encodec-{model}@{kbps}", weights=weights)
 
 
 def renamed(state):
@@ -57,11 +57,17 @@ def renamed(state):
 
 
 @lru_cache(maxsize=1)
-def reference(model, kbps):
-    from encodec import EncodecModel
+def reference(model, kbps, weights="random"):
+    from encodec import EncodecModel, modules
 
-    net = getattr(EncodecModel, f"encodec_model_{model}")(pretrained=False)
-    net.load_state_dict(renamed(built(model, kbps)._net.state_dict()))  # strict: every name and shape must match
+    ours = built(model, kbps, weights)._net
+    sizes = {"n_filters": ours.config.num_filters, "dimension": ours.config.hidden_size}
+    with pytest.MonkeyPatch.context() as patch:
+        if weights == "random":
+            for name in ("SEANetEncoder", "SEANetDecoder"):
+                patch.setattr(modules, name, partial(getattr(modules, name), **sizes))
+        net = getattr(EncodecModel, f"encodec_model_{model}")(pretrained=False)
+    net.load_state_dict(renamed(ours.state_dict()))  # strict: every name and shape must match
     net.set_target_bandwidth(float(kbps))
     return net.eval()
 
@@ -80,10 +86,14 @@ def flips(a, b):
     return int((a != b).sum())
 
 
-@pytest.mark.parametrize(("model", "kbps"), [("24khz", 1.5), ("24khz", 24), ("48khz", 6)])
-def test_codes_and_waves_are_those_of_the_encodec_package(model, kbps):
-    codec, net = built(model, kbps), reference(model, kbps)
-    batch = [sound(model, length) for length in LENGTHS[model]]
+@pytest.mark.parametrize(
+    ("model", "kbps", "weights"),
+    [("24khz", 1.5, "random"), ("24khz", 24, "random"), ("48khz", 6, "random")]
+    + [("24khz", 6, "random-full"), ("48khz", 6, "random-full")],
+)
+def test_codes_and_waves_are_those_of_the_encodec_package(model, kbps, weights):
+    codec, net = built(model, kbps, weights), reference(model, kbps, weights)
+    batch = [sound(model, length) for length in LENGTHS[model][:: 1 if weights == "random" else 3]]
     ours = codec.encode(batch)
     waves = codec.decode(ours)
     wrong = total = compared = 0
