@@ -88,8 +88,13 @@ def flips(a, b):
 
 @pytest.mark.parametrize(
     ("model", "kbps", "weights"),
-    [("24khz", 1.5, "random"), ("24khz", 24, "random"), ("48khz", 6, "random")]
-    + [("24khz", 6, "random-full"), ("48khz", 6, "random-full")],
+    [
+        ("24khz", 1.5, "random"),
+        ("24khz", 24, "random"),
+        ("48khz", 6, "random"),
+        ("24khz", 6, "random-full"),
+        ("48khz", 6, "random-full"),
+    ],
 )
 def test_codes_and_waves_are_those_of_the_encodec_package(model, kbps, weights):
     codec, net = built(model, kbps, weights), reference(model, kbps, weights)

@@ -62,6 +62,27 @@ def training():
     return [Audio.read(s.audio).samples[0].astype(np.float64) for s in clips[::2]]
 
 
+TRAINED = {}
+"""The gains of codecs that were made before."""
+
+
+@cache
+def codebooks(analyse, size, seed):
+    rng, rest = np.random.default_rng(seed), np.concatenate([analyse(x) for x in training()])
+    books = []
+    for _ in range(2):
+        book = rest[rng.choice(len(rest), size, replace=False)]
+        for _ in range(6):
+            chosen = nearest(rest, book)
+            sums = np.zeros_like(book)
+            np.add.at(sums, chosen, rest)
+            counts = np.bincount(chosen, minlength=size)[:, None]
+            book = np.where(counts > 0, sums / np.maximum(counts, 1), book)
+        books.append(book)
+        rest = rest - book[nearest(rest, book)]
+    return books
+
+
 class Rvq:
     """Two codebooks of 2^bits vectors, found by k-means from a seed.
 
@@ -77,25 +98,17 @@ class Rvq:
             f"{type(self).__name__}-{bps}-{seed}", (RATE,), frame_rate_hz=RATE / HOP, nominal_bitrate_bps=float(bps)
         )
         self.size = 2**bits
-        rng, rest = np.random.default_rng(seed), np.concatenate([self.analyse(x) for x in training()])
-        self.books = []
-        for _ in range(2):
-            book = rest[rng.choice(len(rest), self.size, replace=False)]
-            for _ in range(6):
-                chosen = nearest(rest, book)
-                sums = np.zeros_like(book)
-                np.add.at(sums, chosen, rest)
-                counts = np.bincount(chosen, minlength=self.size)[:, None]
-                book = np.where(counts > 0, sums / np.maximum(counts, 1), book)
-            self.books.append(book)
-            rest = rest - book[nearest(rest, book)]
+        self.books, self.gain = codebooks(self.analyse, self.size, seed), 1.0
+        self.gain = TRAINED.get(self.info.name) or self.trained_gain()
+        TRAINED[self.info.name] = self.gain
 
-        self.gain = 1.0  # the mean of logarithms lies below the logarithm of the mean
+    def trained_gain(self):
+        """The mean of logarithms lies below the logarithm of the mean."""
         voices = [Audio(x, RATE) for x in training()[:8]]
         powers = [
             sum(float((a.samples**2).sum()) for a in sounds) for sounds in (voices, self.decode(self.encode(voices)))
         ]
-        self.gain = np.sqrt(powers[0] / powers[1])
+        return np.sqrt(powers[0] / powers[1])
 
     def encode(self, batch):
         outputs = []

@@ -6,6 +6,7 @@ import os
 import time
 import zlib
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -66,6 +67,22 @@ class UsesUpCodes(Right):
         return built
 
 
+@cache
+def codebooks(hop):
+    rng = np.random.default_rng(0)
+    output = np.concatenate([Audio.read(sample.audio).samples[0] for sample in list(open_source("embedded"))[12:28]])
+    rest = output[: len(output) // hop * hop].reshape(-1, hop).astype(np.float64)
+    books = []
+    for _ in range(8):
+        books.append(rest[rng.choice(len(rest), 1024, replace=False)])
+        rest = rest - books[-1][nearest(rest, books[-1])]
+    return books
+
+
+def nearest(rows, book):
+    return ((book**2).sum(axis=1) - 2 * rows @ book.T).argmin(axis=1)
+
+
 class FourKbps(Right):
     """Sends 20 ms as 8 numbers of 10 bits, each the nearest of 1,024 vectors to what those before it have left."""
 
@@ -74,25 +91,14 @@ class FourKbps(Right):
     def __init__(self):
         rate = RATE / self.hop
         self.info = CodecInfo(type(self).__name__, (RATE,), frame_rate_hz=rate, nominal_bitrate_bps=rate * 80)
-        rng = np.random.default_rng(0)
-        output = np.concatenate(
-            [Audio.read(sample.audio).samples[0] for sample in list(open_source("embedded"))[12:28]]
-        )
-        rest = output[: len(output) // self.hop * self.hop].reshape(-1, self.hop).astype(np.float64)
-        self.books = []
-        for _ in range(8):
-            self.books.append(rest[rng.choice(len(rest), 1024, replace=False)])
-            rest = rest - self.books[-1][self.nearest(rest, self.books[-1])]
-
-    def nearest(self, rows, book):
-        return ((book**2).sum(axis=1) - 2 * rows @ book.T).argmin(axis=1)
+        self.books = codebooks(self.hop)
 
     def encode_one(self, row, audio):
         frames = -(-audio.num_samples // self.hop)
         rest = np.pad(row[: audio.num_samples], (0, frames * self.hop - audio.num_samples)).reshape(frames, self.hop)
         chosen = []
         for book in self.books:
-            chosen.append(self.nearest(rest, book))
+            chosen.append(nearest(rest, book))
             rest = rest - book[chosen[-1]]
         return Codes((CodeStream(np.array(chosen), 1024, RATE / self.hop),), audio.num_samples, RATE)
 
