@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -33,13 +34,17 @@ def option_letter(letters: str | None) -> Step:
         choices = choices_of(fields)
         allowed = letters or "".join(choices) or "ABCD"
         phrases = {phrase: letter for letter, choice in choices.items() for phrase in _phrases_of(choice)}
+        first_words = _find_first_words(choices)
         chosen = _read(
             folded(text),
             lambda content: _match_full_text(content, choices, allowed),
-            lambda content: [
-                *_texts_alone(content, mentions_of(content, phrases)),
-                *letters_of(content, allowed),
-            ],
+            lambda content: (
+                [
+                    *_texts_alone(content, mentions_of(content, phrases)),
+                    *letters_of(content, allowed),
+                ]
+                or mentions_of(content, first_words)
+            ),
             len(choices) or len(allowed),
         )
         return _decision(chosen, text, "option")
@@ -73,10 +78,25 @@ _LEADING = re.compile(
 )
 
 
+def _without_leading(choice: str) -> str:
+    leading = _LEADING.match(choice)
+    return choice[leading.end() :] if leading else choice
+
+
 def _phrases_of(choice: str) -> list[str]:
     """A choice, and what is left of it without the function words at its start."""
-    rest = _LEADING.sub("", choice, count=1) if _LEADING.match(choice) else choice
+    rest = _without_leading(choice)
     return [one for one in dict.fromkeys((choice, rest)) if one.strip() and (one == choice or len(one) > 2)]
+
+
+def _find_first_words(choices: Mapping[str, str]) -> dict[str, str]:
+    """The letter by the first word that a choice of two to four words shares with no other: `dog` of `a dog barking`."""
+    words = {
+        letter: re.findall(r"[^\W\d_]{3,}", _without_leading(choice).lower()) for letter, choice in choices.items()
+    }
+    counts = Counter(word for listed in words.values() for word in set(listed))
+    first = {letter: next((w for w in listed if counts[w] == 1), None) for letter, listed in words.items()}
+    return {word: letter for letter, word in first.items() if word and 2 <= len(choices[letter].split()) <= 4}
 
 
 def _texts_alone(text: str, mentions: Iterable[Mention]) -> list[Mention]:

@@ -83,6 +83,6 @@ def test_hostile_answers_take_time_in_proportion_to_their_length(name):
 def test_a_changed_reading_of_decisions_is_another_protocol():
     assert versioned(["strip-tags", "label[a,b]", "official/rul-muchomusic"]) == [
         "strip-tags",
-        "label[a,b]/2",
+        "label[a,b]/3",
         "official/rul-muchomusic",
     ]
