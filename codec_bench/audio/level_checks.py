@@ -7,6 +7,7 @@ not there, or it is another utterance, or noise. Coded speech follows the levels
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,6 +52,8 @@ _SIDE_DB, _FOLDED_BY_DB = -30.0, 20.0
 _BANDS_HZ = (200, 400, 700, 1000, 1500, 2000, 2800, 3600)
 _BINS = 512
 _FLAT_RUN, _LOUD_PEAK = 4, 0.5
+_SURELY_LOUD = 1e-5
+"""The variance (-50 dBFS) above which float32 sums show beyond doubt that a frame is not silent."""
 MISSING, LACKING, NOT_FOLLOWING, INCONCLUSIVE = "partial", "lacking", "unlike", "inconclusive"
 """In which ways an estimate is not what its reference says; `store.rows.NO_SPEECH` says it in words."""
 
@@ -113,7 +116,20 @@ def is_silent(audio: Audio) -> bool:
 
     A sound below a frame is one frame.
     """
-    return all_silent(loudest_levels(audio))
+    return not any(_has_loud_frame(one, audio.sample_rate_hz) for one in audio.samples) and all_silent(
+        loudest_levels(audio)
+    )
+
+
+def _has_loud_frame(one: np.ndarray, rate_hz: int) -> bool:
+    """Whether the whole frame with the highest sample varies far above `SILENT_DBFS`. Saves looking at all frames."""
+    size = round(FRAME_S * rate_hz)
+    start = int(one.argmax()) // size * size if one.size else 0
+    frame = one[start : start + size]
+    if frame.size < size or not abs(float(frame.max())) <= 1.0:
+        return False
+    mean = float(frame.sum()) / size
+    return float(np.dot(frame, frame)) / size - mean * mean > _SURELY_LOUD
 
 
 def all_silent(levels: np.ndarray) -> bool:
@@ -121,23 +137,37 @@ def all_silent(levels: np.ndarray) -> bool:
     return not levels.size or float(levels.max()) <= SILENT_DBFS
 
 
-def lacks_speech(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
+class Levels(NamedTuple):
+    """The levels of a signal's frames `(frames,)` in dB, and their 95th percentile (NaN without frames)."""
+
+    frames: np.ndarray
+    loud: float
+
+
+def measure_levels(signal: np.ndarray, rate_hz: int) -> Levels:
+    """Measure the levels that `find_mismatch` and `lacks_speech` compare."""
+    frames = levels_db(signal, rate_hz)
+    return Levels(frames, percentile(frames, 95) if frames.size else np.nan)
+
+
+def lacks_speech(reference: Levels, estimate: Levels) -> str | None:
     """`LACKING` if much less of an estimate is loud than of its reference, wherever in it that is; else None.
 
     It does not ask that the estimate follows the reference, which may say another text. None also for what is shorter
     than a second.
-
-    Args:
-        reference, estimate: float32 `(samples,)`. rate_hz: of both.
     """
-    levels = [levels_db(signal, rate_hz) for signal in (reference, estimate)]
-    if min(one.size for one in levels) < _FEWEST_OF_SHARE:
+    sides = (reference, estimate)
+    if min(one.frames.size for one in sides) < _FEWEST_OF_SHARE:
         return None
-    reference_share, estimate_share = (float(np.mean(one > percentile(one, 95) - SPEECH_DB)) for one in levels)
+    reference_share, estimate_share = (
+        np.count_nonzero(one.frames > one.loud - SPEECH_DB) / one.frames.size for one in sides
+    )
     return LACKING if estimate_share < LEAST_SHARE * reference_share else None
 
 
-def find_mismatch(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
+def find_mismatch(
+    reference: np.ndarray, estimate: np.ndarray, rate_hz: int, levels: tuple[Levels, Levels] | None = None
+) -> str | None:
     """In which way an estimate is not what its reference says, or None.
 
     What is shorter than 0.3 s has too few levels to be followed, and up to a second another sound may have the same
@@ -147,21 +177,24 @@ def find_mismatch(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> 
     Args:
         reference, estimate: float32 `(samples,)`. What one is longer than the other is omitted.
         rate_hz: of both.
+        levels: of both, if measured already. Those of signals of different lengths are measured again.
     """
-    size = min(reference.size, estimate.size)
-    reference, estimate = reference[:size], estimate[:size]
-    of_reference, of_estimate = (levels_db(signal, rate_hz) for signal in (reference, estimate))
+    if levels is None or reference.size != estimate.size:
+        size = min(reference.size, estimate.size)
+        reference, estimate = reference[:size], estimate[:size]
+        levels = measure_levels(reference, rate_hz), measure_levels(estimate, rate_hz)
+    (of_reference, loud), (of_estimate, estimate_loud) = levels
     if of_reference.size < _FEWEST:
         return _find_short_mismatch(reference, estimate, rate_hz)
-    loud = percentile(of_reference, 95)
     speech = of_reference > loud - SPEECH_DB
     change = (of_estimate - of_reference)[speech]
-    if np.mean(change < min(percentile(change, 90), 0.0) - MISSING_DB) > MISSING_SHARE:
+    missing = np.count_nonzero(change < min(percentile(change, 90), 0.0) - MISSING_DB)
+    if missing > MISSING_SHARE * change.size:
         return MISSING
     if of_reference.size < _FEWEST_TO_FOLLOW:
         return _find_short_mismatch(reference, estimate, rate_hz)
     reference_track = np.maximum(of_reference, loud - _FLOOR_DB)
-    estimate_track = np.maximum(of_estimate, percentile(of_estimate, 95) - _FLOOR_DB)
+    estimate_track = np.maximum(of_estimate, estimate_loud - _FLOOR_DB)
     # A steady sound has no levels to follow.
     follows = reference_track.std() < _STEADY_DB or _correlation(reference_track, estimate_track) >= LEAST_CORRELATION
     is_long = reference_track.size >= _FEWEST_OF_SHARE
@@ -216,8 +249,9 @@ def _bands_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:
 
 def _correlation(one: np.ndarray, other: np.ndarray) -> float:
     """Pearson's, and 0 where one of them does not vary."""
-    spread = float(one.std()) * float(other.std())
-    return (float(np.dot(one, other)) / one.size - float(one.mean()) * float(other.mean())) / spread if spread else 0.0
+    one, other = one - one.mean(), other - other.mean()
+    spread = float(np.sqrt(float(np.dot(one, one)) * float(np.dot(other, other))))
+    return float(np.dot(one, other)) / spread if spread else 0.0
 
 
 def percentile(values: np.ndarray, share: float) -> float:

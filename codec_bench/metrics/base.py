@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from codec_bench.audio.level_checks import INCONCLUSIVE, find_mismatch, lacks_speech
+from codec_bench.audio.level_checks import INCONCLUSIVE, find_mismatch, lacks_speech, measure_levels
 from codec_bench.audio.resample import cut, fit_length
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic, as_reason
@@ -264,8 +264,9 @@ def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, gener
             made elsewhere.
     """
     as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
-    follows = find_mismatch(reference, estimate, rate_hz) if as_long else None
-    lacks = lacks_speech(reference, estimate, rate_hz) if generated else None
+    levels = measure_levels(reference, rate_hz), measure_levels(estimate, rate_hz)
+    follows = find_mismatch(reference, estimate, rate_hz, levels) if as_long else None
+    lacks = lacks_speech(*levels) if generated else None
     mismatch = SHORT_INCONCLUSIVE if follows == INCONCLUSIVE else NO_SPEECH.get(follows or "")
     return Compared(mismatch, NO_SPEECH.get(lacks or ""), generated)
 

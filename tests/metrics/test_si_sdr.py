@@ -38,6 +38,16 @@ def test_equals_torchmetrics_on_every_clip(spoken_pairs):
         assert result.value == pytest.approx(torchmetrics_db(pair.reference, pair.estimate, np.float32), abs=0.05)
 
 
+@pytest.mark.parametrize("level_db", [-140, -59, 3, 58, 62, 139])
+def test_every_level_is_as_precise_as_extended_precision(level_db):
+    x = np.random.default_rng(5).standard_normal(52_001)
+    y = x + 10 ** (-level_db / 20) * np.random.default_rng(6).standard_normal(x.size)
+    reference, estimate = x.astype(np.longdouble), y.astype(np.longdouble)
+    target = (estimate @ reference) / (reference @ reference) * reference
+    expected = 10 * np.log10((target @ target) / ((target - estimate) @ (target - estimate)))
+    assert score(x, y).value == pytest.approx(float(expected), abs=1e-6)
+
+
 def test_the_reference_keeps_its_own_rate():
     assert build_metric("si_sdr").rate_hz is None
 
