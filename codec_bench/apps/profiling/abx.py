@@ -1,29 +1,12 @@
-"""ABX error rates of the codes of a codec, where the user gives alignments.
+"""ABX error rates of the codes of a codec, over aligned phones.
 
-    items = [Item("AE", "K", "T", "anna", frames), ...]     # a phone in its context, by a speaker
-    abx_error(items, speaker="within", seed=0).error
-
-What is compared
-    A triple has two items of one phone, A and X, and one of another phone, B, all between the same two phones. It is an
-    error if X is farther from A than from B, and half of one if both are equally far. Chance is 50 %, and 0 is best.
-    within   A, B and X are by one speaker.
-    across   A and B are by one speaker, and X is by another one. What a speaker sounds like is then of no help.
-    The distance of two items is the mean angle between their frames, over pi, along the cheapest path of dynamic time
-    warping.
-
-How triples make one number
-    A cell holds the triples with the same phones of A and B, the same context and the same speakers. Its error is the
-    mean over its triples. Cells are averaged over contexts (and over the speakers of X), then over speakers, then over
-    the pairs of phones. So frequent phones and talkative speakers do not decide.
-
-What is left out
-    The items of one phone, context and speaker are cut to `SIZE` by a seed; of the speakers of X, at most `SPEAKERS`
-    are taken by a seed for each pair of phones, context and speaker. A group of one item can be B, and X across
-    speakers, but never A and X.
-
-Paper: T. Schatz et al., "Evaluating speech features with the Minimal-Pair ABX task", Interspeech 2013; M. Poli et al.,
-"fastabx", arXiv 2505.02692. It follows the definition of ZeroSpeech 2021 as fastabx has it (averages, limits, frames,
-path).
+A triple has two items of one phone, A and X, and one of another phone, B, in the same context. It is an error if X is
+farther from A than from B, and half of one at equal distance. Chance is 50 %. All three are by one speaker (`within`),
+or X is by another (`across`). The distance is the mean angle between frames over pi along the cheapest DTW path. Cells
+(phones, context, speakers) are averaged over contexts and speakers of X, then speakers, then pairs of phones. Groups
+are cut to `SIZE` items and `SPEAKERS` speakers of X by a seed.
+Papers: T. Schatz et al., Interspeech 2013; M. Poli et al., "fastabx", arXiv 2505.02692, whose ZeroSpeech 2021 settings
+these are.
 """
 
 from __future__ import annotations
@@ -52,11 +35,8 @@ Speaker = Literal["within", "across"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhoneItem:
-    """One phone, between two others.
-
-    Args:
-        phone, before, after: the phone and its neighbours. speaker: who says it.
-        frames: codes, integers `(frames, codebooks)`, or vectors, floats `(frames, dimensions)`; at least one frame.
+    """One phone in its context. `frames` are codes, integers `(frames, codebooks)`, or vectors, floats `(frames,
+    dimensions)`.
     """
 
     phone: str
@@ -68,12 +48,7 @@ class PhoneItem:
 
 @dataclass(frozen=True, slots=True)
 class AbxError:
-    """An ABX error rate.
-
-    Args:
-        error: 0 to 1; None without a triple. cells, triples, pairs: how many it is made of; pairs of phones count in
-            each order.
-    """
+    """An ABX error rate, 0 to 1 (None without a triple), and its counts; pairs of phones count in each order."""
 
     error: float | None
     cells: int
@@ -83,7 +58,7 @@ class AbxError:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
-    """The items of one phone, context and speaker: their frames one after the other, and where each begins."""
+    """The items of one phone, context and speaker: concatenated frames, and where each item starts."""
 
     phone: str
     speaker: str
@@ -103,14 +78,14 @@ def abx_error(
     vectors: Callable[[np.ndarray], np.ndarray] | None = None,
     alive: Callable[[], None] = lambda: None,
 ) -> AbxError:
-    """The ABX error rate of items.
+    """Compute the ABX error rate of items.
 
     Args:
-        items: all with codes of one number of codebooks, or all with vectors of one width.
-        speaker: `within` or `across`. seed: decides which items and speakers are taken where there are many.
-        vectors: makes the vectors `(frames, dimensions)` that are compared, from codes `(frames, codebooks)` of several
-            items one after the other; None compares the items' own frames. So vectors need not be held for all items.
-        alive: called now and then, so that a caller sees that it goes on.
+        items: all codes with one number of codebooks, or all vectors of one width.
+        seed: selects items and speakers where there are many.
+        vectors: maps codes `(frames, codebooks)` of several items to the vectors `(frames, dimensions)` that are
+            compared; None compares the items' own frames. Vectors are made one context at a time, to bound memory.
+        alive: called for each context, as a sign of life.
     """
     sums: dict[tuple[str, str, str], tuple[float, int]] = {}
     cells = triples = 0
@@ -132,10 +107,7 @@ def abx_error(
 def _groups(
     items: Iterable[PhoneItem], vectors: Callable[[np.ndarray], np.ndarray] | None, rng: np.random.Generator
 ) -> list[_Group]:
-    """The groups of one context.
-
-    Vectors are brought to length 1; one of zeros stays as it is, at a right angle to all others.
-    """
+    """Group the items of one context; vectors are normalised to length 1, and zeros stay zeros."""
     groups = []
     for (phone, speaker), members in groupby(items, key=lambda item: (item.phone, item.speaker)):
         selected = list(members)
@@ -156,11 +128,10 @@ def _groups(
 def _cells(
     groups: Sequence[_Group], speaker: Speaker, rng: np.random.Generator
 ) -> Iterator[tuple[str, str, str, float, int]]:
-    """The cells of one context: the phones of A and B, the speaker of both, the error, and the number of triples."""
+    """Yield the cells of one context: phones of A and B, speaker of both, error, number of triples."""
     distances: dict[tuple[int, int], np.ndarray] = {}
 
     def apart(x: int, y: int) -> np.ndarray:
-        """Distances between the items of two groups, `(items of x, items of y)`."""
         if (x, y) not in distances:
             distances[x, y] = _distances(groups[x], groups[y])
         return distances[x, y]
@@ -192,11 +163,11 @@ def _distances(x: _Group, y: _Group) -> np.ndarray:
 
 
 def _error(to_a: np.ndarray, to_b: np.ndarray, *, itself: bool) -> tuple[float, int]:
-    """The error of a cell, and how many triples it has.
+    """Return the error of a cell, and its number of triples.
 
     Args:
         to_a, to_b: distances `(items of X, items of A)` and `(items of X, items of B)`.
-        itself: whether A and X are the same items, of which none is compared with itself.
+        itself: A and X are the same items; none is compared with itself.
     """
     wrong = 0.5 * (1 + np.sign(to_a[:, :, None] - to_b[:, None, :]))
     if itself:
@@ -205,7 +176,7 @@ def _error(to_a: np.ndarray, to_b: np.ndarray, *, itself: bool) -> tuple[float, 
 
 
 NO_SPEECH = ("sil", "sp", "spn", "nsn", "noise", "silence", "<sil>", "<eps>")
-"""Names of what is no phone, in small letters; nothing is compared with it, and it is no context."""
+"""Labels that are not phones, in lower case; they are neither compared nor context."""
 ADJACENT_S = 0.001
 Vectors = Callable[[np.ndarray], np.ndarray]
 SPEAKER_MODES: tuple[Speaker, ...] = ("within", "across")
@@ -214,11 +185,11 @@ SPEAKER_MODES: tuple[Speaker, ...] = ("within", "across")
 class AbxItems:
     """Collects the phones of a corpus with their codes, item by item.
 
-    A phone is heard with both neighbours, as in ZeroSpeech: from the start of the one before to the end of the one
-    after, with all frames whose middle lies there. It must follow and be followed by a phone, without a gap.
+    As in ZeroSpeech, a phone comes with both neighbours: all frames whose middle lies between the start of the one
+    before and the end of the one after. It needs a phone on both sides, without a gap.
 
     Args:
-        alignments, speakers: by the ids of the samples.
+        alignments, speakers: by sample id.
     """
 
     def __init__(self, alignments: Mapping[str, Alignment], speakers: Mapping[str, str]) -> None:
@@ -227,11 +198,7 @@ class AbxItems:
         self._unknown = 0
 
     def add(self, name: str, codes: Sent) -> None:
-        """Takes the phones of one sample.
-
-        Args:
-            name: the sample's id. codes: of its sound, or of one of its channels.
-        """
+        """Add the phones of one sample, from the codes of its audio or of one of its channels."""
         alignment, speaker = self._alignments.get(name), self._speakers.get(name)
         self._unknown += speaker is None
         for stream in codes.streams:
@@ -243,11 +210,7 @@ class AbxItems:
                 items += _items(alignment, values, float(stream.frame_rate_hz), speaker)
 
     def result(self, seed: int, alive: Callable[[], None], vectors: Vectors | None = None) -> dict[str, Any]:
-        """The error rates, as JSON values.
-
-        Args:
-            seed: decides which items are compared. alive: called now and then.
-            vectors: the codec's own method, if it has one.
+        """Return the error rates as JSON values. `vectors` is the codec's own method, if it has one.
 
         Raises:
             NotApplicable: the codec has no codes with a frame rate, or no phone can be compared.
@@ -277,7 +240,7 @@ class AbxItems:
     def _of_vectors(
         self, items: list[PhoneItem], seed: int, alive: Callable[[], None], vectors: Vectors | None
     ) -> dict[str, Any]:
-        """The errors of the vectors that codes stand for, or why there are none."""
+        """Compute the errors of the codes' vectors, or the reason why there are none."""
         reason = Diagnostic("no_vectors") if vectors is None else None
         if len(self._streams) > 1:
             reason = Diagnostic("no_common_vectors")
@@ -291,11 +254,6 @@ class AbxItems:
 
 
 def _look_up(vectors: Vectors, frames: np.ndarray) -> np.ndarray:
-    """The vectors of codes `(frames, codebooks)`.
-
-    Raises:
-        CodecFault: the codec gives something else.
-    """
     looked_up = np.asarray(vectors(np.ascontiguousarray(frames.T)))
     if (
         looked_up.ndim != 2
@@ -309,7 +267,7 @@ def _look_up(vectors: Vectors, frames: np.ndarray) -> np.ndarray:
 
 
 def _items(alignment: Alignment, values: np.ndarray, frame_rate_hz: float, speaker: str) -> Iterator[PhoneItem]:
-    """The phones of one sample that have both neighbours and a frame."""
+    """Yield the phones of one sample that have both neighbours and a frame."""
     speech = [phone.lower() not in NO_SPEECH for phone in alignment.phones]
     joined = np.abs(alignment.starts_s[1:] - alignment.ends_s[:-1]) <= ADJACENT_S
     for index in range(1, len(speech) - 1):
@@ -326,7 +284,7 @@ def _items(alignment: Alignment, values: np.ndarray, frame_rate_hz: float, speak
 def _errors(
     items: list[PhoneItem], seed: int, alive: Callable[[], None], vectors: Vectors | None = None
 ) -> dict[str, Any]:
-    """The errors within and across speakers, each with the reason where there is none."""
+    """Compute the errors within and across speakers, with a reason where there is none."""
     return {
         mode: _describe_error(abx_error(items, speaker=mode, seed=seed, vectors=vectors, alive=alive), mode)
         for mode in SPEAKER_MODES

@@ -1,9 +1,4 @@
-"""Profiles codecs: bitrate, codebooks, cost, latency, robustness, quality.
-
-Each codec is measured in a process of its own, which is ended when it does not answer. What a codec does wrong is
-reported for that codec in one sentence. The other codecs are not affected. The measurements are in `profiling/`, one
-file each.
-"""
+"""Profile codecs: bitrate, codebooks, cost, latency, robustness, quality."""
 
 from __future__ import annotations
 
@@ -48,7 +43,7 @@ class Profile:
     """The profile of one or several codecs.
 
     Args:
-        folder: holds `profile.json`, `profile.html`, the kept audio and the engine's run.
+        folder: holds `profile.json`, `profile.html`, saved audio and the run of the quality metrics.
         facts: everything, as JSON values; see `docs/profile.md` for the schema.
     """
 
@@ -62,7 +57,7 @@ class Profile:
 
     @property
     def faults(self) -> Mapping[str, Sequence[str]]:
-        """What failed, in one sentence each, by codec. Codecs without a failure are not in it."""
+        """What failed, in one sentence each, by codec; codecs without a failure are absent."""
         return {name: codec["faults"] for name, codec in self.codecs.items() if codec["faults"]}
 
     @property
@@ -94,20 +89,16 @@ def profile(
     progress: Progress = lambda codec, step, done, total: None,
     on_folder: OnFolder = lambda folder, words: None,
 ) -> Profile:
-    """Measures codecs on some data.
+    """Measure codecs on some data.
 
     A call with the same arguments continues a profile that was stopped, also without `out`: codecs that were measured
-    whole are not measured again.
+    completely are not measured again.
 
     Args:
-        settings: how thoroughly to measure, and how long one call of a codec may take; a mapping has the fields of
-            `Settings`.
+        settings: clips, repeats, conditions and time limits; a mapping has the fields of `Settings`.
         page: whether to write `profile.html`.
         progress: called with (codec, step, steps done, steps in all).
         on_folder: called with the folder and a sentence on it, such as whether it is new, before anything is measured.
-
-    Returns:
-        The profile; `profile.json` holds the same.
 
     Raises:
         UserError: an argument is wrong, the folder cannot be written, or none of the codecs can be loaded.
@@ -156,7 +147,7 @@ def profile(
 
 
 def _profile_in(request: ProfileRun, page: bool) -> Profile:
-    """Measures into a folder that is held, and writes `profile.json` and the page."""
+    """Measure into a locked folder, and write `profile.json` and the page."""
     with on_disk(f"the folder '{request.folder}' cannot be written"):
         request.audio.mkdir(parents=True, exist_ok=True)
     started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -185,11 +176,7 @@ def _profile_in(request: ProfileRun, page: bool) -> Profile:
 
 
 def _excluded_steps(steps: Sequence[str]) -> tuple[str, ...]:
-    """The steps that are left out, each once.
-
-    Raises:
-        UnknownName: one of them is no step, or none that can be left out.
-    """
+    """Return the steps to skip, each once; raises UnknownName for one that is unknown or required."""
     for step in steps:
         if step not in OPTIONAL:
             raise UnknownName("measurement that can be left out", step, OPTIONAL)
@@ -197,12 +184,7 @@ def _excluded_steps(steps: Sequence[str]) -> tuple[str, ...]:
 
 
 def _known(system: System) -> None:
-    """Checks that a codec and its operating point exist, before anything is measured.
-
-    Raises:
-        UserError: there is no such codec, operating point or file, or it is an object or class that only this process
-            has.
-    """
+    """Raise UserError where a codec, operating point or file is unknown, or only this process has the class."""
     name = system.codec
     if name is None and system.live is not None:
         raise UserError(
@@ -214,7 +196,7 @@ def _known(system: System) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON: numbers that are not finite become None, NumPy's numbers become Python's."""
+    """Convert a value to JSON: numbers that are not finite become None, NumPy's numbers become Python's."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -20,7 +20,7 @@ from codec_bench.types import Audio, Codes, CodeStream, Latents
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Turns single bits of a clip round.
+    """Flip single bits of a clip, and measure the damage.
 
     Raises:
         NotApplicable: nothing that is sent has bits.
@@ -50,9 +50,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
 
 
 def turned(sent: Codes, rng: np.random.Generator) -> Codes:
-    """The same with one bit turned round, each bit as likely as any other.
-
-    A code that would not exist is not made: another bit is drawn.
+    """Flip one bit, each as likely as any other; flips to a code that does not exist are redrawn.
 
     Raises:
         NotApplicable: there are no bits.
@@ -85,7 +83,7 @@ def _bits(stream: CodeStream) -> int:
 
 
 def _decoded(codec: Any, sent: Codes, clip: Audio) -> Audio | None:
-    """What is decoded, or None if the decoder refuses it."""
+    """Decode, or return None if the decoder refuses."""
     try:
         return decode(codec, [sent], [clip])[0]
     except Exception:  # a decoder may refuse what its encoder did not make in any way; it is counted

@@ -1,7 +1,6 @@
-"""What a table of a profile is made of: sections of rows, with one cell per codec.
+"""Sections, rows and cells of a profile's tables, with one cell per codec.
 
-Conventions
-    A cell is text. If a measurement does not apply, failed or was not made, the cell is `–` and holds the reason.
+A cell is text. If a measurement does not apply, failed or was not made, the cell is `–` and holds the reason.
 """
 
 from __future__ import annotations
@@ -16,12 +15,7 @@ from codec_bench.messages import Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class ProfileCell:
-    """The value of one codec in one row.
-
-    Args:
-        reason: why there is no value, or None. flag: whether somebody should look at the value. skipped: whether it was
-            not measured because the caller left it out.
-    """
+    """The value of one codec in one row; `flag` marks a suspicious value, `skipped` one excluded by the caller."""
 
     text: str
     reason: str | None = None
@@ -31,7 +25,7 @@ class ProfileCell:
 
 @dataclass(frozen=True, slots=True)
 class ProfileRow:
-    """One measured quantity. `description` explains it in one sentence."""
+    """One measured quantity; `description` explains it in one sentence."""
 
     label: str
     unit: str
@@ -41,11 +35,7 @@ class ProfileRow:
 
 @dataclass(frozen=True, slots=True)
 class ProfileSection:
-    """Rows that belong together.
-
-    Args:
-        note: how they were measured. without: the rows in which no codec has a value.
-    """
+    """Rows that belong together, and the rows in which no codec has a value (`without`)."""
 
     title: str
     note: str
@@ -54,16 +44,12 @@ class ProfileSection:
 
 
 def number_cell(value: float | None, form: str, reason: str | None) -> ProfileCell:
-    """A number, or the reason why there is none."""
+    """Format a number, or give the reason why there is none."""
     return ProfileCell("–", reason) if value is None else ProfileCell(form.format(value).replace("-", "−"))
 
 
 def spread_text(values: Sequence[float], form: str, ends: str | None = None) -> str:
-    """The mean, and the lowest and highest where there are several; `–` without any.
-
-    Args:
-        form: of the mean. ends: of the lowest and highest; None for `form`.
-    """
+    """Format the mean, with minimum and maximum where there are several (by `ends`); `–` without values."""
     if not values:
         return "–"
     mean, low, high = form.format(sum(values) / len(values)), min(values), max(values)
@@ -78,12 +64,7 @@ def row_of(
     section: str,
     render: Callable[[Mapping[str, Any]], Any],
 ) -> ProfileRow:
-    """A row of one value for each codec.
-
-    Args:
-        codecs: the sections of each codec. label: what the row is called. unit: of the values. description: one sentence.
-        section: the section that holds the value. render: the value's text or cell, from a section that was measured.
-    """
+    """Build a row from one section of each codec; `render` gives the text or cell of a measured section."""
     cells = []
     for codec in codecs.values():
         values = codec[section]

@@ -1,14 +1,9 @@
 """Two small classifiers: linear, and with one hidden layer.
 
-    accuracy = right(features, classes, folds, hidden=0, seed=0).mean()
-
-linear   Ridge regression onto the classes, 1 for the own one and -1 for the others; the highest wins. It is
-         scikit-learn's `RidgeClassifier(alpha=RIDGE)`, to 1e-9, solved for the items in place of the features, of which
-         codes have many.
-hidden   The features' `COMPONENTS` principal components, `HIDDEN` units with ReLU, drawn by a seed at the beginning,
-         and the softmax of the classes. It minimises the mean cross-entropy plus `DECAY` times the squared norm of the
-         weights over twice the items, by at most `STEPS` steps of scipy's L-BFGS: scikit-learn's
-         `MLPClassifier(solver="lbfgs", alpha=DECAY)`.
+linear   Ridge regression onto classes of 1 and -1, scikit-learn's `RidgeClassifier(alpha=RIDGE)` to 1e-9, in the dual
+form because codes have more features than items.
+hidden   `COMPONENTS` principal components, `HIDDEN` ReLU units and softmax, by at most `STEPS` steps of L-BFGS:
+scikit-learn's `MLPClassifier(solver="lbfgs", alpha=DECAY)`.
 """
 
 from __future__ import annotations
@@ -23,16 +18,13 @@ HIDDEN, COMPONENTS, STEPS = 16, 64, 60
 
 
 def predict_correct(features: Any, classes: np.ndarray, folds: np.ndarray, *, hidden: int, seed: int) -> np.ndarray:
-    """Which items are classified right in cross-validation over folds.
+    """Return which items cross-validation over folds classifies correctly, bool `(items,)`.
 
     Args:
-        features: float64 `(items, dimensions)`, a NumPy array or one of scipy's CSR arrays.
+        features: float64 `(items, dimensions)`, a NumPy array or a SciPy CSR array.
         classes: int64 `(items,)`, from 0. folds: int64 `(items,)`. hidden: units of the hidden layer; 0 for a linear
             one.
-        seed: of the weights of the hidden layer at the beginning.
-
-    Returns:
-        bool `(items,)`.
+        seed: of the initial weights of the hidden layer.
     """
     count = int(classes.max()) + 1
     reduced = components(features) if hidden else features
@@ -48,7 +40,7 @@ def predict_correct(features: Any, classes: np.ndarray, folds: np.ndarray, *, hi
 
 
 def ridge(features: Any, classes: np.ndarray, count: int, others: Any) -> np.ndarray:
-    """The scores `(items, count)` of other items by ridge regression."""
+    """Score other items by ridge regression, `(items, count)`."""
     targets = 2 * np.eye(count)[classes] - 1
     among = _dense(features @ features.T)
     across = _dense(others @ features.T)
@@ -62,7 +54,7 @@ def ridge(features: Any, classes: np.ndarray, count: int, others: Any) -> np.nda
 
 
 def components(features: Any) -> np.ndarray:
-    """The first principal components, scaled to a mean squared length of 1."""
+    """Compute the first principal components, scaled to a mean squared length of 1."""
     among = _dense(features @ features.T)
     rows = among.mean(axis=0)
     values, vectors = np.linalg.eigh(among - rows - rows[:, None] + among.mean())
@@ -79,7 +71,7 @@ def _dense(matrix: Any) -> np.ndarray:
 def train(
     features: np.ndarray, classes: np.ndarray, count: int, *, hidden: int, seed: int
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Trains the hidden-layer classifier; returns its log-probability function."""
+    """Train the hidden-layer classifier, and return its log-probability function."""
     from scipy.optimize import minimize
 
     shapes = _shapes(features.shape[1], count, hidden)
@@ -101,7 +93,7 @@ def _shapes(dimensions: int, count: int, hidden: int) -> list[tuple[int, ...]]:
 
 
 def _start(shapes: list[tuple[int, ...]], rng: np.random.Generator) -> np.ndarray:
-    """Glorot's uniform weights, and biases of 0."""
+    """Draw Glorot's uniform weights, with biases of 0."""
     parts = [
         rng.uniform(-1, 1, s) * np.sqrt(6 / sum(s)) if len(s) == 2 else np.zeros(s) for s in shapes
     ]  # fmt: skip
@@ -114,7 +106,7 @@ def _cut(flat: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
 
 
 def _through(features: np.ndarray, layers: list[np.ndarray]) -> list[np.ndarray]:
-    """What goes into each layer, and the scores that come out of the last."""
+    """Return the input of each layer, and the scores of the last."""
     out = [features]
     for layer in range(0, len(layers), 2):
         scores = out[-1] @ layers[layer] + layers[layer + 1]
@@ -131,12 +123,7 @@ def _log_probabilities(scores: np.ndarray) -> np.ndarray:
 def loss(
     flat: np.ndarray, features: np.ndarray, targets: np.ndarray, shapes: list[tuple[int, ...]]
 ) -> tuple[float, np.ndarray]:
-    """What is minimised, and its gradient.
-
-    Args:
-        flat: all weights and biases. features: `(items, dimensions)`. targets: one-hot classes `(items, classes)`.
-            shapes: of the layers.
-    """
+    """Compute loss and gradient from flat weights, features, one-hot targets `(items, classes)` and layer shapes."""
     layers, items = _cut(flat, shapes), len(targets)
     inputs = _through(features, layers)
     log = _log_probabilities(inputs[-1])

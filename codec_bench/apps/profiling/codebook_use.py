@@ -1,30 +1,11 @@
 """Codebook utilisation, and the bits of codes when entropy-coded.
 
-    counts = CodebookCounts.of(codes, cardinality=1024)      # of each recording, and add them
-    use = summarise(counts)
-    use.entropy_coded_bps(frame_rate_hz=75.0)
-
-What each number says
-    utilisation   share of a codebook's entries that occurred; higher is better, 1 is all of them.
-    dead          entries that did not occur in the counted tokens. With few tokens, many entries do not occur by
-                  chance.
-    entropy       bits per code. The plug-in estimate takes the frequencies as probabilities. It is too low by about
-                  (entries seen - 1) / (2 tokens) nats; Miller and Madow's estimate adds that. Neither exceeds log2 K.
-    perplexity    2 to the power of the plug-in entropy: so many equally frequent entries have the same entropy. Higher
-                  is better, K at most.
-    joint         bits per frame if each codebook is coded with knowledge of the code of the one before it. Dependence
-                  on other codebooks is not used, so its true value is an upper bound of the joint
-                  entropy of a frame. The estimate may lie below it: frames count as independent, and codes that
-                  stay for 50 frames on average were 2 to 50 % too low (simulated, 16 to 1,024 entries).
-
-How far to trust a joint entropy: a pair of codebooks has K² cells, and a few hours of speech do not visit a million.
-`coverage` is Good and Turing's estimate of the probability of the pairs that were seen: 1 - (pairs seen once) / pairs.
-Below `ESTIMABLE` the corrected value is None, with the reason. Above it, the entropy of a pair is still too low by up
-to
-0.2 bit, most for a long tail of rare pairs (simulated for uniform and Zipf distributions over 4096 pairs).
-
-References: Miller 1955, "Note on the bias of information estimates"; Good 1953, Biometrika 40. The plug-in entropies
-equal scipy.stats.entropy's to 1e-12.
+Plug-in entropy is too low by about (entries seen - 1) / (2 tokens) nats, which Miller and Madow's estimate adds. The
+joint entropy conditions each codebook on the one before it only. It takes frames as independent, and is 2 to 50 % too
+low for codes that stay for 50 frames on average (simulated, 16 to 1,024 entries).
+`coverage` is Good and Turing's estimate 1 - (pairs seen once) / pairs. Below `ESTIMABLE` the corrected joint entropy is
+None; above it, it may be 0.2 bit too low for long tails of rare pairs (simulated, 4096 pairs).
+References: Miller 1955; Good 1953, Biometrika 40. Plug-in entropies equal scipy.stats.entropy's to 1e-12.
 """
 
 from __future__ import annotations
@@ -43,12 +24,12 @@ ESTIMABLE = 0.95
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodebookCounts:
-    """Counts of codes and of neighbouring pairs. Counts add with `+`.
+    """Counts of codes and of pairs in neighbouring codebooks. Counts add with `+`.
 
     Args:
         counts: of the codes, int64 `(codebooks, cardinality)`.
         pair_keys: int64 `(pairs,)` in rising order, `(q * cardinality + code of q) * cardinality + code of q + 1`.
-        pair_counts: int64 `(pairs,)`, how often each occurred.
+        pair_counts: int64 `(pairs,)`.
     """
 
     counts: np.ndarray
@@ -57,15 +38,12 @@ class CodebookCounts:
 
     @classmethod
     def zero(cls) -> CodebookCounts:
-        """The counts of nothing: adding them changes nothing."""
+        """Return empty counts, the neutral element of `+`."""
         return cls(np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     @classmethod
     def of(cls, codes: np.ndarray, cardinality: int) -> CodebookCounts:
-        """The counts of codes.
-
-        Args:
-            codes: integers `(codebooks, frames)`. cardinality: entries per codebook.
+        """Count codes, integers `(codebooks, frames)`.
 
         Raises:
             UserError: codes outside [0, cardinality).
@@ -101,7 +79,7 @@ class CodebookCounts:
 
     @property
     def frames(self) -> int:
-        """Frames counted, which is the number of codes in each codebook."""
+        """Frames counted."""
         return int(self.counts[0].sum()) if self.counts.size else 0
 
 
@@ -113,8 +91,7 @@ class CodebookUse:
         tokens: codes counted.
         used, dead: entries that occurred and that did not.
         utilisation: `used` over all entries.
-        entropy_bits: plug-in estimate, bits per code.
-        entropy_bits_corrected: Miller and Madow's.
+        entropy_bits: plug-in estimate, bits per code; `entropy_bits_corrected` is Miller and Madow's.
         perplexity: 2 to the plug-in entropy.
     """
 
@@ -129,15 +106,14 @@ class CodebookUse:
 
 @dataclass(frozen=True, slots=True)
 class JointEntropy:
-    """Bits per frame if each codebook is coded with knowledge of the code of the one before it.
+    """Bits per frame if each codebook is coded with knowledge of the one before it.
 
     Args:
         tokens: frames counted.
         pairs: different pairs seen, of all neighbouring codebooks.
-        coverage: the estimated probability of the pairs seen; the smallest over all neighbouring codebooks.
+        coverage: the smallest estimated probability of the pairs seen.
         bits: plug-in estimate; far too low if `coverage` is low.
-        bits_corrected: Miller and Madow's estimate, or None if it cannot be trusted.
-        reason: why `bits_corrected` is None; else None.
+        bits_corrected: Miller and Madow's estimate; None with a `reason` if it cannot be trusted.
     """
 
     tokens: int
@@ -153,11 +129,9 @@ class CodebookSummary:
     """All codebooks of one stream.
 
     Args:
-        codebooks: one by one.
-        joint: over all codebooks of a frame.
         nominal_bits: bits per frame when packed.
-        entropy_bits: bits per frame if every codebook is entropy-coded by itself, plug-in; None without tokens.
-        entropy_bits_corrected: the same by Miller and Madow's estimate.
+        entropy_bits: bits per frame with each codebook entropy-coded by itself, plug-in; None without tokens.
+            `entropy_bits_corrected` is Miller and Madow's.
     """
 
     codebooks: tuple[CodebookUse, ...]
@@ -171,25 +145,21 @@ class CodebookSummary:
         return frame_rate_hz * self.nominal_bits
 
     def entropy_coded_bps(self, frame_rate_hz: float) -> float | None:
-        """Bits per second when every codebook is entropy-coded by itself, bias-corrected; None without tokens."""
+        """Bits per second with each codebook entropy-coded, bias-corrected; None without tokens."""
         return None if self.entropy_bits_corrected is None else frame_rate_hz * self.entropy_bits_corrected
 
     def joint_bps(self, frame_rate_hz: float) -> float | None:
-        """Bits per second if each codebook is coded with knowledge of the one before it; None if it cannot be
-        estimated.
-        """
+        """Bits per second with each codebook conditioned on the one before it; None if unknown."""
         return None if self.joint.bits_corrected is None else frame_rate_hz * self.joint.bits_corrected
 
 
 def entropy_bits(counts: np.ndarray, *, corrected: bool = False) -> float:
-    """Entropy of the distribution that these counts were drawn from.
+    """Estimate the entropy in bits of the distribution that counts were drawn from.
 
     Args:
-        counts: how often each value occurred, of any shape, with at least one occurrence.
-        corrected: adds Miller and Madow's `(values seen - 1) / (2 tokens)` nats.
-
-    Returns:
-        Bits; not bounded by the number of values when corrected.
+        counts: of any shape, with at least one occurrence.
+        corrected: adds Miller and Madow's `(values seen - 1) / (2 tokens)` nats; may exceed log2 of the number of
+            values.
 
     Raises:
         ValueError: nothing occurred.
@@ -204,7 +174,7 @@ def entropy_bits(counts: np.ndarray, *, corrected: bool = False) -> float:
 
 
 def summarise(counts: CodebookCounts) -> CodebookSummary:
-    """Utilisation, perplexity, dead entries and entropies of counted codes."""
+    """Compute utilisation, perplexity, dead entries and entropies of counted codes."""
     books = tuple(_use(row) for row in counts.counts)
     nominal = len(books) * math.log2(counts.cardinality) if books else 0.0
     joint = _joint(counts, books)
@@ -215,7 +185,7 @@ def summarise(counts: CodebookCounts) -> CodebookSummary:
 
 
 def _entropies(books: Sequence[CodebookUse]) -> tuple[list[float], list[float]]:
-    """The plug-in and the corrected entropy of each codebook that has tokens."""
+    """Return the plug-in and the corrected entropy of each codebook that has tokens."""
     plain = [book.entropy_bits for book in books if book.entropy_bits is not None]
     return plain, [book.entropy_bits_corrected for book in books if book.entropy_bits_corrected is not None]
 

@@ -1,4 +1,4 @@
-"""`codec-bench profile`: everything about one or several codecs."""
+"""`codec-bench profile`: measure one or several codecs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ def profile(request: ProfileRequest) -> None:
 
 
 def _describe_saved(folder: Path, count: int) -> str:
-    """What an unfinished profile keeps."""
     from codec_bench.apps.profiling.several_codecs import codecs_measured
 
     measured = len(codecs_measured(folder))

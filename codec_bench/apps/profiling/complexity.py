@@ -1,14 +1,10 @@
 """Parameters and multiply-accumulates per second of encoder and decoder.
 
-A parameter counts for the side whose operations read it. One that both sides read, such as a codebook, counts for both,
-and once in the total. Learnt numbers that torch does not call parameters (codebooks kept as buffers) are given
-separately.
-
-Multiply-accumulates are those of torch's matrix products, convolutions, attention and recurrent layers: half of what
-`torch.utils.flop_counter` calls floating-point operations. That counter leaves out recurrent layers and attention that
-torch runs as one fused operation; they are added here. Not counted are element-wise additions and products,
-normalisation, activations, lookups, sums, sorting and Fourier transforms; their operators are listed with the elements
-that they wrote. Computation outside of torch (NumPy, numba, Triton, ONNX, other programs) is not seen at all.
+A parameter counts for each side that reads it, and once in the total. Buffers such as codebooks are given separately.
+Multiply-accumulates are those of torch's matrix products, convolutions, attention and recurrent layers: half of
+`torch.utils.flop_counter`'s operations, plus the fused layers that it omits. Element-wise operations, normalisation,
+activations, lookups, sums, sorting and Fourier transforms are not counted; their operators are listed with the elements
+written. Computation outside torch is invisible.
 """
 
 from __future__ import annotations
@@ -34,7 +30,7 @@ _FREE = (
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Counts one pass of one clip through encoder and decoder.
+    """Count one pass of one clip through encoder and decoder.
 
     Raises:
         NotApplicable: the codec has no torch module.
@@ -60,7 +56,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
 
 
 def _modules(codec: Any) -> list[Any]:
-    """The torch modules in the attributes of an object, and in the objects there; without modules inside others."""
+    """List the outermost torch modules in the attributes of an object, and in the objects there."""
     if "torch" not in sys.modules:
         return []
     from torch import nn
@@ -104,16 +100,13 @@ def _state(modules: list[Any]) -> dict[str, int]:
 
 
 def len_of(used: set[int], modules: list[Any]) -> int:
-    """How many numbers the parameters hold whose storage is in `used`."""
+    """Count the numbers in parameters whose storage is in `used`."""
     sizes = {p.untyped_storage().data_ptr(): p.numel() for m in modules for p in m.parameters()}
     return sum(n for key, n in sizes.items() if key in used)
 
 
 def _counting() -> Any:
-    """The class that watches torch's operations.
-
-    It is made in a function because torch is imported only where it is used.
-    """
+    """Build the class that counts torch's operations, without importing torch at the top."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
@@ -185,24 +178,23 @@ def _fused() -> dict[Any, Any]:
 
 
 def _of_product(args: Any) -> int:
-    """A product of matrices, or of a matrix and a vector, that is added to something."""
     _, left, right = args[:3]
     return left.numel() * (right.shape[-1] if right.ndim > 1 else 1)
 
 
 def _of_mkldnn(args: Any) -> int:
-    """One direction of one recurrent layer over `(time, batch, features)`: two weight matrices in every step."""
+    """Count one direction of one recurrent layer over `(time, batch, features)`: two weight matrices a step."""
     steps, batch = args[0].shape[:2]
     return steps * batch * (args[1].numel() + args[2].numel())
 
 
 def _of_attention(args: Any) -> int:
-    """The two matrix products of attention over `(batch, heads, time, features)`, without regard to masks."""
+    """Count the two products of attention over `(batch, heads, time, features)`, ignoring masks."""
     query, key, value = args[:3]
     return query.shape[0] * query.shape[1] * query.shape[2] * key.shape[2] * (query.shape[3] + value.shape[3])
 
 
 def _of_cudnn(args: Any) -> int:
-    """All layers of a recurrent network over `(time, batch, features)` or `(batch, time, features)`."""
+    """Count all layers of a recurrent network over `(time, batch, features)` or `(batch, time, features)`."""
     first, second = args[0].shape[:2]
     return first * second * sum(weight.numel() for weight in args[1] if weight.ndim == 2)

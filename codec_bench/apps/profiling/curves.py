@@ -1,7 +1,7 @@
 """Quality against bitrate: curves by family, BD-rates, order of points.
 
-A family is the codecs that differ only in their operating point: `opus-12k` and `opus@24` belong to `opus`. Own code is
-grouped by the name in its `info`. The bitrate of a point was measured in the same run as its quality.
+Codecs that differ only in their operating point are a family: `opus-12k` and `opus@24` belong to `opus`. Own code is
+grouped by the name in its `info`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ from codec_bench.stats.bd_rate import bd_rate
 
 
 def families(labels: Mapping[str, str]) -> dict[str, list[str]]:
-    """Codecs by family.
-
-    Args:
-        labels: what each codec is called: its registered name, or for own code the name in its `info`.
-    """
+    """Group codecs by family, from their labels."""
     members: dict[str, list[str]] = {}
     for name, label in labels.items():
         members.setdefault(family(label), []).append(name)
@@ -30,11 +26,10 @@ def families(labels: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The points of each family, for each metric, in order of rising bitrate.
+    """Return the points of each family, for each metric, by rising bitrate.
 
     Args:
-        groups: as `families` gives them.
-        quality: for each codec the summary entries of its metrics; codecs without any are left out.
+        quality: for each codec the summary entries of its metrics; codecs without any are excluded.
 
     Returns:
         By metric {"unit", "higher_is_better", "protocol", "families": {family: [{"codec", "bitrate_bps", "value",
@@ -63,12 +58,7 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
 
 
 def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Bjøntegaard's delta rate of each other family by metric, or a reason.
-
-    Args:
-        curves_by_metric: as `curves` gives them.
-        anchor: the family that the others are compared with.
-    """
+    """Compute Bjøntegaard's delta rate of each family against the anchor family by metric, or a reason."""
     out: dict[str, dict[str, dict[str, Any]]] = {}
     for metric, facts in curves_by_metric.items():
         points = {name: [(p["bitrate_bps"], p["value"]) for p in ps] for name, ps in facts["families"].items()}
@@ -89,10 +79,10 @@ def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) 
 
 
 def anchor_family(anchor: str, groups: Mapping[str, Sequence[str]]) -> str:
-    """The family that `--anchor` names: itself, or one of its codecs.
+    """Return the family that `--anchor` names: itself, or one of its codecs.
 
     Raises:
-        UnknownName: none of the profiled codecs is of that name or family.
+        UnknownName: none of the profiled codecs has that name or family.
     """
     for name, members in groups.items():
         if anchor == name or anchor in members:
@@ -101,9 +91,9 @@ def anchor_family(anchor: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def order(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Findings where quality falls although the bitrate rises in a family.
+    """Report where quality falls although the bitrate rises in a family.
 
-    If the two intervals overlap, the difference may be chance and the finding is `ok`; otherwise it is `suspect`.
+    Overlapping intervals are `ok`, since the difference may be chance; others are `suspect`.
     """
     out: dict[str, list[dict[str, Any]]] = {}
     for metric, facts in curves_by_metric.items():
@@ -127,7 +117,6 @@ def order(curves_by_metric: Mapping[str, Mapping[str, Any]]) -> dict[str, list[d
 
 
 def _apart(before: Mapping[str, Any], after: Mapping[str, Any], higher: bool) -> bool:
-    """Whether the intervals of the two points do not overlap."""
     if not before["ci95"] or not after["ci95"]:
         return True
     return after["ci95"][1] < before["ci95"][0] if higher else after["ci95"][0] > before["ci95"][1]

@@ -1,9 +1,7 @@
-"""What is left of the sound when only the first codebooks are decoded.
+"""Quality when only the first codebooks are decoded.
 
-For each number of codebooks, a few whole clips are decoded with the codes of these alone, as the method `first` of the
-codec does it, and scored by the metrics of the measurements of few clips and by those that the profile was asked for:
-quality, similarity of the voices (`sim`) and errors of recognition (`wer`, where there are transcripts). The means stand
-without an interval.
+A few whole clips are decoded with fewer codebooks by the codec's method `first`, and scored by
+`Settings.robust_metrics` and the metrics of the profile. Means have no interval.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ def measure(
     metrics: Sequence[str] = (),
     texts: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Decodes fewer and fewer codebooks.
+    """Decode fewer and fewer codebooks, and score them.
 
     Args:
-        metrics: that the profile was asked for. texts: what is said in the clips, by their ids.
+        metrics: the metrics of the profile. texts: transcripts of the clips, by id.
 
     Raises:
         NotApplicable: it has one codebook, or decodes all of them only.
@@ -62,16 +60,12 @@ def measure(
 
 
 def sweep(count: int) -> list[int]:
-    """The numbers of codebooks to try: powers of two, and all."""
+    """List the numbers of codebooks to try: powers of two, and all."""
     return [2**k for k in range(count.bit_length()) if 2**k < count] + [count]
 
 
 def _codebooks(sent: Sent) -> int:
-    """How many codebooks its only stream has.
-
-    Raises:
-        NotApplicable: it has several streams, no codes, or one codebook.
-    """
+    """Count the codebooks of the only stream; raises NotApplicable for several streams, no codes or one codebook."""
     if not sent.streams:
         raise NotApplicable(Diagnostic("no_codebooks"))
     if len(sent.streams) != 1:

@@ -1,14 +1,9 @@
-"""Frames that do not arrive: which are lost, and what stands in their place.
+"""Lost frames: which are lost, and what replaces them.
 
-A frame is a packet, a column of latents, or for codes a frame of the slowest stream with all codes of that time. Codes
-that are sent once per utterance always arrive.
-
-Which are lost
-    at random   a number of frames, each as likely as any other. At a higher rate those of a lower rate are lost too.
-    in bursts   by the channel of Gilbert (Bell System Technical Journal, 1960) and Elliott (1963): in the good and in
-                the bad state a frame is lost with one probability each, and the state changes with another each. Of
-                many draws the one is taken whose share of lost frames is nearest to that of the channel, since a short
-                recording holds few bursts.
+A frame is a packet, a column of latents, or the codes in the time of a frame of the slowest stream. Codes sent once per
+utterance always arrive. Losses are at random (those of a lower rate are lost at a higher rate too), or in bursts by the
+channel of Gilbert (Bell System Technical Journal, 1960) and Elliott (1963). Of many draws, the one whose share is
+nearest to the channel's is used, since a short recording holds few bursts.
 """
 
 from __future__ import annotations
@@ -33,7 +28,7 @@ class GilbertElliott:
     """A channel with two states.
 
     Args:
-        to_bad, to_good: how likely the state changes before a frame. in_bad, in_good: how likely a frame is lost in it.
+        to_bad, to_good: probability of a change of state before a frame. in_bad, in_good: probability of loss in it.
     """
 
     to_bad: float
@@ -43,12 +38,12 @@ class GilbertElliott:
 
     @classmethod
     def of(cls, rate: float, burst_frames: float) -> GilbertElliott:
-        """The channel with this loss rate and mean burst length."""
+        """Build the channel with this loss rate and mean burst length."""
         return cls(rate / (1 - rate) / burst_frames, 1 / burst_frames)
 
     @property
     def bad(self) -> float:
-        """The share of frames that meet the bad state."""
+        """The share of frames in the bad state."""
         return self.to_bad / (self.to_bad + self.to_good)
 
     @property
@@ -57,7 +52,7 @@ class GilbertElliott:
         return self.bad * self.in_bad + (1 - self.bad) * self.in_good
 
     def draw(self, frames: int, rng: np.random.Generator) -> np.ndarray:
-        """Which of so many frames are lost, bools `(frames,)`."""
+        """Draw a mask of lost frames, bool `(frames,)`."""
         chance, lots = rng.random(frames), rng.random(frames)
         mask = np.zeros(frames, bool)
         bad = bool(rng.random() < self.bad)
@@ -68,7 +63,7 @@ class GilbertElliott:
         return mask
 
     def typical(self, frames: int, seed: int) -> np.ndarray:
-        """Of many draws the one that loses a share nearest to that of the channel."""
+        """Draw many masks, and return the one whose share is nearest to the channel's rate."""
         rng = np.random.default_rng(seed)
         return min(
             (self.draw(frames, rng) for _ in range(_DRAWS)), key=lambda mask: abs(float(mask.mean()) - self.rate)
@@ -76,21 +71,20 @@ class GilbertElliott:
 
 
 def at_random(frames: int, rate: float, seed: int) -> np.ndarray:
-    """A random mask of lost frames, bools `(frames,)`, at least one."""
+    """Draw a random mask of lost frames, bool `(frames,)`, at least one."""
     mask = np.zeros(frames, bool)
     mask[np.random.default_rng(seed).permutation(frames)[: max(1, round(rate * frames))]] = True
     return mask
 
 
 def frames_of(sent: Sent, declared_hz: float | None = None) -> tuple[int, float]:
-    """How many frames there are that can be lost, and the seconds that each lasts.
+    """Return the number of frames that can be lost, and the seconds of each.
 
     Args:
-        sent: what the codec sent. declared_hz: its frame rate, which packets have if their number fits: a clip may have
-            a few packets more than its length says.
+        declared_hz: the codec's frame rate, used for packets if their number fits: padding may add a few packets.
 
     Raises:
-        NotApplicable: there are too few to lose one of them and keep the rest.
+        NotApplicable: there are too few to lose one of them.
     """
     if isinstance(sent, Latents):
         count, frame_s = sent.values.shape[1], 1 / sent.frame_rate_hz
@@ -107,22 +101,21 @@ def frames_of(sent: Sent, declared_hz: float | None = None) -> tuple[int, float]
 
 
 def mute_gaps(mask: np.ndarray) -> np.ndarray:
-    """What stands in the place of each frame: itself, or silence."""
+    """Return the source of each frame: itself, or silence for a lost one."""
     return np.where(mask, SILENT, np.arange(mask.size))
 
 
 def repeat_last(mask: np.ndarray) -> np.ndarray:
-    """Source frames where lost ones repeat the last that arrived, else silence."""
+    """Return the source of each frame: the last that arrived, or silence before the first."""
     return np.maximum.accumulate(np.where(mask, SILENT, np.arange(mask.size)))
 
 
 def replace_frames(sent: Sent, silent: Sent, source: np.ndarray) -> Sent:
-    """What is decoded in place of what was sent.
+    """Replace frames of what was sent.
 
     Args:
         silent: what is sent for silence of the same length.
-        source: for each frame, the frame of `sent` that is put there, or `SILENT` for that of `silent` in the same
-            place.
+        source: for each frame, the frame of `sent` to use, or `SILENT` for that of `silent` in its place.
 
     Raises:
         NotApplicable: silence is sent in another number of frames.
@@ -144,7 +137,7 @@ def replace_frames(sent: Sent, silent: Sent, source: np.ndarray) -> Sent:
 
 
 def _slowest(sent: Sent) -> CodeStream | None:
-    """The stream with the longest frames; None if there are no codes with a frame rate."""
+    """Return the stream with the longest frames; None without codes that have a frame rate."""
     timed = [stream for stream in sent.streams if stream.frame_rate_hz > 0]
     return min(timed, key=lambda stream: stream.frame_rate_hz, default=None)
 
@@ -156,14 +149,14 @@ def _shapes(sent: Sent) -> list[tuple[int, ...]]:
 
 
 def _stream(one: CodeStream, other: CodeStream, slowest: CodeStream, source: np.ndarray) -> CodeStream:
-    """A stream with the codes of other frames, each of them all codes in the time of a frame of the slowest stream."""
+    """Rearrange a stream's codes by frames of the slowest stream."""
     places = np.arange(np.shape(one.values)[1])
     frame = np.minimum((places * (slowest.frame_rate_hz / one.frame_rate_hz) + 1e-9).astype(int), source.size - 1)
     return replace(one, values=_columns(np.asarray(one.values), np.asarray(other.values), frame, source))
 
 
 def _columns(values: np.ndarray, silent: np.ndarray, frame: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """Columns `(rows, places)` of other frames, given the frame that each place is in."""
+    """Rearrange columns `(rows, places)`, by the frame of each place and the source of each frame."""
     first = np.searchsorted(frame, np.arange(source.size))
     length = np.bincount(frame, minlength=source.size)
     origins = source[frame]
@@ -172,5 +165,5 @@ def _columns(values: np.ndarray, silent: np.ndarray, frame: np.ndarray, source: 
 
 
 def split(mask: np.ndarray, counts: Sequence[int]) -> list[np.ndarray]:
-    """Which frames of each item are lost, of those of all items in a row."""
+    """Split a mask over all items into one mask per item."""
     return np.split(mask, np.cumsum(counts)[:-1])

@@ -1,10 +1,7 @@
 """Tokens for language models: sections `language` and `transformer`.
 
-    language(corpus, seed=0)              # n-grams, Zipf, Heaps
-    transformer(corpus, spoken, steps=100, seed=0, alive=announce)
-
-Numbers over several streams add their bits per second; each stream is modelled by itself, so the sum is an upper bound.
-`ngrams.py`, `zipf.py` and `token_model.py` define the numbers.
+Streams are modelled separately and their bits per second added, so the sum is an upper bound. `ngrams.py`, `zipf.py`
+and `token_model.py` define the numbers.
 """
 
 from __future__ import annotations
@@ -27,11 +24,7 @@ from codec_bench.messages import Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """What is said in the clips, by their ids; either may be empty.
-
-    Args:
-        texts: the words. alignments: the phones.
-    """
+    """Transcripts and phone alignments of the clips, by id; either may be empty."""
 
     texts: Mapping[str, str]
     alignments: Mapping[str, Alignment]
@@ -51,10 +44,10 @@ def _per_s(counts: Mapping[str, int], seconds: Mapping[str, float]) -> float | N
 
 
 def language(corpus: TokenCorpus, *, seed: int) -> dict[str, Any]:
-    """Entropy rates over time, and the exponents of Zipf and Heaps, as JSON values.
+    """Compute entropy rates over time, and the exponents of Zipf and Heaps, as JSON values.
 
     Args:
-        corpus: the codes. seed: decides the halves of Zipf's law.
+        seed: decides the halves of Zipf's law.
 
     Raises:
         NotApplicable: there are no codes over time.
@@ -83,7 +76,7 @@ def _of_stream(stream: TokenStream, seed: int) -> dict[str, Any]:
 
 
 def _over_books(order: int, rates: list[EntropyRate], stream: TokenStream) -> dict[str, Any]:
-    """The entropy rate of a stream: the sum of its codebooks, or the reason of the one of which the least was seen."""
+    """Sum the entropy rates of a stream's codebooks, or return the reason of the worst covered one."""
     worst = min(rates, key=lambda rate: rate.coverage or 0.0)
     reason = worst.reason
     bits = None if reason else sum(rate.bits or 0.0 for rate in rates)
@@ -103,10 +96,7 @@ def _over_streams(order: int, streams: list[dict[str, Any]], per_s: float) -> di
 def transformer(
     corpus: TokenCorpus, spoken: Spoken, *, steps: int, seed: int, alive: Callable[[], None]
 ) -> dict[str, Any]:
-    """The bits that a small transformer needs, as JSON values.
-
-    Args:
-        corpus: the codes. spoken: what is said. steps: of training. seed: decides it. alive: called at each step.
+    """Compute the bits that a small transformer needs, as JSON values.
 
     Raises:
         NotApplicable: there are no codes over time, or a stream has too few of them or too many entries.

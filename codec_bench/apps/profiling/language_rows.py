@@ -1,4 +1,4 @@
-"""Rows and picture of a profile's language section."""
+"""Rows and plot of a profile's language section."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from codec_bench.apps.profiling.cells import ProfileCell, ProfileRow, ProfileSec
 from codec_bench.apps.profiling.ngrams import ORDERS
 
 TRANSFORMER = len(ORDERS) + 1
-"""The place of the transformer in the picture, after the orders; 0 is that of equally likely codes."""
+"""Position of the transformer in the plot, after the orders; 0 is that of equally likely codes."""
 
 
 def language_section(codecs: Mapping[str, Any]) -> ProfileSection:
-    """The rows of all codecs."""
+    """Build the rows of all codecs."""
     rows = [_order(codecs, index, order) for index, order in enumerate(ORDERS)]
     rows += [
         row_of(codecs, "rate by the highest of these orders", "kbps", "The entropy rate in bits per second of audio, of all codebooks.", "language", _best_rate),
@@ -64,15 +64,12 @@ def _each(unit: str, reason: str, transformer: Mapping[str, Any]) -> ProfileCell
 
 
 def _spread(key: str, language: Mapping[str, Any]) -> ProfileCell:
-    """The mean over all codebooks, and the lowest and highest where there are several."""
     values = [value for stream in language["streams"] for value in stream[key] if value is not None]
     return ProfileCell(spread_text(values, "{:.2f}"), None if values else "there are too few different codes")
 
 
 def language_lines(codecs: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """The line of each codec in the picture: [place, bits per second] of equally likely codes, each order, the
-    transformer.
-    """
+    """Build each codec's line: [position, bits per second] of equally likely codes, orders, transformer."""
     lines = []
     for text, codec in zip(labels, codecs.values()):
         if codec["language"]["state"] != "ok":

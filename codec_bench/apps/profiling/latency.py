@@ -1,19 +1,12 @@
-"""Look-ahead of a codec, measured by changing its input from a time on.
+"""Look-ahead of a codec, measured by changing its input from a sample t on.
 
-If the input changes at sample t, and the earliest output sample that changes is t - L, then the codec needs L input
-samples after the place of that output sample. L depends on where t lies within a frame, so several places are tried:
-    algorithmic_samples   one frame, the look-ahead beyond it (the largest L + 1 if there are no frames), and the delay
-                          of the output. This delay remains on a machine of any speed.
-    delay_samples         by how much the output is late, by cross-correlation; 0 if it is not late, and if the waveform
-                          is not kept.
-    lookahead_samples     the largest L. A codec that waits for frames of F samples and looks no further has F - 1.
-    beyond_frame_samples  the smallest L, at the best place within a frame: 0 for a causal codec, whatever its frame.
-All three are lower bounds, since only some changes are tried. A negative value says that the output is late: the codec
-delays its output and does not compensate for the delay.
-
-An output sample has changed if it differs by more than 1e-4 of the output's peak, and by more than four times the
-difference of two outputs for the same input. The input after t is replaced by another sound (once by noise, once by the
-same sound with half of full scale added or subtracted), since a small change may leave all codes as they are.
+If the earliest output sample that changes is t - L, the codec needs L samples after that position. L varies within a
+frame, so several positions are tried. All values are lower bounds; a negative one means that the output is late.
+    algorithmic_samples   one frame, the look-ahead beyond it (without frames the largest L + 1), and the output delay.
+    delay_samples         lateness of the output, by cross-correlation; 0 if the waveform is not preserved.
+    lookahead_samples     the largest L; frames of F samples alone give F - 1. `beyond_frame_samples` is the smallest L.
+A sample has changed if it differs by more than 1e-4 of the peak and four times the difference of two equal calls.
+Changes are large (noise, half of full scale), since a small one may leave all codes as they are.
 """
 
 from __future__ import annotations
@@ -42,7 +35,7 @@ _LOOKAHEAD_SLACK_S = 0.003  # for resampling inside a codec, which its label doe
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Look-ahead of a codec.
+    """Measure the look-ahead of a codec.
 
     Raises:
         NotApplicable: the same input does not give the same output, or no change of the input changes the output.
@@ -127,7 +120,7 @@ def _hop(frame_rate_hz: float | None, rate_hz: int) -> int | None:
 
 
 def _changes(num_samples: int, hop: int | None) -> list[int]:
-    """Where to change the input: at five places within a frame, and at the two ends of another frame."""
+    """Choose where to change the input: five positions within a frame, and both ends of another frame."""
     step = hop or num_samples // 41
     inside = sorted({0, step // 4, step // 2, 3 * step // 4, step - 1})
     first, second = (int(share * num_samples) // step * step for share in _PLACES)

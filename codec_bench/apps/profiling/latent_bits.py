@@ -1,10 +1,8 @@
 """Bitrate and quality of a continuous codec with rounded latents.
 
-Each latent is rounded to one of 2^b evenly spaced levels between the lowest and the highest value of its dimension over
-stated clips (`codecs/quantised.py`); `beyond` is the share of the latents of the measured clips that lie beyond and are
-cut. `bps` is the rate of the rounded latents, b bits for each. Quality is by the metrics of the robustness measurements
-and those that the profile was asked for, of a few whole clips against what was encoded; `unrounded` is that of the
-latents as they are. The means stand without an interval.
+Each latent is rounded to 2^b evenly spaced levels over the range of its dimension in the corpus
+(`codecs/quantised.py`). `beyond` is the share of latents outside that range, which are clipped. `bps` counts b bits a
+latent. Quality is the mean over a few clips, without an interval; `unrounded` is that of exact latents.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ def measure(
     metrics: Sequence[str] = (),
     texts: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Rounds the latents of a few clips to fewer and fewer bits.
+    """Round the latents of a few clips to fewer and fewer bits, and score them.
 
     Args:
-        metrics: that the profile was asked for. texts: what is said in the clips, by their ids.
+        metrics: the metrics of the profile. texts: transcripts of the clips, by id.
 
     Raises:
         NotApplicable: it sends no latents.
@@ -64,6 +62,6 @@ def measure(
 
 
 def _beyond(latents: Sequence[Latents], span: tuple[np.ndarray, np.ndarray]) -> float:
-    """The share of latents that lie beyond the range of their dimension."""
+    """Compute the share of latents outside the range of their dimension."""
     values = np.concatenate([np.asarray(item.values, np.float64) for item in latents], axis=1)
     return float(((values < span[0]) | (values > span[1])).mean())

@@ -1,20 +1,11 @@
-"""What happens when frames do not arrive, or when a bit is wrong.
+"""Quality, recovery and damage after lost frames and bit errors.
 
-Quality against loss. Frames are lost at random and in bursts (`frame_loss.py`), without a repair and with one:
-    silence   without: the frame that the codec sends for digital silence stands in the place of a lost one.
-    own       with: the decoder's own concealment, of codecs that have a method `conceal`.
-    repeat    with, for the other codecs: the last frame that arrived is decoded again.
-The quality is that of the few clips against what was encoded, so that it holds the codec's own loss of quality too; the
-point without loss is beside it. It is a mean over one pattern, without an interval.
-
-Time to recover. One frame is lost, and the output is compared with the undisturbed one in windows of 5 ms.
-`recovery_ms` is how long after the end of the lost frame the last window ends whose difference is above `recovery_db`,
-relative to the undisturbed output of the clip; 0 if the output is never so far apart again. Several frames are tried,
-those where the clip is loud. Lower is better.
-
-Single bit errors. One bit of a packet, or of a code in binary, is turned round. `refused` is the share that the decoder
-does not decode; of the others `disturbed_ms` is from the first to the last window that differs as above, and
-`wave_snr_db` the signal-to-noise ratio to the undisturbed output.
+Frames are lost at random and in bursts (`frame_loss.py`). A lost frame is replaced by that of digital silence
+(`silence`), by the decoder's method `conceal` (`own`), or without one by the last frame that arrived (`repeat`).
+Quality is a mean over one pattern against the input, without an interval, next to the point without loss.
+`recovery_ms` is from the end of one lost frame to the end of the last 5 ms window whose difference from the undisturbed
+output exceeds `recovery_db`; loud frames are tried. For single flipped bits, `refused` is the share that does not
+decode, `disturbed_ms` spans the first to the last such window, and `wave_snr_db` compares with the undisturbed output.
 """
 
 from __future__ import annotations
@@ -51,10 +42,7 @@ DEAF = Diagnostic("codes_unused")
 
 
 class Link:
-    """A codec whose frames are lost on the way, and what it makes of a few clips.
-
-    Args:
-        clips: as the codec takes them.
+    """A codec over a lossy channel, with a few clips in its format.
 
     Raises:
         NotApplicable: no frame can be lost alone.
@@ -78,11 +66,7 @@ class Link:
         return {repair: _fault(partial(self.received, repair, [0], nothing)) for repair in REPAIRS}
 
     def received(self, repair: str, which: Sequence[int], masks: Sequence[np.ndarray]) -> list[Audio]:
-        """What is decoded of some clips when frames of them are lost.
-
-        Args:
-            which: the places of the clips. masks: which of the frames of each.
-        """
+        """Decode the clips at positions `which` with the frames in `masks` lost."""
         pieces = [self.clips[k] for k in which]
         if repair == "own":
             if not callable(getattr(self._codec, "conceal", None)):
@@ -96,9 +80,7 @@ class Link:
 
     @property
     def deaf(self) -> bool:
-        """Whether nothing changes though no frame of the first clip arrives: the decoder does not use what is lost
-        here.
-        """
+        """Whether losing all frames of the first clip changes nothing: the decoder uses other data."""
         (out,) = self.received(UNREPAIRED, [0], [np.ones(self.counts[0], bool)])
         return bool(self.undisturbed[0].samples.any()) and np.array_equal(out.samples, self.undisturbed[0].samples)
 
@@ -110,7 +92,7 @@ class Link:
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Loses frames of a few clips.
+    """Lose frames of a few clips, and measure quality and recovery.
 
     Raises:
         NotApplicable: no frame can be lost alone.
@@ -145,7 +127,7 @@ def _conditions(settings: Settings) -> list[tuple[str, float]]:
 def _point(
     link: Link, scorer: SectionScorer, repairs: Sequence[str], channel: str, rate: float, settings: Settings
 ) -> dict[str, Any]:
-    """The quality at one rate of loss, with each of some repairs."""
+    """Measure the quality at one loss rate, with each of some repairs."""
     condition: dict[str, Any] = {"channel": channel, "rate": rate}
     if channel == "bursts":
         model = GilbertElliott.of(rate, settings.loss_burst_frames)
@@ -159,7 +141,7 @@ def _point(
 
 
 def _fault(attempt: Callable[[], Any]) -> Diagnostic | None:
-    """Why something does not work, or None."""
+    """Return why a call fails, or None."""
     try:
         attempt()
     except NotApplicable as reason:
@@ -170,7 +152,7 @@ def _fault(attempt: Callable[[], Any]) -> Diagnostic | None:
 
 
 def _quality(link: Link, scorer: SectionScorer, repair: str, gone: Sequence[np.ndarray]) -> dict[str, Any]:
-    """The quality with a repair, or for each metric why there is none."""
+    """Measure the quality with a repair, or give each metric the reason why there is none."""
     try:
         return scorer(link.clips, link.received(repair, range(len(link.clips)), gone))
     except Exception as error:  # as above
@@ -178,7 +160,7 @@ def _quality(link: Link, scorer: SectionScorer, repair: str, gone: Sequence[np.n
 
 
 def _recovery(link: Link, repair: str, settings: Settings) -> dict[str, Any]:
-    """How long one lost frame is heard."""
+    """Measure how long one lost frame is audible."""
     trials = loud_frames(link, settings.recovery_frames)
     out = link.received(repair, [clip for clip, _ in trials], [np.arange(link.counts[c]) == k for c, k in trials])
     times_ms, unrecovered = [], 0
@@ -199,7 +181,7 @@ def _recovery(link: Link, repair: str, settings: Settings) -> dict[str, Any]:
 
 
 def loud_frames(link: Link, count: int) -> list[tuple[int, int]]:
-    """(clip, frame) of loud frames in the first halves of the clips."""
+    """Choose (clip, frame) of loud frames in the first halves of the clips."""
     loud_places = []
     for clip, (wave, frames) in enumerate(zip(link.undisturbed, link.counts)):
         edges = np.minimum((np.arange(frames + 1) * link.frame_s * wave.sample_rate_hz).astype(int), wave.num_samples)
@@ -212,13 +194,13 @@ def loud_frames(link: Link, count: int) -> list[tuple[int, int]]:
 
 
 def last_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> float:
-    """The end of the last window in which two waves differ, in seconds; else 0."""
+    """Return the end of the last window in which two waves differ, in seconds; 0 if none does."""
     apart = windows_apart(undisturbed, other, rate_hz, distance_db)
     return float(apart[-1] + 1) * max(1, round(WINDOW_S * rate_hz)) / rate_hz if apart.size else 0.0
 
 
 def windows_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> np.ndarray:
-    """The windows whose difference in dB exceeds the distance."""
+    """Return the windows whose difference in dB exceeds the distance."""
     step = max(1, round(WINDOW_S * rate_hz))
     difference = np.square(other.astype(np.float64) - undisturbed).mean(axis=0)
     padded = np.pad(difference, (0, -difference.size % step)).reshape(-1, step)

@@ -1,27 +1,15 @@
 """The entropy rate of codes by n-grams.
 
-    entropy_rate([values], order=2).bits        # bits per code of one codebook, knowing the one before it
-
-Order n is the entropy of a code given the n - 1 codes before it in the same codebook: the entropy of n-grams less that
-of their contexts, H(n) - H(n - 1). Order 1 knows nothing. No n-gram goes over the end of a clip. Codes of other
-codebooks are not used, so the sum over codebooks is an upper bound of what a frame holds. Lower is easier to model.
-White codes have log2 K at every order.
-
-The estimator, and its bias
-    Counted entropy is too low, and more so the higher the order. Each of the two entropies is Grassberger's estimate of
-    2003, log N - sum(n_i G(n_i)) / N, whose bias is least where entries were seen a few times each. What the corpus
-    does not show it cannot
-    know: `coverage` is Good and Turing's estimate of the probability of the n-grams that were seen, or of those that
-    differ from the n-gram one frame earlier if that is lower: codes that stay for many frames show few changes, and
-    were up to 59 % too low where only all n-grams were counted (simulated). Below `ESTIMABLE` there is no number but
-    the reason. Above it, simulated sources (white, Zipf, Markov; 4 to 1,024 entries; 300 to
-    100,000 codes) gave errors of up to
-    0.05 bit, nearly all of them too low. The value is never above log2 K and never above that of the order before it,
-    which knows less.
-
-References: P. Grassberger, "Entropy estimates from insufficient samplings", arXiv physics/0307138 (2003); I. J. Good,
-Biometrika 40 (1953); C. E. Shannon, "Prediction and entropy of printed English", Bell System Technical Journal 30
-(1951), whose F_N this is.
+Order n is H(n) - H(n - 1), the entropy of a code given the n - 1 before it in its codebook. Other codebooks are
+ignored, so the sum over codebooks is an upper bound. Lower is easier to model; white codes have log2 K at every order.
+Both entropies are Grassberger's estimate of 2003, log N - sum(n_i G(n_i)) / N, and no value exceeds that of a lower
+order.
+`coverage` is Good and Turing's probability of the n-grams seen, or if lower of those that differ from the n-gram one
+frame earlier: codes that stay for many frames were up to 59 % too low otherwise. Below `ESTIMABLE` there is a reason in
+place of a number. Above it, simulated sources (white, Zipf, Markov; 4 to 1,024 entries; 300 to 100,000 codes) had
+errors up to 0.05 bit.
+References: P. Grassberger, arXiv physics/0307138; I. J. Good, Biometrika 40 (1953); C. E. Shannon, Bell System
+Technical Journal 30 (1951), whose F_N this is.
 """
 
 from __future__ import annotations
@@ -43,10 +31,9 @@ class EntropyRate:
     """The entropy of a code given those before it.
 
     Args:
-        bits: per code; None where the corpus cannot carry the order.
+        bits: per code; None with a `reason` where the corpus cannot support the order.
         coverage: the estimated probability of the n-grams that were seen; None without any.
-        ngrams: counted. different: how many different ones they are.
-        reason: why there is no number; else None.
+        ngrams, different: n-grams counted, and distinct ones.
     """
 
     bits: float | None
@@ -57,10 +44,7 @@ class EntropyRate:
 
 
 def grassberger_bits(counts: np.ndarray) -> float:
-    """Grassberger's entropy estimate from counts, in bits.
-
-    Args:
-        counts: how often each value occurred, positive integers, at least one.
+    """Compute Grassberger's entropy estimate in bits, from positive counts.
 
     Examples:
         >>> import numpy as np
@@ -77,11 +61,7 @@ def grassberger_bits(counts: np.ndarray) -> float:
 
 
 def entropy_rates(sequences: Sequence[np.ndarray], cardinality: int) -> list[EntropyRate]:
-    """The entropy rates of one codebook by each of `ORDERS`.
-
-    Args:
-        sequences: codes `(frames,)` of each clip, in [0, cardinality). cardinality: entries of the codebook.
-    """
+    """Estimate the entropy rates of one codebook by each of `ORDERS`, from the codes `(frames,)` of each clip."""
     rates: list[EntropyRate] = []
     bound = math.log2(cardinality)
     for order in ORDERS:
@@ -106,7 +86,7 @@ def _rate(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> Entr
 
 
 def _coverage(counts: np.ndarray) -> float:
-    """Good and Turing's estimate of the probability of the values that were seen; 1 where nothing was counted."""
+    """Compute Good and Turing's probability of the values that were seen; 1 for no counts."""
     return 1 - float((counts == 1).sum()) / max(1, int(counts.sum()))
 
 
@@ -115,7 +95,7 @@ def _insufficient_data(order: int, seen: int, coverage: float) -> Diagnostic:
 
 
 def _ngrams(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """A number for each n-gram and for its context, int64 `(n-grams,)`; equal numbers are equal ones."""
+    """Number each n-gram and its context, int64 `(n-grams,)`; equal ones have equal numbers."""
     long = [np.asarray(s, np.int64) for s in sequences if len(s) >= order]
     if not long:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

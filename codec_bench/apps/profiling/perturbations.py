@@ -1,12 +1,8 @@
 """Perturbations of a clip before encoding.
 
-louder, softer      by a gain in dB.
-later               by some samples, and by half a frame. The length stays, and silence comes first.
-noise               white Gaussian noise, at a signal-to-noise ratio over the whole clip; for each clip another draw.
-reverberation       a direct sound and a tail of Gaussian noise that falls by 60 dB in 0.5 s (Polack's model), 5 dB
-                    weaker than the direct sound; at the power of the clip.
-MP3                 through LAME at 64 kbit/s.
-another rate        resampled to 44.1 kHz (from that rate to 48 kHz) and back.
+louder, softer, later (by some samples, and by half a frame, after silence, at constant length), white Gaussian noise at
+a signal-to-noise ratio, reverberation (Polack's model: a Gaussian tail 5 dB below the direct sound that falls by 60 dB
+in 0.5 s, at constant power), MP3 at 64 kbit/s (LAME), and resampling to 44.1 kHz (from that rate to 48 kHz) and back.
 """
 
 from __future__ import annotations
@@ -32,9 +28,8 @@ class Perturbation:
     """A change of a clip.
 
     Args:
-        name: what the input is then. make: gives the changed clip, of a clip and its place among the clips.
-        undo: gives decoded unchanged and decoded changed audio so that they compare; None where nothing undoes the
-            change.
+        name: describes the changed input. make: changes a clip, given the clip and its index.
+        undo: aligns decoded unchanged and decoded changed audio for comparison; None where nothing undoes the change.
         noise_db: the signal-to-noise ratio of added noise; None for other changes.
     """
 
@@ -45,11 +40,7 @@ class Perturbation:
 
 
 def changes(settings: Settings, frame_rate_hz: float | None) -> list[Perturbation]:
-    """All changes that are made.
-
-    Args:
-        frame_rate_hz: of the codec; without one there is no half of a frame.
-    """
+    """List all changes; without a frame rate there is no shift by half a frame."""
     shift = settings.shift_samples
     perturbations = [_gain(gain_db) for gain_db in settings.gains_db]
     perturbations.append(
@@ -96,12 +87,12 @@ def _shift(samples: Callable[[int], int]) -> tuple[Callable[[Audio, int], Audio]
 
 
 def scaled(audio: Audio, factor: float) -> Audio:
-    """Audio times a factor."""
+    """Multiply audio by a factor."""
     return Audio(audio.samples * np.float32(factor), audio.sample_rate_hz)
 
 
 def with_noise(clip: Audio, index: int, *, snr_db: float, seed: int) -> Audio:
-    """A clip with white noise at a signal-to-noise ratio in dB."""
+    """Add white noise to a clip at a signal-to-noise ratio in dB."""
     noise = np.random.default_rng((seed, index)).standard_normal(clip.samples.shape)
     power = float(np.square(clip.samples, dtype=np.float64).mean())
     noise *= np.sqrt(power / 10 ** (snr_db / 10) / np.square(noise).mean())
@@ -109,7 +100,7 @@ def with_noise(clip: Audio, index: int, *, snr_db: float, seed: int) -> Audio:
 
 
 def with_reverberation(clip: Audio, index: int, *, seed: int) -> Audio:
-    """A clip in a room; as long as it was, and with the same power."""
+    """Add reverberation to a clip, at its length and power."""
     from scipy.signal import fftconvolve
 
     wet = fftconvolve(clip.samples.astype(np.float64), room(clip.sample_rate_hz, seed)[None], axes=1)[
@@ -120,7 +111,7 @@ def with_reverberation(clip: Audio, index: int, *, seed: int) -> Audio:
 
 
 def room(rate_hz: int, seed: int) -> np.ndarray:
-    """The impulse response: 1, and a tail that falls by 60 dB in half a second, with a power of -5 dB."""
+    """Build the impulse response: 1, and a tail of -5 dB that falls by 60 dB in half a second."""
     count = round(_DECAY_S * rate_hz)
     tail = np.random.default_rng(seed).standard_normal(count) * 10 ** (-3 * np.arange(1, count + 1) / count)
     return np.concatenate([[1.0], tail * np.sqrt(10 ** (-_DIRECT_DB / 10) / np.square(tail).sum())])
@@ -138,5 +129,5 @@ def _after_another_rate(clip: Audio, index: int) -> Audio:
 
 
 def _back(other: Audio, clip: Audio) -> Audio:
-    """Audio at the rate and with the length of a clip."""
+    """Convert audio to the rate and length of a clip."""
     return Audio(fit_length(to_rate(other, clip.sample_rate_hz).samples, clip.num_samples), clip.sample_rate_hz)

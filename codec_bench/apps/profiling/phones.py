@@ -1,28 +1,12 @@
 """Mutual information of codes and phones: section `phones`.
 
-    counts = counted(codes, phones, kinds=2, cardinality=1024)     # of each recording, and add them
-    told(counts, seed=0)
-
-What each number says, for one codebook and frames with a code c and a phone p
-    information    the mutual information of code and phone in bits. 0 is none; at most the entropy of the phones.
-    PNMI           the same over the entropy of the phones: the share of what there is to know about the phone that the
-                   code tells. Higher is more, 0 to 1.
-    phone purity   the share of frames whose phone is right if each code is written as its most frequent phone. It rises
-                   with the number of codes, to 1 where every frame has a code of its own.
-    cluster purity the share of frames that have the most frequent code of their phone. It falls with the number of
-    codes.
-
-The bias of few frames
-    Counted information is too high: independent codes and phones have about (codes - 1) (phones - 1) / (2 frames) nats.
-    Two numbers say how much of it that may be. `information_bits_corrected` is Miller and Madow's estimate, which is
-    good while most pairs of a code and a phone were seen several times; if most were seen once, it is still too high.
-    `chance` is what tables with the same frequencies of codes and of phones have if codes and phones are drawn
-    independently: the mean over `DRAWS` such tables, from a seed. Frames next to each other are alike, so that real
-    chance is somewhat higher than that of single frames.
-
-References: W.-N. Hsu et al., "HuBERT", TASLP 2021 (PNMI and both purities); Miller 1955; W. M. Patefield, "Algorithm AS
-159", Applied Statistics 30, 1981 (tables with given margins). Information equals scikit-learn's `mutual_info_score` to
-1e-9, and its chance `expected_mutual_information` within the spread of the draws.
+PNMI is the mutual information over the entropy of the phones, 0 to 1. Phone purity is the share of frames whose phone
+is the most frequent of their code, and rises with the number of codes. Cluster purity is the share with the most
+frequent code of their phone. Counted information is too high by about (codes - 1) (phones - 1) / (2 frames) nats:
+`information_bits_corrected` is Miller and Madow's estimate, and `chance` the mean over `DRAWS` tables with the same
+margins and independent codes and phones.
+References: W.-N. Hsu et al., "HuBERT", TASLP 2021; Miller 1955; W. M. Patefield, Applied Statistics 30, 1981 (tables
+with given margins). Information equals scikit-learn's `mutual_info_score` to 1e-9.
 """
 
 from __future__ import annotations
@@ -43,12 +27,11 @@ DRAWS = 10
 
 
 def count_pairs(codes: np.ndarray, phones: np.ndarray, *, kinds: int, cardinality: int) -> np.ndarray:
-    """Counts of codes and phones, int64 `(codebooks, cardinality, kinds)`.
+    """Count codes and phones, int64 `(codebooks, cardinality, kinds)`.
 
     Args:
         codes: integers `(codebooks, frames)` in [0, cardinality).
         phones: integers `(frames,)` in [0, kinds); frames with -1 are not counted.
-        kinds: different phones. cardinality: entries per codebook.
     """
     counts = np.zeros((len(codes), cardinality, kinds), np.int64)
     has_phone = phones >= 0
@@ -59,14 +42,13 @@ def count_pairs(codes: np.ndarray, phones: np.ndarray, *, kinds: int, cardinalit
 
 @dataclass(frozen=True, slots=True)
 class PhoneAssociation:
-    """How much one codebook tells of the phones; None without frames.
+    """Association of one codebook with phones; None without frames.
 
     Args:
         frames: that have a phone. phones, codes: how many different ones occurred.
-        information_bits, pnmi, phone_purity, cluster_purity: as counted.
         information_bits_corrected: Miller and Madow's.
         pnmi_chance, phone_purity_chance, cluster_purity_chance: of independent codes and phones. PNMI is None where all
-            frames have one phone, because there is nothing to tell.
+            frames have one phone.
     """
 
     frames: int
@@ -83,11 +65,7 @@ class PhoneAssociation:
 
 
 def measure_association(counts: np.ndarray, *, seed: int) -> list[PhoneAssociation]:
-    """What each codebook tells of the phones.
-
-    Args:
-        counts: as `counted` gives them, of any number of recordings. seed: decides the draws of chance.
-    """
+    """Measure the association of each codebook with phones; `seed` decides the draws of chance."""
     return [_measure_table(table, np.random.default_rng([seed, book])) for book, table in enumerate(counts)]
 
 
@@ -111,7 +89,7 @@ def _measure_table(table: np.ndarray, rng: np.random.Generator) -> PhoneAssociat
 
 
 def _independent(table: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-    """Tables with the same frequencies of codes and of phones, drawn as if these were independent."""
+    """Draw tables with the same margins and independent codes and phones."""
     from scipy.stats import random_table
 
     if min(table.shape) == 1:  # there is only this one, and scipy 1.17 draws negative numbers
@@ -121,7 +99,7 @@ def _independent(table: np.ndarray, rng: np.random.Generator) -> list[np.ndarray
 
 
 def _measures(table: np.ndarray) -> tuple[float, float, float]:
-    """Information in bits, phone purity and cluster purity of a table `(codes, phones)`."""
+    """Compute information in bits, phone purity and cluster purity of a table `(codes, phones)`."""
     frames = table.sum()
     bits = entropy_bits(table.sum(axis=1)) + entropy_bits(table.sum(axis=0)) - entropy_bits(table)
     return max(0.0, float(bits)), float(table.max(axis=1).sum() / frames), float(table.max(axis=0).sum() / frames)
@@ -131,11 +109,7 @@ _BUFFERED_CODES = 1_000_000
 
 
 class PhoneCounter:
-    """Counts codes by the phone at the middle of each frame, item by item.
-
-    Args:
-        alignments: by the ids of the samples.
-    """
+    """Counts codes by the phone at the middle of each frame, item by item."""
 
     def __init__(self, alignments: Mapping[str, Alignment]) -> None:
         self._alignments = alignments
@@ -144,11 +118,7 @@ class PhoneCounter:
         self._aligned = self._missing = 0
 
     def add(self, name: str, codes: Sent) -> None:
-        """Counts one item.
-
-        Args:
-            name: the sample's id. codes: of its sound, or of one of its channels.
-        """
+        """Count the codes of one sample's audio, or of one of its channels."""
         streams = [stream for stream in codes.streams if stream.frame_rate_hz]
         if not self._streams:
             self._streams = [_Stream(s.name, s.cardinality, len(self._names)) for s in streams]
@@ -164,7 +134,7 @@ class PhoneCounter:
             counter.add(values, numbers[alignment.at(middles_s)])
 
     def result(self, seed: int) -> dict[str, Any]:
-        """What the codebooks tell of the phones, as JSON values.
+        """Return the association of each codebook as JSON values.
 
         Raises:
             NotApplicable: the codec has no codes with a frame rate, or no clip has an alignment.

@@ -1,4 +1,4 @@
-"""Rows and picture of a profile's probes."""
+"""Rows and plot of a profile's probes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES = {"linear": "linear", "hidden": "hidden layer"}
 
 
 def probes_section(codecs: Mapping[str, Any]) -> ProfileSection:
-    """The rows of all codecs."""
+    """Build the rows of all codecs."""
     rows = [
         row_of(codecs, f"{task}, {_NAMES[probe]}", "%", _READS[task], "probes", partial(_cell, task, probe))
         for task in TASKS
@@ -44,9 +44,7 @@ def _cell(task: str, probe: str, probes: Mapping[str, Any]) -> ProfileCell:
 
 
 def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
-    """The linear probes as a picture: the tasks, and lines of `[place of the task, accuracy, low, high]` by codec, then
-    log-mel and chance.
-    """
+    """Build the plot of linear probes: tasks, and [position, accuracy, low, high] by codec, log-mel and chance."""
     measured = [
         (text, codec["probes"]["tasks"]) for text, codec in zip(labels, codecs.values()) if codec["probes"]["state"] == "ok"
     ]  # fmt: skip

@@ -1,30 +1,12 @@
-"""What small classifiers read from the codes: the section `probes` of a profile.
+"""Probes of codes by small classifiers: the section `probes` of a profile.
 
-    measure(corpus, labels, sounds, seed=0)
-
-What is asked
-    speaker  who speaks in a clip; cross-validated by clip.
-    emotion  which emotion a clip has, where the data have a column `emotion`; cross-validated by speaker.
-    phone    which phone is said in the middle of a frame, where alignments were given; cross-validated by speaker.
-    pitch    in which fifth of all voiced frames the pitch of a frame is (Boersma's method); cross-validated by speaker.
-    By clip and by speaker mean that no clip, or no speaker, is in both parts. There are at most `FOLDS` parts.
-What is read
-    Each codebook has an embedding of its own, learnt by the probe: codes are one-hot, and the one-hot vectors of all
-    codebooks stand side by side. A clip is their mean over its frames; a frame of a slower stream is held until its
-    next. A code that is sent once a clip counts in every frame. Beside it stands the log-mel spectrogram of the sound
-    that was coded: 80 bands in a frame, their mean and spread in a clip. Features are brought to a mean squared length
-    of 1, and spectrograms to mean 0 and spread 1 before.
-What is fitted
-    A linear classifier (ridge regression), and one with a hidden layer over principal components (`classifiers.py`),
-    both with fixed settings. Nothing is chosen by the result.
-The numbers
-    Accuracy is the share that is right; higher says that more can be read from the codes. `chance` is the accuracy of
-    the linear probe on the same codes after they were exchanged between the items, the mean of `DRAWS` draws: with
-    folds by speaker it may lie far below the share of the most frequent class. Each accuracy has a 95 % interval over
-    speakers (over clips for `speaker`). At most `MOST_CLIPS` clips and `MOST_FRAMES` frames, drawn by a seed, are taken.
-
-References: G. Alain and Y. Bengio, "Understanding intermediate layers using linear classifier probes", arXiv
-1610.01644; P. Mousavi et al., "DASB", arXiv 2406.14294, for probes of codes.
+Tasks: `speaker` of a clip (folds by clip), and with folds by speaker `emotion` of a clip (column `emotion`), `phone` at
+the middle of a frame (alignments), `pitch` as a fifth of all voiced frames (Boersma's method). Features are one-hot
+codes of all codebooks, averaged over a clip; slower streams and codes sent once are repeated to the highest frame rate.
+The baseline is an 80-band log-mel spectrogram. Classifiers (`classifiers.py`) have fixed settings.
+`chance` is the mean accuracy of the linear probe on permuted codes. Intervals of 95 % are over speakers (over clips for
+`speaker`). At most `MOST_CLIPS` clips and `MOST_FRAMES` frames are drawn by a seed.
+References: G. Alain and Y. Bengio, arXiv 1610.01644; P. Mousavi et al., "DASB", arXiv 2406.14294.
 """
 
 from __future__ import annotations
@@ -59,7 +41,7 @@ _RATE_HZ, _HOP_S, _BANDS, _FIFTHS = 16_000, 0.01, 80, 5
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What is known of the clips, by their ids; each may be empty."""
+    """Speakers, emotions and alignments by clip id; each may be empty."""
 
     speakers: Mapping[str, str] = field(default_factory=dict)
     emotions: Mapping[str, str] = field(default_factory=dict)
@@ -71,8 +53,8 @@ class ProbeClip:
     """One clip as the probes see it.
 
     Args:
-        name: its id. codes: the column of each code, int64 `(frames, codebooks)`. mel: float `(frames, bands)` at the
-            middles of these frames. f0_hz: `(frames,)`, 0 where unvoiced. middles_s: of the frames.
+        codes: the column of each code, int64 `(frames, codebooks)`. mel: float `(frames, bands)` at the middles of
+            these frames. f0_hz: `(frames,)`, 0 where unvoiced. middles_s: of the frames.
     """
 
     name: str
@@ -101,11 +83,10 @@ def measure(
     seed: int,
     alive: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """All probes, as JSON values; a probe without what it needs says so.
+    """Run all probes, as JSON values; a probe without its labels has a reason.
 
     Args:
-        corpus: the codes. labels: what is known of the clips. sounds: the clips that were coded, by their ids.
-        seed: decides the frames and the hidden layer. alive: called at each step.
+        sounds: the encoded clips, by id. seed: decides the frames and the hidden layer.
 
     Raises:
         NotApplicable: there are no codes over time.
@@ -125,7 +106,7 @@ def measure(
 
 
 def _clips(corpus: TokenCorpus, sounds: Iterable[tuple[str, Audio]], alive: Callable[[], None]) -> list[ProbeClip]:
-    """The clips in the order of the hashes of their ids."""
+    """Return the clips in the order of the hashes of their ids."""
     frames = _columns(corpus)
     selected = set(sorted(frames, key=_key)[:MOST_CLIPS])
     clips = []
@@ -141,10 +122,7 @@ def _key(name: str) -> bytes:
 
 
 def _columns(corpus: TokenCorpus) -> dict[str, tuple[np.ndarray, float]]:
-    """The column of each code of each clip, `(frames, codebooks)`, with the frame rate.
-
-    Of a clip that was coded channel by channel, the first channel is taken.
-    """
+    """Return the column of each code by clip, `(frames, codebooks)`, with the frame rate; first channels only."""
     streams = corpus.streams
     rate_hz = max(stream.frame_rate_hz for stream in streams)
     parts: dict[str, list[np.ndarray]] = {}
@@ -171,7 +149,7 @@ def _columns(corpus: TokenCorpus) -> dict[str, tuple[np.ndarray, float]]:
 
 
 def _hold_codes(codes: np.ndarray, rate_hz: float, target_hz: float) -> np.ndarray:
-    """Codes `(frames, codebooks)` at the highest frame rate, each held until the next."""
+    """Repeat codes `(frames, codebooks)` to the highest frame rate."""
     count = round(len(codes) * target_hz / rate_hz)
     return codes[np.minimum(len(codes) - 1, (np.arange(count) * rate_hz / target_hz + 1e-9).astype(int))]
 
@@ -201,7 +179,7 @@ def _of_clips(clips: list[ProbeClip], classes: list[str], folds: np.ndarray, uni
 def _of_frames(
     clips: list[ProbeClip], chosen: list[tuple[int, int]], classes: np.ndarray, labels: Labels
 ) -> _ProbeItems:
-    """Frames as (clip, frame), each of which is an item."""
+    """Build the items of (clip, frame) pairs."""
     codes = np.stack([clips[clip].codes[frame] for clip, frame in chosen])
     rows = np.repeat(np.arange(len(chosen)), codes.shape[1])
     speakers = [labels.speakers[clips[clip].name] for clip, _ in chosen]
@@ -212,7 +190,7 @@ def _of_frames(
 
 
 def _sparse(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, items: int) -> Any:
-    """One-hot features of a mean squared length of 1; equal places are added. Columns that never occur are left out."""
+    """Build one-hot features of a mean squared length of 1, without columns that never occur."""
     from scipy.sparse import csr_array
 
     used, places = np.unique(columns, return_inverse=True)
@@ -222,11 +200,7 @@ def _sparse(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, items: in
 
 
 def _by_speaker(speakers: list[str]) -> np.ndarray:
-    """The fold of each item: speakers are dealt out in the order of their hashes.
-
-    Raises:
-        NotApplicable: there are fewer than two speakers.
-    """
+    """Assign folds to speakers by the order of their hashes; raises NotApplicable below two speakers."""
     names = sorted(set(speakers), key=_key)
     if len(names) < 2:
         raise NotApplicable(Diagnostic("too_few_speakers", speakers=len(names)))
@@ -306,7 +280,7 @@ _TASKS: Mapping[str, Callable[[list[ProbeClip], Labels, int], _ProbeItems]] = {
 
 
 def _run_probe(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> dict[str, Any]:
-    """The accuracies of one task, as JSON values."""
+    """Return the accuracies of one task as JSON values."""
     counts = np.bincount(task.classes)
     results: dict[str, Any] = {
         "items": len(task.classes), "classes": int((counts > 0).sum()), "folds": len(np.unique(task.folds)),
@@ -323,7 +297,7 @@ def _run_probe(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> dict[
 
 
 def _chance(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> float:
-    """The linear probe's mean accuracy on permuted codes."""
+    """Compute the linear probe's mean accuracy on permuted codes."""
     rng, shares = np.random.default_rng(seed), []
     for _ in range(DRAWS):
         alive()
@@ -335,5 +309,5 @@ def _chance(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> float:
 
 
 def _spread_out(mel: np.ndarray) -> np.ndarray:
-    """Each column with mean 0 and spread 1, and then rows of a mean squared length of 1."""
+    """Standardise each column, then scale rows to a mean squared length of 1."""
     return (mel - mel.mean(axis=0)) / np.maximum(mel.std(axis=0), 1e-9) / np.sqrt(mel.shape[1])

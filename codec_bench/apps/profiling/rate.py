@@ -1,17 +1,10 @@
 """The bitrates of a codec over a corpus, and how much of its codebooks it uses.
 
-Bitrates
-    declared       the bitrate in the codec's `info`.
-    nominal        the bits of its codes, from their number and the number of entries of each codebook.
-    measured       all bits that were sent (codes, packets, side information) over the seconds that were coded. It is
-                   above the nominal bitrate because the last frame of a clip may be incomplete.
-    entropy-coded  the bits that the codes would take if each codebook were coded separately with an ideal code for its
-                   frequencies, corrected for the bias of few tokens (Miller and Madow), plus packets and side bits.
-    joint          the same if each codebook is coded with knowledge of the one before it. None if there
-                   are too few tokens. It is no upper bound: the estimate is too low for codes that stay the same for
-                   many frames (see `codebook_use.py`).
-A continuous codec has none of them: `latents` is how many real numbers a frame has, and `no_bits` says why there is no
-bitrate.
+    declared       from the codec's `info`. nominal: from the number of codes and of entries of each codebook.
+    measured       all bits sent (codes, packets, side information) per second; incomplete last frames add to it.
+    entropy-coded  codes at the ideal rate of each codebook (Miller and Madow), plus packets and side bits.
+    joint          the same with each codebook conditioned on the one before it; not an upper bound (`codebook_use.py`).
+A continuous codec has no bitrate: `latents` is the numbers a frame, and `no_bits` the reason.
 """
 
 from __future__ import annotations
@@ -32,11 +25,7 @@ _BUFFERED_CODES = 4_000_000
 
 
 class RateCounter:
-    """Counts the codes and packets of a corpus, item by item.
-
-    Args:
-        info: the codec's declared facts.
-    """
+    """Counts the codes and packets of a corpus, item by item."""
 
     def __init__(self, info: CodecInfo) -> None:
         self._info = info
@@ -46,7 +35,7 @@ class RateCounter:
         self._items = self._latent_frames = 0
 
     def add(self, codes: Sent) -> None:
-        """Counts one item, whose streams are those of the items before."""
+        """Count one item; all items have the same streams."""
         if isinstance(codes, Latents):
             self._latent_frames += np.asarray(codes.values).shape[1]
             self._items += 1
@@ -69,7 +58,7 @@ class RateCounter:
         self._packet_bytes += map(len, codes.packets)
 
     def result(self) -> dict[str, Any]:
-        """The bitrates, and the use of codebooks, as JSON values."""
+        """Return the bitrates and the use of codebooks as JSON values."""
         seconds, info = self._seconds, self._info
         if info.latents is not None:
             return self._of_latents(info.latents, info.frame_rate_hz or 0.0)
@@ -104,7 +93,7 @@ class RateCounter:
         return out
 
     def _of_latents(self, dimensions: int, rate_hz: float) -> dict[str, Any]:
-        """The same keys for a continuous codec: it has frames and no bits, with the reason."""
+        """Return the same keys for a continuous codec, with the reason why it has no bits."""
         reason = not_discrete(dimensions, rate_hz)
         bits = dict.fromkeys(
             (
@@ -184,7 +173,7 @@ class _Stream:
 
 
 def _bits_per_token(streams: list[dict[str, Any]]) -> float | None:
-    """The mean of log2 K over all codes that were counted; None without any."""
+    """Return the mean of log2 K over all counted codes; None without any."""
     tokens = sum(s["tokens"] for s in streams)
     return sum(s["tokens"] * math.log2(s["cardinality"]) for s in streams) / tokens if tokens else None
 
@@ -195,7 +184,7 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 def _binned(row: np.ndarray) -> list[int]:
-    """Counts per entry; if there are more than `HISTOGRAM_BINS` entries, neighbours are counted together."""
+    """Count by entry, or by neighbours together above `HISTOGRAM_BINS` entries."""
     if len(row) <= HISTOGRAM_BINS:
         return row.tolist()
     edges = np.linspace(0, len(row), HISTOGRAM_BINS + 1).astype(int)[:-1]

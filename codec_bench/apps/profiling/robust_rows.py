@@ -13,7 +13,7 @@ REPAIRED = {"own": "own concealment", "repeat": "last frame again", "silence": "
 
 
 def loss(codecs: Mapping[str, Any]) -> ProfileSection:
-    """Quality against lost frames, the time to recover, and single bit errors."""
+    """Build the rows of lost frames, recovery and bit errors."""
     measured = [c["loss"] for c in codecs.values() if c["loss"]["state"] == "ok"]
     row = partial(row_of, codecs)
     rows: list[ProfileRow] = []
@@ -75,7 +75,7 @@ def _disturbed_span(section: Mapping[str, Any]) -> ProfileCell:
 
 
 def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """For each metric its course over the share of frames that are lost at random, one line for each codec and repair."""
+    """Plot each metric over the share of randomly lost frames, one line for each codec and repair."""
     courses = [
         (metric, facts, f"{label}, {REPAIRED.get(repair, '–')}", _course(section, metric, repair))
         for label, section, metric, facts in _measured(profile, labels, "loss")
@@ -85,7 +85,7 @@ def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict
 
 
 def first_codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
-    """Quality, similarity and errors by the number of codebooks that are decoded."""
+    """Build the rows of quality, similarity and errors by the number of codebooks decoded."""
     measured = [c["codebooks_kept"] for c in codecs.values() if c["codebooks_kept"]["state"] == "ok"]
     metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
     rows = [
@@ -100,13 +100,13 @@ def _by_codebooks(metric: str, section: Mapping[str, Any]) -> ProfileCell:
 
 
 def _at_each(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> ProfileCell:
-    """The value at each setting that has one; where none has, the reason of the last."""
+    """Join the values of all settings that have one, or give the reason of the last."""
     texts = [f"{setting}: {_number(entry)}" for setting, entry in entries if entry["value"] is not None]
     return ProfileCell(", ".join(texts)) if texts else ProfileCell("–", entries[-1][1]["reason"])
 
 
 def codebook_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """For each metric its course over the number of codebooks that are decoded."""
+    """Plot each metric over the number of codebooks decoded."""
     courses = [
         (metric, facts, label, [[point["codebooks"], point["quality"][metric]["value"]] for point in section["points"]])
         for label, section, metric, facts in _measured(profile, labels, "codebooks_kept")
@@ -117,7 +117,7 @@ def codebook_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[
 def _measured(
     profile: Mapping[str, Any], labels: Sequence[str], name: str
 ) -> Iterator[tuple[str, Mapping[str, Any], str, Mapping[str, Any]]]:
-    """The metrics of a section in each codec that has it: the codec's label, the section, the metric and its facts."""
+    """Yield each metric of a section by codec: label, section, metric and facts."""
     for label, codec in zip(labels, profile["codecs"].values()):
         section = codec[name]
         for metric, facts in section["metrics"].items() if section["state"] == "ok" else ():
@@ -125,7 +125,7 @@ def _measured(
 
 
 def rounded(codecs: Mapping[str, Any]) -> ProfileSection:
-    """Bitrate and quality by the number of bits that each latent is rounded to."""
+    """Build the rows of bitrate and quality by the bits of a rounded latent."""
     measured = [c["latent_bits"] for c in codecs.values() if c["latent_bits"]["state"] == "ok"]
     metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
     row = partial(row_of, codecs, section="latent_bits")
@@ -154,7 +154,7 @@ def _by_bits(metric: str, section: Mapping[str, Any]) -> ProfileCell:
 
 
 def rounded_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """For each metric its course over the bitrate of rounded latents."""
+    """Plot each metric over the bitrate of rounded latents."""
     courses = [
         (
             metric,
@@ -168,7 +168,7 @@ def rounded_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[d
 
 
 def swap(codecs: Mapping[str, Any]) -> ProfileSection:
-    """To whom a voice is similar after the global part was exchanged."""
+    """Build the rows of voice similarity after the global part was exchanged."""
     row = partial(row_of, codecs, section="speaker_swap")
     rows = [
         row(label, "", description, render=partial(_similar, key))
@@ -192,18 +192,11 @@ def _similar(key: str, section: Mapping[str, Any]) -> ProfileCell:
 
 
 Course = tuple[str, Mapping[str, Any], str, Sequence[Sequence[Any]]]
-"""A line of a plot: the metric, its unit and whether `higher_is_better`, the line's label, and its points [x, y or
-None].
-"""
+"""A plotted line: metric, facts (`unit`, `higher_is_better`), label, and points [x, y or None]."""
 
 
 def figures_of(title: str, x_title: str, courses: Iterable[Course]) -> list[dict[str, Any]]:
-    """A plot for each metric that has a point, as `figures.js` draws it.
-
-    Args:
-        title: of a plot, with a place for the metric. x_title: of what points stand along. courses: the lines of all
-            plots.
-    """
+    """Build a plot for each metric that has a point, as `figures.js` draws it; `title` has a slot for the metric."""
     figures: dict[str, dict[str, Any]] = {}
     for metric, facts, label, points in courses:
         higher = facts["higher_is_better"]
@@ -216,7 +209,7 @@ def figures_of(title: str, x_title: str, courses: Iterable[Course]) -> list[dict
 
 
 def _course(section: Mapping[str, Any], metric: str, repair: str | None) -> list[list[float]]:
-    """(percent lost, value), from no loss on; empty if there are no values with this repair."""
+    """Return (percent lost, value) from no loss on; empty without values for this repair."""
     points = [
         [100 * point["rate"], value]
         for point in section["points"]

@@ -1,8 +1,4 @@
-"""The rows of a profile, in the words that terminal and page share: sections of rows, with one cell per codec.
-
-Conventions
-    The input is the content of `profile.json`. `cells.py` says what a row and a cell are.
-"""
+"""The rows of a profile for terminal and page, from the content of `profile.json`; see `cells.py`."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ _MIB = 2**20
 
 
 def sections(profile: Mapping[str, Any]) -> list[ProfileSection]:
-    """All sections of a profile that have rows."""
+    """Build all sections of a profile that have rows."""
     codecs = profile["codecs"]
     of_codecs = (
         _rate,
@@ -49,7 +45,7 @@ def sections(profile: Mapping[str, Any]) -> list[ProfileSection]:
 
 
 def reasons(shown: Sequence[ProfileSection], labels: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Why cells have no value: (codecs, rows, reason), with each reason once, but for those that `--skip` names."""
+    """List why cells have no value: (codecs, rows, reason), each reason once, without those of `--skip`."""
     by_reason: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for section in shown:
         for row in (*section.rows, *section.without):
@@ -69,7 +65,7 @@ def _some(names: list[str]) -> str:
 
 
 def speed_note(profile: Mapping[str, Any]) -> str:
-    """The device, the cores and the threads that the timings were measured with."""
+    """Describe the device, cores and threads of the timings."""
     facts, options = profile["machine"], profile["how"]
     threads = sorted(
         {
@@ -90,7 +86,7 @@ def speed_note(profile: Mapping[str, Any]) -> str:
 
 
 def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Every finding that is not ok, with the label of its codec: failed ones first, then suspect ones."""
+    """List every finding that is not ok with its codec's label: failed ones first, then suspect ones."""
     rows = [
         (label(profile, name), finding)
         for name, codec in profile["codecs"].items()
@@ -101,7 +97,7 @@ def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """(metrics, family, value, reason) of every delta rate. Metrics without a value for the same reason share a row."""
+    """List (metrics, family, value, reason) of the delta rates; metrics with one reason share a row."""
     rows: dict[tuple[str, str], list[str]] = {}
     for metric, families in profile["bd_rate"].items():
         for family, entry in families.items():
@@ -123,12 +119,12 @@ def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
 
 
 def label(profile: Mapping[str, Any], name: str) -> str:
-    """The name of a codec in tables."""
+    """Return the name of a codec in tables."""
     return numbers.plain(profile["labels"].get(name, name))
 
 
 def head(profile: Mapping[str, Any], name: str) -> str:
-    """The name of a codec over its numbers and beside its curve: marked if its checks found something."""
+    """Return the name of a codec over its numbers, marked if its checks found something."""
     results = profile["codecs"][name]["findings"].get("findings", [])
     return label(profile, name) + (numbers.SUSPECT if wrong(results) else "")
 
@@ -267,7 +263,7 @@ def _kbps(bps: float | None) -> str:
 
 
 def _three(value: float | None) -> str:
-    """The number with three digits."""
+    """Format a number with three digits."""
     if value is None:
         return "–"
     if abs(value) >= 1000:
@@ -292,7 +288,7 @@ def _tokens_per_s(rate: Mapping[str, Any]) -> ProfileCell:
 
 
 def _spread(rate: Mapping[str, Any], key: str, factor: float, form: str) -> str:
-    """The mean over all codebooks, and the lowest and highest where there are several."""
+    """Format the mean over all codebooks, with minimum and maximum."""
     values = [factor * b[key] for s in rate["streams"] for b in s["per_codebook"] if b[key] is not None]
     return spread_text(values, form)
 

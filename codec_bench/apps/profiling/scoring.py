@@ -1,4 +1,4 @@
-"""Quality of a few clips in the process of the codec, for the measurements that compare many conditions."""
+"""Scores a few clips in the codec's process, for measurements with many conditions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from codec_bench.types import Audio, Score
 
 
 class SectionScorer:
-    """Means of some metrics over a few clips.
-
-    Args:
-        metrics: their names, groups such as `dnsmos` among them. They are loaded when they are first needed.
-    """
+    """Means of some metrics or groups such as `dnsmos` over a few clips; metrics are loaded on first use."""
 
     def __init__(self, metrics: Sequence[str]) -> None:
         from codec_bench.metrics import expand
@@ -33,7 +29,7 @@ class SectionScorer:
 
     @cached_property
     def facts(self) -> dict[str, dict[str, Any]]:
-        """The unit of each metric, which way is better, and its protocol."""
+        """Unit, direction and protocol of each metric."""
         from codec_bench.metrics import build_metric
 
         metrics = {name: build_metric(name) for name in self.metrics}
@@ -45,7 +41,7 @@ class SectionScorer:
     def __call__(
         self, references: Sequence[Audio], estimates: Sequence[Audio], texts: Sequence[str | None] | None = None
     ) -> dict[str, dict[str, Any]]:
-        """For each metric its mean `value` over the `n` clips that have one, or the `reason` why none has."""
+        """Return each metric's mean `value` over the `n` clips that have one, or a `reason`."""
         results: dict[str, dict[str, Any]] = {}
         for requested, members in self._members.items():
             try:
@@ -58,7 +54,6 @@ class SectionScorer:
 
 
 def _mean(scores: Sequence[Score]) -> dict[str, Any]:
-    """The mean over the clips that have a value, how many these are, and why if there are none."""
     values = [score.value for score in scores if score.value is not None]
     if not values:
         return {"value": None, "n": 0, "reason": scores[0].reason}

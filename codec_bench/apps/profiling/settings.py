@@ -1,4 +1,4 @@
-"""How thoroughly a profile is measured."""
+"""Settings of a profile: clips, repeats and conditions."""
 
 from __future__ import annotations
 
@@ -9,38 +9,35 @@ from codec_bench.config.limits import Limits
 from codec_bench.messages import Diagnostic
 
 SKIPPED = Diagnostic("skipped")
-"""The reason of the sections of steps that `--skip` names."""
+"""The reason of sections whose steps `--skip` names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings(Limits):
-    """How thoroughly each measurement is made. These settings do not change what a number means; `Limits` are among
-    them.
+    """Clips, repeats and conditions of each measurement; they do not change what a number means.
 
     Args:
         clip_s: seconds of speech for the real-time factor at batch 1, and for counting operations.
-        repeats: how often that clip is coded; the median is reported.
-        latency_s: seconds of the signal that is changed to find the look-ahead; a codec that looks further ahead than
-            that is reported to need the whole signal.
-        stream_s: seconds that are streamed.
-        robust_clips: how many clips are re-encoded and changed. robust_s: seconds that each is cut to.
-        reencodings: how often decoded audio is encoded again.
-        gains_db: the changes of level that are tried, in dB. noises_db: the signal-to-noise ratios of added noise, in
-            dB.
-        shift_samples: how many samples a clip is moved by.
-        robust_metrics: the metrics of the measurements that compare many conditions of a few clips.
-        loss_clips: of how many clips frames are lost. loss_s: seconds that each is cut to.
-        loss_rates: the shares of frames that are lost at random.
-        loss_burst_rates: the shares that are lost in bursts. loss_burst_frames: how many frames a burst has on average.
-        recovery_frames: how many frames are lost one at a time. recovery_db: the difference, relative to the
-            undisturbed output, up to which the output counts as recovered.
-        bit_errors: how often a single bit is turned round.
-        latent_bits: the numbers of bits that each latent of a continuous codec is rounded to.
-        swap_pairs: of how many pairs of clips the global parts are exchanged. voice_metric: says how alike two voices
-            are.
-        players: of how many clips the decoded audio is kept, to be played on the page.
-        lm_steps: how many steps a small transformer is trained on the codes; 0 for none.
-        seed: decides the noise and which samples `limit` takes.
+        repeats: encodings of that clip; the median is reported.
+        latency_s: seconds of the signal for look-ahead; a codec that looks further is reported to need the whole
+            signal.
+        stream_s: seconds streamed.
+        robust_clips: clips that are re-encoded and changed. robust_s: seconds of each.
+        reencodings: rounds of encoding decoded audio again.
+        gains_db: changes of level. noises_db: signal-to-noise ratios of added noise.
+        shift_samples: samples by which a clip is delayed.
+        robust_metrics: metrics of measurements with many conditions of a few clips.
+        loss_clips: clips that lose frames. loss_s: seconds of each.
+        loss_rates: shares of frames lost at random.
+        loss_burst_rates: shares lost in bursts. loss_burst_frames: mean frames of a burst.
+        recovery_frames: frames lost one at a time. recovery_db: difference relative to the undisturbed output up to
+            which the output counts as recovered.
+        bit_errors: single bits flipped.
+        latent_bits: bits of each rounded latent of a continuous codec.
+        swap_pairs: pairs of clips that exchange global parts. voice_metric: the similarity of two voices.
+        players: clips whose decoded audio the page plays.
+        lm_steps: training steps of a small transformer on the codes; 0 for none.
+        seed: decides noise and the samples of `limit`.
     """
 
     clip_s: float = 10.0

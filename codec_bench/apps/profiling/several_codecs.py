@@ -1,8 +1,4 @@
-"""Profiles of several codecs: what is measured for each of them, and what only all of them together show.
-
-Each codec is measured in a worker of its own (`engine/own_worker.py`), which is ended when it does not answer. What
-goes wrong with one codec is said in that codec's sections; the others are measured all the same.
-"""
+"""Measures each codec in a worker process, then compares them: curves, delta rates, quality."""
 
 from __future__ import annotations
 
@@ -42,17 +38,15 @@ PROFILE, MEASURED = "profile.json", "measured.json"
 
 @dataclass(frozen=True)
 class ProfileRun:
-    """What a profile is asked for; the arguments of `profile`, checked.
+    """The checked arguments of `profile`.
 
     Args:
-        systems: the codecs. data: as given. source: the samples that it holds.
-        metrics: what the curves are made of; empty for none.
-        anchor: the codec or family that delta rates are measured against, or None.
-        folder: where everything is written. device: `cpu` or `cuda:N`.
+        metrics: of the curves; empty for none.
+        anchor: the codec or family of the delta rates.
         options: of the features, by name; those of the codecs are in `systems`.
-        alignments: the file or folder that says when the phones are said, or None.
-        skip: the steps that are left out.
-        limit, seed, settings, progress: as for `profile`. arguments: all of them, for the record.
+        alignments: the file or folder with phone alignments.
+        skip: the steps to skip.
+        arguments: all arguments, for the record.
     """
 
     systems: tuple[System, ...]
@@ -73,21 +67,21 @@ class ProfileRun:
 
     @cached_property
     def codecs(self) -> dict[str, str]:
-        """What each codec is loaded by, by its name here: the one that the caller gave it, or what was typed."""
+        """What to load each codec by, by its name in this profile."""
         return {system.name: str(system.codec) for system in self.systems}
 
     def options_of(self, name: str) -> Mapping[str, Any]:
-        """The further arguments of a codec's class."""
+        """Return the further arguments of a codec's class."""
         return next(system.stage.options for system in self.systems if system.name == name and system.stage is not None)
 
     @property
     def with_bitrate(self) -> list[str]:
-        """The metrics of the engine's run: those asked for, and the bitrate that they are plotted against."""
+        """The metrics of the quality run: those requested, and the bitrate."""
         return [*([] if BITRATE in self.metrics else [BITRATE]), *self.metrics]
 
     @cached_property
     def files(self) -> tuple[tuple[str, str], ...]:
-        """(id, path) of every clip that can be used."""
+        """(id, path) of every usable clip."""
         return tuple((s.id, s.audio) for s in self.source if s.audio is not None and problem_of(s) is None)
 
     @cached_property
@@ -103,17 +97,17 @@ class ProfileRun:
 
     @property
     def log(self) -> Path:
-        """The file that the codecs' output goes to."""
+        """The file of the codecs' output."""
         return self.folder / "codecs.log"
 
     @property
     def measured(self) -> Path:
-        """The file with the codecs that are measured, until the profile is finished."""
+        """The file of finished codecs, until the profile is complete."""
         return self.folder / MEASURED
 
     @cached_property
     def request(self) -> dict[str, Any]:
-        """What tells this profile from others, as JSON values."""
+        """What identifies this profile, as JSON values."""
         return {
             "codecs": self.codecs,
             "code": {name: code_hash(name) for name in self.codecs.values() if is_own_code(name)},
@@ -132,7 +126,7 @@ class ProfileRun:
 
     @property
     def recorded_options(self) -> dict[str, Any]:
-        """How it is measured, as JSON values."""
+        """The recorded options, as JSON values."""
         return {
             "device": self.device,
             "limit": self.limit,
@@ -145,7 +139,7 @@ class ProfileRun:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What was asked for, as `run.json` holds it."""
+        """The configuration in `run.json`."""
         options = {**self.options, **{name: self.options_of(name) for name in self.codecs if self.options_of(name)}}
         return {
             "command": "profile", "systems": [s.spec if not s.titled else f"{s.name}={s.spec}" for s in self.systems],
@@ -162,12 +156,12 @@ class ProfileRun:
 
     @property
     def total(self) -> int:
-        """How many steps there are in all, for the progress."""
+        """The number of steps in all, for the progress."""
         return len(self.codecs) * len(self.steps) + (1 if self.metrics else 0)
 
 
 def measure_codecs(request: ProfileRun) -> dict[str, Any]:
-    """Everything that `profile.json` says of codecs and data, by its keys.
+    """Measure all codecs and return the content of `profile.json`.
 
     Raises:
         UserError: none of the codecs can be loaded, or the anchor is not among them.
@@ -218,7 +212,7 @@ def measure_codecs(request: ProfileRun) -> dict[str, Any]:
 
 
 def codecs_measured(folder: Path) -> list[str]:
-    """The codecs that an unfinished profile in a folder has measured."""
+    """List the codecs that an unfinished profile in a folder has measured."""
     try:
         return list(json.loads((folder / MEASURED).read_text("utf-8"))["codecs"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):  # there is none, or it is not whole
@@ -226,17 +220,14 @@ def codecs_measured(folder: Path) -> list[str]:
 
 
 def _marks(request: ProfileRun) -> dict[str, str]:
-    """What a file of measured codecs belongs to: the request, and the finished profile that it is to replace.
-
-    A file that an earlier copy of the folder left next to a finished profile belongs to none.
-    """
+    """Identify the owner of a file of measured codecs: the request, and the finished profile that it replaces."""
     before = request.folder / PROFILE
     content = before.read_bytes() if before.exists() else b""
     return {"request": request_hash(request.request), "replaces": hashlib.blake2b(content, digest_size=16).hexdigest()}
 
 
 def _measured_before(request: ProfileRun) -> dict[str, dict[str, Any]]:
-    """The sections of the codecs that the same profile had measured when it was stopped."""
+    """Load the sections of codecs measured before the same profile was stopped."""
     try:
         saved = json.loads(request.measured.read_text("utf-8"))
         if any(saved[name] != mark for name, mark in _marks(request).items()):
@@ -255,7 +246,7 @@ def _measured_before(request: ProfileRun) -> dict[str, dict[str, Any]]:
 
 
 def _measure(run: ProfileRun, number: int, name: str) -> dict[str, Any]:
-    """The sections of one codec; `number` is its place among the codecs."""
+    """Measure the sections of one codec at position `number`."""
     players = {sample: str(run.audio / f"{number + 1}-{index + 1}.flac") for index, sample in enumerate(run.players)}
     for path in players.values():
         Path(path).unlink(missing_ok=True)  # left by an earlier profile in the same folder
@@ -280,13 +271,13 @@ def _measure(run: ProfileRun, number: int, name: str) -> dict[str, Any]:
 
 
 def _relative(path: str, folder: Path) -> str:
-    """A path as it may be shown: relative to the folder where it lies inside, otherwise the file's name alone."""
+    """Shorten a path for display: relative to the folder if inside, else the file's name."""
     resolved, root = Path(path).resolve(), folder.resolve()
     return resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else resolved.name
 
 
 def _early_names(run: ProfileRun) -> dict[str, str]:
-    """What `_names` will give, before anything is measured. Own code is loaded for it, since only it knows its name."""
+    """Predict the result of `_names` before measuring; own code is loaded, since only it knows its name."""
     loaded: dict[str, Mapping[str, Any]] = {}
     for system in run.systems:
         loaded[system.name] = {"info": {"state": "not measured"}}
@@ -298,10 +289,7 @@ def _early_names(run: ProfileRun) -> dict[str, str]:
 
 
 def _names(request: ProfileRun, results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """What each codec is called: as the caller named it, by its registered name, or by the name in its `info`.
-
-    If two codecs would have one name, they are called as they were typed.
-    """
+    """Name each codec by the caller's name, its registered name or its `info`; on a clash as typed."""
     itself = [s.name for s in request.systems if s.names_itself]
     own_names = {n: results[n]["info"]["name"] for n in itself if results[n]["info"]["state"] == "ok"}
     used = [*own_names.values(), *(n for n in results if n not in own_names)]
@@ -309,9 +297,7 @@ def _names(request: ProfileRun, results: Mapping[str, Mapping[str, Any]]) -> dic
 
 
 def _gather_findings(sections: dict[str, Any]) -> None:
-    """Puts all findings of a codec into one list; what was measured of its look-ahead replaces the coarser check of its
-    label.
-    """
+    """Merge all findings of a codec; measured look-ahead replaces the coarser check of its label."""
     gather_findings(sections)
     if sections["info"]["state"] == "ok" and "lookahead_samples" in sections.get("latency", {}):
         info = CodecInfo(**{k: v for k, v in sections["info"].items() if k in CodecInfo.__dataclass_fields__})
@@ -321,7 +307,7 @@ def _gather_findings(sections: dict[str, Any]) -> None:
 
 
 def _add_quality(run: ProfileRun, results: Mapping[str, dict[str, Any]]) -> None:
-    """Adds the section `quality` to every codec: what was measured, or why nothing was."""
+    """Add the section `quality` to every codec: metrics, or the reason."""
     sound = [name for name, sections in results.items() if sections["rate"]["state"] == "ok"]
     for name, sections in results.items():
         reason = Diagnostic("no_metric") if not run.metrics else None
@@ -348,7 +334,7 @@ def _add_quality(run: ProfileRun, results: Mapping[str, dict[str, Any]]) -> None
 
 
 def _faults(sections: Mapping[str, Any]) -> list[Diagnostic]:
-    """What failed of one codec, everything once."""
+    """List what failed of one codec, everything once."""
     faults: dict[Diagnostic, list[str]] = {}
     for name, section in sections.items():
         if isinstance(section, Mapping) and section.get("state") == "failed" and section.get("reason"):
@@ -365,7 +351,7 @@ def _faults(sections: Mapping[str, Any]) -> list[Diagnostic]:
 
 
 def _reason(row: Mapping[str, Any]) -> Diagnostic:
-    """Why scores of the quality run failed."""
+    """Return why scores of the quality run failed."""
     return from_json({"reason": row["reason"], "reason_code": row["reason_code"]})["reason"]
 
 
@@ -376,21 +362,17 @@ _FOLDERS = 99
 def measure_quality(
     evaluation: Evaluation, folder: Path, running: Running, suspects: Collection[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """The quality of each codec: `state`, `reason`, `metrics` (summary entries by name), `failures` (reasons) and
-    `run`.
+    """Return each codec's `state`, `reason`, `metrics`, `failures` and `run` folder.
 
-    All codecs are one run, so that features of the references are computed once. `run` is the folder of the run. The
-    engine ends a worker that hangs or dies, and gives up what hangs. A codec whose workers hang or die while they load
-    it fails, and the others are run without it.
+    All codecs are one run, so features of references are computed once. A codec whose workers hang or die while loading
+    fails, and the others run without it.
 
     Args:
-        evaluation: the codecs by their names, and the metrics.
-        folder: where the run folder is made: `quality`, or `quality-2` and so on if that holds another run.
-        running: how it is run.
-        suspects: the codecs of which the checks of the profile found something, which are compared with no other.
+        folder: parent of the run folder: `quality`, or `quality-2` and so on if that holds another run.
+        suspects: codecs with findings; they are compared with no other.
 
     Raises:
-        UserError: what concerns all codecs is wrong, such as a folder that cannot be written.
+        UserError: an error of all codecs, such as a folder that cannot be written.
     """
     left: dict[str, str] = dict(evaluation.systems)
     failed: dict[str, dict[str, Any]] = {}
@@ -404,7 +386,6 @@ def measure_quality(
 
 
 def _run_of(evaluation: Evaluation, folder: Path, running: Running) -> Path:
-    """The folder of a run of the engine."""
     for number in range(1, _FOLDERS):
         out = folder / ("quality" if number == 1 else f"quality-{number}")
         try:

@@ -1,10 +1,8 @@
-"""What a codec's global part carries: the voice is exchanged between two clips.
+"""Exchange the global part of two clips, to test whether it carries the voice.
 
-A codec with codes that are sent once per utterance, or numbers that `CodecInfo.global_side` names, is decoded with the
-content of one clip and that global part of another. `sim` (the similarity of two voices) of the result to the clip that
-gave the global part should be high if that part carries the voice, and to the clip that gave the content if the content
-does. Beside them are the similarity of the clip's own decoded audio to it (`kept`), and that of the two clips to each
-other (`apart`), which is what two voices have anyway.
+Codes sent once per utterance, or side information in `CodecInfo.global_side`, come from another clip than the content.
+`sim` of the output to the clip of the global part is high if that part carries the voice. References are the similarity
+of the clip's own output (`kept`), and of the two clips (`apart`).
 """
 
 from __future__ import annotations
@@ -24,10 +22,7 @@ from codec_bench.types import Codes, Sent
 
 
 def measure(codec: Any, material: Material, settings: Settings, speakers: Mapping[str, str]) -> dict[str, Any]:
-    """Exchanges the global parts of pairs of clips.
-
-    Args:
-        speakers: of the clips, by their ids, where they are known.
+    """Exchange the global parts of pairs of clips, and measure the voices.
 
     Raises:
         NotApplicable: it has no global part, or there are no two speakers.
@@ -57,16 +52,14 @@ def measure(codec: Any, material: Material, settings: Settings, speakers: Mappin
 
 
 def pairs_of(speakers: list[str | None]) -> list[tuple[int, int]]:
-    """(content, voice) of clips by different speakers; clips whose speaker is not known count as different ones."""
+    """Pair (content, voice) clips of different speakers; unknown speakers count as different ones."""
     return [
         (a, b) for a, b in permutations(range(len(speakers)), 2) if speakers[a] is None or speakers[a] != speakers[b]
     ]
 
 
 def exchange_voice(content: Sent, voice: Sent, global_side: tuple[str, ...] = ()) -> Codes:
-    """Codes of one clip with the global codes of another, and with what that has under the keys `global_side` of its side
-    information.
-    """
+    """Combine one clip's codes with another's global codes and side information under `global_side`."""
     assert isinstance(content, Codes) and isinstance(voice, Codes)
     streams = [b if a.frame_rate_hz == 0 else a for a, b in zip(content.streams, voice.streams)]
     exchanged = {key: voice.side[key] if key in global_side else value for key, value in content.side.items()}

@@ -1,17 +1,10 @@
-"""How fast a codec is and how much memory it needs, measured in a process that has done nothing else before.
+"""Speed and memory of a codec, measured in a fresh process.
 
-Measurements
-    load_s               seconds of loading the codec, its libraries included. They depend on whether its files were in
-                         the machine's memory already, which is not known.
-    real_time_factor     seconds of computing per second of audio, one clip at a time, as the median of several runs.
-                         Lower is better, and below 1 the codec is faster than real time. Encoder and decoder are also
-                         given separately. A first call to warm up does not count.
-    audio_hours_per_hour hours of audio that pass through encoder and decoder in one hour, in batches of similar
-                         lengths. Higher is better.
-    memory               the largest resident size of the process, and the largest size of tensors on the GPU if it has
-                         one.
-
-Timings can be compared only on the same machine with the same number of threads. Both are recorded with them.
+    load_s               seconds to load codec and libraries; depends on the file cache of the machine.
+    real_time_factor     seconds of computing per second of audio, one clip at a time; median after a warm-up call.
+    audio_hours_per_hour hours of audio through encoder and decoder in one hour, in batches of similar lengths.
+    memory               largest resident size of the process, and of tensors on the GPU.
+Timings compare only on one machine with one number of threads; both are recorded.
 """
 
 from __future__ import annotations
@@ -35,11 +28,7 @@ _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class PeakMemory:
-    """The highest memory use of this process, and of its tensors on a GPU, since this object was made.
-
-    Args:
-        device: `cpu` or `cuda:N`.
-    """
+    """The peak memory of this process, and of its tensors on a GPU, since this object was created."""
 
     def __init__(self, device: str) -> None:
         self._gpu = device if device.startswith("cuda") and "torch" in sys.modules else None
@@ -55,7 +44,7 @@ class PeakMemory:
             torch.cuda.reset_peak_memory_stats(self._gpu)
 
     def result(self) -> dict[str, Any]:
-        """The peaks in bytes; `resident_since_start` says that the peak is that since the start of the process."""
+        """Return the peaks in bytes; `resident_since_start` says that the peak covers the whole process."""
         out: dict[str, Any] = {"resident_bytes": _peak_resident(), "resident_since_start": self.since_start}
         if self._gpu:
             import torch
@@ -76,7 +65,7 @@ def _peak_resident() -> int:
 
 
 def threads() -> dict[str, Any]:
-    """How many threads the loaded libraries use, and how many cores this process may run on."""
+    """Return the threads of loaded libraries, and the cores of this process."""
     out: dict[str, Any] = {
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     }
@@ -90,7 +79,7 @@ def threads() -> dict[str, Any]:
 
 
 def load(build: Callable[[], Any], device: str) -> tuple[Any, dict[str, Any]]:
-    """Builds a codec; returns it, and the seconds and the memory that this took."""
+    """Build a codec, and return it with the seconds and memory of loading."""
     memory = PeakMemory(device)
     start = perf_counter()
     codec = build()
@@ -98,7 +87,7 @@ def load(build: Callable[[], Any], device: str) -> tuple[Any, dict[str, Any]]:
 
 
 def single(codec: Any, material: Material, settings: Settings, device: str) -> dict[str, Any]:
-    """Real-time factors of one clip at a time."""
+    """Measure real-time factors of one clip at a time."""
     clip = material.exactly(settings.clip_s)
     decode(codec, encode(codec, [clip]), [clip])
     memory = PeakMemory(device)
@@ -124,12 +113,7 @@ def single(codec: Any, material: Material, settings: Settings, device: str) -> d
 
 
 class BatchClock:
-    """Adds up the time and the memory of the batches of a corpus.
-
-    Args:
-        device: as for `PeakMemory`.
-        batch_s: padded seconds of a batch, at most.
-    """
+    """Sums the time and memory of batches of at most `batch_s` padded seconds."""
 
     def __init__(self, device: str, batch_s: float) -> None:
         self._device, self.batch_s = device, batch_s
@@ -139,11 +123,11 @@ class BatchClock:
         self._items = self._batches = 0
 
     def begin(self) -> None:
-        """Starts watching the memory of a batch; `add` ends it."""
+        """Start measuring the memory of a batch; `add` ends it."""
         self._memory = PeakMemory(self._device)
 
     def add(self, audio_s: float, items: int, encode_s: float, decode_s: float) -> None:
-        """Counts one batch."""
+        """Count one batch."""
         self._audio_s += audio_s
         self._items += items
         self._batches += 1
@@ -153,7 +137,7 @@ class BatchClock:
             self._peak[key] = max(self._peak.get(key, 0), value)
 
     def result(self) -> dict[str, Any]:
-        """Hours of audio per hour, and what they were measured on."""
+        """Return hours of audio per hour, and the conditions."""
         wall_s = self._encode_s + self._decode_s
         per_hour = lambda seconds: self._audio_s / seconds if seconds > 0 else None  # noqa: E731
         return {

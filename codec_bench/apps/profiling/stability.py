@@ -1,15 +1,10 @@
-"""Whether the codes stay the same when decoded audio is encoded again, or when the input is changed
-(`perturbations.py`).
+"""Stability of codes under re-encoding and changes of the input (`perturbations.py`).
 
-Agreement is the share of codes that are equal in the same place, for each codebook; 1 is best. It is given
-    for re-encoding  after every round, with the codes of the original (`with_first`) and with those of the round before
-                     (`with_previous`). The first falls if a codec drifts; the second rises to 1 if it settles.
-    for a change     with the codes of the unchanged clip. The clips are attenuated first, so that no change clips them.
-                     After a shift the frames stay where they are, and the sound moves.
-`quality` is that of what comes out of the changed clip, against the changed clip, so that it says how well such input
-is coded; `unchanged` is that of the unchanged clips. `wave_snr_db` compares the decoded changed clip, after the change
-was undone, with the decoded unchanged clip, where a change can be undone. For latents there is no agreement;
-`latent_snr_db` is the signal-to-noise ratio of the other latents to those of the original, higher is better.
+Agreement is the share of codes equal in the same position, by codebook. Re-encoding compares each round with the
+original (`with_first`, falls on drift) and with the round before (`with_previous`, 1 once settled). A change compares
+with the unchanged clip, attenuated first to avoid clipping; a shift moves the sound within fixed frames.
+`quality` compares output with changed input; `unchanged` is that of unchanged clips. `wave_snr_db` compares outputs
+after undoing the change. Latents have `latent_snr_db` in place of agreement.
 """
 
 from __future__ import annotations
@@ -31,7 +26,7 @@ _SNR_CEILING_DB = 200.0
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Re-encodes a few clips, and changes them in several ways."""
+    """Re-encode a few clips, and change them in several ways."""
     clips = material.cut(settings.robust_clips, settings.robust_s)
     codes, waves = recode(codec, clips)
     loudest = 10 ** (max((*settings.gains_db, 0.0)) / 20)
@@ -71,7 +66,7 @@ def _changed(
     plain: tuple[Sequence[Sent], Sequence[Audio]],
     scorer: SectionScorer,
 ) -> dict[str, Any]:
-    """What one change of the clips does; `reason` says why there is nothing to say."""
+    """Measure one change of the clips, or give the reason."""
     facts = {"change": change.name, "noise_db": change.noise_db}
     try:
         inputs = [change.make(clip, index) for index, clip in enumerate(clips)]
@@ -101,7 +96,7 @@ def _changed(
 
 
 def agreement(codes: Sequence[Sent], others: Sequence[Sent]) -> list[float] | None:
-    """The share of equal codes of each codebook, of all streams in turn; None if there are no codes."""
+    """Return the share of equal codes by codebook of all streams; None without codes."""
     if not codes[0].streams:
         return None
     same: list[float] = []
@@ -118,9 +113,7 @@ def agreement(codes: Sequence[Sent], others: Sequence[Sent]) -> list[float] | No
 
 
 def latent_snr_db(latents: Sequence[Sent], others: Sequence[Sent]) -> float | None:
-    """The signal-to-noise ratio of other latents to these, each dimension without its mean; None for codes, and without
-    a signal.
-    """
+    """Return the SNR of other latents without each dimension's mean; None for codes or no signal."""
     pairs = [(a, b) for a, b in zip(latents, others) if isinstance(a, Latents) and isinstance(b, Latents)]
     if not pairs:
         return None
@@ -139,7 +132,7 @@ def _no_tokens(codes: Sent) -> Diagnostic:
 
 
 def snr_db(references: Sequence[Audio], others: Sequence[Audio]) -> float | None:
-    """The signal-to-noise ratio of waves to others, in dB, up to 200; None without a signal."""
+    """Return the signal-to-noise ratio of waves to others in dB, up to 200; None without a signal."""
     signal = sum(float(np.square(r.samples, dtype=np.float64).sum()) for r in references)
     noise = sum(
         float(np.square(r.samples.astype(np.float64) - o.samples.astype(np.float64)).sum())

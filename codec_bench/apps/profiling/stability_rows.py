@@ -1,4 +1,4 @@
-"""The rows and the plot of how stable codes are: under re-encoding, and when the input is changed."""
+"""The rows and the plot of stability under re-encoding and changes of the input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SAME_DB = 200
 
 
 def stability(codecs: Mapping[str, Any]) -> ProfileSection:
-    """The rows of the section."""
+    """Build the rows of the section."""
     measured = [c["stability"] for c in codecs.values() if c["stability"]["state"] == "ok"]
     note = "Share of codes that stay the same, the mean of all codebooks; higher is better. Quality is that of what comes out of the changed clip, against the changed clip."
     if not measured:
@@ -41,7 +41,7 @@ def stability(codecs: Mapping[str, Any]) -> ProfileSection:
 
 
 def noise_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """The share of equal codes, and the quality of what comes out, over the noise in the input."""
+    """Plot the share of equal codes, and the quality of the output, over noise in the input."""
     measured = [
         (label, c["stability"]) for label, c in zip(labels, profile["codecs"].values()) if c["stability"]["state"] == "ok"
     ]  # fmt: skip
@@ -78,7 +78,7 @@ def _latents_reencoded(number: int, stability: Mapping[str, Any]) -> ProfileCell
 
 
 def _render_change(name: str, render: Any, section: Mapping[str, Any]) -> ProfileCell:
-    """What is said of a change; a dash where it was not made."""
+    """Format a change; a dash where it was not made."""
     for change in section["changes"]:
         if change["change"] == name:
             return ProfileCell("–", change["reason"]) if change["reason"] else render(section, change)
@@ -120,4 +120,4 @@ _OF_CHANGES: Sequence[tuple[str, str, str, Callable[..., ProfileCell]]] = (
     ("latents", "dB", "Signal-to-noise ratio of the latents of the changed clip to those of the unchanged clip; higher is better.", _latents),
     ("SNR", "dB", "Signal-to-noise ratio of the decoded changed clip, after the change was undone, to the decoded unchanged clip.", _snr),
 )  # fmt: skip
-"""What is told of every change: the row's label, its unit, what it is, and its cell."""
+"""Rows of every change: label, unit, description, and cell."""

@@ -1,6 +1,6 @@
-"""The measurements of one codec, in steps: those that show whether it is right, and those of its profile.
+"""The measurements of one codec in steps; each gives one or more sections of the profile.
 
-A step gives one or more sections of the profile; `codecs/checks/steps.py` says what a section is.
+`codecs/checks/steps.py` describes a section.
 """
 
 from __future__ import annotations
@@ -60,21 +60,20 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "sent": ("sent",),
     "elsewhere": ("elsewhere",),
 }
-"""Every step with the sections that it gives. Speed comes before the corpus, so that its memory is that of one clip."""
+"""Every step with its sections. Speed comes before the corpus, to measure the memory of one clip."""
 
 OPTIONAL = tuple(step for step in STEPS if step not in ("load", "contract", "corpus", "probe", "sent", "elsewhere"))
-"""The steps that can be left out: all but those that check the codec and those that the rest is made of."""
+"""The steps that can be skipped: all but those that check the codec or feed others."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileJob(steps.CheckJob):
-    """What the process of one codec is asked to measure. Its `settings` are `Settings`.
+    """The measurements requested from one codec's process. Its `settings` are `Settings`.
 
     Args:
-        players: files to write the decoded audio of some clips to, by the id of the clip.
-        alignments: the file or folder that says when the phones of the clips are said, or None.
-        speakers, texts, emotions: of the clips, by their ids, where they are known.
-        metrics: those that the profile was asked for.
+        players: files for the decoded audio of some clips, by clip id.
+        alignments: the file or folder with phone alignments.
+        speakers, texts, emotions: by clip id, where known.
     """
 
     PROGRAM: ClassVar[str] = "codec_bench.apps.profiling.steps:Measuring"
@@ -91,9 +90,7 @@ class ProfileJob(steps.CheckJob):
 def _section(
     name: str, measure: Callable[..., dict[str, Any]], *fields: str
 ) -> Callable[[Any], dict[str, dict[str, Any]]]:
-    """The step of one section: what measures it takes the codec, the clips, the settings, and these fields of the
-    request.
-    """
+    """Build the step of one section; `measure` receives codec, clips, settings, and these fields of the request."""
 
     def step(self: Measuring) -> dict[str, dict[str, Any]]:
         arguments = (getattr(self._request, field_name) for field_name in fields)
@@ -144,7 +141,7 @@ class Measuring(Checking):
         }
 
     def _phones(self) -> dict[str, dict[str, Any]]:
-        """What the codes say of phones: two sections, each with its reason where there is none."""
+        """Measure phones in two sections, each with a reason where there is none."""
         if self._of_phones is None:
             nothing = {"state": "not measured", "reason": "no alignments were given"}
             return {"phones": nothing, "abx": nothing}
@@ -198,11 +195,7 @@ class Measuring(Checking):
         return {"probes": probes.measure(corpus, labels, self._material.read(), seed=seed, alive=self._announce)}
 
     def _corpus_of_tokens(self) -> TokenCorpus:
-        """The codes of the corpus.
-
-        Raises:
-            NotApplicable: they were not coded whole by this process, which may have followed one that ended.
-        """
+        """Return the codes of the corpus; raises NotApplicable after a restart, as they are incomplete."""
         if not self._is_coded:
             raise NotApplicable(Diagnostic("not_coded"))
         return self._tokens
@@ -218,7 +211,7 @@ class Measuring(Checking):
     _swap = _section("speaker_swap", speaker_swap.measure, "speakers")
 
     def _cpu(self) -> dict[str, dict[str, Any]]:
-        """The speed of the same codec on the CPU, beside that on a GPU."""
+        """Measure the speed of the same codec on the CPU, next to that on a GPU."""
         from codec_bench.codecs import load_codec
 
         request = self._request
@@ -230,7 +223,6 @@ class Measuring(Checking):
 
 
 def _or_reason(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """A section, or why it does not apply."""
     try:
         return measure()
     except NotApplicable as reason:

@@ -1,18 +1,11 @@
-"""A codec that is fed piece by piece: the cost of a step, and whether the result equals that of coding the whole
-signal.
+"""Streams a codec step by step: the cost of a step, and equality with whole-signal coding.
 
-first_output_ms        from the first sample that is fed to the first that comes out: the audio of the steps until then,
-                       and the computing of the last of these steps. The codec is warmed up before.
-real_time_factor       computing time of all steps per second of audio. `largest_lag_ms` is how late a step's output is
-                       at most when the steps arrive at the speed of the sound: a step waits for the one before it.
-                       Lower is better for both.
-step_ms                length of the audio in one step.
-encode_ms, decode_ms   computing time of a step, median (p50) and 95th percentile (p95). The first steps do not count,
-                       as they warm up. `keeps_up` says that the sum of the two p95 is below the length of the step.
-missing_samples        samples that the decoder still owed when the clip had ended. Silence follows until they are out,
-                       for a second at most.
-wave_difference        largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.
-codes_equal            share of codes that are equal to those of the whole signal; from 0.9999 on it counts as equal.
+first_output_ms        from the first sample in to the first out: audio of the steps, computing of the last one.
+real_time_factor       computing per second of audio. `largest_lag_ms` is the largest delay of a step that queues.
+encode_ms, decode_ms   computing of a step, p50 and p95 after a warm-up. `keeps_up`: the p95 sum is below `step_ms`.
+missing_samples        samples still owed at the end of the clip; silence follows for at most a second.
+wave_difference        largest difference from whole-signal decoding; up to 1e-4 counts as equal.
+codes_equal            share of codes equal to those of the whole signal; from 0.9999 on it counts as equal.
 """
 
 from __future__ import annotations
@@ -36,7 +29,7 @@ _WARM_STEPS = 3
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Streams one clip and compares the result with that of coding it as a whole.
+    """Stream one clip, and compare with coding it as a whole.
 
     Raises:
         NotApplicable: the codec cannot stream.
@@ -81,9 +74,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
 
 
 def largest_lag_ms(costs_ms: Sequence[float], step_ms: float) -> float:
-    """How long after it arrived a step is finished at most, if a step arrives every `step_ms` and is computed after the
-    one before it.
-    """
+    """Return the largest delay of a step that arrives every `step_ms` and waits for the one before it."""
     done = lag = 0.0
     for number, cost in enumerate(costs_ms):
         arrives = (number + 1) * step_ms
@@ -97,8 +88,7 @@ def _percentiles(values: np.ndarray) -> dict[str, float]:
 
 
 def _equal_codes(streamed: list[Sent], late: list[Sent], offline: Sent) -> float | None:
-    """The share of equal codes, or of frames of equal latents, between the pieces and the whole signal; None without
-    either.
+    """Return the share of codes, or frames of latents, equal to the whole signal's; None without either.
 
     The codes of silence after the clip count as far as the whole signal has codes there.
     """

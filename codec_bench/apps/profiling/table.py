@@ -1,8 +1,4 @@
-"""Tables of a profile for the terminal.
-
-Conventions
-    Functions return rich renderables and print nothing. Text from data is added as text, never as markup.
-"""
+"""Tables of a profile for the terminal; text from data is never markup."""
 
 from __future__ import annotations
 
@@ -25,12 +21,7 @@ _LEAST_COLUMNS = 14
 
 
 def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
-    """All tables of a profile.
-
-    Args:
-        profile: the content of `profile.json`.
-        width: columns of the terminal; the codecs are spread over as many blocks as are needed.
-    """
+    """Build all tables; codecs are spread over as many blocks as `width` columns need."""
     names = list(profile["codecs"])
     heads = [head(profile, name).replace(numbers.SUSPECT, f"\n{numbers.SUSPECT.strip()}") for name in names]
     parts: list[Any] = []
@@ -92,7 +83,7 @@ def _text(cell: ProfileCell) -> Text:
 
 
 def _quality(profile: Mapping[str, Any]) -> Summary:
-    """The metrics of all codecs in the form of a run's summary, for `summary_table`."""
+    """Convert the metrics of all codecs to a run's summary, for `summary_table`."""
     return Summary(
         systems={
             label(profile, name): SystemSummary.from_dict(

@@ -1,11 +1,7 @@
-"""The codes of a corpus as sequences over time: what the measurements of tokens are made of.
+"""The codes of a corpus as sequences over time.
 
-    corpus = TokenCorpus()
-    corpus.add("clip", codes)        # of each item
-    corpus.streams[0].sequences
-
-Streams with a frame rate are sequences; codes that are sent once a clip have no order in time and are kept apart. At
-most `MOST_CODES` codes are kept, from the first clips; `left_out` counts the items beyond.
+Streams with a frame rate are sequences; codes sent once a clip are separate. At most `MOST_CODES` codes are held, from
+the first clips; `excluded` counts the items beyond.
 """
 
 from __future__ import annotations
@@ -24,13 +20,7 @@ TIMELESS = Diagnostic("no_frame_rate")
 
 @dataclass(slots=True, eq=False)
 class TokenStream:
-    """The codes of one stream.
-
-    Args:
-        name: of the stream. codebooks, cardinality, frame_rate_hz: as the codec gives them.
-        sequences: (id of the clip, int32 `(codebooks, frames)`) of each item; a clip coded channel by channel has
-            several.
-    """
+    """The codes of one stream; `sequences` has (clip id, int32 `(codebooks, frames)`) of each item or channel."""
 
     name: str
     codebooks: int
@@ -50,11 +40,11 @@ class TokenStream:
 
 
 class TokenCorpus:
-    """Keeps the codes of a corpus, item by item.
+    """Holds the codes of a corpus.
 
     Attributes:
-        once: (codes, cardinality) of what is sent once a clip, by its id. seconds: of each clip that is kept, by its
-            id. items, excluded: how many are kept, and how many are not.
+        once: (codes, cardinality) of codes sent once a clip, by id. seconds: of each clip, by id.
+        items, excluded: how many are held, and how many are not.
     """
 
     def __init__(self) -> None:
@@ -64,11 +54,7 @@ class TokenCorpus:
         self._stored = self.items = self.excluded = 0
 
     def add(self, name: str, codes: Sent) -> None:
-        """Keeps one item.
-
-        Args:
-            name: the sample's id. codes: of its sound, or of one of its channels.
-        """
+        """Add the codes of one sample's audio, or of one of its channels."""
         streams = [stream for stream in codes.streams if stream.frame_rate_hz]
         if not self._streams:
             self._streams = [
@@ -88,11 +74,7 @@ class TokenCorpus:
 
     @property
     def streams(self) -> list[TokenStream]:
-        """The streams that have codes over time.
-
-        Raises:
-            NotApplicable: there is none.
-        """
+        """The streams that have codes over time; raises NotApplicable without any."""
         if not any(stream.frames for stream in self._streams):
             raise NotApplicable(TIMELESS)
         return self._streams

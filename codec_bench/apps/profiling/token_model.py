@@ -1,25 +1,12 @@
-"""How many bits a small transformer needs for the codes of clips that it has not seen.
+"""Bits that a small transformer needs for the codes of held-out clips.
 
-    fit(stream, steps=200, seed=0, alive=announce).bits_per_token
-
-The protocol
-    A decoder-only transformer of `LAYERS` layers, `WIDTH` channels and `HEADS` heads reads the codes of a stream one by
-    one, all codebooks of a frame and then the next frame, over a context of at most `CONTEXT` codes in whole frames.
-    Each codebook has embeddings and outputs of its own. It is trained for a stated number of steps of `BATCH` windows
-    with Adam, a rate of `RATE` that falls to 0 as a cosine, and a seed. Clips are dealt out by a hash of their names:
-    three fifths to learn from, one fifth to choose the step, one fifth to measure. Every `LOOK_EVERY` steps it is tried
-    on the second part, and the best state counts, the beginning included. At the beginning all codes are equally
-    likely, so white codes cost log2 K bits. What is measured is the cross-entropy of the third part. Of a window, the
-    first half is only context, but for a clip's first window.
-
-How to read it
-    It is an upper bound: a larger model and more data need fewer bits. So compare it between codecs over the same data
-    with the same steps, and not with other corpora. Lower is easier to model. Near log2 K, the data are too few for so
-    small a model to learn anything, or there is nothing to learn. It is computed on one thread of the CPU. The same
-    seed and versions give the same number.
-
-References: T. M. Cover and J. A. Thomas, "Elements of Information Theory", section 5.4 (the excess of a model over the
-entropy is its divergence from the source); A. Vaswani et al., "Attention is all you need", 2017.
+A decoder of `LAYERS` layers, `WIDTH` channels and `HEADS` heads reads codes frame by frame, codebook by codebook, over
+at most `CONTEXT` codes in whole frames. It is trained with Adam by steps of `BATCH` windows at `RATE` with cosine
+decay. Clips are split by a hash of their names: 3/5 to train, 1/5 to choose the step every `LOOK_EVERY` (the untrained
+state included), 1/5 to measure. The first half of a window is context only, except in a clip's first window.
+The result is an upper bound: compare codecs over the same data and steps. White codes cost log2 K bits, as does too
+little data. It runs on one CPU thread, reproducibly by seed and versions.
+References: Cover and Thomas, "Elements of Information Theory", 5.4; A. Vaswani et al., 2017.
 """
 
 from __future__ import annotations
@@ -44,7 +31,7 @@ LAYERS, WIDTH, HEADS, CONTEXT, BATCH, RATE = 2, 64, 4, 256, 4, 3e-3
 LOOK_EVERY = 25
 FEWEST_TOKENS = 1000
 LARGEST_OUTPUT = 32_768
-"""Codebooks times entries; the model would be little else than these."""
+"""Codebooks times entries; a larger output would dwarf the model."""
 _PARTS = 5
 _MOST_TRIED = 8_192
 _MOST_MEASURED = 32_768
@@ -52,13 +39,12 @@ _MOST_MEASURED = 32_768
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What a small transformer made of a stream.
+    """A small transformer fitted to a stream.
 
     Args:
-        bits_per_token: of the clips that were held out. uniform_bits: what equally likely codes would cost.
-        best_step: at which it was chosen; 0 is before any training. steps: trained.
-        parameters: of the model. trained_tokens, measured_tokens: codes that it learnt from, and of the clips that were
-            held out.
+        bits_per_token: of held-out clips. uniform_bits: of equally likely codes.
+        best_step: the chosen step; 0 is untrained.
+        trained_tokens, measured_tokens: codes for training, and of held-out clips.
     """
 
     bits_per_token: float
@@ -71,7 +57,7 @@ class Fitted:
 
 
 def protocol(steps: int, seed: int) -> dict[str, int | float]:
-    """What the numbers rest on beside the data, as JSON values."""
+    """Return the settings behind the numbers, as JSON values."""
     return {
         "layers": LAYERS, "width": WIDTH, "heads": HEADS, "context_tokens": CONTEXT, "windows_a_step": BATCH, "rate": RATE,
         "steps": steps, "look_every": LOOK_EVERY, "seed": seed,
@@ -79,13 +65,10 @@ def protocol(steps: int, seed: int) -> dict[str, int | float]:
 
 
 def fit(stream: TokenStream, *, steps: int, seed: int, alive: Callable[[], None] = lambda: None) -> Fitted:
-    """Trains on some clips and measures on others.
-
-    Args:
-        stream: the codes. steps: of training. seed: decides weights and windows. alive: called at each step.
+    """Train on some clips and measure on others.
 
     Raises:
-        NotApplicable: there are too few clips or codes, or more entries than so small a model is for.
+        NotApplicable: there are too few clips or codes, or more entries than so small a model supports.
     """
     import torch
 
@@ -106,7 +89,7 @@ def fit(stream: TokenStream, *, steps: int, seed: int, alive: Callable[[], None]
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One thread of torch: more gain nothing for so small a model, and the number would depend on how many there are."""
+    """Use one torch thread: more gain nothing here, and would change the number."""
     import torch
 
     before = torch.get_num_threads()
@@ -118,9 +101,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _dealt(stream: TokenStream) -> list[list[np.ndarray]]:
-    """The clips to learn from, to choose by and to measure; codes int64 `(frames, codebooks)` of at least one frame
-    each.
-    """
+    """Split the clips for training, choice and measurement; int64 `(frames, codebooks)`, at least one frame each."""
     order = sorted({name for name, _ in stream.sequences}, key=lambda name: hashlib.sha256(name.encode()).digest())
     fold_of = {name: number % _PARTS for number, name in enumerate(order)}
     parts: list[list[np.ndarray]] = [[], [], []]
@@ -149,7 +130,7 @@ def _enough(stream: TokenStream, parts: list[list[np.ndarray]]) -> None:
 
 
 def _model(stream: TokenStream) -> Any:
-    """The transformer, as a module that gives the bits of each code of windows `(windows, frames, codebooks)`."""
+    """Build the module that gives the bits of each code of windows `(windows, frames, codebooks)`."""
     import torch
     from torch import nn
 
@@ -182,7 +163,7 @@ def _model(stream: TokenStream) -> Any:
 def _trained(
     model: Any, parts: list[list[np.ndarray]], steps: int, rng: np.random.Generator, alive: Callable[[], None]
 ) -> tuple[int, dict[str, Any]]:
-    """The best step by the second part, and the state of the model there."""
+    """Return the best step by the second part, and the model's state there."""
     import torch
 
     optimiser = torch.optim.Adam(model.parameters(), RATE)
@@ -207,7 +188,7 @@ def _copy(model: Any) -> dict[str, Any]:
 
 
 def _draw_batch(clips: list[np.ndarray], frames: int, rng: np.random.Generator) -> list[torch.Tensor]:
-    """Windows to learn from, those of one length together. Each code is as likely as any other to be in one."""
+    """Draw training windows, grouped by length; each code is equally likely to be drawn."""
     import torch
 
     sizes = np.array([len(clip) for clip in clips], np.float64)
@@ -220,7 +201,7 @@ def _draw_batch(clips: list[np.ndarray], frames: int, rng: np.random.Generator) 
 
 
 def _tried(model: Any, clips: list[np.ndarray], most: int) -> tuple[float, int]:
-    """The mean bits of the codes of clips, of the first `most` of them, and how many they are."""
+    """Return the mean bits of at most `most` codes, and their number."""
     import torch
 
     total, count = 0.0, 0
@@ -234,7 +215,7 @@ def _tried(model: Any, clips: list[np.ndarray], most: int) -> tuple[float, int]:
 
 
 def _windows(clips: list[np.ndarray], frames: int) -> Iterator[tuple[np.ndarray, int]]:
-    """Windows of clips that hold each frame once, with the number of frames in front that are only context."""
+    """Yield windows that hold each frame once, with the number of leading context frames."""
     step = max(1, frames // 2)
     for clip in clips:
         yield clip[:frames], 0

@@ -1,19 +1,15 @@
-"""The page of a profile: one HTML file with tables, curves and sounds.
+"""The page of a profile: one HTML file with tables, curves and audio.
 
 Which file to open
-    `__init__.py`      what the page shows: the variables of the template, and the data of the scripts.
+    `__init__.py`      the variables of the template, and the data of the scripts.
     `profile.html.j2`, `profile.css`   the sections and their style.
-    `figures.js`       plots of lines over something that was changed.
-    `codebooks.js`     the pictures of codebooks; `language.js` that of what a language model makes of them, and
-                       `probes.js` that of what classifiers read; `listen.js` the players; `profile.js` starts all of
-                       it.
+    `figures.js`       line plots; `codebooks.js` plots of codebooks; `language.js` of token statistics.
+    `probes.js`        plots of probes; `listen.js` the players; `profile.js` starts everything.
 
 Conventions
-    The file can be opened from disk and loads nothing. It has the content security policy, the style, the plots and the
-    player of a run's page. Text from data is not trusted: the template escapes it, and the script sets it as text.
-    The data of the script has the layout of that of a run's page, so that the same plots and players work with it. The
-    codecs are its systems and are named by their position. `summary` holds the value, the interval and the number of
-    samples by system and column.
+    The file opens from disk and loads nothing. Security policy, style, plots and player are those of a run's page, and
+    the script's data has its layout: codecs are its systems, named by position. Text from data is hostile: the template
+    escapes it, and scripts set it as text.
 """
 
 from __future__ import annotations
@@ -45,14 +41,11 @@ _DECLARED = ("rates", "channels", "causal", "licence of the code", "licence of t
 def collect(
     profile: Mapping[str, Any], clips: Sequence[tuple[str, Sequence[tuple[int, int]]]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Gathers everything that the page shows.
+    """Collect the template's variables and the script's data.
 
     Args:
         profile: the content of `profile.json`.
-        clips: (id, [(codec's place or -1 for the reference, number of the sound)]).
-
-    Returns:
-        The template's variables and the script's data.
+        clips: (id, [(codec's position or -1 for the reference, number of the audio)]).
     """
     names = list(profile["codecs"])
     labels = [head(profile, name) for name in names]
@@ -118,9 +111,7 @@ def _findings(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
 
 
 def _checks(profile: Mapping[str, Any], states: Sequence[str]) -> list[dict[str, Any]]:
-    """The findings of some states, in the order of the states and of the checks; codecs with equal findings share a
-    row.
-    """
+    """List findings by state and check; codecs with equal findings share a row."""
     rows: dict[tuple[str, str, str], list[str]] = {}
     for text, finding in _findings(profile):
         if finding["state"] in states:
@@ -139,7 +130,7 @@ def _tracks(tracks: Sequence[tuple[int, int]], labels: Sequence[str]) -> list[tu
 
 
 def _columns(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The columns: the bitrate, then every metric, with the way in which its numbers are written."""
+    """List the columns: the bitrate, then every metric, with its number format."""
     columns = []
     for name, facts in {
         _BITRATE: {"unit": "bit/s", "higher_is_better": False, "protocol": ""},
@@ -183,7 +174,7 @@ def _plots(
 def _streams(
     profile: Mapping[str, Any], labels: Sequence[str]
 ) -> Iterator[tuple[str, Mapping[str, Any], int, Mapping[str, Any]]]:
-    """Every stream of codes: the codec's label and sections, the codebooks of its streams before, and what was counted."""
+    """Yield every stream: label and sections of its codec, codebooks of earlier streams, counts."""
     for text, codec in zip(labels, profile["codecs"].values()):
         before = 0
         for stream in codec["rate"]["streams"] if codec["rate"]["state"] == "ok" else ():
@@ -192,7 +183,7 @@ def _streams(
 
 
 def _codebooks(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """How often each codebook uses its entries, most frequent first, as multiples of equal use; by codec and stream."""
+    """List by codec and stream how often each entry is used, most frequent first, as multiples of equal use."""
     out = []
     for text, _, _, stream in _streams(profile, labels):
         books = [_bars(book["histogram"]) for book in stream["per_codebook"]]
@@ -212,7 +203,7 @@ def _bars(histogram: Sequence[int]) -> list[float]:
 
 
 def _book_tables(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """A table of the codebooks by codec and stream, with the share of codes that is kept in each re-encoding."""
+    """Build a codebook table by codec and stream, with the share of codes preserved in each re-encoding."""
     out = []
     for text, codec, before, stream in _streams(profile, labels):
         stability = codec["stability"] if codec["stability"]["state"] == "ok" else {}
@@ -243,7 +234,7 @@ def _or_dash(value: float | None, form: str, factor: float = 1) -> str:
 
 
 def _info(info: Mapping[str, Any]) -> dict[str, str]:
-    """What a codec declares, in words."""
+    """Describe what a codec declares."""
     if info["state"] != "ok":
         return {}
     facts = {
@@ -259,11 +250,10 @@ def _info(info: Mapping[str, Any]) -> dict[str, str]:
 
 
 _LISTED = 8
-"""How many operators are named of a codec."""
 
 
 def _not_counted(profile: Mapping[str, Any], labels: Sequence[str]) -> list[tuple[str, str]]:
-    """The operators that the multiply-accumulates do not include, by codec."""
+    """List by codec the operators that the multiply-accumulates do not include."""
     out = []
     for text, codec in zip(labels, profile["codecs"].values()):
         if codec["complexity"]["state"] == "ok":
@@ -310,13 +300,13 @@ def write_profile_page(
     references: Mapping[str, str | os.PathLike[str]] | None = None,
     audio_mb: float = 25.0,
 ) -> None:
-    """Writes the page of a profile.
+    """Write the page of a profile, atomically.
 
     Args:
         profile: the content of `profile.json`.
-        path: the HTML file; it is written whole or not at all. The codecs' audio is in its folder.
-        references: the sound files that were coded, by id; without them only the codecs can be played.
-        audio_mb: how many megabytes of the page may be sound, in base64; clips that do not fit are left out.
+        path: the HTML file; the codecs' audio is in its folder.
+        references: the encoded audio files, by id; without them only the codecs can be played.
+        audio_mb: limit of embedded audio in megabytes of base64; clips that do not fit are excluded.
 
     Raises:
         UserError: the file cannot be written.
@@ -335,14 +325,14 @@ def write_profile_page(
 
 
 class _Sounds:
-    """The sound files in the page, each once, up to a size."""
+    """The audio files in the page, each once, up to a size."""
 
     def __init__(self, budget_bytes: int) -> None:
         self._left = budget_bytes
         self.files: list[Path] = []
 
     def take(self, tracks: list[tuple[int, Path]]) -> list[tuple[int, int]]:
-        """Adds the tracks of one clip, all or none; gives (place of the codec or -1, number of the sound) of each."""
+        """Add all tracks of a clip or none; returns (position of the codec or -1, number of the audio) of each."""
         tracks = [(index, path) for index, path in tracks if is_sound(path)]
         size = sum(4 * -(-path.stat().st_size // 3) for _, path in tracks)
         if size > self._left:
