@@ -14,7 +14,16 @@ from codec_bench.api.metric_groups import expand_metrics
 from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.config.option import documented
 from codec_bench.config.request import ScoreRequest
-from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness, with_trials
+from codec_bench.data import (
+    Source,
+    broken_down,
+    data_name,
+    match_estimates,
+    open_source,
+    problem_of,
+    sameness,
+    with_trials,
+)
 from codec_bench.data.layouts import Role
 from codec_bench.data.roles import with_role
 from codec_bench.engine.evaluation import Evaluation
@@ -26,13 +35,14 @@ from codec_bench.metrics import build_metric, chosen_metrics, expand
 from codec_bench.metrics.groups import NEEDS_TARGET, needs_target
 from codec_bench.report.open_run import Run
 from codec_bench.store.folders import started_fingerprint
+from codec_bench.types import Sample
 
 
 @documented(ScoreRequest)
 def score(
     *,
     generated: Any,
-    data: Any,
+    data: Any = None,
     metrics: str | Sequence[str] | None = None,
     preset: str | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -110,6 +120,9 @@ def prepare(
     """
     requested = chosen_metrics(metrics, preset)
     outputs = read_generated(generated)
+    names_data = data is not None
+    if data is None:
+        data = _list_generated(outputs)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None, require_audio=False)
     if trials is not None:
         source = with_trials(source, Path(trials))
@@ -132,7 +145,7 @@ def prepare(
         _check_needs(chosen)
     request: dict[str, Any] = {
         "command": "score",
-        "data": data_name(data),
+        "data": data_name(data) if names_data else names,
         "generated": names,
         "seed": seed,
         "limit": limit,
@@ -149,6 +162,17 @@ def prepare(
         **({"taken": choices} if choices else {}),
     }
     return Evaluation(systems, chosen, source, request, dict(options or {}), about)
+
+
+def _list_generated(outputs: Sequence[tuple[System, Any]]) -> list[Sample]:
+    """The samples of all systems with their texts. A reference is only what a manifest names beside an estimate."""
+    samples: dict[str, Sample] = {}
+    for _, audio in outputs:
+        for sample in open_source(audio, require_audio=False):
+            if sample.estimate is None and problem_of(sample) is None:
+                sample = replace(sample, audio=None, estimate=sample.audio)
+            samples.setdefault(sample.id, sample)
+    return list(samples.values())
 
 
 def _check_match(system: System, matched: Source, allow_same: bool) -> None:

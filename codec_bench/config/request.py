@@ -151,11 +151,13 @@ class ScoreRequest(_Scoring):
         python="a folder or a manifest. A file belongs to the sample of `data` whose id is the file's stem. Several systems are "
         'scored in one run as `{"name": folder, "other": folder}` or `name=FOLDER,other=FOLDER`.',
     )
-    data: Text = option(
-        ...,
-        "What the audio is compared with: transcripts, reference audio, speakers.",
+    data: Text | None = option(
+        None,
+        "What the audio is compared with: transcripts, reference audio, speakers. Default: the texts beside the "
+        "generated audio, and no references.",
         python="what the audio is compared with: transcripts, reference audio, speakers. A sample without a generated file fails "
-        "for that system, with that as the reason.",
+        "for that system. None takes the texts beside the generated audio, and references only from a manifest with the columns "
+        "`audio` and `estimate`.",
     )
     reference: Text | None = option(
         None,

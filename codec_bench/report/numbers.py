@@ -387,6 +387,9 @@ def best_notes(entries: Entries) -> list[str]:
     nobody: dict[str, dict[str, None]] = {}
     marked: set[str] = set()
     of: dict[str, dict[str, None]] = {}
+    entries = list(entries)
+    if len({system for system, _, _ in entries}) < 2:
+        return []
     for system, metric, entry in entries:
         standing = entry.standing
         if not standing:

@@ -174,3 +174,23 @@ def test_a_manifest_of_the_references_is_omitted(run_it, samples, build, tmp_pat
     (tmp_path / "only" / "manifest.jsonl").write_text(json.dumps({"id": samples[0].id, "audio": samples[0].audio}))
     with pytest.raises(UserError, match="holds no sound file, and its manifest"):
         run_it("only", generated=tmp_path / "only", data=samples)
+
+
+def test_audio_without_data_is_scored_alone_with_the_texts_beside_it(run_it, build, samples):
+    run = run_it("alone", generated=f"soft={build / 'soft'},loud={build / 'loud'}", metrics="srmr,si_sdr")
+    assert {item.id for item in run.items("loud")} == {sample.id for sample in samples} | {"stranger"}
+    status = {(name, s.id): s.status for name in run.systems for s in run.scores(name, "srmr")}
+    assert status["soft", samples[0].id] == status["loud", samples[0].id] == "ok"
+    assert status["soft", "stranger"] == "failed"
+    assert {score.status for score in run.scores("soft", "si_sdr")} == {"failed", "refused"}
+
+
+def test_a_manifest_may_name_references_and_estimates(run_it, build, samples, tmp_path):
+    rows = [{"id": s.id, "audio": s.audio, "estimate": str(build / "soft" / f"{s.id}.wav")} for s in samples[2:]]
+    manifest = tmp_path / "pairs.jsonl"
+    manifest.write_text("\n".join(map(json.dumps, rows)))
+    alone = run_it("pairs", generated=manifest, metrics="si_sdr")
+    assert numbers(alone, "generated") == numbers(
+        run_it("given", generated=manifest, data=manifest, metrics="si_sdr"), "generated"
+    )
+    assert len(numbers(alone, "generated")) == 2

@@ -153,9 +153,9 @@ def decided(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]
         top = _likeliest(text, top) or _after_turn(masked, top)
         keys = {key for group in top for key in group.keys}
     if len(keys) > 1 and len(top[-1].keys) == 1 and all(top[-1].keys < group.keys for group in top[:-1]):
-        keys = top[-1].keys
+        keys = set(top[-1].keys)
     if len(keys) != 1:
-        return set(keys)
+        return keys
     rivals = {
         key for group in groups if group.level >= ASSERTED and (group.added or group.hedged) for key in group.keys
     }

@@ -322,7 +322,7 @@ def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
     from codec_bench.weights.pretrained import load_pretrained
 
     if weights in (RANDOM, RANDOM_FULL):
-        sizes = _REDUCED if weights == RANDOM else {}
+        sizes: dict[str, Any] = _REDUCED if weights == RANDOM else {}
         net, used = _random_net(EncodecModel, EncodecConfig(**_MODELS[model], **sizes)), weights
     else:
         checkpoint = find(f"encodec-{model}", weights)
