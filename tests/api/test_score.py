@@ -176,7 +176,7 @@ def test_a_manifest_of_the_references_is_omitted(run_it, samples, build, tmp_pat
         run_it("only", generated=tmp_path / "only", data=samples)
 
 
-def test_audio_without_data_is_scored_alone_with_the_texts_beside_it(run_it, build, samples):
+def test_generated_audio_is_scored_without_data(run_it, build, samples):
     run = run_it("alone", generated=f"soft={build / 'soft'},loud={build / 'loud'}", metrics="srmr,si_sdr")
     assert {item.id for item in run.items("loud")} == {sample.id for sample in samples} | {"stranger"}
     status = {(name, s.id): s.status for name in run.systems for s in run.scores(name, "srmr")}
