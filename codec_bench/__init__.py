@@ -178,4 +178,4 @@ sys.modules[__name__].__class__ = _Face
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -165,7 +165,7 @@ class Codes:
     streams: tuple[CodeStream, ...]
     num_samples: int
     sample_rate_hz: int
-    packets: tuple[bytes, ...] = ()
+    packets: tuple[bytes, ...] = field(default=(), repr=False)
     side_bits: float = 0.0
     side: Mapping[str, Any] = field(default_factory=dict)
 

@@ -26,6 +26,9 @@ class Run(record.Run):
         """
         return summarise(self, by).as_dict()
 
+    def __repr__(self) -> str:
+        return f"Run('{self.folder}': {', '.join(self.systems)}; {', '.join(self.metrics)})"
+
     def _repr_html_(self) -> str:
         """The summary as a table, for notebooks."""
         return summary_html(summarise(self))
