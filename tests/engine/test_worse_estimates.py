@@ -9,17 +9,36 @@ from pathlib import Path
 import pytest
 
 from codec_bench.data import open_source
-from codec_bench.metrics import build_metric
+from codec_bench.metrics import TABLE, build_metric
+from codec_bench.metrics.base import SILENT_ESTIMATE, Compared, flagged
+from codec_bench.store.rows import NO_SPEECH
+from codec_bench.types import Score
 
 CUSTOM_CODE = Path(__file__).parent / "assets" / "worse_estimates.py"
 PAGE = Path(__file__).parents[2] / "docs" / "silence.md"
 WORSE = ("Silence", "Faint", "Constant", "Half", "Noise", "Foreign")
 CODED = "opus-6k"
 METRICS = (
-    "pesq_wb", "pesq_nb", "stoi", "estoi", "si_sdr", "snr", "snr_seg", "log_wmse", "warpq", "warpq[versa]", "lsd", "mel_distance", "stft_distance", "loudness_error",
-    "fwsegsnr", "llr", "wss", "cd", "csig", "cbak", "covl", "csii_high", "csii_mid", "csii_low", "ncm", "sdr", "srmr", "energy_corr", "f0_rmse", "f0_corr", "voiced_in_both", "vuv_error", "speech_kept", "silence_kept", "leading_silence_error", "sim[ge2e]",
-    "dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808", "distillmos", "wer[pocketsphinx]", "dwer[pocketsphinx]",
+    "pesq_wb", "pesq_nb", "visqol", "stoi", "estoi", "si_sdr", "snr", "snr_seg", "log_wmse", "warpq", "warpq[versa]", "lsd", "mel_distance", "stft_distance",
+    "loudness_error", "true_peak", "clipped_share", "fwsegsnr", "llr", "wss", "cd", "csig", "cbak", "covl", "csii_high", "csii_mid", "csii_low", "ncm", "sdr",
+    "srmr", "energy_corr", "f0_rmse", "f0_corr", "voiced_in_both", "vuv_error", "duration_error", "speech_share", "speech_kept", "silence_kept",
+    "leading_silence_error", "ttsds2_pitch", "sim[ge2e]", "fad[ge2e]", "kad[ge2e]", "kid[ge2e]", "kl[ge2e]", "density[ge2e]", "coverage[ge2e]",
+    "dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808", "plcmos", "distillmos", "wer[pocketsphinx]", "wer_macro[pocketsphinx]",
+    "wer_above_50[pocketsphinx]", "cer[pocketsphinx]", "dwer[pocketsphinx]", "speaking_rate[pocketsphinx]", "speaking_rate_error[pocketsphinx]",
 )  # fmt: skip
+NO_ROW = (
+    "asv_eer",
+    "asv_eer_listed",
+    "bitrate",
+    "hallucinated",
+    "mcd",
+    "transcript",
+    "wer_below_50",
+    "wer_between",
+    "wer_mean",
+    "wer_smallest",
+)
+"""Metrics without a row for another reason than their weights: slow, about sets of trials, or about texts alone."""
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +84,18 @@ def test_nothing_worse_has_a_better_value_without_a_word(table):
 
 def test_the_documentation_shows_the_table(table):
     assert table in PAGE.read_text("utf-8"), f"docs/silence.md must hold:\n{table}"
+
+
+def test_metrics_whose_weights_are_missing_here_are_flagged_by_levels_too():
+    """The flags rest on levels, so they need no network. The page names these metrics."""
+    others = sorted(set(TABLE) - {name.partition("[")[0] for name in METRICS} - set(NO_ROW))
+    assert f"{len(others)} metrics have no row" in PAGE.read_text("utf-8")
+    assert ", ".join(others) in PAGE.read_text("utf-8").replace("\n", " ").replace("`", ""), others
+    unlike = Compared(NO_SPEECH["unlike"])
+    for name in others:
+        metric = build_metric("lid[whisper-tiny]" if name == "lid" else name)
+        score = Score.ok(1.0, metric.protocol)
+        silent = flagged(metric, score, estimate_silent=True, reference_silent=False)
+        assert silent.detail["flag"] == SILENT_ESTIMATE, name
+        other = flagged(metric, score, estimate_silent=False, reference_silent=False, comparison=unlike)
+        assert other.detail["flag"] == NO_SPEECH["unlike"], name
