@@ -1,7 +1,6 @@
-"""What each metric costs: processor seconds for an hour of sound, as they were measured on one machine.
+"""The cost of each metric in CPU seconds per hour of audio, measured on one machine.
 
-`costs.csv` next to this module is written by the project's benches from their rows, and is no promise for another
-machine. It says which metric is cheap and which is not.
+The benches write `costs.csv`. It ranks metrics by cost; other machines differ.
 """
 
 from __future__ import annotations
@@ -21,14 +20,16 @@ def _costs() -> dict[str, float]:
 
 
 def cost_of(name: str) -> float | None:
-    """Processor seconds of a metric for an hour of sound, or None where it was not measured.
+    """CPU seconds of a metric per hour of audio, or None if it was not measured.
 
-    A metric that has no form without brackets was measured in one of its forms, and its plain name has the number of
-    that.
+    A metric that needs a recogniser to be named has the cost of the form that was measured.
 
     Args:
         name: such as `stoi`, `wer` or `wer[whisper-tiny.en]`.
     """
+    from codec_bench.metrics import REGISTRY, weights_of
+
     costs = _costs()
-    forms = (cost for form, cost in costs.items() if form.partition("[")[0] == name)
-    return costs[name] if name in costs else next(forms, None)
+    if name in costs or name not in REGISTRY.names() or weights_of(name) != "by variant":
+        return costs.get(name)
+    return next((cost for form, cost in costs.items() if form.partition("[")[0] == name), None)

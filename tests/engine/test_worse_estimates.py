@@ -91,11 +91,11 @@ def test_metrics_whose_weights_are_missing_here_are_flagged_by_levels_too():
     others = sorted(set(TABLE) - {name.partition("[")[0] for name in METRICS} - set(NO_ROW))
     assert f"{len(others)} metrics have no row" in PAGE.read_text("utf-8")
     assert ", ".join(others) in PAGE.read_text("utf-8").replace("\n", " ").replace("`", ""), others
-    unlike = Compared(NO_SPEECH["unlike"])
+    mismatched = Compared(NO_SPEECH["unlike"])
     for name in others:
         metric = build_metric("lid[whisper-tiny]" if name == "lid" else name)
         score = Score.ok(1.0, metric.protocol)
         silent = flagged(metric, score, estimate_silent=True, reference_silent=False)
         assert silent.detail["flag"] == SILENT_ESTIMATE, name
-        other = flagged(metric, score, estimate_silent=False, reference_silent=False, comparison=unlike)
+        other = flagged(metric, score, estimate_silent=False, reference_silent=False, comparison=mismatched)
         assert other.detail["flag"] == NO_SPEECH["unlike"], name

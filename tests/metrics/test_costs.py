@@ -21,9 +21,12 @@ def test_the_file_names_metrics_and_seconds():
 
 
 def test_a_cost_is_that_of_the_form_that_was_measured(monkeypatch):
-    monkeypatch.setattr("codec_bench.metrics.costs._costs", lambda: {"sim": 90.0, "wer[whisper-tiny.en]": 300.0})
+    monkeypatch.setattr(
+        "codec_bench.metrics.costs._costs", lambda: {"sim": 90.0, "fad[ge2e]": 50.0, "wer[whisper-tiny.en]": 300.0}
+    )
     assert cost_of("wer") == cost_of("wer[whisper-tiny.en]") == 300.0
     assert cost_of("sim") == 90.0
+    assert cost_of("fad[ge2e]") == 50.0 and cost_of("fad") is None, "the plain name is another network"
     assert cost_of("wer[pocketsphinx]") is cost_of("sim[ge2e]") is cost_of("stoi") is None
 
 
