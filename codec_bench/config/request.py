@@ -147,7 +147,7 @@ class ScoreRequest(_Scoring):
     generated: Rows = option(
         ...,
         "A folder or manifest of audio made elsewhere; a file belongs to the sample with its stem as id. Several "
-        "systems: NAME=FOLDER with commas.",
+        "systems: FOLDER or NAME=FOLDER with commas.",
         python="a folder or a manifest. A file belongs to the sample of `data` whose id is the file's stem. Several systems are "
         'scored in one run as `{"name": folder, "other": folder}` or `name=FOLDER,other=FOLDER`.',
     )

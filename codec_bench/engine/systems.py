@@ -219,6 +219,8 @@ def read_generated(generated_audio: Any) -> list[tuple[System, Any]]:
         entries = [(None, generated_audio)]
     pairs: list[tuple[System, Any]] = []
     for name, audio in entries:
+        if name is None and len(entries) > 1 and isinstance(audio, (str, os.PathLike)):
+            name = Path(audio).name.replace(",", " ").strip() or None
         if not isinstance(audio, (str, os.PathLike, Source)) and not _holds_samples(audio):
             raise UserError(
                 f"the generated audio is {audio!r:.60} ({type(audio).__name__}); expected a folder, a manifest or samples",

@@ -363,8 +363,9 @@ def test_what_cannot_be_generated_audio(tmp_path):
         == rows({"x": f"{here}/a", "y": f"{here}/b"})
         == [("x", f"{here}/a"), ("y", f"{here}/b")]
     )
+    assert rows(f"{here}/a,y={here}/b") == [("a", f"{here}/a"), ("y", f"{here}/b")]
     for requested, says in (
-        (f"{here}/a,{here}/b", "'generated' would be the name of two rows"),
+        (f"{here}/a,{here}/c/a", "'a' would be the name of two rows"),
         (f"x={here}/a,x={here}/b", "'x' would be the name of two rows"),
         (f"x={here}/a,y={here}/./a", "the same audio is named twice"),
         (f"unprocessed={here}/a", "name of the unchanged audio"),
