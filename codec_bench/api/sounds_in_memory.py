@@ -25,7 +25,7 @@ class DeviceAudio(Audio):
         """A feature's signal, with the numbers on its device if those are the tensor's."""
         if (self.channels, self.sample_rate_hz, str(self.there.device)) != (1, rate_hz, device):
             return signal
-        from codec_bench.networks.transfer import OnDevice
+        from codec_bench.networks.on_device import OnDevice
 
         view = signal.view(OnDevice)
         view.there = self.there.reshape(-1).clamp(-1.0, 1.0)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.dnsmos_files import P808, P835, folder_of, read_network
 from codec_bench.messages import Diagnostic
+from codec_bench.networks.on_device import change_samples, concatenate
+
+if TYPE_CHECKING:
+    import torch
 
 RATE_HZ = 16_000
 WINDOW_S = 9.01
@@ -158,14 +162,17 @@ class Dnsmos(PreparedFeature):
         peak = max(signal.max(), -signal.min())
         if not peak <= 1.0:
             return Unavailable(Diagnostic("signal_out_of_range"))
-        signal = np.ascontiguousarray(signal, np.float32)
+        if self.backend != "torch":
+            signal = np.ascontiguousarray(signal, np.float32)
         if self._variant.peak:
             if peak == 0:
                 return Unavailable(Diagnostic("signal_without_peak"))
-            signal = signal / peak
+            # A GPU divides by a tensor, but multiplies by the reciprocal of a number.
+            signal = change_samples(signal, lambda samples: samples / abs(samples).max())
         if self._variant.windows == "first":
-            first = fit_length(signal, WINDOW)
-            return _Clip(first, [0], [0], None)
+            return _Clip(
+                change_samples(signal, lambda samples: fit_length(samples, WINDOW), _fit_tensor), [0], [0], None
+            )
         repeated = repeat(signal)
         starts = window_starts(repeated.size, "all-windows" if self._variant.windows == "all" else None)
         # In a repeated signal, windows that start a whole number of repetitions apart are the same samples.
@@ -348,8 +355,15 @@ def protocol_of(variant: str | None) -> str:
 def repeat(signal: np.ndarray) -> np.ndarray:
     """A signal `(samples,)`, not empty, appended to itself until it is at least a window long."""
     while signal.size < WINDOW:
-        signal = np.concatenate([signal, signal])
+        signal = concatenate([signal, signal])
     return signal
+
+
+def _fit_tensor(samples: torch.Tensor) -> torch.Tensor:
+    """`fit_length` of a tensor, to one window."""
+    from torch.nn import functional
+
+    return functional.pad(samples, (0, WINDOW - len(samples)))
 
 
 def window_starts(num_samples: int, variant: str | None = None) -> list[int]:

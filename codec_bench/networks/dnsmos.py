@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import torch
@@ -35,7 +36,7 @@ from codec_bench.kernels.dnsmos.ref import (
 )
 from codec_bench.networks.batch_shapes import rows_of, rung_steps
 from codec_bench.networks.precision import computing
-from codec_bench.networks.transfer import fetched, sent
+from codec_bench.networks.transfer import fetched, place, sent, uploaded
 
 RATE_HZ = 16_000
 HOP_FRAMES = RATE_HZ // HOP_SAMPLES
@@ -99,9 +100,14 @@ class Networks:
     def sent(self, runs: Sequence[Run]) -> list[SentRuns]:
         """Runs on the device, as they are computed together."""
         parts = self._parts(runs)
-        joined = [array for batch in parts for array in _joined(batch)]
-        there = iter(sent(joined, self._device))
-        return [SentRuns(next(there), next(there), [count for _, count in batch]) for batch in parts]
+        ends = [0, *accumulate(len(signal) for signal, _ in runs)]
+        samples = uploaded(place([signal for signal, _ in runs], ends, ends[-1], self._device), self._device)
+        split = samples.split([sum(len(signal) for signal, _ in batch) for batch in parts])
+        starts = sent([_window_starts(batch) for batch in parts], self._device)
+        return [
+            SentRuns(batch_samples, batch_starts, [count for _, count in batch])
+            for batch, batch_samples, batch_starts in zip(parts, split, starts, strict=True)
+        ]
 
     def score(self, parts: Sequence[SentRuns]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Raw outputs of both networks, `(windows, 3)` and `(windows,)`, for each run."""
@@ -202,14 +208,13 @@ class Networks:
         return (levels.clamp_min(-RANGE_DB) + MIDDLE_DB) / MIDDLE_DB
 
 
-def _joined(runs: Sequence[Run]) -> tuple[np.ndarray, np.ndarray]:
-    """The samples of runs one after the other, float32, and the frame at which each of their windows starts, int64."""
+def _window_starts(runs: Sequence[Run]) -> np.ndarray:
+    """The frame at which each window of consecutive runs starts, int64."""
     first, starts = 0, []
     for signal, count in runs:
         starts.append(first + HOP_FRAMES * np.arange(count))
         first += len(signal) // HOP_SAMPLES
-    samples = np.concatenate([np.asarray(signal, np.float32) for signal, _ in runs])
-    return samples, np.concatenate(starts).astype(np.int64)
+    return np.concatenate(starts).astype(np.int64)
 
 
 def _dense(x: torch.Tensor, layers: list[tuple[torch.Tensor, ...]]) -> torch.Tensor:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from codec_bench.networks.batch_shapes import rung_steps
-from codec_bench.networks.transfer import sent, uploaded, zeros_for
+from codec_bench.networks.transfer import place, sent, uploaded
 
 RATE_HZ = 16_000
 WINDOW, HOP = 400, 160
@@ -69,10 +69,11 @@ def laid_out(signals: Sequence[np.ndarray], device: str = "cpu") -> LaidOut:
     # A signal's last frame ends 400 samples after its start. Frames that contain samples of two signals are dropped.
     starts = [0, *accumulate(count + WINDOW // HOP for count in counts)]
     frames = starts[-1] if device == "cpu" else rung_steps(starts[-1], RATE_HZ / HOP)
-    samples = zeros_for(device, (frames * HOP + WINDOW,))
-    flat = samples.numpy()
-    for signal, start in zip(signals, starts):
-        _lay(flat[start * HOP :], np.asarray(signal, np.float32))
+    half = WINDOW // 2
+    samples = place(signals, [start * HOP + half for start in starts], frames * HOP + WINDOW, device)
+    for start in starts[:-1]:
+        around = samples[start * HOP : start * HOP + WINDOW + 1]
+        around[:half] = around[half + 1 :].flip(0)
     return LaidOut(uploaded(samples, device), starts, counts)
 
 
@@ -96,14 +97,6 @@ def log_mels_of(laid: LaidOut, n_mels: int) -> list[torch.Tensor]:
         torch.maximum(mel, mel.max() - DYNAMIC_RANGE, out=mel)
     logs.add_(4.0).div_(4.0)
     return mels
-
-
-def _lay(room: np.ndarray, signal: np.ndarray) -> None:
-    """Writes a signal into `room` after its mirrored first 200 samples; the rest of `room` stays zero."""
-    half = WINDOW // 2
-    head = np.pad(signal[: half + 1], (0, min(HOP, max(0, half + 1 - signal.size))))
-    room[:half] = np.pad(head, (half, 0), mode="reflect")[:half]
-    room[half : half + signal.size] = signal
 
 
 @cache

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from codec_bench.networks.on_device import tensors_of
+
 _ALIGNED = 32  # numbers: each array begins at an address that vector instructions can load from
 
 
@@ -68,30 +70,29 @@ def uploaded(values: torch.Tensor, device: Any) -> torch.Tensor:
     return values.to(device, non_blocking=True)
 
 
-class OnDevice(np.ndarray):
-    """Samples `(samples,)` of which a device holds the same numbers, `there`; a slice has those of the slice."""
+def place(signals: Sequence[np.ndarray], offsets: Sequence[int], size: int, device: Any) -> torch.Tensor:
+    """Write signals `(samples,)` at offsets into zeros, float32 `(size,)`.
 
-    there: torch.Tensor | None = None
-
-    def __getitem__(self, index: Any) -> Any:
-        values = super().__getitem__(index)
-        if isinstance(index, slice) and index.step in (None, 1) and self.there is not None:
-            values.there = self.there[index]
-        return values
+    Returns:
+        A tensor on the device if all signals are there already, else one on the host for `uploaded`.
+    """
+    tensors = tensors_of(signals)
+    if tensors is not None and all(values.device == torch.device(device) for values in tensors):
+        flat = torch.zeros(size, device=device)
+        for first, values in zip(offsets, tensors):
+            flat[first : first + len(values)] = values
+        return flat
+    flat = zeros_for(device, (size,))
+    array = flat.numpy()
+    for first, signal in zip(offsets, signals):
+        array[first : first + len(signal)] = signal
+    return flat
 
 
 def padded_rows(signals: Sequence[np.ndarray], width: int, device: Any) -> torch.Tensor:
-    """Signals, float32 `(samples,)`, as rows on a device, each followed by zeros. What is there stays there."""
-    tensors = [values for signal in signals if (values := getattr(signal, "there", None)) is not None]
-    if len(tensors) == len(signals) and all(values.device == torch.device(device) for values in tensors):
-        rows = torch.zeros((len(signals), width), device=device)
-        for row, values in zip(rows, tensors):
-            row[: len(values)] = values
-        return rows
-    rows = zeros_for(device, (len(signals), width))
-    for row, signal in zip(rows.numpy(), signals):
-        row[: len(signal)] = signal
-    return uploaded(rows, device)
+    """Pad signals, float32 `(samples,)`, with zeros to rows `(signals, width)` on a device."""
+    count = len(signals)
+    return uploaded(place(signals, range(0, count * width, width), count * width, device), device).view(count, width)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

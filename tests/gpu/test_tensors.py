@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tiny_speech
+import tiny_whisper
 import torch
+from test_features import SmallDnsmos, voices
 
 from codec_bench import load_metric
 from codec_bench.api.load_metric import LoadedMetric
+from codec_bench.features import load_feature
 from codec_bench.features.utmos import Utmos
-from codec_bench.networks.transfer import OnDevice
+from codec_bench.networks.on_device import OnDevice
 
 RATE_HZ = 16_000
 
@@ -65,6 +70,49 @@ def test_what_is_on_the_gpu_of_a_network_is_not_sent_there_again(there, monkeypa
         uploads[device] = sum(there.uploads.values())
     assert scored["cuda:0"] == scored["cpu"] and None not in scored["cpu"]
     assert uploads["cuda:0"] == uploads["cpu"] - 1
+
+
+def small_whisper(folder, device):
+    tiny_whisper.write_transformers(folder, end=55.0)
+    return load_feature("whisper-tiny@torch", device=device, weights=str(folder))
+
+
+def small_dnsmos(**variant):
+    def make(_, device):
+        feature = SmallDnsmos(device)
+        feature._variant = replace(feature._variant, **variant)
+        return feature
+
+    return make
+
+
+FEATURES = {
+    "whisper": small_whisper,
+    "ge2e": lambda _, device: load_feature("ge2e", device=device),
+    "ge2e-vad": lambda _, device: load_feature("ge2e-vad", device=device),
+    "dnsmos": small_dnsmos(),
+    "dnsmos first": small_dnsmos(windows="first"),
+    "dnsmos peak": small_dnsmos(peak=True),
+}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_a_feature_sends_no_signal_that_is_on_its_gpu(there, monkeypatch, tmp_path, name):
+    monkeypatch.setattr("codec_bench.features.recognisers.whisper_network.MAX_LENGTH", 12)
+    monkeypatch.setattr("codec_bench.features.recognisers.whisper.room", lambda _: 1e12)
+    feature = FEATURES[name](tmp_path, "cuda:0")
+    signals = [(wave * np.float32(0.02)).view(OnDevice) for wave in voices((9_001, 20_000, 170_000))]
+    for signal in signals:
+        signal.there = torch.from_numpy(np.array(signal)).to("cuda:0")
+    results, uploads = [], []
+    feature.compute([np.asarray(signal) for signal in signals])  # loads the network
+    for batch in ([np.asarray(signal) for signal in signals], signals):
+        there.reset()
+        results.append(feature.compute(batch))
+        uploads.append(sum(there.uploads.values()))
+    np.testing.assert_equal(results[1], results[0])
+    assert all(isinstance(result, dict) for result in results[0])
+    assert uploads[1] == uploads[0] - 1
 
 
 def test_a_slice_on_a_device_is_that_of_the_samples():

@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.networks.on_device import concatenate
 
 Windows = Literal["30s", "28s", "vad"]
 WINDOWS: tuple[Windows, ...] = get_args(Windows)
@@ -75,7 +76,7 @@ def parts(signal: np.ndarray, windows: Windows) -> list[np.ndarray]:
         step = CHUNK_S * RATE_HZ
         return [signal[start : start + step] for start in range(0, signal.size, step)]
     return [
-        np.concatenate([signal[start:end] for start, end in group])
+        concatenate([signal[start:end] for start, end in group])
         for group in grouped(speech(signal), LONGEST_S * RATE_HZ)
     ]
 

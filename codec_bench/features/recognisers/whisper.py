@@ -262,7 +262,7 @@ class Whisper(PreparedFeature):
             (item, window)
             for item, signal in enumerate(signals)
             if refused[item] is None
-            for window in parts(np.asarray(signal, np.float32), self.windows)
+            for window in parts(np.asanyarray(signal, np.float32), self.windows)
             if window.size >= FRAME_SAMPLES
         ]
         return _Batch(

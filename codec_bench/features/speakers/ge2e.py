@@ -6,6 +6,7 @@ import importlib.util
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_rows
+from codec_bench.networks.on_device import change_samples, concatenate
 from codec_bench.weights.state import check_archive
 
 if TYPE_CHECKING:
@@ -197,7 +199,10 @@ def _checkpoint(weights: str | None) -> Path:
 def raised(signal: np.ndarray) -> np.ndarray:
     """A signal `(samples,)`, not silent, raised to -30 dBFS. A louder signal is returned unchanged."""
     level_db = 20 * math.log10(float(np.sqrt(np.mean((signal * FULL_SCALE).astype(np.float64) ** 2))) / FULL_SCALE)
-    return signal if level_db > LOUDNESS_DBFS else signal * np.float32(10 ** ((LOUDNESS_DBFS - level_db) / 20))
+    if level_db > LOUDNESS_DBFS:
+        return signal
+    gain = np.float32(10 ** ((LOUDNESS_DBFS - level_db) / 20))
+    return change_samples(signal, lambda samples: samples * gain)
 
 
 def spoken(signal: np.ndarray) -> np.ndarray:
@@ -222,7 +227,9 @@ def spoken(signal: np.ndarray) -> np.ndarray:
     sums = np.convolve(voiced, np.ones(VAD_AVERAGED)) if voiced else np.zeros(0)
     # A window is speech if more than half of those around it are: three before it to four after it.
     mask = sums[VAD_AVERAGED - 1 - before :][: len(voiced)] > VAD_AVERAGED / 2
-    return signal[np.repeat(binary_dilation(mask, np.ones(VAD_VOICED + 1)), VAD_WINDOW)]
+    edges = np.flatnonzero(np.diff(binary_dilation(mask, np.ones(VAD_VOICED + 1)), prepend=False, append=False))
+    stretches = (VAD_WINDOW * edges).reshape(-1, 2)
+    return concatenate([signal[:0], *(signal[start:end] for start, end in stretches)])
 
 
 def partial_starts(num_samples: int) -> list[int]:
@@ -248,22 +255,21 @@ def mel_spectrograms(signals: Sequence[np.ndarray], device: str = "cpu") -> list
     """
     import torch
 
-    from codec_bench.networks.transfer import sent
+    from codec_bench.networks.transfer import place, sent, uploaded
 
-    *waves, window, bands = sent([*map(_with_silence, signals), *_analysis()], device)
+    needed = [(partial_starts(signal.size)[-1] + PARTIAL_FRAMES) * HOP for signal in signals]
+    lengths = [WINDOW + max(signal.size, length) for signal, length in zip(signals, needed)]
+    ends = [0, *accumulate(lengths)]
+    samples = uploaded(place(signals, [end + WINDOW // 2 for end in ends], ends[-1], device), device)
+    window, bands = sent(_analysis(), device)
     mels = []
-    for wave in waves:
+    for wave in samples.split(lengths):
         parts = []
         for some in wave.unfold(0, WINDOW, HOP).split(FRAMES_AT_ONCE):
             spectra = torch.fft.rfft(some * window)
             parts.append((spectra.real**2 + spectra.imag**2) @ bands)
         mels.append(torch.cat(parts))
     return mels
-
-
-def _with_silence(signal: np.ndarray) -> np.ndarray:
-    needed = (partial_starts(signal.size)[-1] + PARTIAL_FRAMES) * HOP
-    return np.pad(np.asarray(signal, np.float32), (WINDOW // 2, max(0, needed - signal.size) + WINDOW // 2))
 
 
 @cache
