@@ -12,7 +12,7 @@ Which file to open
                          `speech_config.py`.
     `kaldi.py`, `fbank.py`, `log_mel.py`  front ends; `residual_2d.py` residual blocks over frequency and time.
     `convolutions.py`  the convolutions of codecs on tensor cores.
-    `precision.py`, `half_precision.py`  float16, bfloat16 and TensorFloat-32; `transfer.py` to a GPU and back;
+    `precision.py`, `half_precision.py`  float16, bfloat16 and TensorFloat-32; `transfer.py` and `on_device.py` to a GPU and back;
                                          `batch_shapes.py` the few shapes
                     that batches have there.
 """

@@ -36,7 +36,7 @@ from codec_bench.kernels.dnsmos.ref import (
 )
 from codec_bench.networks.batch_shapes import rows_of, rung_steps
 from codec_bench.networks.precision import computing
-from codec_bench.networks.transfer import fetched, place, sent, uploaded
+from codec_bench.networks.transfer import fetched, place_signals, sent, uploaded
 
 RATE_HZ = 16_000
 HOP_FRAMES = RATE_HZ // HOP_SAMPLES
@@ -101,7 +101,7 @@ class Networks:
         """Runs on the device, as they are computed together."""
         parts = self._parts(runs)
         ends = [0, *accumulate(len(signal) for signal, _ in runs)]
-        samples = uploaded(place([signal for signal, _ in runs], ends, ends[-1], self._device), self._device)
+        samples = uploaded(place_signals([signal for signal, _ in runs], ends, ends[-1], self._device), self._device)
         split = samples.split([sum(len(signal) for signal, _ in batch) for batch in parts])
         starts = sent([_window_starts(batch) for batch in parts], self._device)
         return [

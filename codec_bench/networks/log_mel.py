@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from codec_bench.networks.batch_shapes import rung_steps
-from codec_bench.networks.transfer import place, sent, uploaded
+from codec_bench.networks.transfer import place_signals, sent, uploaded
 
 RATE_HZ = 16_000
 WINDOW, HOP = 400, 160
@@ -70,7 +70,7 @@ def laid_out(signals: Sequence[np.ndarray], device: str = "cpu") -> LaidOut:
     starts = [0, *accumulate(count + WINDOW // HOP for count in counts)]
     frames = starts[-1] if device == "cpu" else rung_steps(starts[-1], RATE_HZ / HOP)
     half = WINDOW // 2
-    samples = place(signals, [start * HOP + half for start in starts], frames * HOP + WINDOW, device)
+    samples = place_signals(signals, [start * HOP + half for start in starts], frames * HOP + WINDOW, device)
     for start in starts[:-1]:
         around = samples[start * HOP : start * HOP + WINDOW + 1]
         around[:half] = around[half + 1 :].flip(0)

@@ -70,7 +70,7 @@ def uploaded(values: torch.Tensor, device: Any) -> torch.Tensor:
     return values.to(device, non_blocking=True)
 
 
-def place(signals: Sequence[np.ndarray], offsets: Sequence[int], size: int, device: Any) -> torch.Tensor:
+def place_signals(signals: Sequence[np.ndarray], offsets: Sequence[int], size: int, device: Any) -> torch.Tensor:
     """Write signals `(samples,)` at offsets into zeros, float32 `(size,)`.
 
     Returns:
@@ -92,7 +92,9 @@ def place(signals: Sequence[np.ndarray], offsets: Sequence[int], size: int, devi
 def padded_rows(signals: Sequence[np.ndarray], width: int, device: Any) -> torch.Tensor:
     """Pad signals, float32 `(samples,)`, with zeros to rows `(signals, width)` on a device."""
     count = len(signals)
-    return uploaded(place(signals, range(0, count * width, width), count * width, device), device).view(count, width)
+    return uploaded(place_signals(signals, range(0, count * width, width), count * width, device), device).view(
+        count, width
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

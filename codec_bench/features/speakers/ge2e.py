@@ -255,12 +255,12 @@ def mel_spectrograms(signals: Sequence[np.ndarray], device: str = "cpu") -> list
     """
     import torch
 
-    from codec_bench.networks.transfer import place, sent, uploaded
+    from codec_bench.networks.transfer import place_signals, sent, uploaded
 
     needed = [(partial_starts(signal.size)[-1] + PARTIAL_FRAMES) * HOP for signal in signals]
     lengths = [WINDOW + max(signal.size, length) for signal, length in zip(signals, needed)]
     ends = [0, *accumulate(lengths)]
-    samples = uploaded(place(signals, [end + WINDOW // 2 for end in ends], ends[-1], device), device)
+    samples = uploaded(place_signals(signals, [end + WINDOW // 2 for end in ends], ends[-1], device), device)
     window, bands = sent(_analysis(), device)
     mels = []
     for wave in samples.split(lengths):
