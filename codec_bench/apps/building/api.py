@@ -1,4 +1,4 @@
-"""Building data sets: the function behind `codec-bench build`."""
+"""Build data sets: the function behind `codec-bench build`."""
 
 from __future__ import annotations
 
@@ -26,27 +26,22 @@ def build(
     private: bool = False,
     notify: Callable[[str], None] = lambda _: None,
 ) -> Built:
-    """Builds a data set by a recipe.
+    """Build a data set by a recipe.
 
-    The same recipe, sources, seed and versions give the same bytes. A build that was interrupted goes on when it is
-    called again with the same arguments.
+    The same recipe, sources, seed and versions give the same bytes. An interrupted build continues when it is called
+    again with the same arguments.
 
     Args:
         recipe: a name (`codec-bench list recipes`), or the path of a YAML file.
         out: the folder of the data set.
-        seed: in place of the recipe's.
+        seed: replaces the recipe's.
         limit: make at most this many items.
-        review: whether to write sheets for people, who accept, edit or drop the kept questions (recipes of the kinds
-            `described` and `mixture`). They lie in the folder `review` of the data set.
-        reviewed: the files that reviewers saved; what they decided is applied, now and whenever the data set is built
-            again.
-        push: the repository of the Hugging Face hub, OWNER/NAME, to which the data set is uploaded once it is built;
-            None for none.
-        private: whether nobody else may see that repository.
-        notify: gets sentences on the way.
-
-    Returns:
-        The folder, what became of the items, the review sheets, and where the data set was pushed to.
+        review: write review sheets to the folder `review`, where people accept, edit or drop questions (recipes of the
+            kinds `described` and `mixture`).
+        reviewed: the files that reviewers saved; their decisions are applied, also by later builds.
+        push: the repository of the Hugging Face hub, OWNER/NAME, to upload the data set to.
+        private: whether that repository is private.
+        notify: receives sentences on progress.
 
     Raises:
         UnknownName: there is no such recipe.

@@ -1,4 +1,4 @@
-"""Asking models from several threads: one thread runs their event loop, so that requests that wait share batches."""
+"""Requests to models from several threads; one event loop serves them, so waiting requests share batches."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ T = TypeVar("T")
 
 
 class ModelCalls:
-    """Models that are started, and the answers that were given before.
+    """Started models, with a cache of their responses.
 
     Args:
-        cache: where answers are looked up and kept, so that nothing is synthesised twice. Answers of a model that
-            cannot tell its checkpoints apart (`Model.tells_apart`) are not kept.
+        cache: not used for models that cannot tell their checkpoints apart (`Model.tells_apart`).
     """
 
     def __init__(self, cache: ResponseCache) -> None:
@@ -40,14 +39,13 @@ class ModelCalls:
         self._thread.start()
 
     def load(self, used: Used, folder: Path, language: str | None = None) -> Model:
-        """Loads a model and starts it. Code of one's own may lie in `folder`, where the recipe's paths start.
+        """Load and start a model; code and paths of the recipe are relative to `folder`.
 
         Args:
-            used: the model. folder: where paths start. language: of what it speaks or transcribes; None if it does
-                neither.
+            language: that it speaks or transcribes; None if it does neither.
 
         Raises:
-            UserError: the model states its languages, and this is none of them; or as `load_model` and `Model.start`.
+            UserError: the model does not support the language; or as `load_model` and `Model.start`.
         """
         is_local = is_own_code(used.model) and (folder / used.model.partition(":")[0]).is_file()
         model = load_model(str(folder / used.model) if is_local else used.model, used.options)
@@ -62,12 +60,7 @@ class ModelCalls:
         return model
 
     def ask(self, model: Model, request: Request, *, draw: int = 0) -> Response:
-        """One answer, from the cache if the same was asked before. What is asked twice at the same time is answered
-        once.
-
-        Args:
-            model: one that was started. request: what is asked. draw: tells several answers to one request apart.
-        """
+        """Return one response, cached; concurrent equal requests share one. `draw` numbers repeated requests."""
         if not model.tells_apart:
             return self._submit(self._answer(model, request)).result()
         identity = {**model.identity, **({"draw": draw} if draw else {})}

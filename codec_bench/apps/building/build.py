@@ -1,11 +1,8 @@
-"""Building a data set: items are made by several threads, recorded as they are done, and written out when all are.
+"""Build a data set: threads make items, each is recorded when done, and all are written at the end.
 
-How the stages overlap
-    Each item goes through its stages (synthesis, checks, recognition) in a thread of its own. So many items are under
-    way that every model has as many requests as it takes, and every core has something to compute. Filters, FLAC and
-    hashes let other threads run. The engine is not used: it plans metrics of sounds that exist, and its stages lead in
-    one direction, while here a failed check asks for another voice. The session of the remote models is used: all
-    requests go to `Model.ask` on one event loop, so that pauses, retries and batches are those of a benchmark's run.
+An item passes its stages (synthesis, checks, recognition) in one thread. The number of items in progress fills every
+model and core. The engine is not used: its stages lead in one direction, while a failed check requests another voice.
+Requests go to `Model.ask` on one event loop, with the pauses, retries and batches of a benchmark's run.
 """
 
 from __future__ import annotations
@@ -50,11 +47,9 @@ class Built:
     """A data set that was built.
 
     Args:
-        folder: where it lies.
-        funnel: what became of its items.
-        built: how many items this call made; the others were done before.
-        target: how many items the recipe asks for; None where it asks for as many as the texts or recordings give.
-        pushed: the address on the hub; None if it was not pushed.
+        built: how many items this call made; earlier calls made the others.
+        target: how many items the recipe requests; None for all texts or recordings.
+        pushed: the address on the hub.
         sheets: the review sheets that were written.
     """
 
@@ -67,9 +62,7 @@ class Built:
 
     @property
     def shortage(self) -> str:
-        """What is wrong if nothing was kept, or less than the recipe asks for, and at which step most fell; empty if
-        nothing is.
-        """
+        """What is missing and at which step most items dropped; empty if the recipe's count was reached."""
         funnel = self.funnel
         if not funnel.usable:
             return f"0 of {funnel.items:,} items were kept, so no benchmark.yaml was written; {funnel.most_fell()}"
@@ -80,7 +73,7 @@ class Built:
 
 
 def make_maker(recipe: Recipe, folder: Path, load: MetricLoader) -> Maker:
-    """What makes the items of a recipe, whose paths start from `folder`; `load` loads a metric by name.
+    """Create the maker of a recipe, whose paths are relative to `folder`.
 
     Raises:
         UserError: the recipe's prompt or metrics make no benchmark, or as the makers.
@@ -102,12 +95,7 @@ def build_items(
     review: bool = False,
     reviewed: Sequence[Path] = (),
 ) -> Built:
-    """Makes all items that are not done yet, and writes the data set.
-
-    Args:
-        recipe: what is asked for. maker: what makes it. out: the folder of the data set. notify: gets sentences on the
-            way.
-        review: whether review sheets are written. reviewed: the files that reviewers saved.
+    """Make all items that are not done yet, and write the data set.
 
     Raises:
         UserError: the folder cannot be written, is being written by another process, or holds another build; or none of
@@ -152,7 +140,7 @@ def build_items(
 
 
 def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callable[[str], None]) -> None:
-    """Makes items ahead of the record by a bounded number, so that memory does not grow with the data set."""
+    """Make items ahead of the record by a bounded number, which bounds memory."""
     pending_keys = iter(keys)
     new: list[Item] = []
     written = reported_at = time.monotonic()
@@ -185,7 +173,7 @@ def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callab
 
 
 def _results(futures: Iterable[Future[Item]]) -> list[Item]:
-    """The items that were made; those that an error stopped are made again by the next build."""
+    """Return the finished items; the next build repeats those that an error stopped."""
     return [future.result() for future in futures if future.exception() is None]
 
 

@@ -1,4 +1,4 @@
-"""Checks of the sound of a spoken text: its length, rate, silence and clipping; and bringing it to one loudness."""
+"""Checks of spoken audio (length, rate, silence, clipping), and loudness normalisation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from codec_bench.types import Audio
 
 FRAME_S = 0.02
 SILENCE_DB = -40.0
-"""A frame is silent if its power is this far below the mean power of the sound."""
+"""A frame is silent if its power is this far below the mean power of the audio."""
 FULL_SCALE = 32_767 / 32_768
 QUIETEST = 0.5 / 32_768
-"""What lies below half a step of 16-bit samples is zero in a file."""
+"""Half a step of 16-bit samples; lower values are zero in a file."""
 
 
 def longest_pause_s(audio: Audio) -> float:
-    """The longest run of silent frames, those at the ends included."""
+    """Return the longest run of silent frames, the ends included."""
     signal = mono(audio.samples).astype(np.float64)
     frame = max(1, round(FRAME_S * audio.sample_rate_hz))
     powers = (signal[: signal.size // frame * frame].reshape(-1, frame) ** 2).mean(axis=1)
@@ -32,11 +32,10 @@ def longest_pause_s(audio: Audio) -> float:
 
 
 def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", subject: str = "sound") -> None:
-    """Checks what needs no recogniser.
+    """Check everything that needs no recogniser.
 
     Args:
-        audio: one channel or more. limits: what it must fulfil. step: where a failure counts. subject: what the sound
-            is: `sound`, `stem` or `recording`.
+        step: counts a failure. subject: `sound`, `stem` or `recording`.
 
     Raises:
         Dropped: at the step.
@@ -58,8 +57,7 @@ def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", subject: s
 
 
 def check_part(audio: Audio, limits: Limits, *, step: str = "sound", subject: str = "sound") -> None:
-    """Checks what also holds for a part that is shorter than a loudness can be measured: that it is neither clipped nor
-    silent.
+    """Check a part too short for a loudness measurement, for clipping and silence.
 
     Raises:
         Dropped: at the step.
@@ -75,16 +73,12 @@ def check_part(audio: Audio, limits: Limits, *, step: str = "sound", subject: st
 
 
 def as_mono(audio: Audio) -> Audio:
-    """The mean of the channels, which is what all parts of an item are joined in."""
+    """Average the channels."""
     return audio if audio.channels == 1 else Audio(mono(audio.samples)[None], audio.sample_rate_hz)
 
 
 def join_sounds(parts: Sequence[Audio], pauses_s: Sequence[float], rate_hz: int) -> Audio:
-    """Sounds one after the other in one channel, with a pause behind each but the last one.
-
-    Args:
-        parts: at any rates. pauses_s: one for each two neighbours. rate_hz: of the result.
-    """
+    """Concatenate audio of any rates in one channel, with a pause between neighbours."""
     pieces: list[np.ndarray] = []
     for number, segment in enumerate(parts):
         if number:
@@ -94,11 +88,10 @@ def join_sounds(parts: Sequence[Audio], pauses_s: Sequence[float], rate_hz: int)
 
 
 def level_sounds(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> list[Audio]:
-    """Parts of one voice, all scaled by one gain, so that they have a loudness together, or as near to it as their peak
-    allows.
+    """Scale the parts of one voice by one gain to a common loudness, as far as their peak allows.
 
     Raises:
-        Dropped: at the step `sound`; they are silent, or together shorter than a loudness can be measured.
+        Dropped: at the step `sound`; they are silent, or together too short to measure.
     """
     full = join_sounds(parts, [0.0] * (len(parts) - 1), parts[0].sample_rate_hz)
     gain = _gain(full, loudness, peak_dbfs)
@@ -106,10 +99,7 @@ def level_sounds(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> l
 
 
 def normalised(audio: Audio, loudness: float, peak_dbfs: float) -> tuple[Audio, float]:
-    """The sound at a loudness, or as near to it as its peak allows.
-
-    Returns:
-        The sound, and its loudness in LUFS as measured.
+    """Scale audio to a loudness as far as its peak allows; returns the measured LUFS too.
 
     Raises:
         Dropped: at the step `sound`; it has no loudness.

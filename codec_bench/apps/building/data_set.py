@@ -1,9 +1,6 @@
-"""The data set that a build gives: Parquet files in the hub's layout, a card (`README.md`), and a benchmark definition
-beside it.
+"""The files of a data set: Parquet in the hub's layout, a card (`README.md`), a benchmark definition.
 
-Conventions
-    Equal items give equal bytes: nothing of a file depends on the time, the machine, or the order in which items were
-        made.
+Equal items give equal bytes: no file depends on time, machine, or the order in which items were made.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
 SPLIT = "test"
 SHARD_BYTES = 400 << 20
 _GROUP = 100
-"""Rows of a row group: the hub's viewer and the reader fetch one group at a time."""
+"""Rows of a row group, which viewers and readers fetch at once."""
 _SOUND = "audio.bytes"
 _DTYPES = {"text": "string", "number": "float64"}
 
@@ -40,13 +37,12 @@ _DTYPES = {"text": "string", "number": "float64"}
 def write_tables(
     folder: Path, outcomes: Iterable[Item], columns: Mapping[str, str], *, count: int, size_bytes: int
 ) -> list[Path]:
-    """Writes the kept items as Parquet files; files of an earlier build of other length are removed.
+    """Write the kept items as Parquet files, and remove those of an earlier build.
 
     Args:
-        folder: of the data set.
-        outcomes: all items in order, with their sounds; dropped ones are passed over.
+        outcomes: all items in order, with their audio; dropped ones are skipped.
         columns: as `Maker.columns`.
-        count: how many items are kept. size_bytes: the bytes of their sounds.
+        count: kept items. size_bytes: of their audio.
 
     Raises:
         UserError: the folder cannot be written.
@@ -117,7 +113,7 @@ def _table(rows: Sequence[Item], schema: pa.Schema, columns: Mapping[str, str]) 
 
 
 def write_dropped(folder: Path, outcomes: Iterable[Item], steps: Sequence[str]) -> None:
-    """Writes `dropped.jsonl`: every dropped item with its reason and every try that failed."""
+    """Write `dropped.jsonl`: every dropped item with its reason and every failed try."""
     lines = []
     for one in outcomes:
         if not one.is_usable:
@@ -129,12 +125,12 @@ def write_dropped(folder: Path, outcomes: Iterable[Item], steps: Sequence[str]) 
 
 
 def yaml_text(value: Any) -> str:
-    """A value as YAML, in the order in which it is given."""
+    """Format a value as YAML, in its own order."""
     return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120))
 
 
 def table_text(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table in Markdown. Cells come from data, so that marks in them are escaped."""
+    """Format a table in Markdown, with cells escaped."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines) + "\n"
 
@@ -145,14 +141,14 @@ def _cell(value: Any) -> str:
 
 
 def _spread(values: Sequence[float]) -> list[str]:
-    """The least value, the quartiles and the greatest value, as text."""
+    """Format minimum, quartiles and maximum."""
     import numpy as np
 
     return [f"{value:.2f}" for value in np.percentile(values, [0, 25, 50, 75, 100])] if values else ["-"] * 5
 
 
 def funnel_text(funnel: Funnel) -> str:
-    """The funnel as tables in Markdown."""
+    """Format the funnel as tables in Markdown."""
     parts = [
         table_text(("step", "items that reached it", "dropped because", "dropped"), funnel.rows()),
         f"There were {funnel.tries:,} tries for {funnel.items:,} items. Tries that failed, also those of items that were kept in the end:\n",
@@ -175,11 +171,7 @@ _HUB_LICENCES = {
 
 
 def benchmark_text(recipe: Recipe, groups: Sequence[str], item_count: int) -> str:
-    """The benchmark definition, which `codec-bench run` takes as it is.
-
-    Args:
-        recipe: what was asked for. groups: columns that name subsets. item_count: the number of items.
-    """
+    """Format the benchmark definition for `codec-bench run`; `groups` are columns that name subsets."""
     form = recipe.form
     # The folder's name may not be one for a benchmark; and under a name of its own, a set with a looser check never
     # stands in one line with that of the strict one.
@@ -214,10 +206,10 @@ def benchmark_text(recipe: Recipe, groups: Sequence[str], item_count: int) -> st
 
 
 def check_benchmark(recipe: Recipe) -> None:
-    """Checks before anything is made that `codec-bench run` will take the definition.
+    """Check before anything is made that `codec-bench run` will accept the definition.
 
     Raises:
-        UserError: the recipe names a prompt or a metric that there is not.
+        UserError: the recipe names an unknown prompt or metric.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -242,13 +234,11 @@ def check_benchmark(recipe: Recipe) -> None:
 def card_text(
     recipe: Recipe, facts: Mapping[str, Any], funnel: Funnel, numbers: Mapping[str, Sequence[float]], review: str = ""
 ) -> str:
-    """The card: how the data set was made, the funnel, the sources with their licences, and the spread of its numbers.
+    """Format the card: how the data set was made, the funnel, sources with licences, and the spread of numbers.
 
     Args:
-        recipe: what was asked for. facts: as `Maker.facts`, and the versions of the tools. funnel: what became of the
-            items.
-        numbers: the values of the columns that hold numbers. review: a sentence on the check by people; empty if there
-            was none.
+        facts: as `Maker.facts`, and the versions of the tools.
+        numbers: the values of the numeric columns. review: a sentence on the review by people, or empty.
     """
     front: dict[str, Any] = {"pretty_name": recipe.full_title}
     front |= _front_licence(recipe.licence) if recipe.licence else {}
@@ -284,9 +274,7 @@ def card_text(
 
 
 def _front_licence(licence: str) -> dict[str, str]:
-    """A licence as the hub names it; one that it has no name for is `other`, with a name in the form that the hub asks
-    for.
-    """
+    """Return a licence by the hub's name; an unknown one is `other`, with a name in the hub's form."""
     name = re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-.")
     return {"license": name} if name in _HUB_LICENCES else {"license": "other", "license_name": name or "other"}
 

@@ -1,6 +1,4 @@
-"""The maker of questions from descriptions: by class with options, or written by a model; checked by rule or by a
-judge.
-"""
+"""The maker of questions from descriptions: by class, or by a model; checked by rule or judge."""
 
 from __future__ import annotations
 
@@ -43,11 +41,7 @@ from codec_bench.types import Audio, Request, Sample
 
 
 class Wordings(Strict):
-    """A list of wordings of one question, `configs/wording/NAME.yaml`.
-
-    Args:
-        summary: what is asked. wordings: the texts, which may name columns.
-    """
+    """A list of wordings of one question, `configs/wording/NAME.yaml`; the texts may name columns."""
 
     version: int
     summary: str
@@ -56,7 +50,7 @@ class Wordings(Strict):
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A question before it is checked."""
+    """A question before its check."""
 
     question: str
     answer: str
@@ -65,10 +59,7 @@ class _Question:
 
 
 class Described(Maker):
-    """Makes the questions of a recipe.
-
-    Args:
-        recipe: what is asked for. folder: where the recipe's paths start.
+    """Makes the questions of a recipe, whose paths are relative to `folder`.
 
     Raises:
         UserError: a source cannot be read, a template is wrong, a column is missing, or a model cannot be started.
@@ -105,7 +96,7 @@ class Described(Maker):
             raise
 
     def _check_columns(self) -> None:
-        """Raises a UserError if the recipe names a column that no recording has."""
+        """Raise a UserError if the recipe names a column that no recording has."""
         recipe = self.recipe
         named = {*variables(recipe.description), *(name for text in self._wordings for name in variables(text))}
         named |= {one for fact in recipe.facts.values() for one in (fact.column, fact.measure) if one}
@@ -126,11 +117,7 @@ class Described(Maker):
         return {str(value) for value in held if value is not None}
 
     def _class_names(self, classes: Classes) -> list[str]:
-        """What the options can be, in a fixed order.
-
-        Raises:
-            UserError: there are fewer than two classes, or more than the options that all of them are to be.
-        """
+        """List the options in a fixed order; raises UserError below two classes or above the limit of options."""
         class_names = sorted(set(classes.names.values()) or self._values_of(classes.column))
         if classes.others != "written" and len(class_names) < 2:
             raise UserError(
@@ -144,7 +131,7 @@ class Described(Maker):
         return class_names
 
     def _cut(self) -> dict[str, tuple[Segment, int]]:
-        """What each question is about, by its key, and which question about it this is, from 0."""
+        """Map each key to its segment and the number of the question about it, from 0."""
         topics, each = self.recipe.topics, self.recipe.written.each if self.recipe.written else 1
         if topics is None:
             segments = [Segment(sample) for sample in self.recordings.samples]
@@ -160,11 +147,11 @@ class Described(Maker):
         return {key: (segment, number) for key, segment, number in keys[: self.recipe.limit]}
 
     def keys(self) -> Sequence[str]:
-        """The recordings' ids, with the numbers of the segment and of the question where there are several."""
+        """The recordings' ids, with the numbers of segment and question where there are several."""
         return list(self._segments)
 
     def facts(self) -> Mapping[str, Any]:
-        """The recordings, a hash of all that is known of them, and the models."""
+        """The recordings, a hash of their metadata, and the models."""
         known = [
             [
                 key,
@@ -187,7 +174,7 @@ class Described(Maker):
         self._asking.close()
 
     def make(self, key: str) -> Item:
-        """Makes one question, with as many tries as the recipe allows."""
+        """Make one question, with as many tries as the recipe allows."""
         segment, number = self._segments[key]
         values = {**values_of(segment.sample), "segment": segment.text}
         group = self.recipe.group
@@ -259,7 +246,7 @@ class Described(Maker):
     def _of_class(
         self, classes: Classes, description: str, values: Mapping[str, Any], random: np.random.Generator, turn: int
     ) -> _Question:
-        """A question whose answer is the class of the recording."""
+        """Make a question whose answer is the class of the recording."""
         held = values.get(classes.column)
         right = None if held is None else classes.names.get(str(held)) if classes.names else str(held)
         if not right:
@@ -282,7 +269,7 @@ class Described(Maker):
         return _Question(question, right, classes.column, (right, *others))
 
     def _written(self, segment: Segment, description: str, number: int, turn: int) -> _Question:
-        """The question of this number in what the writer gave for the segment."""
+        """Return the question of this number among the writer's for the segment."""
         written, facts = self.recipe.written, self.recipe.facts
         assert written is not None, "a recipe has classes or written questions"
         descriptions = {name: fact.is_what for name, fact in facts.items()}
@@ -296,7 +283,7 @@ class Described(Maker):
         return _Question(text.question, text.answer, text.about)
 
     def _checked(self, question: _Question, description: str, values: Mapping[str, Any], turn: int) -> str:
-        """Checks a question, by rule where its answer was measured, and else by the judge; gives what checked it."""
+        """Check a question by rule where its answer was measured, else by the judge; returns what checked it."""
         if question.about in self.recipe.facts:
             self._follow_rule(question, self.recipe.facts[question.about], values)
             return "rule"
@@ -324,11 +311,7 @@ class Described(Maker):
             )
 
     def _ask_model(self, name: str, request: Request, draw: int = 0, step: str = "writing") -> str:
-        """What a model replies.
-
-        Raises:
-            Dropped: it gives an error.
-        """
+        """Return a model's reply; raises Dropped for an error."""
         model: Model = self._models[name]
         answer = self._asking.ask(model, request, draw=draw)
         if answer.status != "ok" or not answer.text:
@@ -337,7 +320,7 @@ class Described(Maker):
 
 
 def wordings_of(classes: Classes) -> tuple[str, ...]:
-    """The wordings of a question.
+    """Return the wordings of a question.
 
     Raises:
         UnknownName: there is no list of this name. UserError: one of them is no template.
@@ -350,19 +333,19 @@ def wordings_of(classes: Classes) -> tuple[str, ...]:
 
 
 def values_of(sample: Sample) -> dict[str, Any]:
-    """What is known of a recording, by the names that templates use."""
+    """Return a recording's metadata by the names of templates."""
     named = {"id": sample.id, "text": sample.text, "speaker": sample.speaker, "language": sample.language}
     return {**sample.extra, **{name: value for name, value in named.items() if value is not None}}
 
 
 def _names(text: str, value: str) -> bool:
-    """Whether a text names a value, as whole words, whatever the case; a leading article may be missing."""
+    """Whether a text names a value as whole words, in any case, with or without its leading article."""
     words = re.sub(r"^(the|a|an)\s+", "", value.strip().casefold())
     return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text.casefold()) is not None
 
 
 def _number(value: Any) -> float:
-    """A number, or 0 for what is none, so that nothing is asked about a difference that is not known."""
+    """Convert to a number; anything else is 0, which excludes questions about unknown differences."""
     try:
         return float(value)
     except (TypeError, ValueError):

@@ -1,6 +1,4 @@
-"""One item of a build: what became of it, and how it draws its random numbers; and the funnel, in which every item is
-counted once.
-"""
+"""One item of a build: its result, its random numbers, and the funnel that counts every item once."""
 
 from __future__ import annotations
 
@@ -26,12 +24,11 @@ class Failure:
     """Why one try at an item failed.
 
     Args:
-        step: the step at which it failed; one of the maker's steps.
-        reason: the code of why; the funnel counts by it.
-        detail: what is particular to this item, such as what a recogniser heard.
-        value: the number for which it failed, such as an error rate (`Maker.rate`); less is better; None if there is
-            none.
-        groups: as `Item.groups`, what this try was made with where it differs between tries, such as the voice.
+        step: one of the maker's steps.
+        reason: the code that the funnel counts by.
+        detail: particular to this item, such as a transcript.
+        value: the failed number, such as an error rate (`Maker.rate`); less is better.
+        groups: as `Item.groups`, where it differs between tries, such as the voice.
     """
 
     step: str
@@ -45,8 +42,8 @@ class Dropped(Exception):
     """Raised by a step of a maker when a try fails.
 
     Args:
-        failure: why. last: whether further tries would fail in the same way, so that there is none.
-        sound: what was made and not kept, so that it can be listened to; None if nothing was.
+        last: further tries would fail in the same way.
+        sound: the rejected audio, for listening; None without any.
     """
 
     def __init__(self, failure: Failure, *, last: bool = False, sound: Audio | None = None) -> None:
@@ -56,17 +53,14 @@ class Dropped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What became of one item.
+    """The result of one item.
 
     Args:
-        key: its id.
-        groups: what the funnel counts it under, such as `{"subject": "history", "voice": "kal"}`; a list for several at
-            once.
-        failures: one for each try that failed, in order.
-        row: the columns of a kept item, as JSON values; None if the item was dropped.
+        groups: for the funnel, such as `{"subject": "history", "voice": "kal"}`; a list for several at once.
+        failures: of failed tries, in order.
+        row: the columns of a kept item, as JSON values; None if it was dropped.
         sound: the FLAC file of a kept item.
-        material: what was synthesised or mixed last for a dropped item, as FLAC, so that it can be listened to; None if
-            nothing.
+        material: the last audio of a dropped item as FLAC, for listening; None without any.
     """
 
     key: str
@@ -78,18 +72,17 @@ class Item:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the item stands in the data set."""
+        """Whether the item is in the data set."""
         return self.row is not None
 
 
 class Maker:
-    """What makes the items of one kind of recipe.
+    """Makes the items of one kind of recipe.
 
     Args:
-        steps: that an item goes through, in order.
-        columns: of a row beside the sound: the name and the type, `text`, `texts` or `number`.
-        rate: the column with the number that retries are to bring down, whose failed values stand in `Failure.value`;
-            None if there is none.
+        steps: of an item, in order.
+        columns: of a row next to the audio: name and type, `text`, `texts` or `number`.
+        rate: the column of the number that retries reduce, with failed values in `Failure.value`; None without one.
         parallel: how many items to make at once.
     """
 
@@ -99,25 +92,23 @@ class Maker:
     parallel: int
 
     def keys(self) -> Sequence[str]:
-        """The ids of all items, in the order in which they stand in the data set."""
+        """The ids of all items, in the order of the data set."""
         raise NotImplementedError
 
     def make(self, key: str) -> Item:
-        """Makes one item, by the recipe and the key alone. It may be called by several threads at once."""
+        """Make one item from recipe and key alone; thread-safe."""
         raise NotImplementedError
 
     def same(self, key: str) -> Sequence[str]:
-        """What an item shares with those that are not independent of it, or are the same, whatever they sound like."""
+        """Return what dependent or equal items share, regardless of their audio."""
         return ()
 
     def facts(self) -> Mapping[str, Any]:
-        """What the card says of the sources and the tools, as JSON values."""
+        """Sources and tools for the card, as JSON values."""
         raise NotImplementedError
 
     def nearness(self, row: Mapping[str, Any]) -> float | None:
-        """How near a kept item was to being dropped: from 0, far from it, to 1, at the limit; None where no number
-        tells it.
-        """
+        """Return how close a kept item was to being dropped, from 0 to 1 (at the limit); None without a number."""
         return None
 
     def close(self) -> None:
@@ -126,7 +117,7 @@ class Maker:
 
 @contextmanager
 def listened(sound: Audio) -> Iterator[None]:
-    """Inside, what is dropped is dropped with this sound, so that it can be listened to."""
+    """Attach this audio to `Dropped` raised inside, for listening."""
     try:
         yield
     except Dropped as dropped:
@@ -141,11 +132,11 @@ def tried(
     attempt: Callable[[int], tuple[Mapping[str, Any], Audio]],
     by: str | None = None,
 ) -> Item:
-    """An item that is tried until a try succeeds.
+    """Try an item until a try succeeds.
 
     Args:
-        key: its id. groups: as `Item.groups`; a try may set them. tries: how many there are at the most.
-        attempt: makes the row and the sound at the try of this number, from 0; it may raise `Dropped`.
+        groups: as `Item.groups`; a try may set them.
+        attempt: makes row and audio at the try of this number, from 0; it may raise `Dropped`.
         by: the group that differs between tries, such as the voice.
     """
     failures: list[Failure] = []
@@ -164,18 +155,13 @@ def tried(
 
 
 def draws(seed: int, *names: str | int) -> np.random.Generator:
-    """The random numbers of one purpose. They depend on the seed and the names alone, not on the order of the items."""
+    """Create the random generator of one purpose, from seed and names alone, not the order of items."""
     digest = hashlib.blake2b("\0".join(map(str, (seed, *names))).encode(), digest_size=16).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
 
 
 def at_once(concurrencies: Iterable[int]) -> int:
-    """How many items to make at once, so that no model waits for another one or for the checks.
-
-    Args:
-        concurrencies: how many requests each model takes at once. Beside these requests, one item for each core is
-            computed.
-    """
+    """Choose how many items to make at once: the models' concurrent requests, and one for each core."""
     return min(_MOST_AT_ONCE, sum(concurrencies) + (os.cpu_count() or 1))
 
 
@@ -184,14 +170,11 @@ class Funnel:
     """The counts of a build.
 
     Args:
-        steps: the steps of the maker, in order.
-        items: how many items were asked for.
-        usable: how many stand in the data set.
-        tries: how many tries there were in all.
-        dropped: dropped items, by step and reason. An item counts under the last try that came furthest.
-        failed: tries that failed, by step and reason; those of kept items are among them.
-        groups: how many items of each group were asked for and kept, and in how many tries, by the name of the groups.
-        causes: why tries failed that were made with this value of a group, by step and reason.
+        items, usable, tries: requested items, those in the data set, and tries in all.
+        dropped: dropped items by step and reason, under the last of the tries that came furthest.
+        failed: failed tries by step and reason, those of kept items included.
+        groups: requested items, kept items and tries by group name and value.
+        causes: failed tries by group value, step and reason.
     """
 
     steps: Sequence[str]
@@ -205,7 +188,7 @@ class Funnel:
 
     @classmethod
     def of(cls, outcomes: Iterable[Item], steps: Sequence[str]) -> Funnel:
-        """Counts items."""
+        """Count items."""
         funnel = cls(steps)
         for outcome in outcomes:
             funnel._count(outcome)
@@ -233,9 +216,9 @@ class Funnel:
             counts[:] = (counts[0] + items, counts[1] + passed, counts[2] + tries)
 
     def rows(self) -> list[tuple[str, int, str, int]]:
-        """For each step and reason: the step, how many items reached it, the reason, and how many were dropped for it.
+        """List step, items that reached it, reason, and items dropped for it.
 
-        A step at which no item was dropped has one row, without a reason. The last row says how many were kept.
+        A step without drops has one row, without a reason. The last row counts the kept items.
         """
         left, rows = self.items, list[tuple[str, int, str, int]]()
         for step in self.steps:
@@ -245,16 +228,14 @@ class Funnel:
         return [*rows, ("kept", left, "", 0)]
 
     def most_fell(self) -> str:
-        """The step at which most items were dropped, with its most frequent reason, as words; empty if none was
-        dropped.
-        """
+        """Describe the step with most drops and its most frequent reason; empty without drops."""
         if not self.dropped:
             return ""
         step, reasons = max(self.dropped.items(), key=lambda one: one[1].total())
         return f"most were dropped at the step '{step}' ({reasons.total():,}), because {_most(reasons)[0][0]}"
 
     def never_usable(self) -> list[str]:
-        """For each voice or reader of whom no item was kept, a sentence that says so."""
+        """Describe each voice or reader without any kept item."""
         sentences = []
         for (name, value), causes in sorted(self.causes.items()):
             _, usable, tries = self.groups[name][value]
@@ -267,7 +248,7 @@ class Funnel:
         return sentences
 
     def counts(self, counted: Mapping[str, Counter[Diagnostic]]) -> list[tuple[str, Diagnostic, int]]:
-        """`dropped` or `failed` in the order of the steps, the most frequent reason of each first."""
+        """List `dropped` or `failed` by step, the most frequent reason of each first."""
         return [(step, *one) for step in self.steps if step in counted for one in _most(counted[step])]
 
     def _counts(self, counted: Mapping[str, Counter[Diagnostic]]) -> dict[str, list[dict[str, Any]]]:
@@ -292,7 +273,7 @@ class Funnel:
 
 
 def reason_of(outcome: Item, steps: Sequence[str]) -> Failure:
-    """Why an item was dropped: the failure of the last of the tries that came furthest."""
+    """Return the failure of the last of the tries that came furthest."""
     return max(enumerate(outcome.failures), key=lambda one: (steps.index(one[1].step), one[0]))[1]
 
 

@@ -1,8 +1,4 @@
-"""The maker of joined recordings: the recording of a question, and its options as people read them or a synthesiser
-says them.
-
-The script sheet has every line that readers are to read, with the name of the file that it is recorded in.
-"""
+"""The maker of joined recordings: a recorded question, with options read by people or a synthesiser."""
 
 from __future__ import annotations
 
@@ -39,11 +35,7 @@ _HASH = 6
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What is read of one option.
-
-    Args:
-        letter: of the option. spoken: as it is read out. file: the name of its recording, without the ending.
-    """
+    """One option to read: its letter, its spoken text, and the name of its recording without the ending."""
 
     letter: str
     spoken: str
@@ -51,8 +43,7 @@ class Line:
 
 
 def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
-    """The lines of one item. A file's name holds a hash of its line, so that a recording is never taken for one of
-    another text.
+    """Return the lines of one item; file names hold a hash of the line, so recordings cannot be mixed up.
 
     Raises:
         Unspeakable: a line cannot be said, the options sound alike, or the answer names none of them.
@@ -69,12 +60,12 @@ def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
 
 
 def speech_of_item(key: str, text: Text, recipe: JoinedRecipe) -> tuple[Sequence[str], Sequence[str]]:
-    """The lines of an item, and its stem and question. Raises `Unspeakable` as `lines_of`."""
+    """Return the lines of an item, and its stem and question; raises `Unspeakable` as `lines_of`."""
     return [line.spoken for line in lines_of(key, text, recipe)], [str(text.stem), text.question]
 
 
 def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
-    """The reader of each item: all readers get equally many, in an order that is drawn."""
+    """Assign readers to items evenly, in a drawn order."""
     readers = recipe.recorded.readers if recipe.recorded else ()
     keys = list(texts.rows)
     order = draws(recipe.seed, "readers").permutation(len(keys))
@@ -82,11 +73,7 @@ def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
 
 
 def check_line(recipe: JoinedRecipe) -> None:
-    """Checks the template of a line.
-
-    Raises:
-        UserError: it reads something else than `letter` and `choice`.
-    """
+    """Check the template of a line; raises UserError if it reads more than `letter` and `choice`."""
     if unknown := variables(recipe.line) - {"letter", "choice"}:
         raise UserError(f"the line reads {', '.join(sorted(unknown))}; expected 'letter' and 'choice' and nothing else")
 
@@ -94,15 +81,14 @@ def check_line(recipe: JoinedRecipe) -> None:
 def write_script(
     name: str | os.PathLike[str], file: str | os.PathLike[str], *, seed: int | None = None, limit: int | None = None
 ) -> tuple[int, dict[str, int]]:
-    """Writes the script sheet of a recipe: every line that readers are to read, and the name of its file.
+    """Write the script sheet of a recipe: every line for the readers, and the name of its file.
 
     Args:
-        name: of the recipe. seed, limit: as for `build`, which must be called with the same ones, since they decide who
-            reads what.
-        file: the sheet, a CSV file, which spreadsheets open.
+        seed, limit: as for `build`, which needs the same ones, since they decide who reads what.
+        file: the sheet, a CSV file.
 
     Returns:
-        How many lines it has, and how many items are left out because they cannot be said, by reason.
+        Number of lines, and excluded items by reason why they cannot be said.
 
     Raises:
         UnknownName: there is no such recipe.
@@ -151,7 +137,7 @@ ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".m4a")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The options of one item as they were read: the sounds, who read them, and what is to be known of how."""
+    """The options of one item as read: audio, reader, and provenance."""
 
     sounds: Sequence[Audio]
     reader: str
@@ -159,10 +145,7 @@ class Read:
 
 
 class Joined(SpeechMaker):
-    """Makes the items of a recipe of joined recordings.
-
-    Args:
-        recipe: what is asked for. folder: where the recipe's paths start. load: loads a metric by name.
+    """Makes the items of a recipe of joined recordings, whose paths are relative to `folder`.
 
     Raises:
         UserError: the texts or a folder of recordings cannot be read, or a model cannot be started.
@@ -187,7 +170,7 @@ class Joined(SpeechMaker):
         }  # fmt: skip
 
     def facts(self) -> dict[str, Any]:
-        """The texts, the recordings and how they were checked."""
+        """The texts, the recordings and their checks."""
         recipe, base_facts = self.recipe, super().facts()
         base_facts["sources"].append(_recordings("stems", recipe.stems.licence, self._stems))
         if recipe.recorded is not None and self._lines is not None:
@@ -195,10 +178,7 @@ class Joined(SpeechMaker):
         return base_facts
 
     def make_text(self, key: str, text: Text) -> Item:
-        """Joins one stem with its options.
-
-        Recordings are tried once, and a synthesiser as often as the recipe allows.
-        """
+        """Join one stem with its options; recordings are tried once, a synthesiser as the recipe allows."""
         groups: dict[str, Any] = {self.group: text.group} if text.group else {}
         try:
             lines = lines_of(key, text, self.recipe)
@@ -306,11 +286,7 @@ def _folder(name: str, folder: Path, subject: str) -> Path:
 
 
 def _read(path: Path, limits: Limits, step: str, subject: str) -> Audio:
-    """A recording in one channel.
-
-    Raises:
-        Dropped: at the step; it cannot be read, or does not keep to the limits.
-    """
+    """Read a recording as one channel; raises Dropped if it is unreadable or outside the limits."""
     try:
         audio = as_mono(Audio.read(path))
     except AudioError as error:
@@ -324,7 +300,7 @@ def _read(path: Path, limits: Limits, step: str, subject: str) -> Audio:
 
 
 def _list_recordings(folder: Path) -> dict[str, list[Path]]:
-    """The sound files of a folder and of those within it, by their names without the ending."""
+    """List the audio files under a folder by their names without the ending."""
     by_stem: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() in ENDINGS:
@@ -333,7 +309,7 @@ def _list_recordings(folder: Path) -> dict[str, list[Path]]:
 
 
 def _recordings(name: str, licence: str, folder: Path) -> dict[str, Any]:
-    """What the card says of a folder of recordings. Files of other content are another build."""
+    """Describe a folder of recordings for the card; other content is another build."""
     files = [path for paths in _list_recordings(folder).values() for path in paths]
     hashes = sorted([path.relative_to(folder).as_posix(), file_hash(path)] for path in files)
     return source_facts(name, [licence] * len(files), text_digest(json.dumps(hashes)))

@@ -1,11 +1,8 @@
-"""The maker of mixtures: pairs, gaps and offsets drawn by seed, and questions whose answers follow from what was
-measured.
+"""The maker of mixtures: drawn pairs, gaps and offsets, and questions answered by measurement.
 
-Conventions
-    All sounds are one channel `(samples,)` of float32 at one rate.
-    A gap is the loudness of the first sound less that of the second, in LU. An offset is the time at which the second
-    sound begins less that of the first, in seconds. Both sounds are scaled by measured loudness, and together so that
-    nothing is clipped.
+Audio is one channel `(samples,)` of float32 at one rate. A gap is the loudness of the first sound less that of the
+second, in LU. An offset is the start of the second less that of the first, in seconds. Both are scaled by measured
+loudness, and together to avoid clipping.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Sample
 
 LOWEST_LUFS = -60.0
-"""A sound below this loudness would be raised so much that what is heard is its noise."""
+"""Below this loudness, the gain would mostly raise noise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,12 +38,10 @@ class Mixture:
     """Two sounds that were mixed.
 
     Args:
-        samples: the mixture `(samples,)`.
-        first, second: the two sounds as they stand in it, each from its own beginning.
-        first_lufs, second_lufs: their loudness there, as measured after all scaling.
-        offset_s: as the conventions say, as it came out in whole samples.
-        overlap_s: for how long both are heard.
-        gains_db: what the two sounds were scaled by, in dB.
+        first, second: the two sounds as scaled, each from its own beginning.
+        first_lufs, second_lufs: measured after all scaling.
+        offset_s: the offset in whole samples. overlap_s: how long both are audible.
+        gains_db: gains of both.
     """
 
     samples: np.ndarray
@@ -60,16 +55,12 @@ class Mixture:
 
     @property
     def gap_db(self) -> float:
-        """By how much the first sound is louder than the second, as measured."""
+        """The measured gap."""
         return self.first_lufs - self.second_lufs
 
 
 def excerpt(signal: np.ndarray, start: int, length: int, fade: int) -> np.ndarray:
-    """A part of a signal whose ends are faded.
-
-    Args:
-        signal: float32 `(samples,)`. start, length: in samples. fade: samples of each faded end; a raised cosine.
-    """
+    """Cut an excerpt with raised-cosine fades of `fade` samples."""
     segment = np.array(signal[start : start + length], np.float32)
     fade = min(fade, segment.size // 2)
     if fade:
@@ -89,15 +80,12 @@ def mix(
     mean_lufs: float,
     peak_dbfs: float,
 ) -> Mixture:
-    """Mixes two sounds.
+    """Mix two sounds `(samples,)`.
 
     Args:
-        first, second: the sounds `(samples,)`.
-        rate_hz: of both.
-        gap_db: the gap that is wanted.
-        offset_samples: where the second sound begins, from the beginning of the first; negative if it begins before.
-        mean_lufs: the mean of the two loudnesses, before the peak is looked at.
-        peak_dbfs: if the mixture's highest sample is above this, both sounds are scaled down together.
+        offset_samples: start of the second sound relative to the first; may be negative.
+        mean_lufs: the mean of the two loudnesses, before the peak limit.
+        peak_dbfs: a higher peak scales both sounds down together.
 
     Raises:
         Dropped: a sound has no loudness, or too little of it.
@@ -143,14 +131,12 @@ def _level(sound: np.ndarray, rate_hz: int, which: str) -> float:
 def place_sounds(
     overlap: str, lengths: tuple[int, int], first_ahead: bool, random: np.random.Generator, pause: int
 ) -> int:
-    """Draws where the second sound begins, from the beginning of the first, in samples.
+    """Draw the start of the second sound relative to the first, in samples.
 
     Args:
         overlap: `none`, `partial` or `full`.
-        lengths: of the two sounds, in samples.
         first_ahead: whether the first sound begins first. With `full`, the longer one does.
-        random: where the draw comes from.
-        pause: samples between the sounds where they do not overlap.
+        pause: samples between sounds that do not overlap.
 
     Raises:
         Dropped: the sounds are too short to overlap in part.
@@ -172,11 +158,7 @@ def place_sounds(
 
 
 class Mixtures(Maker):
-    """Makes the mixtures of a recipe.
-
-    Args:
-        recipe: what is asked for.
-        folder: where the recipe's paths start.
+    """Makes the mixtures of a recipe, whose paths are relative to `folder`.
 
     Raises:
         UserError: a source cannot be read or has no recording left, or a wording of a question is not a template.
@@ -209,7 +191,7 @@ class Mixtures(Maker):
         return [f"mixture-{number:05d}" for number in range(self.recipe.count)]
 
     def make(self, key: str) -> Item:
-        """Draws a pair and mixes it, up to as many times as the recipe allows."""
+        """Draw a pair and mix it, up to as many times as the recipe allows."""
         groups = {"about": "none"}
 
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
@@ -220,11 +202,11 @@ class Mixtures(Maker):
         return tried(key, groups, self.recipe.retries + 1, attempt)
 
     def facts(self) -> Mapping[str, Any]:
-        """The two sources, and how loudness was measured."""
+        """The two sources, and the loudness measurement."""
         return {"sources": [source.facts() for source in self.sources], "loudness": PROTOCOL, "signals": SIGNALS}
 
     def nearness(self, row: Mapping[str, Any]) -> float:
-        """As `Maker.nearness`: the least difference that is asked about, as a share of this item's."""
+        """Return the smallest difference for a question, as a share of this item's."""
         difference = row["gap_db"] if row["about"] == "louder" else row["offset_s"]
         return self._active_questions()[row["about"]].least / abs(difference)
 
@@ -280,7 +262,7 @@ class Mixtures(Maker):
         )
 
     def _question(self, mixture: Mixture, random: np.random.Generator) -> dict[str, Any]:
-        """A question that can be answered by listening; its options in an order that is drawn."""
+        """Make a question that listening can answer, with options in a drawn order."""
         differences = {"louder": mixture.gap_db, "ahead": mixture.offset_s}
         askable = {name: one for name, one in self._active_questions().items() if abs(differences[name]) >= one.least}
         if not askable:
@@ -317,7 +299,7 @@ class Mixtures(Maker):
     def _origin(
         self, chosen: Sequence[Sample], parts: Sequence[tuple[np.ndarray, int]], provenance: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Where the two sounds come from, so that the mixture can be made again from them."""
+        """Record the origin of both sounds, to reproduce the mixture."""
         licences = [source.licences[sample.id] for source, sample in zip(self.sources, chosen)]
         excerpts = [
             {
@@ -338,7 +320,7 @@ class Mixtures(Maker):
         }
 
     def _reference(self, mixture: Mixture, chosen: Sequence[Sample]) -> str:
-        """What is known of the mixture in words, for a judge of free answers."""
+        """Describe the mixture for a judge of free answers."""
         names = (self.recipe.first.is_what, self.recipe.second.is_what)
         transcripts = [f"{_capital(name)}: {sample.text}" for name, sample in zip(names, chosen) if sample.text]
         # A difference that is too small to be asked about is not told as one either.

@@ -1,9 +1,7 @@
-"""Giving a built data set to the Hugging Face hub: what must be known first, and the upload by huggingface_hub.
+"""Upload of a built data set to the Hugging Face hub, with its checks.
 
-Conventions
-    What can be refused is refused before anything is made or sent: a name of another form, no token, a licence that is
-    not named. Only the files of the data set are sent. The record of the build, and the keys of review sheets, stay on
-    this machine.
+Everything is checked before anything is made or sent: the name's form, the token, the licences. Only the files of the
+data set are sent; the record and the keys of review sheets stay local.
 """
 
 from __future__ import annotations
@@ -28,12 +26,7 @@ _WRITE = "a token that may write is made at https://huggingface.co/settings/toke
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a data set is pushed to.
-
-    Args:
-        repository: OWNER/NAME. private: whether nobody else may see it.
-        token: of the hub; it is never printed.
-    """
+    """Where a data set is pushed to: OWNER/NAME, whether it is private, and the token, which is never printed."""
 
     repository: str
     private: bool
@@ -44,13 +37,10 @@ class Target:
 
 
 def target_of(repository: str, recipe: Recipe, sources: Sequence[Mapping[str, Any]], *, private: bool) -> Target:
-    """What is needed to push a data set, checked before it is built.
-
-    Args:
-        repository: OWNER/NAME. recipe: of the data set. sources: as `Maker.facts` has them. private: as `Target`.
+    """Check and collect what a push needs, before the build.
 
     Raises:
-        UserError: the name is of another form, a licence is not named, or there is no token.
+        UserError: the name is malformed, a licence is not named, or there is no token.
     """
     from huggingface_hub import get_token
 
@@ -75,17 +65,13 @@ def target_of(repository: str, recipe: Recipe, sources: Sequence[Mapping[str, An
 
 
 def push(folder: Path, target: Target) -> str:
-    """Uploads a data set. A repository that does not exist is made; data files of an earlier push are removed.
+    """Upload a data set, and return its address.
 
-    Args:
-        folder: of the data set. target: as `target_of` gives it.
-
-    Returns:
-        The address of the data set.
+    A missing repository is created; data files of an earlier push are removed.
 
     Raises:
         UserError: the hub refuses the token or the repository, cannot be reached, or the repository is public although
-            it was to be private.
+            private was requested.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars

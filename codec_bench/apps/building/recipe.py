@@ -1,9 +1,7 @@
-"""Recipes: the YAML files that say what data set is built, from what, and with which checks. A field that is not listed
-is refused.
+"""Recipes: YAML files with the sources, steps and checks of a data set. Unknown fields are refused.
 
-Conventions
-    What comes from chance says how: a number is fixed, `{uniform: [LOW, HIGH]}` is drawn evenly, and `{choice: [..]}`
-    is one of a list. All draws follow from `seed`. Paths are relative to the recipe.
+A number is fixed, drawn evenly (`{uniform: [LOW, HIGH]}`) or from a list (`{choice: [..]}`). All draws follow from
+`seed`. Paths are relative to the recipe.
 """
 
 from __future__ import annotations
@@ -24,17 +22,15 @@ from codec_bench.errors import UnknownName, UserError
 
 
 class Classes(Strict):
-    """One question with options about every recording, whose answer is the class that a column names.
+    """One question with options about every recording, whose answer is the class in a column.
 
     Args:
         column: holds the class; a row without one is dropped.
-        names: what the options call the classes, by their values in the column. A row with another value is dropped.
-            Empty leaves the values as they are.
-        wordings: texts of the question, one of which is drawn, or the name of a list that comes with the project. A
-            text may name
+        names: the options' names of the classes, by value; other values are dropped. Empty uses the values themselves.
+        wordings: texts of the question, one of which is drawn, or the name of a list of the project. A text may name
             columns: `{{ word }}`.
-        options: how many options a question has at the most.
-        others: where the wrong options come from: `all` classes, classes drawn at `random`, or `written` by the writer.
+        options: the highest number of options.
+        others: source of the wrong options: `all` classes, classes drawn at `random`, or `written` by the writer.
     """
 
     column: str
@@ -45,11 +41,11 @@ class Classes(Strict):
 
 
 class Written(Strict):
-    """Open questions with their answers, which the writer makes from the description.
+    """Open questions with answers, which the writer makes from the description.
 
     Args:
-        each: how many questions about one recording, or about one segment of it.
-        focus: a sentence that tells the writer what to ask about; null for anything that can be heard.
+        each: how many questions about one recording or segment.
+        focus: a sentence that tells the writer what to ask about; null for anything audible.
     """
 
     each: Annotated[int, Field(ge=1, le=20)] = 1
@@ -57,13 +53,12 @@ class Written(Strict):
 
 
 class Topics(Strict):
-    """Long recordings are cut where the topic changes, and every segment is asked about by itself.
+    """Cuts long recordings at changes of topic; every segment has questions of its own.
 
     Args:
-        lines: the column with what is said and when: a list, or JSON text, of mappings with `start_s`, `end_s` and
-            `text`.
-        by: the model that says at which lines a new topic begins; null if every line is a segment already.
-        least_s, most_s: how long a segment may be; shorter and longer ones are dropped.
+        lines: the column with timed lines: a list, or JSON text, of mappings with `start_s`, `end_s` and `text`.
+        by: the model that finds the lines with a new topic; null if every line is a segment.
+        least_s, most_s: bounds of a segment; others are dropped.
     """
 
     lines: str
@@ -73,13 +68,12 @@ class Topics(Strict):
 
 
 class Fact(Strict):
-    """Something that was measured, so that the answer to a question about it can be checked by rule.
+    """A measured fact, by which a rule checks the answer to a question.
 
     Args:
-        is_what: what the writer is told that such a question is about, such as `which sound is louder`.
+        is_what: describes the subject to the writer, such as `which sound is louder`.
         column: holds the right answer. An answer must name it, and no other value of this column.
-        measure: the column with the difference that must be heard; null for none. least: how large it must be, whatever
-            its sign.
+        measure: the column with the audible difference; null for none. least: its smallest absolute value.
     """
 
     is_what: str
@@ -92,15 +86,13 @@ class DescribedRecipe(BaseRecipe):
     """Questions about recordings from what is known of them.
 
     Args:
-        source: the recordings. Their further columns can be named in `description` and by `classes`, `topics` and
-            `facts`.
-        description: a template of what writer and judge are told of a recording; `text` is its transcript or caption,
-            and `segment` what is said in a segment.
-        classes, written: what is asked; one of the two.
-        topics: how long recordings are cut; null for recordings that stay whole.
-        facts: what can be checked by rule, by name.
-        writer: the model that writes questions, or wrong options. judge: the model that checks them; null for no check.
-        rubric: by which the answers of a model to open questions are rated.
+        source: the recordings. Further columns can be named in `description`, `classes`, `topics` and `facts`.
+        description: a template for writer and judge; `text` is the transcript or caption, `segment` that of a segment.
+        classes, written: the questions; one of the two.
+        topics: how long recordings are cut; null for whole ones.
+        facts: rules for checks, by name.
+        writer: the model for questions or wrong options. judge: the model for checks; null for none.
+        rubric: rates a model's answers to open questions.
         group: a column that the funnel counts by; null for none.
         limit: make at most this many questions, the first ones; null makes all.
     """
@@ -132,9 +124,7 @@ class DescribedRecipe(BaseRecipe):
 
     @property
     def form(self) -> Form:
-        """A question about the recording, with options or with a free answer that a judge rates; those about one
-        recording depend on each other.
-        """
+        """A question with options or a judged free answer; questions about one recording are dependent."""
         held = {"audio": "audio", "question": "question", "reference": "answer"}
         if self.classes is not None:
             return Form(
@@ -146,7 +136,7 @@ class DescribedRecipe(BaseRecipe):
 
 
 class SoundSource(RecordingSource):
-    """Recordings that are mixed. The first arguments are those of `RecordingSource`.
+    """Recordings to mix. The first arguments are those of `RecordingSource`.
 
     Args:
         is_what: what a question calls the sound, such as `the speech`.
@@ -156,10 +146,7 @@ class SoundSource(RecordingSource):
 
 
 class Excerpt(Strict):
-    """The part of a recording that is used:
-
-    `least_s` to `most_s` seconds from a random place, with faded ends of `fade_s`.
-    """
+    """The excerpt of a recording: `least_s` to `most_s` seconds at a random position, with fades of `fade_s`."""
 
     least_s: Annotated[float, Field(ge=0.4)] = 1.0
     most_s: Annotated[float, Field(ge=0.4, le=3600)] = 10.0
@@ -176,21 +163,18 @@ Overlap = Literal["none", "partial", "full"]
 
 
 class Level(Strict):
-    """How loud a mixture is: its two sounds have `mean_lufs` on average, and no sample is above `peak_dbfs`; both are
-    scaled together.
-    """
+    """The level of a mixture: `mean_lufs` averaged over its two sounds, with joint scaling below `peak_dbfs`."""
 
     mean_lufs: Annotated[float, Field(ge=-60, le=-5)] = -26.0
     peak_dbfs: Annotated[float, Field(ge=-40, le=0)] = -1.0
 
 
 class QuestionSpec(Strict):
-    """What is asked about a mixture.
+    """A question about a mixture.
 
     Args:
-        wordings: texts of the question, one of which is drawn; `{{ first }}` and `{{ second }}` are the names of the
-            sounds.
-        least: the least difference, in LU or seconds, at which the question is asked.
+        wordings: texts of the question, one of which is drawn; `{{ first }}` and `{{ second }}` name the sounds.
+        least: the smallest difference for the question, in LU or seconds.
     """
 
     wordings: Annotated[list[str], Field(min_length=1)]
@@ -198,9 +182,7 @@ class QuestionSpec(Strict):
 
 
 class Questions(Strict):
-    """The questions about mixtures, whose answers follow from what was measured: which sound is louder, and which
-    begins first.
-    """
+    """Questions that measurement answers: which sound is louder, and which begins first."""
 
     louder: QuestionSpec | None = None
     ahead: QuestionSpec | None = None
@@ -218,15 +200,9 @@ class MixtureRecipe(BaseRecipe):
     Args:
         count: how many mixtures are made.
         rate_hz: the sample rate of the mixtures, which have one channel.
-        first, second: where the two sounds come from.
-        excerpt: which part of a recording is used.
         gap_db: by how much the first sound is louder than the second.
-        overlap: the ways in which the sounds may overlap, one of which is drawn: `none` (one after the other, with
-            `pause_s` between), `partial` (each is heard alone for a while) or `full` (the shorter one lies within the
-            longer one).
-        pause_s: the pause where the sounds do not overlap.
-        level: how loud the mixture is.
-        questions: what is asked.
+        overlap: the drawn kinds of overlap: `none` (one after the other, with `pause_s` between), `partial` (each is
+            alone for a while) or `full` (the shorter one lies within the longer one).
     """
 
     kind: Literal["mixture"]
@@ -263,13 +239,7 @@ RECIPES: dict[str, type[Recipe]] = {
 
 
 def read_recipe(name: str) -> tuple[Recipe, Path]:
-    """Reads a recipe.
-
-    Args:
-        name: a recipe that comes with the project (`codec-bench list recipes`), or the path of a YAML file.
-
-    Returns:
-        The recipe, and the folder that its paths start from.
+    """Read a recipe by name (`codec-bench list recipes`) or path; returns it with the folder of its paths.
 
     Raises:
         UnknownName: there is no such recipe. UserError: with file, line and field of every mistake.

@@ -1,4 +1,4 @@
-"""What every recipe says, and the parts that several kinds of recipes have."""
+"""The fields of every recipe, and shared parts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import BeforeValidator, Field, model_validator
 from codec_bench.benchmark.definition.schema import Strict
 
 UNIT = "unit"
-"""The column that says which items are not independent, where duplicates are kept."""
+"""The column that names dependent items where duplicates are kept."""
 
 
 class Draw(Strict):
-    """A number that is drawn for every item."""
+    """A number drawn for every item."""
 
     uniform: tuple[float, float] | None = None
     choice: Annotated[list[float], Field(min_length=1)] | None = None
@@ -27,7 +27,7 @@ class Draw(Strict):
         return self
 
     def sample(self, random: Any) -> float:
-        """One number."""
+        """Draw one number."""
         if self.uniform is not None:
             return float(random.uniform(*self.uniform))
         choice = self.choice or [0.0]
@@ -46,13 +46,13 @@ def _licences(value: Any) -> Any:
 
 
 class RecordingSource(Strict):
-    """Where recordings come from.
+    """A source of recordings.
 
     Args:
         data: a folder, a manifest, or `hf:REPO`, as `--data` takes it.
-        ids: patterns (`speech_*`) of the ids that are taken. without: patterns of ids that are left out.
-        licences: the licence of the recordings: one text, or a text for each pattern of ids; the first pattern that
-            fits counts. A recording without a licence is left out. Where it is not known, the text must say so.
+        ids: patterns (`speech_*`) of included ids. without: patterns of excluded ids.
+        licences: one text, or a text for each pattern of ids, the first match first. Recordings without one are
+            excluded; an unknown licence must be stated as text.
     """
 
     data: str
@@ -62,14 +62,13 @@ class RecordingSource(Strict):
 
 
 class Form(Strict):
-    """How a model is asked with the items of a data set, for the benchmark definition beside it.
+    """How the benchmark definition asks a model about an item.
 
     Args:
-        kind: `qa` if the recording is all that the model is given, `understanding` if it is asked about the recording.
+        kind: `qa` if the model gets the recording only, `understanding` if it gets a question too.
         prompt: a prompt by name. columns: the data set's column for each name that prompt and metrics use.
-        postprocess: the steps that make an answer comparable. metrics: of the answers; the first is the primary one.
-        unit: a column that names the items which share a recording, so that intervals are over these; None if each has
-            its own.
+        postprocess: the steps that normalise an answer. metrics: the first is the primary one.
+        unit: a column that names items of one recording, for intervals; None if each has its own.
     """
 
     kind: Literal["qa", "understanding"]
@@ -81,19 +80,18 @@ class Form(Strict):
 
 
 class BaseRecipe(Strict):
-    """What every recipe says.
+    """The fields of every recipe.
 
     Args:
         version: version of the file format.
-        title, summary: the name that people read, and what the data set holds in one sentence.
-        language: language of the questions and answers as a base code such as `en`; null if there is no single one.
-        licence: the licence under which the data set is given on; null if none was chosen.
+        title, summary: the display name, and the content in one sentence.
+        language: of questions and answers as a base code such as `en`; null for several.
+        licence: of the data set; null if none was chosen.
         paper: the paper that the recipe follows, or null.
-        seed: where all random draws begin.
-        retries: how many further tries an item has whose first try failed.
-        duplicates: items with the same text or the same sound: `drop` all but the first, or `keep` them. Kept ones
-            share a value of the column `unit`, so that intervals are over units and not over items.
-        choices: further remarks for the card: what the paper leaves open and was chosen here.
+        retries: further tries of an item whose first try failed.
+        duplicates: items with the same text or audio: `drop` all but the first, or `keep` them with one value in the
+            column `unit`, so that intervals are over units.
+        choices: remarks for the card: decisions that the paper leaves open.
     """
 
     version: Literal[1]
@@ -109,26 +107,26 @@ class BaseRecipe(Strict):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What tells the data set from the one that its title alone would name, such as a looser check."""
+        """Deviations that the title must state, such as a looser check."""
         return ()
 
     @property
     def full_title(self) -> str:
-        """The title with the marks behind it."""
+        """The title followed by the marks."""
         return f"{self.title} ({', '.join(self.marks)})" if self.marks else self.title
 
     @property
     def form(self) -> Form:
-        """How a model is asked with the items."""
+        """How a model is asked about the items."""
         raise NotImplementedError(f"{type(self).__name__} does not say how a model is asked")
 
     @property
     def unit(self) -> str | None:
-        """The column that names the items which are not independent of each other; None if all are."""
+        """The column that names dependent items; None if all are independent."""
         return UNIT if self.duplicates == "keep" else self.form.unit
 
     def limited(self, seed: int | None, limit: int | None) -> Self:
-        """The same recipe with another seed, and for at most `limit` items; None changes nothing."""
+        """Copy the recipe with another seed, and for at most `limit` items; None changes nothing."""
         changed: dict[str, Any] = {} if seed is None else {"seed": seed}
         if limit is not None:
             name = "count" if "count" in type(self).model_fields else "limit"

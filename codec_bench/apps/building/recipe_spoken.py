@@ -1,6 +1,4 @@
-"""Recipes of what is spoken: written questions, instructions and dialogues that a synthesiser says, and recordings that
-are joined.
-"""
+"""Recipes of speech: texts for a synthesiser, and recordings to join."""
 
 from __future__ import annotations
 
@@ -15,13 +13,13 @@ Gender = Literal["female", "male"]
 
 
 class Dialogue(Strict):
-    """Rows that hold a dialogue, which is said by one voice for each speaker; question and options stay written.
+    """Dialogue rows, spoken by one voice per speaker; question and options stay written.
 
     Args:
         column: a list of turns, or a text with one turn a line: `NAME: what is said`. A turn may also be a mapping with
             `speaker` and `text`.
-        genders: `female` or `male` for patterns of speakers' names (`W*`); the first pattern that fits counts. Such a
-            speaker gets a voice of that gender, and a speaker whom no pattern fits gets any voice.
+        genders: `female` or `male` for patterns of speakers' names (`W*`), the first match first; other speakers get
+            any voice.
         pause_s: the pause between two turns.
     """
 
@@ -31,7 +29,7 @@ class Dialogue(Strict):
 
 
 class TextSource(Strict):
-    """Where the texts come from.
+    """A source of texts.
 
     Args:
         data: `hf:REPO`, a folder in the hub's layout, or a Parquet, JSON-lines, CSV or TSV file.
@@ -40,10 +38,10 @@ class TextSource(Strict):
         choices: one column with a list, or a list of columns; null if there are no options.
         answer: the column of the answer. answer_is: whether it holds the `letter` of an option or its `text`. Without
             options the answer is a text.
-        fields: further columns that the template reads, by the names that it uses.
+        fields: further columns for the template, by its names.
         dialogue: for rows that hold a dialogue; null for others.
         group: a column that the funnel counts by, such as the subject; null for none.
-        licence: of the texts. Where it is not known, the text must say so.
+        licence: of the texts. An unknown one must be stated as text.
     """
 
     data: str
@@ -79,10 +77,10 @@ class Voice(Strict):
 
     Args:
         name: for the rows and the funnel.
-        gender: `female` or `male`, for dialogues; null if it is not known.
+        gender: `female` or `male`, for dialogues; null if unknown.
         options: of the synthesiser, added to its own.
         fields: of its requests, such as `instruction`.
-        recording: a sound file to imitate, which is given as `prompt_audio`; null for none.
+        recording: an audio file to imitate, sent as `prompt_audio`; null for none.
     """
 
     name: str
@@ -99,10 +97,7 @@ def _other_names(voices: tuple[Voice, ...] | str) -> tuple[Voice, ...] | str:
 
 
 class VoiceList(Strict):
-    """A file of voices: a mapping with the list `voices`.
-
-    The recordings' paths start from the recipe, like all others.
-    """
+    """A file of voices: a mapping with the list `voices`. Paths are relative to the recipe."""
 
     voices: Annotated[tuple[Voice, ...], AfterValidator(_other_names), Field(min_length=1)]
 
@@ -112,10 +107,10 @@ Voices = Annotated[str | tuple[Voice, ...], AfterValidator(_other_names), Field(
 
 
 class Limits(Strict):
-    """What a sound must fulfil.
+    """Limits of audio.
 
     Args:
-        least_s, most_s: how long it may be. most_silence_s: the longest pause in it.
+        least_s, most_s: its length. most_silence_s: its longest pause.
         most_clipped: the highest share of samples at full scale. least_rate_hz: the lowest sample rate.
     """
 
@@ -127,13 +122,12 @@ class Limits(Strict):
 
 
 class Checks(Limits):
-    """What a spoken text must fulfil, beside the limits of its sound.
+    """Checks of a spoken text, next to the limits of its audio.
 
     Args:
-        recognisers: models that transcribe; each must read back what was meant.
-        rule: by which texts are compared. unit: what one item is.
-        error_rate: the highest error rate; 0 asks for exactly what was meant. Another rate stands in the title of the
-            data set.
+        recognisers: models that transcribe; each must read back the text.
+        rule: the text rule of the comparison. unit: of the error rate.
+        error_rate: the highest error rate; above 0 it appears in the title of the data set.
         quality: the lowest score by the name of a metric of single sounds, such as `{utmos: 3}` or `{dnsmos_ovrl:
             2.8}`.
     """
@@ -154,18 +148,16 @@ class Checks(Limits):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The read-back check if it is looser than exactly what was meant."""
+        """The read-back check if it is looser than an exact match."""
         return (self.read_back,) if self.error_rate and self.recognisers else ()
 
 
 class Speech(BaseRecipe):
-    """What recipes of speech say, whether it is synthesised or recorded.
+    """The fields of speech recipes, synthesised or recorded.
 
     Args:
-        texts: where the rows come from.
-        checks: what is kept. loudness_lufs: the loudness of all items, as far as `peak_dbfs` allows.
-        prompt: how a model is asked in `benchmark.yaml`; null takes the one that fits. metrics: of its answers; null
-            likewise.
+        loudness_lufs: the loudness of all items, as far as `peak_dbfs` allows.
+        prompt: of `benchmark.yaml`; null selects the fitting one. metrics: of the answers; null likewise.
         limit: make at most this many items, the first ones; null makes all.
     """
 
@@ -179,10 +171,7 @@ class Speech(BaseRecipe):
     limit: Annotated[int | None, Field(ge=1)] = None
 
     def _form(self, kind: Literal["qa", "understanding"], prompt: str, columns: dict[str, str], rubric: str) -> Form:
-        """A form with the recipe's own prompt and metrics.
-
-        `rubric` is for answers that are not the letter of an option.
-        """
+        """Build a form with the recipe's own prompt and metrics; `rubric` rates answers other than option letters."""
         options = self.texts.choices is not None
         return Form(
             kind=kind,
@@ -195,14 +184,14 @@ class Speech(BaseRecipe):
 
 
 class SpokenRecipe(Speech):
-    """Rows of a text data set that a synthesiser says: questions with options, instructions, or dialogues.
+    """Rows of a text data set for a synthesiser: questions with options, instructions, or dialogues.
 
     Args:
-        template: what is said of a row, with `question`, `choices` and the names in `fields`; null for dialogues.
+        template: the spoken text, with `question`, `choices` and the names in `fields`; null for dialogues.
         synthesiser: the model that speaks. voices: its voices, or the path of a file with them. One is drawn for each
-            item, or for each speaker of a dialogue; a retry takes another one.
-        rate_hz: the sample rate of the items, so that no voice is told by its band width; null takes the lowest that
-            the voices have. A sound of a lower rate is dropped.
+            item or speaker; a retry takes another one.
+        rate_hz: the sample rate of the items, so that bandwidth does not reveal a voice; null takes the voices' lowest.
+            Audio of a lower rate is dropped.
     """
 
     kind: Literal["spoken"]
@@ -243,9 +232,9 @@ class Recorded(Strict):
     """Recordings of options that people read.
 
     Args:
-        folder: where they lie, under the names that the script sheet (`--script`) gives them.
-        readers: names of the people; the items are shared out among them evenly, by seed.
-        licence: of the recordings. Where it is not known, the text must say so.
+        folder: holds them under the names of the script sheet (`--script`).
+        readers: names of the people; items are divided among them evenly, by seed.
+        licence: of the recordings. An unknown one must be stated as text.
     """
 
     folder: str
@@ -254,12 +243,11 @@ class Recorded(Strict):
 
 
 class Stems(Strict):
-    """Recordings that hold what is asked about, such as the dialogues of an exam.
+    """Recordings of the subject of questions, such as the dialogues of an exam.
 
     Args:
-        folder: where they lie. column: of the texts, with the path of each row's recording in that folder.
-        licence: of the recordings. Where it is not known, the text must say so.
-        limits: what they must fulfil.
+        folder: holds them. column: of the texts, with the path of each row's recording in that folder.
+        licence: of the recordings. An unknown one must be stated as text.
     """
 
     folder: str
@@ -269,13 +257,13 @@ class Stems(Strict):
 
 
 class JoinedRecipe(Speech):
-    """Recorded questions whose options were read aloud: stem and options are joined to one recording.
+    """Recorded questions joined with read options to one recording.
 
     Args:
         stems: the recordings of the questions.
-        line: what is read of an option, with `letter` and `choice`.
-        recorded: recordings of the options by people. synthesiser, voices: in place of `recorded`, which makes a
-            variant that says so in its title; one voice reads all options of an item.
+        line: the spoken text of an option, with `letter` and `choice`.
+        recorded: recordings of the options by people. synthesiser, voices: in place of `recorded`; the title says so,
+            and one voice reads all options of an item.
         pause_s: the pause between two parts.
         rate_hz: the sample rate of the items, which have one channel.
     """
@@ -301,10 +289,10 @@ class JoinedRecipe(Speech):
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """As `Wanted.marks`: that the options are synthesised, and the read-back check if it is not exact."""
+        """Synthesised options, and the read-back check if it is not exact."""
         return (*(["options synthesised"] if self.synthesiser else []), *self.checks.marks)
 
     @property
     def form(self) -> Form:
-        """The joined recording alone; questions that share a stem are not independent."""
+        """The joined recording alone; questions that share a stem are dependent."""
         return self._form("qa", "spoken-question", {}, "").model_copy(update={"unit": "stem"})

@@ -1,4 +1,4 @@
-"""What of a build is done: one row for each item, written in transactions, so that a killed build goes on where it was."""
+"""The record of a build: one row per finished item in transactions, so that a killed build continues."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ class BuildRecord:
     """The record of a build.
 
     Args:
-        folder: of the data set.
-        about: what the build depends on: the recipe, the sources, the tools. A record of another build is refused.
+        about: recipe, sources and tools. A record of another build is refused.
 
     Raises:
-        RunMismatch: the folder holds a build that depends on something else; the message says what differs.
+        RunMismatch: the folder holds another build; the message names the differences.
         DamagedRecord: the record cannot be read.
         UserError: the folder cannot be written.
     """
@@ -67,21 +66,21 @@ class BuildRecord:
             )
 
     def done(self) -> set[str]:
-        """The keys of the items that are done."""
+        """Return the keys of the finished items."""
         return {key for (key,) in self._db.execute("SELECT key FROM items")}
 
     def write(self, outcomes: Sequence[Item]) -> None:
-        """Writes items in one transaction."""
+        """Write items in one transaction."""
         rows = [(one.key, _head(one), one.sound, one.material) for one in outcomes]
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?)", rows)
 
     def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[Item]:
-        """The items in the order of the keys, one after the other.
+        """Yield finished items in the order of the keys, one after the other.
 
         Args:
-            keys: of items that are done. sounds: whether their sounds are read too.
+            sounds: whether their audio is read too.
 
         Raises:
             DamagedRecord: an item is missing or damaged.
@@ -103,25 +102,22 @@ class BuildRecord:
                 ) from error
 
     def sound_bytes(self) -> int:
-        """The bytes of the sounds of all kept items."""
+        """Return the bytes of the audio of all kept items."""
         with closing(self._db.execute("SELECT TOTAL(LENGTH(sound)) FROM items")) as rows:
             return int(rows.fetchone()[0])
 
     def close(self) -> None:
-        """Closes the file, so that its header says that it has no log; a log that a copy leaves there is then seen."""
+        """Close the file; its header then says that it has no log, which exposes a leftover log of a copy."""
         with suppress(sqlite3.Error):  # another reader, or a full disk: the log stays
             self._db.execute("PRAGMA journal_mode=DELETE")
         self._db.close()
 
 
 class Distinct:
-    """The items of a record, each sound once: a later item of another unit with the same sound is dropped.
+    """The items of a record without duplicates: later items of another unit with the same audio are dropped.
 
-    Where the recipe keeps duplicates, nothing is dropped. Items with the same text, sound or unit then have one value
-    in the column `unit`: the id of the first of them.
-
-    Args:
-        record: the items as they were made. maker: what made them. keys: of all items. recipe: what was asked for.
+    Where the recipe keeps duplicates, items with the same text, audio or unit share one value in the column `unit`: the
+    id of the first of them.
     """
 
     def __init__(self, record: BuildRecord, maker: Maker, keys: Sequence[str], recipe: BaseRecipe) -> None:
@@ -156,7 +152,7 @@ class Distinct:
 
 
 def _united(marks: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """For each item the first one that shares a mark with it, be it through others."""
+    """Map each item to the first one that shares a mark with it, directly or through others."""
     above: dict[str, str] = {}
 
     def top(mark: str) -> str:
@@ -180,7 +176,7 @@ def _head(outcome: Item) -> str:
 
 
 def _differences(held: Mapping[str, str], requested: Mapping[str, str]) -> list[str]:
-    """What differs, by name; of a mapping the fields that differ."""
+    """List what differs, by name; of a mapping the fields that differ."""
     differences = []
     for name in sorted({*held, *requested}):
         old, new = (json.loads(one[name]) if name in one else None for one in (held, requested))

@@ -1,11 +1,8 @@
-"""The check by people: sheets with the kept questions, which reviewers accept, edit or drop, and what becomes of their
-answers.
+"""The review by people: sheets of kept questions to accept, edit or drop, and the decisions.
 
-Conventions
-    A sheet is a page of the kind `review`, as `listen export` writes it, and its key lies in the record's folder.
-    A question that any reviewer drops is dropped. Of several edits, that of the reviewer whose name comes first in the
-    alphabet counts. The decisions stand in `review.jsonl`, without the names of the reviewers, and are applied whenever
-    the data set is written.
+A sheet is a page of the kind `review`, as `listen export` writes it, with its key in the record's folder. One drop is
+enough. Of several edits, that of the reviewer first in the alphabet counts. `review.jsonl` holds the decisions without
+names; every write of the data set applies them.
 """
 
 from __future__ import annotations
@@ -43,12 +40,7 @@ _DONE = {"accept": "accepted", "edit": "edited"}
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What reviewers decided about a question.
-
-    Args:
-        decision: `accept`, `edit` or `drop`. reviewers: how many there were.
-        edits: the new texts, by the name of their column. why: why it is dropped.
-    """
+    """The reviewers' decision `accept`, `edit` or `drop` on a question, with edited texts by column."""
 
     decision: str
     reviewers: int = 1
@@ -57,28 +49,20 @@ class Decision:
 
 
 class Reviewed:
-    """The items of a record after the review.
-
-    Args:
-        record: the items without duplicates. decisions: by the key of the item; empty if nobody reviewed anything.
-    """
+    """The items of a record after the review, with decisions by item key."""
 
     def __init__(self, record: Distinct, decisions: Mapping[str, Decision]) -> None:
         self._record, self.decisions = record, decisions
         self.sound_bytes = record.sound_bytes
 
     def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[Item]:
-        """As `BuildRecord.outcomes`; what was dropped by a reviewer is dropped, and what was edited has its new words."""
+        """As `BuildRecord.outcomes`, with reviewers' drops and edits applied."""
         for item in self._record.outcomes(keys, sounds=sounds):
             decision = self.decisions.get(item.key)
             yield item if decision is None or item.row is None else _decided(item, item.row, decision)
 
     def sentence(self, item_count: int) -> str:
-        """What the card says of the review; empty if there was none.
-
-        Args:
-            item_count: how many items stand in the data set.
-        """
+        """Describe the review for the card; empty without one."""
         if not self.decisions:
             return ""
         counts = Counter(one.decision for one in self.decisions.values())
@@ -109,9 +93,7 @@ def _decided(item: Item, row: Mapping[str, Any], decision: Decision) -> Item:
 
 
 def _right_option(row: Mapping[str, Any], new: Mapping[str, Any], edits: Mapping[str, str]) -> dict[str, Any]:
-    """Options, letter and answer that fit each other: an edited answer is another option, or new words of the right
-    one.
-    """
+    """Reconcile options, letter and answer: an edited answer is another option, or rewords the right one."""
     options, index = list(new["choices"]), LETTERS.index(row["answer"])
     if "answer_text" in edits and new["answer_text"] in options:
         index = options.index(new["answer_text"])
@@ -127,14 +109,13 @@ def _dropped(item: Item, reason: Diagnostic, detail: str) -> Item:
 
 
 def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path, title: str, seed: int) -> list[Path]:
-    """Writes the sheets of all kept questions that nobody has reviewed yet, up to `EACH` questions on one.
+    """Write sheets of all kept questions without a review, up to `EACH` questions on one.
 
     Args:
-        record: holds the items. maker: what made them. keys: of all items. out: the folder of the data set.
-        title: what reviewers read. seed: of the order of the questions.
+        title: for reviewers. seed: of the order of the questions.
 
     Raises:
-        UserError: the maker's items cannot be edited by their texts, or a sheet cannot be written.
+        UserError: the maker's items have no editable texts, or a sheet cannot be written.
     """
     if "review" not in maker.columns:
         raise UserError(
@@ -174,7 +155,7 @@ def _reviewable(item: Item, folder: Path) -> Reviewable:
 
 
 def read_decisions(out: Path) -> dict[str, Decision]:
-    """The decisions that stand beside a data set; empty if there are none.
+    """Read the decisions of a data set; empty without any.
 
     Raises:
         UserError: the file cannot be read.
@@ -196,13 +177,10 @@ def read_decisions(out: Path) -> dict[str, Decision]:
 
 
 def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision], list[str]]:
-    """Reads the files that reviewers saved, and writes the decisions beside the data set, with those that stand there.
-
-    Args:
-        files: of any of the sheets. out: the folder of the data set.
+    """Read reviewers' files, and merge their decisions into those of the data set.
 
     Returns:
-        All decisions, and what is wrong with the files, as sentences.
+        All decisions, and problems of the files as sentences.
 
     Raises:
         UserError: no file holds answers to a sheet of this data set.
@@ -235,7 +213,7 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
 
 
 def _decisions(rows: Sequence[Rating]) -> dict[str, Decision]:
-    """The decision about each item, from what all reviewers said of it."""
+    """Combine the reviewers' answers into one decision per item."""
     columns = {heading: name for name, heading in _HEADINGS.items()}
     by_item: dict[str, list[Rating]] = defaultdict(list)
     for row in rows:

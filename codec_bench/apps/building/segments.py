@@ -1,4 +1,4 @@
-"""What is asked about: whole recordings, and the segments of long ones, which a model cuts where the topic changes."""
+"""Whole recordings, and segments of long ones that a model cuts at changes of topic."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from codec_bench.types import Request, Sample
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What a question is about.
+    """The subject of a question.
 
     Args:
-        sample: the recording. number: of the segment, from 1; 0 for a whole recording.
-        start_s, end_s: where it lies; the end is None for the end of the recording.
-        text: what is said in it; empty for a whole recording.
-        problem: why it cannot be asked about; None if it can.
+        number: of the segment, from 1; 0 for a whole recording.
+        start_s, end_s: its position; None is the end of the recording.
+        text: the segment's transcript; empty for a whole recording.
+        problem: why no question can be asked about it; None if it can.
     """
 
     sample: Sample
@@ -40,11 +40,7 @@ class Segment:
 
 
 def cut(sample: Sample, topics: Topics, ask: Callable[[Request], str]) -> list[Segment]:
-    """The segments of a recording. One that cannot be cut is one segment with a problem.
-
-    Args:
-        sample: the recording. topics: how it is cut. ask: gives a model's reply; it may raise `Dropped`.
-    """
+    """Cut a recording at topics by a model; one that cannot be cut is one segment with a problem."""
     try:
         lines = _lines(sample.extra.get(topics.lines))
         texts = [line["text"] for line in lines]
@@ -68,7 +64,7 @@ def _length_problem(seconds: float, topics: Topics) -> Failure | None:
 
 
 class _Line(TypedDict):
-    """What is said, and when."""
+    """A transcript line with its times."""
 
     start_s: float
     end_s: float
@@ -76,11 +72,7 @@ class _Line(TypedDict):
 
 
 def _lines(value: Any) -> Sequence[_Line]:
-    """The lines of a recording, checked.
-
-    Raises:
-        Dropped: there are none, or one of them has no text or no times in rising order.
-    """
+    """Validate the lines of a recording; raises Dropped without lines, text or rising times."""
     try:
         lines = json.loads(value) if isinstance(value, str) else value
         candidates: list[_Line] = [

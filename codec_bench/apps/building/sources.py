@@ -1,4 +1,4 @@
-"""What a build is made of: recordings with their licences, and rows of questions, options, answers and dialogues."""
+"""The sources of a build: recordings with licences, and rows of texts."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ EXCLUDED_BY_RECIPE = "the recipe leaves it out"
 
 @dataclass(frozen=True, slots=True)
 class Recordings:
-    """The recordings of one source that are taken.
+    """The selected recordings of one source.
 
     Args:
-        name: short name of the source.
-        samples: in the order of their ids, which does not depend on how a folder is listed.
-        licences: the licence of each sample, by its id.
-        excluded: how many were left out, by reason.
+        samples: in the order of their ids, regardless of a folder's order.
+        licences: by sample id.
+        excluded: counts by reason.
         fingerprint: hash of the source's content.
     """
 
@@ -46,19 +45,14 @@ class Recordings:
     fingerprint: str
 
     def facts(self) -> dict[str, Any]:
-        """What the card says of the source."""
+        """The source for the card."""
         return source_facts(self.name, list(self.licences.values()), self.fingerprint, self.excluded)
 
 
 def source_facts(
     name: str, licences: Sequence[str], fingerprint: str, excluded: Mapping[str, int] = MappingProxyType({})
 ) -> dict[str, Any]:
-    """What the card says of a source: how many records it has and how many are taken, and their licences.
-
-    Args:
-        name: of the source. licences: of the records that are taken. fingerprint: hash of its content. excluded: how
-            many, by reason.
-    """
+    """Describe a source for the card: records, selected records, licences."""
     return {
         "name": name,
         "recordings": len(licences) + sum(excluded.values()),
@@ -70,17 +64,14 @@ def source_facts(
 
 
 def located(data: str, folder: Path) -> str:
-    """A path of a recipe, from the folder of the recipe; names of the hub and registered names stay as they are."""
+    """Resolve a recipe's path from its folder; hub names and registered names stay as they are."""
     if data.startswith(PREFIX) or not (folder / data).exists():
         return data
     return str(folder / data)
 
 
 def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0.0) -> Recordings:
-    """Opens a source and chooses among its recordings.
-
-    Args:
-        source: as the recipe says. folder: where relative paths start. least_s: shorter recordings are left out.
+    """Open a source, and select recordings of at least `least_s`.
 
     Raises:
         UserError: the data cannot be read, or no recording is left.
@@ -112,9 +103,7 @@ def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0
 
 
 def _seconds(path: str) -> float:
-    """How long a recording is, by its header where that is possible; without end if it cannot be read, which costs a
-    try later.
-    """
+    """Return a recording's length, by its header if possible; infinite if unreadable, which costs a later try."""
     import soundfile
 
     try:
@@ -140,7 +129,7 @@ class BadRow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DialogueTurn:
-    """What one speaker of a dialogue says at once. `gender` is None where the source does not tell it."""
+    """One turn of a dialogue; `gender` is None where the source does not tell it."""
 
     speaker: str
     gender: str | None
@@ -149,15 +138,15 @@ class DialogueTurn:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One row of the source, as it is written.
+    """One row of the source, as written.
 
     Args:
-        question: of the row; empty if it has none.
-        choices: the options; empty if it has none.
+        question: empty without one.
+        choices: the options; empty without any.
         answer: the letter of the right option, or without options the reference answer.
-        group: what the funnel counts it under, or None.
-        fields: what the template reads beside them.
-        turns: of its dialogue; empty if it has none.
+        group: for the funnel.
+        fields: further values for the template.
+        turns: of its dialogue; empty without one.
         stem: the path of its recording, or None.
     """
 
@@ -170,11 +159,11 @@ class Text:
     stem: str | None = None
 
     def dialogue(self) -> str:
-        """A hash of the dialogue, which is the same for all rows that ask about it."""
+        """A hash of the dialogue, equal for all rows about it."""
         return text_digest("\n".join(f"{turn.speaker}: {turn.text}" for turn in self.turns))
 
     def digest(self) -> str:
-        """A hash of all that it holds."""
+        """A hash of the whole row."""
         return text_digest(json.dumps(asdict(self), sort_keys=True, ensure_ascii=False))
 
 
@@ -194,28 +183,27 @@ class Texts:
         return text_digest(json.dumps(written, ensure_ascii=False))
 
     def facts(self) -> dict[str, Any]:
-        """What the card says of the source."""
+        """The source for the card."""
         source = source_facts(self.name, [self.licence] * len(self.rows), self.fingerprint)
         return {**source, "revision": self.revision}
 
     def origin(self, key: str) -> dict[str, Any]:
-        """Where one row comes from."""
+        """Return where one row comes from."""
         text = self.rows[key]
         digest = "" if isinstance(text, str) else text.digest()
         return {"name": self.name, "revision": self.revision, "row": key, "hash": digest}
 
 
 def text_digest(text: str) -> str:
-    """A hash of a text."""
+    """Hash a text."""
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
 def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, limit: int | None = None) -> Texts:
-    """Reads a source.
+    """Read a source.
 
     Args:
-        source: as the recipe says. folder: where relative paths start. stem: the column with the paths of recordings.
-            limit: read at most this many rows.
+        stem: the column with the paths of recordings. limit: read at most this many rows.
 
     Raises:
         UserError: it cannot be read, lacks a column, or has no rows.
@@ -274,7 +262,7 @@ def _choices(row: Mapping[str, Any], columns: str | tuple[str, ...] | None) -> t
 
 
 def _answer(answer: str, choices: Sequence[str], source: TextSource) -> str:
-    """The letter of the right option, or without options the text of the answer."""
+    """Return the letter of the right option, or without options the answer's text."""
     if source.choices is None:
         return answer
     if source.answer_is == "letter":
@@ -286,10 +274,7 @@ def _answer(answer: str, choices: Sequence[str], source: TextSource) -> str:
 
 
 def parse_turns(held: Any, dialogue: Dialogue) -> tuple[DialogueTurn, ...]:
-    """The turns of a dialogue.
-
-    Args:
-        held: a list of turns, or a text with one turn a line. dialogue: says which names are women's and men's.
+    """Parse a dialogue from a list of turns, or a text with one turn a line.
 
     Raises:
         BadRow: it holds no turns, or a turn has no speaker.

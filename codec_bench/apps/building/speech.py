@@ -1,6 +1,4 @@
-"""What the makers of speech have in common: voices, and the checks of an item by floors of quality and by reading it
-back.
-"""
+"""What makers of speech share: voices, quality floors, and reading back."""
 
 from __future__ import annotations
 
@@ -35,12 +33,8 @@ from codec_bench.types import Audio, Request, Score
 class VoicesOf:
     """The voices of a recipe. Voices with the same options share one model.
 
-    Args:
-        synthesiser: the model that speaks. voices: as the recipe says. folder: where the recipe's paths start.
-        language: of the texts. asking: where the models are started.
-
     Raises:
-        UserError: a file of voices or a recording is not there, or the model cannot be started.
+        UserError: a file of voices or a recording is missing, or the model cannot be started.
     """
 
     def __init__(
@@ -64,37 +58,35 @@ class VoicesOf:
         return list({id(model): model for model in self._models}.values())
 
     def facts(self) -> dict[str, Any]:
-        """What the card says of the voices: the models, and each voice with what tells it from the others."""
+        """The models and voices for the card."""
         return {
             "synthesiser": [dict(model.identity) for model in self.models],
             "voices": [*map(self.describe, range(len(self)))],
         }
 
     def describe(self, index: int) -> dict[str, Any]:
-        """One voice as JSON values: name, gender, options, fields, and the hash of the recording that it imitates."""
+        """Describe one voice as JSON values: name, gender, options, fields, hash of its recording."""
         voice = self.voices[index]
         facts = {"name": voice.name, "gender": voice.gender, "options": voice.options, "fields": voice.fields}
         imitated = {name: clip_digest(clip) for name, clip in self._prompts[index].items()}
         return {name: value for name, value in {**facts, "imitates": imitated}.items() if value}
 
     def model(self, index: int) -> dict[str, Any]:
-        """What the model of one voice is, as JSON values."""
+        """Describe the model of one voice, as JSON values."""
         return dict(self._models[index].identity)
 
     def __len__(self) -> int:
         return len(self.voices)
 
     def order(self, seed: int, key: str, number: int) -> tuple[int, int]:
-        """The voice of one item at its try `number`, and how often it was asked before: another one until all had their
-        turn.
-        """
+        """Return the voice of try `number`, and its earlier uses: voices take turns."""
         order = draws(seed, key).permutation(len(self))
         return int(order[number % len(order)]), number // len(order)
 
     def cast(self, text: Text, seed: int, number: int) -> dict[str, int]:
-        """A voice for each speaker of a dialogue at the try `number`; no two speakers have the same one.
+        """Assign distinct voices to the speakers of a dialogue at the try `number`.
 
-        It depends on the dialogue and not on the row, so that all questions about a dialogue hear the same voices.
+        It depends on the dialogue and not on the row, so all questions about a dialogue have the same voices.
 
         Raises:
             Unspeakable: there are not enough voices.
@@ -115,9 +107,7 @@ class VoicesOf:
         return {speaker: cast_of[speaker] for speaker in genders}
 
     def lowest_rate_hz(self, texts: Sequence[str]) -> int | None:
-        """The lowest sample rate of the voices, each of which says the first of a few texts that it can say; None if
-        none of them speaks.
-        """
+        """Return the lowest sample rate of the voices, from a few texts; None if none of them speaks."""
 
         def rate_of(index: int) -> int | None:
             for text in texts:
@@ -129,11 +119,7 @@ class VoicesOf:
             return min(filter(None, pool.map(rate_of, range(len(self)))), default=None)
 
     def synthesise(self, text: str, index: int, again: int) -> Audio:
-        """What one voice makes of a text, in one channel.
-
-        Args:
-            text: the text as it is read out. index: of the voice. again: tells several sounds of one text and voice
-                apart.
+        """Synthesise a text by one voice, in one channel; `again` numbers repetitions.
 
         Raises:
             Dropped: at the step `synthesis`.
@@ -166,11 +152,7 @@ def _read_voices(file: str, folder: Path) -> tuple[Voice, ...]:
 
 
 def _prompt(voice: Voice, folder: Path) -> Mapping[str, Clip]:
-    """The recording that a voice imitates, as a field of a request.
-
-    Raises:
-        UserError: it is not there.
-    """
+    """Return the recording that a voice imitates as a request field; raises UserError if it is missing."""
     if voice.recording is None:
         return {}
     path = folder / voice.recording
@@ -187,14 +169,11 @@ MetricLoader = Callable[[str], Callable[..., list[dict[str, Score]]]]
 
 
 class Floors:
-    """Metrics of single sounds, such as UTMOS and DNSMOS, below whose lowest score an item is not kept.
-
-    Args:
-        floors: the lowest score by the name of the metric. language: of the texts. load: loads a metric by name.
+    """Minimum scores of items by metrics of single sounds, such as UTMOS and DNSMOS.
 
     Raises:
-        UserError: there is no such metric, it needs a reference or a transcript, less is better for it, it does not
-            know the language, or its weights are not there.
+        UserError: a metric is unknown, needs a reference or a transcript, is better when lower, does not know the
+            language, or its weights are missing.
     """
 
     def __init__(self, floors: Mapping[str, float], language: str, load: MetricLoader) -> None:
@@ -205,10 +184,10 @@ class Floors:
         self._lock = threading.Lock()
 
     def check(self, audio: Audio) -> dict[str, float]:
-        """The scores of a sound by name.
+        """Return the scores of audio by metric.
 
         Raises:
-            Dropped: at the step `quality`; a score is too low, or there is none.
+            Dropped: at the step `quality`; a score is too low, or missing.
         """
         scores = {}
         for name, floor in self._floors.items():
@@ -226,12 +205,12 @@ class Floors:
         return scores
 
     def as_dict(self, scores: Mapping[str, float]) -> dict[str, Any]:
-        """Scores with their protocols, for the provenance of a row."""
+        """Return scores with their protocols, for the provenance of a row."""
         return {name: {"score": score, "protocol": self.protocols[name]} for name, score in scores.items()}
 
 
 def _fitting(name: str, language: str) -> str:
-    """The protocol of a metric that can be a floor."""
+    """Return the protocol of a metric that can be a floor."""
     metric = build_metric(name)
     if metric.kind != "single" or not metric.higher_is_better:
         raise UserError(
@@ -244,11 +223,7 @@ def _fitting(name: str, language: str) -> str:
 
 
 class ReadBack:
-    """The recognisers of a recipe, and the rule by which what they write down is compared with what was meant.
-
-    Args:
-        checks: as the recipe says. language: of the texts. folder: where the recipe's paths start. asking: where they
-            are started.
+    """The recognisers of a recipe, and the text rule of their comparison.
 
     Raises:
         UserError: there is no such rule, a package that it needs is missing, or a recogniser cannot be started.
@@ -261,7 +236,7 @@ class ReadBack:
         self.models: list[Model] = [asking.load(used, folder, language) for used in checks.recognisers]
 
     def facts(self) -> dict[str, Any]:
-        """What the card says of the recognisers."""
+        """The recognisers for the card."""
         return {
             "recognisers": [dict(model.identity) for model in self.models],
             "rule": self._rule.protocol(self._language),
@@ -269,14 +244,13 @@ class ReadBack:
         }
 
     def check(self, model: Model, parts: Sequence[tuple[str, Audio]]) -> dict[str, Any]:
-        """Has one recogniser read back an item; gives what the provenance of its row says of it.
+        """Check an item by one recogniser, and return the provenance.
 
         Args:
-            parts: what was meant, and the sound of it.
+            parts: text and audio of each part.
 
         Raises:
-            Dropped: at the step `recognition`; the recogniser gave an error, or the error rate over all parts is too
-                high.
+            Dropped: at the step `recognition`; the recogniser failed, or the error rate over all parts is too high.
         """
         name = model.info.name
         transcripts = [self._transcript(model, audio, text) for text, audio in parts]
@@ -310,7 +284,7 @@ class ReadBack:
 
 
 def plain_text(rule: str, language: str) -> Callable[[str], str]:
-    """What makes texts of a language equal that a rule cannot tell apart.
+    """Return the normaliser of a text rule for a language.
 
     Raises:
         UserError: there is no such rule, or a package that it needs is missing.
@@ -326,12 +300,11 @@ TWIN = Diagnostic("same_text")
 def twins_of(
     texts: Texts, speech_of: Callable[[str, Text], tuple[Sequence[str], Sequence[str]]], checks: Checks, language: str
 ) -> dict[str, str]:
-    """For each row that can be said, the first one with the same text.
+    """Map each speakable row to the first one with the same text.
 
     Args:
-        texts: the rows. speech_of: gives what is said of a row, which the rule compares, and what stays written; it may
-            raise `Unspeakable`.
-        checks: name the rule. language: of the texts.
+        speech_of: gives a row's spoken text, which the rule compares, and its written text; it may raise `Unspeakable`.
+        checks: name the rule.
     """
     plain = plain_text(checks.rule, language)
     first: dict[tuple[str, ...], str] = {}
@@ -349,11 +322,7 @@ def twins_of(
 
 
 class SpeechMaker(Maker):
-    """The common part of makers of speech. A maker adds `steps`, `columns` (with the `checked_columns`), `speech_of` and
-    `make_text`.
-
-    Args:
-        recipe: what is asked for. texts: its rows. folder: where its paths start. load: loads a metric by name.
+    """The base of speech makers; they add `steps`, `columns` (with the `checked_columns`), `speech_of` and `make_text`.
 
     Raises:
         UserError: a voice or a metric is wrong, or a model cannot be started.
@@ -383,7 +352,7 @@ class SpeechMaker(Maker):
         self.parallel = at_once(model.concurrency for model in models)
 
     def keys(self) -> Sequence[str]:
-        """The keys of the rows: the split and the place in it."""
+        """The keys of the rows: split and position."""
         return list(self.texts.rows)
 
     def facts(self) -> dict[str, Any]:
@@ -393,7 +362,7 @@ class SpeechMaker(Maker):
         return {"sources": [self.texts.facts()], **speaking, **checks}
 
     def nearness(self, row: Mapping[str, Any]) -> float | None:
-        """As `Maker.nearness`: the error rate as a share of the highest one; None where no error is let pass."""
+        """Return the error rate as a share of the limit; None for a limit of 0."""
         return (row["error_rate"] or 0.0) / self._checks.error_rate if self._checks.error_rate else None
 
     def close(self) -> None:
@@ -401,7 +370,7 @@ class SpeechMaker(Maker):
         self._asking.close()
 
     def make(self, key: str) -> Item:
-        """Makes one item; a row that cannot be used is dropped."""
+        """Make one item; unusable rows are dropped."""
         text = self.texts.rows[key]
         if isinstance(text, str):
             return Item(key, failures=(Failure("row", Diagnostic("row_unusable"), text),))
@@ -415,22 +384,22 @@ class SpeechMaker(Maker):
         return self.make_text(key, text)
 
     def same(self, key: str) -> Sequence[str]:
-        """As `Maker.same`: the first row with the same text."""
+        """Return the first row with the same text."""
         return [f"text {self._twins[key]}"]
 
     def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
-        """What is said of a row, and what is asked with it in writing. Raises `Unspeakable` if it cannot be said."""
+        """Return a row's spoken and written text; raises `Unspeakable` if it cannot be said."""
         raise NotImplementedError(f"{type(self).__name__} does not say what is asked")
 
     def make_text(self, key: str, text: Text) -> Item:
-        """Makes one item of a row that can be used."""
+        """Make the item of a usable row."""
         raise NotImplementedError(f"{type(self).__name__} does not say how an item is made")
 
     def inspect(self, full: Audio, parts: Sequence[tuple[str, Audio]]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Checks a whole item; gives the columns of `checked_columns`, and what its provenance says of the checks.
+        """Check a whole item; returns the columns of `checked_columns`, and the provenance of the checks.
 
         Args:
-            full: its sound. parts: what was meant and how it sounds, part by part.
+            parts: text and audio, part by part.
 
         Raises:
             Dropped: at the step `quality` or `recognition`.

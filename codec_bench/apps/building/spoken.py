@@ -1,4 +1,4 @@
-"""The maker of spoken texts: a template says what is said, a synthesiser says it, and recognisers must read it back."""
+"""The maker of spoken texts: a template, a synthesiser, and recognisers that must read the text back."""
 
 from __future__ import annotations
 
@@ -24,14 +24,12 @@ from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 _TEXTS_FOR_RATE = 3
-"""How many texts a voice is given until it has a rate."""
+"""Texts tried until a voice shows its rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One part of an item: what is said, by which voice, how often that voice was asked before, and by which speaker of
-    a dialogue.
-    """
+    """One part of an item: text, voice, earlier uses of that voice, and speaker of a dialogue."""
 
     text: str
     voice: int
@@ -40,10 +38,7 @@ class Passage:
 
 
 class Spoken(SpeechMaker):
-    """Makes the items of a recipe of spoken texts.
-
-    Args:
-        recipe: what is asked for. folder: where the recipe's paths start. load: loads a metric by name.
+    """Makes the items of a recipe of spoken texts, whose paths are relative to `folder`.
 
     Raises:
         UserError: the texts cannot be read, the template is wrong, or a model cannot be started.
@@ -74,7 +69,7 @@ class Spoken(SpeechMaker):
         }  # fmt: skip
 
     def make_text(self, key: str, text: Text) -> Item:
-        """Has one text spoken and read back, up to as many times as the recipe allows."""
+        """Synthesise and check one text, up to as many times as the recipe allows."""
         groups: dict[str, Any] = {self.group: text.group} if text.group else {}
 
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
@@ -98,18 +93,14 @@ class Spoken(SpeechMaker):
         return super().facts() | ({"rate_hz": self._rate_hz} if self._rate_hz else {})
 
     def _some_lines(self) -> Iterator[str]:
-        """The first line of each text that can be said."""
+        """Yield the first line of each speakable text."""
         for text in self.texts.rows.values():
             with suppress(Unspeakable):
                 if isinstance(text, Text):
                     yield self._lines(text)[0][1]
 
     def _at_rate(self, sound: Audio) -> Audio:
-        """A synthesised sound at the rate of all items. Clipping is looked for first, since a resampler hides it.
-
-        Raises:
-            Dropped: at the step `sound`.
-        """
+        """Resample audio to the common rate after the check for clipping, which resampling would hide."""
         check_part(sound, self.recipe.checks)
         rate, source_hz = self._rate_hz or sound.sample_rate_hz, sound.sample_rate_hz
         if source_hz < rate:
@@ -121,17 +112,13 @@ class Spoken(SpeechMaker):
         return to_rate(sound, rate)
 
     def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
-        """As `SpeechMaker.speech_of`: the question and the options of a dialogue stay written."""
+        """As `SpeechMaker.speech_of`; question and options of a dialogue stay written."""
         lines = self._lines(text)
         written = [*(str(speaker) for speaker, _ in lines), text.question, *text.choices] if text.turns else []
         return [line for _, line in lines], written
 
     def _lines(self, text: Text) -> list[tuple[str | None, str]]:
-        """What is said, part by part, each with the speaker of a dialogue.
-
-        Raises:
-            Unspeakable: it cannot be said, or its options cannot be told apart.
-        """
+        """Return (speaker, text) of each part; raises Unspeakable if it cannot be said or options sound alike."""
         source, language = self.recipe.texts, self.recipe.language
         if source.question is not None and not text.question:
             raise Unspeakable(Diagnostic("nothing_to_say"))
@@ -148,7 +135,7 @@ class Spoken(SpeechMaker):
         return [(None, spoken_text(render_text(self.recipe.template or "", values, "the template"), language))]
 
     def _pauses(self, lines: Sequence[tuple[str | None, str]]) -> list[float]:
-        """The pauses between the turns of a dialogue, which are the same for all questions about it."""
+        """Draw the pauses of a dialogue, equal for all questions about it."""
         dialogue = self.recipe.texts.dialogue
         if dialogue is None:
             return []
@@ -196,9 +183,9 @@ class Spoken(SpeechMaker):
     def _levelled(
         self, parts: Sequence[Passage], raw: Sequence[Audio], pauses: Sequence[float]
     ) -> tuple[Audio, float, Sequence[Audio]]:
-        """The item at its loudness, that loudness, and its parts as recognisers hear them.
+        """Return the item at its loudness, that loudness, and the parts for recognisers.
 
-        The voices of a dialogue are brought to one loudness first, each by one gain over all its turns.
+        Voices of a dialogue are first brought to one loudness, each by one gain over all its turns.
         """
         recipe, sounds = self.recipe, [self._at_rate(sound) for sound in raw]
         if parts[0].speaker is not None:
@@ -213,9 +200,7 @@ class Spoken(SpeechMaker):
         return full, level, sounds if len(sounds) > 1 else [full]
 
     def _provenance(self, parts: Sequence[Passage], pauses: Sequence[float], sounds: Sequence[Audio]) -> dict[str, Any]:
-        """How an item was made: what it depends on beside the checks, and the hashes of what was said, synthesised and
-        kept.
-        """
+        """Record how an item was made, with hashes of text, synthesised and final audio."""
         cast, recipe = _cast(parts), self.recipe
         hashes = [content_hash(sound.samples, sound.sample_rate_hz) for sound in sounds]
         names = {speaker: self.voices.voices[voice].name for speaker, voice in cast.items()}
@@ -233,11 +218,7 @@ class Spoken(SpeechMaker):
 
 
 def check_answer(text: Text) -> None:
-    """Checks that the answer is the letter of an option.
-
-    Raises:
-        Unspeakable: it is not.
-    """
+    """Raise Unspeakable if the answer is not the letter of an option."""
     if len(text.choices) < 2 or text.answer not in tuple(LETTERS[: len(text.choices)]):
         raise Unspeakable(Diagnostic("answer_names_no_option"), f"'{text.answer}' of {len(text.choices)}")
 
@@ -255,10 +236,10 @@ def _check_template(recipe: SpokenRecipe) -> None:
 
 
 def _cast(parts: Sequence[Passage]) -> dict[str | None, int]:
-    """The voice of each speaker, in the order in which they begin to speak."""
+    """Return the voice of each speaker, in order of appearance."""
     return {segment.speaker: segment.voice for segment in parts}
 
 
 def _join(sounds: Sequence[Audio], pauses: Sequence[float]) -> Audio:
-    """The parts joined, at the highest of their rates."""
+    """Join the parts at the highest of their rates."""
     return sounds[0] if len(sounds) == 1 else join_sounds(sounds, pauses, max(sound.sample_rate_hz for sound in sounds))

@@ -1,16 +1,9 @@
-"""What is said of a written text: numbers as words, and a reason where something cannot be said.
+"""The spoken form of a written text, with a reason where it has none.
 
-Conventions
-    English numbers are read by `num2words`, Chinese ones by `wetext`. In other languages a text with digits cannot be
-    spoken here. English times, sums of money, ordinals and telephone numbers are read as such; all other numbers are
-    read as counts, years too.
-
-When options sound alike
-    Options are compared as they are read out, not as they are written. Two options sound alike if the text rule of the
-    recognisers makes them equal ("8" and "eight"). In English they also do if each is the name of a letter or of a
-    number up to ten, and the names are the same but for one consonant that is added, left out or another one: A and 8,
-    B and D, M and N. In Chinese, the names of Latin letters are compared in this way. Chinese words that are written
-    with other characters and sound the same are not found.
+`num2words` reads English numbers (times, money, ordinals and telephone numbers as such, years as counts), `wetext`
+Chinese ones; other languages may have no digits. Options sound alike if the recognisers' text rule makes them equal
+("8" and "eight"), or in English and for Latin letters in Chinese if names of letters or numbers up to ten differ by one
+consonant (A and 8, B and D, M and N). Chinese homophones are not found.
 """
 
 from __future__ import annotations
@@ -26,7 +19,7 @@ from codec_bench.text.language import base_language
 from codec_bench.text.own_steps import STEPS, optional
 
 SCRIPTS = {"en": ("LATIN",), "zh": ("CJK", "LATIN")}
-"""The scripts of letters that a text of a language may have; other languages are not checked."""
+"""The scripts allowed in texts of a language; other languages are not checked."""
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _SPACED_MARK = re.compile(r"\s+(?=[.,;:?!)])")
 _PERCENT = re.compile(r"(?<=\d)\s*%")
@@ -37,9 +30,9 @@ _TELEPHONE = re.compile(r"(?<![\d-])\d{3}-(?:\d{3}-)?\d{4}(?![\d-])")
 _MONEY = re.compile(r"([$£€])\s?(\d+(?:,\d{3})*)(?:\.(\d\d))?(?![\d.,]*\d)(?:\s(hundred|thousand|million|billion)\b)?")
 _COINS = {"$": ("dollar", "cent"), "£": ("pound", "penny"), "€": ("euro", "cent")}
 _FORMULA = re.compile(r"\b[A-Za-z]\([A-Za-z0-9,+\-]{1,9}\)")
-"""A function of a variable. Other formulas have signs that nobody reads out."""
+"""A function of a variable. Other formulas have signs without a spoken form."""
 _MARKED = re.compile("[\u20d0-\u20ff\ufe00-\ufe0f]")
-"""What turns a sign into an emoji, or draws a circle around it."""
+"""Marks that turn a sign into an emoji or enclose it."""
 _NAMES = {
     "a": "EY", "b": "B IY", "c": "S IY", "d": "D IY", "e": "IY", "f": "EH F", "g": "JH IY", "h": "EY CH", "i": "AY", "j": "JH EY",
     "k": "K EY", "l": "EH L", "m": "EH M", "n": "EH N", "o": "OW", "p": "P IY", "q": "K Y UW", "r": "AA R", "s": "EH S", "t": "T IY",
@@ -47,11 +40,11 @@ _NAMES = {
     "zero": "Z IH R OW", "one": "W AH N", "two": "T UW", "three": "TH R IY", "four": "F AO R", "five": "F AY V", "six": "S IH K S",
     "seven": "S EH V AH N", "eight": "EY T", "nine": "N AY N", "ten": "T EH N",
 }  # fmt: skip
-"""The phones of the names of letters and numbers, as the CMU Pronouncing Dictionary writes them, without stress."""
+"""Phones of the names of letters and numbers by the CMU Pronouncing Dictionary, without stress."""
 
 
 class Unspeakable(Exception):
-    """A text cannot be spoken: the reason that the funnel counts, and the part of the text."""
+    """A text cannot be spoken: the funnel's reason, and the part of the text."""
 
     def __init__(self, reason: Diagnostic, detail: str = "") -> None:
         super().__init__(reason)
@@ -59,11 +52,11 @@ class Unspeakable(Exception):
 
 
 def spoken_text(text: str, language: str) -> str:
-    """A text as it is read out, with white space made one space.
+    """Return the spoken form of a text, with single spaces.
 
     Raises:
-        Unspeakable: it has no letter, or a sign that nobody reads out (formulas, emoji), a digit that is not read, or a
-            letter of another script. MissingExtra: the package that reads numbers is not installed.
+        Unspeakable: it has no letter, a sign without a spoken form (formulas, emoji), an unreadable digit, or a letter
+            of another script. MissingExtra: the package that reads numbers is not installed.
     """
     base = base_language(language)
     spoken = " ".join(unicodedata.normalize("NFC", text).split())
@@ -89,11 +82,10 @@ def spoken_text(text: str, language: str) -> str:
 
 
 def check_options(choices: Sequence[str], language: str, normalise: Callable[[str], str]) -> None:
-    """Checks that options can be told apart by ear.
+    """Check that spoken options can be told apart by ear.
 
     Args:
-        choices: as they are read out. language: of the options. normalise: makes equal what the recognisers' rule
-            cannot tell apart.
+        normalise: equates what the recognisers' rule cannot tell apart.
 
     Raises:
         Unspeakable: two of them sound alike.
@@ -104,7 +96,7 @@ def check_options(choices: Sequence[str], language: str, normalise: Callable[[st
 
 
 def _rhyme(first: str, second: str) -> bool:
-    """Whether the names of two letters or numbers are the same but for one consonant."""
+    """Whether the names of two letters or numbers differ by at most one consonant."""
     one, other = (_NAMES.get(text.strip(" .").lower(), "").split() for text in (first, second))
     if not one or not other or abs(len(one) - len(other)) > 1:
         return False

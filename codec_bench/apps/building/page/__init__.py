@@ -1,11 +1,8 @@
-"""The page of a build: one HTML file with the funnel, the spread of what was measured, and the items nearest to the
-limit, to listen to.
+"""The page of a build: one HTML file with the funnel, histograms, and borderline items to listen to.
 
-Conventions
-    The file can be opened from disk and loads nothing. It has the style and the content security policy of a run's
-    page; the browser itself plays the sounds. Text from data is not trusted: the template escapes it. Equal builds give
-    equal bytes: the page holds no time and no path. Items are read one after the other. Only their numbers, and the few
-    that are shown, are held in memory.
+The file opens from disk and loads nothing; style and security policy are those of a run's page. The template escapes
+text from data. Equal builds give equal bytes. Items are read one after the other, and only shown ones are held in
+memory.
 """
 
 from __future__ import annotations
@@ -41,18 +38,12 @@ _LAYOUT = Layout(
     ((SHARED, "elements.js"), (SHARED, "frames.js"), (__package__, "build.js")),
 )
 _SOUND_BYTES = 12_000_000
-"""How many bytes of the page may be sound, in base64; items that do not fit are named without it."""
+"""Limit of embedded audio in base64; items beyond it have no player."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A histogram.
-
-    Args:
-        title: what was measured. count: of how many items. low, middle, high: the least value, the median and the
-            greatest, as text.
-        bars: for each bar its height in percent of the highest, and what it says.
-    """
+    """A histogram: minimum, median and maximum as text; bars as (height in percent of the highest, label)."""
 
     title: str
     count: int
@@ -66,13 +57,10 @@ def write_build_page(
     out: Path, recipe: Recipe, maker: Maker, funnel: Funnel, numbers: Mapping[str, Sequence[float]], record: Reviewed, keys: Sequence[str],
     sources: Sequence[Mapping[str, Any]],
 ) -> None:  # fmt: skip
-    """Writes `build.html`.
+    """Write `build.html`.
 
     Args:
-        out: the folder of the data set. recipe: what was asked for. maker: what made the items. funnel: what became of
-            them.
-        numbers: the values of the columns that hold numbers. record: holds the items. keys: of all items.
-        sources: what the card says of the sources.
+        numbers: the values of the numeric columns. record: holds the items. keys: of all items.
 
     Raises:
         UserError: the page cannot be written.
@@ -103,12 +91,7 @@ def write_build_page(
 
 
 def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> Picture:
-    """A histogram of values.
-
-    Args:
-        title: what was measured. values: at least one. over: values whose range the bars have; none for the values
-            themselves.
-    """
+    """Build a histogram of at least one value; `over` gives the range of the bars, by default the values."""
     low, high = float(min(over or values)), float(max(over or values))
     if high == low:
         bars: tuple[tuple[float, str], ...] = ((0.0, ""), (100.0, f"{_text(low)}: {len(values):,}"), (0.0, ""))
@@ -122,14 +105,14 @@ def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> 
 
 
 def _rates(item: Item, maker: Maker) -> list[float]:
-    """The rates that the tries of an item had, in order; tries that did not come so far have none."""
+    """Return the rates of an item's tries in order, without tries that failed earlier."""
     rates = [failure.value for failure in item.failures if failure.value is not None]
     last = None if item.row is None or maker.rate is None else item.row.get(maker.rate)
     return [*rates, float(last)] if last is not None else rates
 
 
 def _worst(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
-    """The kept items that came nearest to being dropped, each with the reason for which it is shown."""
+    """List the kept items closest to being dropped, with the reason."""
     scored = ((maker.nearness(item.row), len(item.failures), item.key) for item in items if item.row is not None)
     ranked = heapq.nlargest(MOST_SHOWN, scored, key=lambda one: (one[0] or 0.0, one[1]))
     return [
@@ -139,9 +122,7 @@ def _worst(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
 
 
 def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
-    """The dropped items that came furthest, those nearest to the limit first, each with the reason for which it was
-    dropped.
-    """
+    """List the dropped items that came furthest, closest to the limit first, with the reason."""
 
     def dropped() -> Iterator[tuple[int, float, str, str]]:
         for item in items:
@@ -156,10 +137,7 @@ def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
 
 
 def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    """Items that can be listened to.
-
-    One that did not fit into the page has no sound; `said` is what is said or asked in it.
-    """
+    """Yield items with audio where it fits; `said` is their spoken text or question."""
     room = _SOUND_BYTES // 2  # half for kept items, half for dropped ones
     for item, (key, why) in zip(record.outcomes([key for key, _ in chosen], sounds=True), chosen, strict=True):
         flac = item.sound or item.material
@@ -181,7 +159,7 @@ def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]]) ->
 
 
 def _heading(name: str) -> str:
-    """A column in words, with its unit behind a comma."""
+    """Format a column name in words, with its unit after a comma."""
     stem, _, unit = name.rpartition("_")
     return f"{stem}, {_UNITS[unit]}".replace("_", " ") if unit in _UNITS else name.replace("_", " ")
 
@@ -193,7 +171,7 @@ def _spoken_text(value: Any) -> str:
 
 
 def _group(name: str, held: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
-    """The largest values of a group, and how many others there are."""
+    """Return the largest values of a group, and the number of others."""
     largest = sorted(held.items(), key=lambda one: (-one[1]["tries"], one[0]))
     rows = [(value, *one.values(), _percent(one["kept"], one["items"])) for value, one in largest[:_MOST_GROUPS]]
     return {"name": name, "rows": rows, "more": len(largest) - len(rows)}
