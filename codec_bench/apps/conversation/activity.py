@@ -1,8 +1,7 @@
-"""Where a signal is loud enough to be speech: by energy, in windows of 10 ms.
+"""Speech activity by energy, in windows of 10 ms.
 
-A window is active if its RMS is above a threshold. Stretches are runs of active windows: shorter silences than
-`BRIDGED_S` are bridged, and then stretches shorter than `SHORTEST_S` are dropped. A stretch lies from the beginning of
-its first window to the end of its last one, so that its ends are at most one window away from the sound's own.
+A window is active if its RMS is above a threshold. Silences shorter than `BRIDGED_S` are bridged, then stretches
+shorter than `SHORTEST_S` dropped. Ends are at most one window off.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import numpy as np
 
 WINDOW_S = 0.01
 THRESHOLD_DBFS = -50.0
-"""Of a model's track: -50 dB of full scale, as streams without speech may hold low noise."""
+"""Of a model's track: streams without speech may hold low noise."""
 BELOW_DB, LEAST_DBFS = 40.0, -60.0
-"""Of a user's sound without background: so far below its loudest window, and no lower than this."""
+"""Of a user's clean audio: relative to its loudest window, and at least this."""
 BRIDGED_S, SHORTEST_S = 0.2, 0.05
 PROTOCOL = f"energy-10ms/model{THRESHOLD_DBFS:g}dbfs/user-{BELOW_DB:g}db/bridge{BRIDGED_S:g}s/min{SHORTEST_S:g}s/1"
 
@@ -21,10 +20,7 @@ Stretch = tuple[float, float]
 
 
 def levels_dbfs(samples: np.ndarray, rate_hz: int) -> np.ndarray:
-    """The RMS of each window in dB of full scale `(windows,)`; `samples` are 16-bit or float32.
-
-    A last part of a window is filled with zeros.
-    """
+    """Compute the RMS in dB of full scale `(windows,)`, from 16-bit or float32, zero-padded to a whole window."""
     size = round(WINDOW_S * rate_hz)
     signal = samples.astype(np.float64) / (32768.0 if samples.dtype == np.int16 else 1.0)
     if signal.size % size:
@@ -34,12 +30,12 @@ def levels_dbfs(samples: np.ndarray, rate_hz: int) -> np.ndarray:
 
 
 def user_threshold_dbfs(levels: np.ndarray) -> float:
-    """The threshold of a user's sound."""
+    """Return the threshold of a user's audio."""
     return max(LEAST_DBFS, float(levels.max(initial=-120.0)) - BELOW_DB)
 
 
 def stretches(active: np.ndarray, *, bridged_s: float = BRIDGED_S) -> list[Stretch]:
-    """The stretches of active windows `(windows,)`, in seconds."""
+    """Return the stretches of active windows `(windows,)`, in seconds."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], active.astype(np.int8), [0]])))
     runs: list[list[int]] = []
     for begin, end in edges.reshape(-1, 2):
@@ -52,11 +48,11 @@ def stretches(active: np.ndarray, *, bridged_s: float = BRIDGED_S) -> list[Stret
 
 
 def speech_of_model(samples: np.ndarray, rate_hz: int) -> list[Stretch]:
-    """Where a model's track has speech."""
+    """Find speech in a model's track."""
     return stretches(levels_dbfs(samples, rate_hz) > THRESHOLD_DBFS)
 
 
 def speech_of_user(samples: np.ndarray, rate_hz: int) -> list[Stretch]:
-    """Where a user's sound without background has speech."""
+    """Find speech in a user's clean audio."""
     levels = levels_dbfs(samples, rate_hz)
     return stretches(levels > user_threshold_dbfs(levels))

@@ -50,10 +50,10 @@ Notify = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conversations:
-    """What was held.
+    """The sessions of a run, by system in the order of the script.
 
     Args:
-        folder: of the run. sessions: by system, in the order of the script. values: every value, by system.
+        values: every value, by system.
         summary: the content of `summary.json`.
     """
 
@@ -95,37 +95,32 @@ def converse(
     on_estimate: Callable[[str], None] = lambda words: None,
     progress: Notify = lambda done, total: None,
 ) -> Conversations:
-    """Talks with models at the speed of speech and measures how they take turns.
+    """Talk with models at the speed of speech, and measure their turn-taking.
 
-    A call with the same arguments goes on where one was stopped: sessions that were kept whole are not held again.
+    A call with the same arguments continues a stopped run: complete sessions are not repeated.
 
     Args:
-        model: models by name; their sessions stand beside each other. One that answers whole turns is put behind
-            `end_of_turn`.
+        model: models by name, compared with each other. A model of whole turns runs behind `end_of_turn`.
         scripts: `embedded`, the path of a script, a folder in the layout of Full-Duplex-Bench, or a benchmark of spoken
-            questions, by its name such as `big-bench-audio` or the path of its `benchmark.yaml`, each of which is asked
-            in a session of its own.
-        out: the run folder; None makes one under `runs`.
-        seed: in place of the script's. limit: hold at most this many conversations.
+            questions, by its name such as `big-bench-audio` or the path of its `benchmark.yaml`, with one session a
+            question.
+        out: the run folder; None creates one under `runs`.
+        seed: replaces the script's. limit: hold at most this many conversations.
         options: of the models, by name.
-        speaks: a model that reads aloud what a model of `model` answers in text. end_of_turn: how the end of the user's
-            turn is found for a model that answers whole turns, such as `silero-vad:0.7` or `energy:0.7`. words: a
-            recogniser that writes down what was heard, with the times of words. judge: a model that is asked what
-            Full-Duplex-Bench's judges are asked of its sessions, of which the words are known. device: as for
-            `load_model`.
-        at_once: sessions that are held at the same time.
+        speaks: a model that reads text responses aloud.
+        end_of_turn: the detector for models of whole turns, such as `silero-vad:0.7` or `energy:0.7`.
+        words: a recogniser with word times that transcribes the output.
+        judge: a model that judges sessions of Full-Duplex-Bench by their words.
+        at_once: concurrent sessions.
         replay: a run whose users are repeated: the same samples at the same times, whatever the model says.
-        remark: marks the sessions that the run folder `out` holds again, and asks nothing but a `judge`.
-        anyway: whether to ask a model that its service has shut down, as far as is known.
+        remark: measure the sessions in `out` again, and request nothing but verdicts of a `judge`.
+        anyway: also request a model that its service is known to have shut down.
         page: whether to write `report.html`.
-        on_folder: gets the folder and a sentence on it. on_estimate: gets what the sessions of a model will cost, as a
-            sentence. progress: gets the sessions done and all.
-
-    Returns:
-        The sessions, their values and the summary.
+        on_folder: receives the folder and a sentence on it. on_estimate: receives a sentence on expected costs.
+            progress: receives the sessions done and all.
 
     Raises:
-        UserError: an argument is wrong, the script or a sound cannot be read, or a service denies access.
+        UserError: an argument is wrong, the script or audio cannot be read, or a service denies access.
 
     Examples:
         >>> from pathlib import Path
@@ -200,9 +195,7 @@ def converse(
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """How sessions are marked: the recogniser, the judge by the name that it was given, whether there is a page, who is
-    told of prices.
-    """
+    """How sessions are measured: recogniser, judge with its requested name, page, and receiver of prices."""
 
     words: Feature | None
     judge: tuple[str, Model] | None
@@ -211,11 +204,7 @@ class _Marks:
 
 
 def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, device: str) -> tuple[str, Model]:
-    """A judge with its own name.
-
-    Raises:
-        UserError: there is no such model, its service has shut it down, or it cannot judge.
-    """
+    """Load a judge with its own name; raises UserError if it is unknown, shut down, or cannot judge."""
     judge_options = options.get(name) or {}
     if not anyway:
         check_served(name, judge_options)
@@ -228,11 +217,7 @@ def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, de
 
 
 def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> Partner:
-    """A model that converses; one that does not in time becomes a cascade.
-
-    Raises:
-        UserError: it cannot.
-    """
+    """Return a partner for a model, in a cascade if it takes whole turns; raises UserError if impossible."""
     if isinstance(model, StreamingModel):
         return Streaming(model)
     if isinstance(model, SocketModel) and type(model) in SERVICES:
@@ -241,11 +226,7 @@ def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> Partner:
 
 
 def _joined(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges the request of a run with this one: conversations and systems add up.
-
-    Raises:
-        UserError: the folder holds a run that asked something else.
-    """
+    """Merge the request of a run with this one; raises UserError for a different request."""
     before = _facts(folder)
     if not before:
         return {**identity, "generation": 1}
@@ -260,18 +241,14 @@ def _joined(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _facts(run: Path) -> dict[str, Any]:
-    """What a run asked, as `run.json` holds it; empty if there is none.
-
-    Raises:
-        DamagedRecord: files of the run are of different moments.
-    """
+    """Read the request in `run.json`, or {}; raises DamagedRecord for files of different moments."""
     facts, summary = (read_json(path) if path.exists() else {} for path in (run / "run.json", run / "summary.json"))
     check_states(run, facts, summary)
     return facts
 
 
 def _users_of(run: Path) -> dict[str, Session]:
-    """The sessions of a run whose users can be repeated, by the id of the conversation; those of its first system."""
+    """Load the sessions with repeatable users, by conversation id; those of the first system."""
     known = read_json(run / "run.json", hint="it is no run of `codec-bench converse`")
     users: dict[str, Session] = {}
     for system in known.get("systems", {}):
@@ -286,7 +263,7 @@ def _users_of(run: Path) -> dict[str, Session]:
 
 @dataclass(slots=True)
 class _SystemRun:
-    """One system of a run, and what it is asked."""
+    """One system of a run, with its conversations."""
 
     run: Path
     system: str
@@ -300,7 +277,7 @@ class _SystemRun:
     sounds: Sounds | None = None
 
     def about(self, talk: Conversation) -> dict[str, Any]:
-        """What a session hangs on, beside the model."""
+        """Describe what identifies a session, next to the model."""
         identity = {**json.loads(self.script.model_dump_json(exclude={"conversations", "draw", "title"})), "talk": talk.model_dump_json()}  # fmt: skip
         if self.replayed is not None and talk.id in self.replayed:
             identity["user"] = hashlib.sha256(self.replayed[talk.id].user.tobytes()).hexdigest()
@@ -310,7 +287,7 @@ class _SystemRun:
         return identity
 
     def user(self, talk: Conversation) -> User:
-        """The user's side of a conversation."""
+        """Create the user of a conversation."""
         size = round(FRAME_S * self.model.rate_hz)
         if self.replayed is not None:
             recorded = self.replayed[talk.id]
@@ -326,14 +303,14 @@ class _SystemRun:
 
     @property
     def script_sounds(self) -> Sounds:
-        """The sounds of the script at the rate of the model."""
+        """The audio of the script at the rate of the model."""
         if self.sounds is None:
             self.sounds = Sounds(self.source, self.folder, self.model.rate_hz)
         return self.sounds
 
 
 async def _all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notify: Callable[[str], None]) -> None:
-    """Holds the sessions of all systems that are not kept whole."""
+    """Hold the incomplete sessions of all systems."""
     places, writing, done = asyncio.Semaphore(at_once), asyncio.Semaphore(1), 0
     jobs = [(one, talk) for one in work for talk in one.talks if one.replayed is None or talk.id in one.replayed]
     # What is wrong in a sound is said before anything is asked.
@@ -371,7 +348,7 @@ async def _all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notif
 
 
 def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What ended the sessions."""
+    """Return the error that ended the sessions."""
     first = several.exceptions[0]
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
@@ -379,7 +356,7 @@ def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
 def _values(
     session: Session, folder: Path, talks: Mapping[str, Conversation], sessions: Mapping[str, Session]
 ) -> Iterator[Value]:
-    """Every value of a session; `sessions` are all of its system."""
+    """Yield every value of a session; `sessions` are all of its system."""
     words, talk = read_words(folder), talks.get(session.id)
     clean = folder.parent / talk.clean if talk is not None and talk.clean is not None else None
     yield from measure(session)
@@ -393,7 +370,7 @@ def _values(
 
 
 def _marked(run: Path, marks: _Marks) -> Conversations:
-    """Measures the sessions of a run folder; writes summary, lines and page."""
+    """Measure the sessions of a run folder, and write summary, lines and page."""
     facts = _facts(run)
     talks = {talk.id: talk for talk in fit(facts["script"], Script, source=str(run / "run.json")).conversations}
     pairs = {name for talk in talks.values() if talk.clean is not None for name in (talk.id, talk.clean)}
@@ -443,7 +420,7 @@ async def _ask_judge(
     talks: Mapping[str, Conversation],
     notify: Callable[[str], None],
 ) -> None:
-    """Asks the judge for the verdicts that are not kept."""
+    """Request the missing verdicts."""
     all_questions: list[SessionQuestion] = []
     for system, held in sessions.items():
         for one in held:
@@ -454,7 +431,7 @@ async def _ask_judge(
 
 
 def _lines(system: str, sessions: Sequence[Session], values: Sequence[Value]) -> Iterator[dict[str, Any]]:
-    """The events and values of a system, one JSON object each."""
+    """Yield the events and values of a system as JSON objects."""
     for session in sessions:
         about = {"system": system, "session": session.id}
         yield {**about, "event": "session", "status": session.status, "reason": session.reason, "end_s": session.duration_s}  # fmt: skip

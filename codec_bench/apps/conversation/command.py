@@ -73,6 +73,5 @@ def converse(
 
 
 def _held(folder: Path) -> str:
-    """What an unfinished run keeps."""
     saved = len(list(folder.glob("sessions/*/*/session.json")))
     return f"{saved} sessions are kept in {folder}"

@@ -1,8 +1,7 @@
-"""What the values of all sessions of a system come to: shares with an interval, and the median and higher quantiles of
-the others.
+"""Statistics of a system's sessions: shares with an interval, else median and higher quantiles.
 
-The sessions are the independent units: several turns of one session are not. A value that is missing is counted with
-its reason, and so is a session that gave none.
+The sessions are the independent units: several turns of one session are not. Missing values and sessions without any
+are counted by reason.
 """
 
 from __future__ import annotations
@@ -21,13 +20,11 @@ from codec_bench.stats.intervals import interval
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 MEANS = ("share", "count", "1/s", "1/turn", "points", "words/min", "Hz", "dB", "")
-"""Units of measures whose mean is told; the others have quantiles."""
+"""Units of measures with a mean; the others have quantiles."""
 
 
 def summarise(sessions: Sequence[Session], values: Sequence[Value]) -> dict[str, Any]:
-    """The summary of one system as JSON values: its sessions by status, how late its frames were sent, and every
-    measure.
-    """
+    """Summarise one system as JSON values: sessions by status, lateness of frames, and every measure."""
     return {
         "sessions": dict(Counter(session.status for session in sessions)),
         "reasons": dict(Counter(f"{one.status}: {one.reason}" for one in sessions if one.reason)),
@@ -74,7 +71,7 @@ def _measure(name: str, values: Sequence[Value]) -> dict[str, Any]:
 
 
 def _lateness(sessions: Sequence[Session]) -> dict[str, Any]:
-    """How late frames were sent, in milliseconds, over all sessions that sent some."""
+    """Summarise how late frames were sent, in milliseconds, over all sessions."""
     late = [session.late_s for session in sessions if session.sent_s]
     if not late:
         return {"frames": 0}

@@ -1,13 +1,8 @@
-"""The published layout of Full-Duplex-Bench as a script, version 1 and 1.5, and what of its own definitions rests on
-more than words.
+"""Full-Duplex-Bench 1 and 1.5: its layout as a script, and its definitions beyond word times.
 
-A sample is a folder with `input.wav`, which is sent as it is while the model may speak. What is said in it stands in
-one more file: `pause.json`, `turn_taking.json`, `interrupt.json` (version 1), or `metadata.json` (version 1.5, with
-`clean_input.wav`, the same without the event). A sample with neither is one of backchannels;
-`icc_gt_distribution.json`, which its evaluation brings, says when people gave some. The kinds of version 1.5 are the
-names of the folders above the samples: to a user's backchannel, to talk with somebody else and to speech in the
-background the model should go on.
-
+A sample is a folder with `input.wav`, sent as it is, and one of `pause.json`, `turn_taking.json`, `interrupt.json`
+(version 1) or `metadata.json` (1.5, with `clean_input.wav`, the same without the event). Without any it is a
+backchannel sample, with people's in `icc_gt_distribution.json`. Kinds of 1.5 are the folders above the samples.
 Papers: arXiv 2503.04721 and 2507.23159. Reference implementation: `evaluation/eval_backchannel.py` and `get_timing.py`
 of DanielLin94144/Full-Duplex-Bench; equal on own cases.
 """
@@ -39,10 +34,10 @@ Word = tuple[float, float]
 
 
 def script_of(folder: Path) -> Script:
-    """A folder of samples, at any depth, as a script.
+    """Convert a folder of samples, at any depth, to a script.
 
     Raises:
-        UserError: there is no sample, or one of its files is not what it should be.
+        UserError: there is no sample, or one of its files is malformed.
     """
     folders = sorted(Path(root) for root, _, names in os.walk(folder) if "input.wav" in names)
     if not folders:
@@ -92,14 +87,14 @@ def _talks(sample: Path, folder: Path, people: dict[str, list[float]]) -> Iterat
 
 
 def _with_event(kind: str, times: Sequence[float], texts: tuple[str, str]) -> list[dict[str, Any]]:
-    """A turn up to an event, and the event."""
+    """Describe a turn up to an event, and the event."""
     begin_s, end_s = times
     first = {"begin_s": 0, "end_s": begin_s, "text": texts[0]}
     return [first, {"kind": kind, "begin_s": begin_s, "end_s": end_s, "text": texts[1]}]
 
 
 def _people(folder: Path) -> dict[str, list[float]]:
-    """When people gave backchannels, by sample, from the folder or one above it; empty if there is no such file."""
+    """Read people's backchannels by sample, from the folder or one above it; empty without a file."""
     for parent in (folder, *folder.absolute().parents[:3]):
         if (parent / PEOPLE).is_file():
             return _read(parent / PEOPLE)
@@ -121,7 +116,7 @@ def _activity() -> Any:
 
 
 def speech_by_silero(samples: np.ndarray, rate_hz: int) -> list[Stretch]:
-    """Speech as silero-vad finds it with its defaults, in seconds; `samples` are 16 bits."""
+    """Find speech by silero-vad with its defaults, in seconds, in 16-bit samples."""
     signal = resample(samples.astype(np.float32) / 32768, rate_hz, 16_000)
     (probabilities,) = _activity().compute([signal])
     if not isinstance(probabilities, dict):
@@ -130,10 +125,10 @@ def speech_by_silero(samples: np.ndarray, rate_hz: int) -> list[Stretch]:
 
 
 def backchannels(speech: Sequence[Stretch], words: Sequence[Word]) -> tuple[bool, list[Stretch]]:
-    """Whether a model takes the turn while it should listen, and its backchannels.
+    """Return whether a listening model takes the turn, and its backchannels.
 
-    The stretches are taken in order, in seconds with one decimal, up to one longer than 3 s, which is a turn. The last
-    stretch decides: more than two words are a turn, and so is 1 s.
+    Stretches are read in order, in seconds with one decimal, up to one longer than 3 s, which is a turn. The last
+    stretch decides: more than two words or 1 s are a turn.
     """
     short_stretches: list[Stretch] = []
     takes = False
@@ -149,7 +144,7 @@ def backchannels(speech: Sequence[Stretch], words: Sequence[Word]) -> tuple[bool
 
 
 def divergence(stretches: Sequence[Stretch], people: Sequence[float], length_s: float) -> float:
-    """The Jensen-Shannon distance between when a model and when people gave backchannels; 1 if the model gave none."""
+    """Compute the Jensen-Shannon distance of model's and people's backchannel times; 1 without the model's."""
     from scipy.spatial.distance import jensenshannon
 
     if not stretches:
@@ -162,10 +157,10 @@ def divergence(stretches: Sequence[Stretch], people: Sequence[float], length_s: 
 
 
 def timing(user: Sequence[Stretch], model: Sequence[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
-    """Where a model still speaks while the user does, and where it answers after the user, by the rules of version 1.5.
+    """Return where a model speaks over the user, and where it answers, by the rules of version 1.5.
 
-    Speech of the user with gaps up to 0.6 s is one, of the model with gaps up to 0.5 s. Of several that end at the same
-    millisecond the shortest is kept.
+    Gaps up to 0.6 s of the user and 0.5 s of the model are bridged. Of several that end at the same millisecond the
+    shortest counts.
     """
     user, model = _merged(user, USER_GAP_S), _merged(model, MODEL_GAP_S)
     stops: dict[int, Stretch] = {}

@@ -1,9 +1,9 @@
-"""Conversations with models of this process: those that hear and speak at once, and those that answer whole turns.
+"""Conversations with models of this process: streaming models, and models of whole turns.
 
-Both look to `session.py` like a connection to a service: frames go in, and what the model says comes out when it is
-there. A model that answers whole turns becomes a cascade: a rule finds the end of the user's turn (`turn_ends.py`), the
-model is asked, and its spoken answer, or another model's reading of its text, is played. It stops speaking when the
-user has spoken for `INTERRUPTS_S`, and an answer that is not there yet is given up when the user goes on.
+Both look to `session.py` like a connection: frames go in, audio comes out when ready. A model of whole turns becomes a
+cascade: a detector ends the user's turn (`turn_ends.py`), and the spoken response, or another model's reading of its
+text, is played. Playback stops when the user speaks for `INTERRUPTS_S`; a response in progress is cancelled when the
+user continues.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from codec_bench.types import Audio, Message, Request, Response
 
 LEAST_S, INTERRUPTS_S = 0.1, 0.2
 BEFORE_S = 0.3
-"""How much of the sound before the first speech of a turn the model gets."""
+"""How much audio before the first speech of a turn the model gets."""
 
 
 class _Line(ABC):
-    """What stands for a connection: it takes frames, and iterating gives what the model says."""
+    """Stands for a connection: takes frames, and yields the model's output."""
 
     def __init__(self) -> None:
         self._out: asyncio.Queue[ServiceEvent | BaseException] = asyncio.Queue()
@@ -42,19 +42,17 @@ class _Line(ABC):
         self.instructions = ""
 
     async def send(self, message: str | bytes) -> None:
-        """Takes the instructions, or a frame of the user's sound: 16-bit samples."""
+        """Send the instructions, or a frame of the user's 16-bit samples."""
         if isinstance(message, str):
             self.instructions = message
         else:
             self.take(message)
 
     @abstractmethod
-    def take(self, frame: bytes) -> None:
-        """Takes a frame."""
+    def take(self, frame: bytes) -> None: ...
 
     @abstractmethod
-    async def close(self) -> None:
-        """Ends what still runs."""
+    async def close(self) -> None: ...
 
     def __aiter__(self) -> _Line:
         return self
@@ -67,7 +65,7 @@ class _Line(ABC):
 
 
 class _Streamed(_Line):
-    """A model that hears and speaks at once. Its steps run in a thread, one after the other."""
+    """A streaming model; its steps run in a thread, one after the other."""
 
     def __init__(self, begin: Callable[[str], Stream]) -> None:
         super().__init__()
@@ -77,7 +75,6 @@ class _Streamed(_Line):
         self._work = asyncio.create_task(self._run())
 
     def take(self, frame: bytes) -> None:
-        """As `_Line.take`."""
         self._waiting.append(frame)
         self._there.set()
         if len(self._waiting) * FRAME_S > STALLED_S and not self._work.done():
@@ -87,7 +84,6 @@ class _Streamed(_Line):
             )
 
     async def close(self) -> None:
-        """As `_Line.close`."""
         self._work.cancel()
         with suppress(asyncio.CancelledError):
             await self._work
@@ -114,7 +110,7 @@ class _Streamed(_Line):
 
 
 class _Turns(_Line):
-    """A model that answers whole turns, behind a rule for their end."""
+    """A model of whole turns, behind a detector of their end."""
 
     def __init__(self, cascade: CascadeSession) -> None:
         super().__init__()
@@ -128,7 +124,6 @@ class _Turns(_Line):
         self._answer: asyncio.Task[None] | None = None
 
     def take(self, frame: bytes) -> None:
-        """As `_Line.take`."""
         samples = np.frombuffer(frame, "<i2").astype(np.float32) / 32768
         self._pending.append(samples)
         for speech in self.detector.push(samples):
@@ -137,7 +132,6 @@ class _Turns(_Line):
             del self._pending[: max(0, len(self._pending) - round((BEFORE_S + LEAST_S) / FRAME_S))]
 
     async def close(self) -> None:
-        """As `_Line.close`."""
         if self._answer is not None:
             self._answer.cancel()
             with suppress(asyncio.CancelledError):
@@ -201,20 +195,20 @@ class InProcess(Partner):
     """A model of this process as a partner of a conversation."""
 
     def conversation(self, instructions: str) -> list[str]:
-        """The instructions are all that is told before the first frame."""
+        """Return the instructions, the only message before the first frame."""
         return [instructions] if instructions else []
 
     def frame(self, samples: bytes) -> bytes:
-        """A frame is sent as it is."""
+        """Return a frame as it is."""
         return samples
 
     def read_message(self, message: Any) -> ServiceEvent:
-        """What comes is what was heard."""
+        """Return the event as it is."""
         return message
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[_Line]:
-        """A line for one session, as long as the `with` block lasts."""
+        """Open a line for one session, for the `with` block."""
         line = self.line()
         try:
             yield line
@@ -223,11 +217,11 @@ class InProcess(Partner):
 
     @abstractmethod
     def line(self) -> _Line:
-        """Opens a line for a session."""
+        """Open a line for a session."""
 
 
 class Streaming(InProcess):
-    """A model that hears and speaks at once."""
+    """A streaming model."""
 
     def __init__(self, model: StreamingModel) -> None:
         super().__init__(model)
@@ -240,14 +234,13 @@ class Streaming(InProcess):
 
 
 class CascadeSession(InProcess):
-    """A model that answers whole turns, behind a rule for their end.
+    """A model of whole turns, behind a detector of their end.
 
     Args:
-        model: hears the user's turns. speaks: reads its answers aloud if they are texts; None if they are sound.
-        rule: for the end of a turn.
+        speaks: reads text responses aloud; None if responses are audio.
 
     Raises:
-        UserError: the model does not take sound, or nobody speaks.
+        UserError: the model does not take audio, or nobody speaks.
     """
 
     rate_hz, output_rate_hz = RATE_HZ, 24_000
@@ -271,7 +264,7 @@ class CascadeSession(InProcess):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The model's, that of the one that speaks, and the rule."""
+        """Model, speaker and detector."""
         speaks = dict(self.speaks.identity) if self.speaks is not None else None
         return {**self.model.identity, "end_of_turn": str(self.rule), "speaks": speaks}
 
@@ -292,7 +285,7 @@ class CascadeSession(InProcess):
         return _Turns(self)
 
     async def spoken(self, name: str, messages: tuple[Message, ...]) -> tuple[Response, Audio]:
-        """The answer to a turn and its sound.
+        """Return the response to a turn, and its audio.
 
         Raises:
             RequestFailed: there is none.

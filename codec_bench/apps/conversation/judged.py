@@ -1,15 +1,11 @@
-"""What a language model says of sessions of Full-Duplex-Bench: how well an answer to an interruption fits it (version
-1), and which of four kinds of behaviour follows speech over an answer (version 1.5); and of the answers to a
-benchmark's questions, whether they are right.
+"""Verdicts of a language model on sessions of Full-Duplex-Bench and on answers to a benchmark's questions.
 
-The judge reads words that a recogniser wrote. Its verdicts are kept beside a session in `verdicts.json`, with what they
-rest on: a verdict is asked for again if the words, the rubric or the judge differ, or if none came. The rubrics are
-`configs/judge/full-duplex-*.yaml`, and their readers those of every other rubric: a reply that is no clear verdict is
-no number.
-
+Version 1 rates how an answer fits an interruption; version 1.5 sorts the behaviour after speech over an answer into
+four kinds. The judge reads recognised words. `verdicts.json` holds verdicts with hashes of words, rubric and judge;
+missing or outdated ones are requested again. Rubrics are `configs/judge/full-duplex-*.yaml`.
 Reference implementation: `evaluation/eval_user_interruption.py` and `eval_behavior.py` of
-DanielLin94144/Full-Duplex-Bench; the same questions are asked of the same sessions, in our own words. Theirs asks again
-until a reply can be read, or leaves it out.
+DanielLin94144/Full-Duplex-Bench, with our own wording. Theirs repeats or omits unreadable replies; here they are no
+number.
 """
 
 from __future__ import annotations
@@ -43,12 +39,7 @@ RATING, BEHAVIOUR, RIGHT = "full-duplex-bench", "full-duplex-behaviour", "big-be
 
 @dataclass(frozen=True, slots=True)
 class SessionQuestion:
-    """What a judge is asked about one session.
-
-    Args:
-        folder: of the session. place: of the event. metric: the rubric with the judge. answer: what is judged.
-        requests: the requests. clean: the folder of the same conversation without the event, if the judge is shown it.
-    """
+    """One session's request to a judge; `clean` is the folder of the conversation without the event, if shown."""
 
     folder: Path
     index: int
@@ -59,7 +50,7 @@ class SessionQuestion:
 
     @property
     def mark(self) -> str:
-        """What the verdict rests on."""
+        """What the verdict depends on."""
         messages = [[content for m in one.messages for content in m.content] for one in self.requests]
         return hashlib.blake2b(json.dumps([self.metric.protocol, messages]).encode(), digest_size=8).hexdigest()
 
@@ -67,12 +58,7 @@ class SessionQuestion:
 def questions(
     session: Session, folder: Path, talk: Conversation | None, clean: Path | None, judge: str
 ) -> Iterator[SessionQuestion]:
-    """What is to be asked about a session.
-
-    Args:
-        folder: of the session. talk: its conversation. clean: the folder of the same conversation without the event;
-            None if there is none.
-    """
+    """Yield the requests about a session in `folder`; `clean` is the folder of the same one without the event."""
     chunks = read_chunks(folder / WORDS) if session.status == "ok" else None
     if talk is None or chunks is None:
         return
@@ -113,7 +99,7 @@ def _lines(chunks: Sequence[Chunk]) -> str:
 
 
 async def judge_all(judge: Model, questions: Sequence[SessionQuestion], notify: Callable[[str], None]) -> None:
-    """Asks for the verdicts that are not kept, and keeps each when it comes.
+    """Request missing verdicts, and store each on arrival.
 
     Raises:
         UserError: the judge cannot be used at all.
@@ -147,7 +133,7 @@ async def judge_all(judge: Model, questions: Sequence[SessionQuestion], notify: 
 
 
 def price_words(judge: Model, questions: Sequence[SessionQuestion]) -> str:
-    """What verdicts will cost, as a sentence; empty for a judge without prices."""
+    """Describe the expected cost of verdicts; empty for a judge without prices."""
     if not isinstance(judge, RemoteModel) or not judge.prices.known:
         return ""
     requests = [request for one in questions for request in one.requests]
@@ -161,14 +147,14 @@ def price_words(judge: Model, questions: Sequence[SessionQuestion]) -> str:
 
 
 def _keep(question: SessionQuestion, verdict: Mapping[str, Any]) -> None:
-    """Writes a verdict, with the hash of the files that the question was made of."""
+    """Write a verdict, with the hash of the question's files."""
     held = {**verdict, "made_of": _files(question.folder, question.clean)}
     if held != _read(question.folder):
         write_text(question.folder / VERDICTS, json.dumps(held, ensure_ascii=False) + "\n")
 
 
 def _files(folder: Path, clean: Path | None) -> str:
-    """A hash of the session and the words that a verdict rests on."""
+    """Hash the session and the words that a verdict depends on."""
     also = () if clean is None else (folder / INPUT, clean / INPUT, clean / WORDS)
     return content_hash(folder / FACTS, folder / WORDS, *also)
 
@@ -184,13 +170,10 @@ def _read(folder: Path) -> Mapping[str, Any] | None:
 
 
 def verdicts(session: Session, folder: Path, clean: Path | None = None) -> Iterator[Value]:
-    """The kept verdict of a session: its rating, or one value for each kind of behaviour, 1 for the one that was found.
-
-    Args:
-        session: the session. folder: of it. clean: of the same conversation without the event, if there is one.
+    """Yield the stored verdict of a session: its rating, or one value per behaviour, 1 for the observed one.
 
     Raises:
-        DamagedRecord: the verdict rests on other words, or on another session.
+        DamagedRecord: the verdict belongs to other words, or to another session.
     """
     held = _read(folder) if session.status == "ok" else None
     if held is None:
@@ -213,7 +196,7 @@ def verdicts(session: Session, folder: Path, clean: Path | None = None) -> Itera
 
 
 def spent(folders: Sequence[Path]) -> dict[str, float]:
-    """What the kept verdicts of sessions counted and cost in all."""
+    """Sum the usage and costs of the stored verdicts."""
     total: dict[str, float] = {}
     for held in filter(None, map(_read, folders)):
         calls = held["detail"].get("calls") or {}

@@ -1,19 +1,12 @@
-"""What two tracks on one clock show: turns taken, latencies, interruptions, pauses, backchannels, overlap, and how the
-sound came.
+"""Measures of two tracks on one clock: turns, latencies, interruptions, pauses, backchannels, overlap, audio delivery.
 
-Conventions
-    Speech is where the tracks have energy (`activity.py`). Times are in seconds of the session; both are exact to a
-    window of 10 ms, and what hangs on what the service hears to a frame. A stretch of the model's speech of less than
-    `BACKCHANNEL_S`, most of which lies while the user has the floor, is a backchannel, unless it was cut off; the
-    others are turns. The user has the floor from the first speech of a turn to its last, pauses included. An event is
-    answered by turns that begin after its first speech and before the next event. Where a stream does not mark its
-    answers, sound that comes after a gap in which the user spoke belongs to another answer. `value` is None where there is
-    nothing to measure, and `reason` says why: a latency of an answer that never came is no number, and that it never
-    came is counted by `turn_taken`.
-
-Sources: the windows after which a model counts as not having yielded (`YIELDS_WITHIN_S`) or as having given way to a
-backchannel (`STOPS_WITHIN_S`) are those of tau-Voice (`tau_voice.py`); floor transfer as in Heldner and Edlund 2010,
-doi:10.1016/j.wocn.2010.08.002.
+Times are in seconds of the session. Speech is by energy (`activity.py`), exact to 10 ms; what depends on the service is
+exact to a frame. A model's stretch below `BACKCHANNEL_S`, mostly while the user has the floor (first to last speech of
+a turn, pauses included), is a backchannel unless cut off; others are turns. An event is answered by turns between its
+first speech and the next event. Without marks, audio after a gap with user speech is another answer. Missing values
+have a `reason`; an answer that never came is counted by `turn_taken`.
+Sources: `YIELDS_WITHIN_S` and `STOPS_WITHIN_S` are those of tau-Voice (`tau_voice.py`); floor transfer as in Heldner
+and Edlund 2010, doi:10.1016/j.wocn.2010.08.002.
 """
 
 from __future__ import annotations
@@ -41,7 +34,7 @@ PROTOCOL = f"conversation/1/{ACTIVITY}"
 
 
 BEHAVIOURS = ("responds", "resumes", "is_uncertain", "does_none_of_these")
-"""What a model does after speech over its answer, in the order of the rubric's numbers."""
+"""Behaviours after speech over an answer, in the order of the rubric's numbers."""
 VOICE = {
     "utmosv2": "",
     "wpm": "words/min",
@@ -57,10 +50,8 @@ class Measure(NamedTuple):
     """A measure.
 
     Args:
-        what: in words. unit: `s`, `share`, `1/min`, `1/s`, `1/turn`, `count`, `×`, `points`, `Hz`, `dB`, or none.
-        higher_is_better: None if neither way is.
-        of: what has a value: an `event`, a `pause`, an `answer` or a `session`. per: the measure whose values are what
-            this one is counted over.
+        unit: `s`, `share`, `1/min`, `1/s`, `1/turn`, `count`, `×`, `points`, `Hz`, `dB`, or none.
+        of: what has a value: an `event`, a `pause`, an `answer` or a `session`. per: the measure that gives the count.
     """
 
     description: str
@@ -114,7 +105,7 @@ MEASURES = {
 
 
 def shown(name: str) -> str:
-    """The name of a measure beside its unit: without the `_s` of seconds."""
+    """Return the name of a measure next to its unit: without the `_s` of seconds."""
     return name.removesuffix("_s") if MEASURES[name].unit == "s" else name
 
 
@@ -123,8 +114,8 @@ class Value:
     """One value of a measure.
 
     Args:
-        session: the id of the session. place: the number of the event, pause or answer in it, from 0.
-        measure: its name. value: None if there is none, and `reason` says why. at_s: where in the session.
+        index: the number of the event, pause or answer in the session, from 0.
+        value: None with a `reason` if there is none. at_s: position in the session.
     """
 
     session: str
@@ -140,17 +131,16 @@ class Value:
 
 
 def measure(session: Session) -> list[Value]:
-    """Every value of a session. A session that is not `ok` has none: its status says why."""
+    """Measure every value of a session. A session that is not `ok` has none."""
     if session.status != "ok":
         return []
     return list(_Marks(session).values())
 
 
 def from_people(session: Session, people: Sequence[float]) -> Iterator[Value]:
-    """How far the model's backchannels are from people's, whose spread over evenly long parts of the session is given.
+    """Yield the divergence of the model's backchannels from people's over equal parts of the session, in bits.
 
-    Each backchannel counts where its middle lies. The divergence is in bits: 0 for the same spread, 1 where they share
-    no part.
+    A backchannel counts where its middle lies. 0 is the same distribution, 1 is disjoint.
     """
     if session.status != "ok" or not sum(people):
         return
@@ -166,7 +156,7 @@ def from_people(session: Session, people: Sequence[float]) -> Iterator[Value]:
 
 
 def turns_of(session: Session) -> tuple[list[Stretch], list[Stretch]]:
-    """The model's turns and its backchannels."""
+    """Return the model's turns and its backchannels."""
     floors = [(e.speech[0][0], e.speech[-1][1]) for e in session.events if e.speech and e.kind == "turn"]
     turns: list[Stretch] = []
     short: list[Stretch] = []
@@ -179,7 +169,7 @@ def turns_of(session: Session) -> tuple[list[Stretch], list[Stretch]]:
 
 
 class _Marks:
-    """A session with its turns found."""
+    """A session with its turns."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -187,7 +177,7 @@ class _Marks:
         self.user_turns = [(n, event) for n, event in enumerate(session.events) if event.speech]
 
     def values(self) -> Iterator[Value]:
-        """Every value."""
+        """Yield every value."""
         pauses = 0
         for order, (number, event) in enumerate(self.user_turns):
             until_s = (
@@ -239,7 +229,7 @@ class _Marks:
         yield self._value(number, "floor_transfer_s", transfer, last_s, reason if transfer is None else "")
 
     def _spoken_at(self, at_s: float) -> Stretch | None:
-        """What the model is saying at a time."""
+        """Return what the model is saying at a time."""
         return next((turn for turn in self.turns if turn[0] <= at_s < turn[1]), None)
 
     def _yield(self, number: int, event: UserEvent) -> Iterator[Value]:
@@ -266,7 +256,7 @@ class _Marks:
         return self._value(number, "kept_talking", float(turn[1] - begin_s >= STOPS_WITHIN_S), begin_s)
 
     def _was_whole(self, at_s: float) -> bool:
-        """Whether the sound that ends at a time was played to its end, as far as the service's own messages tell."""
+        """Whether the audio that ends at a time was played completely, by the service's messages."""
         ends = [(p.begin + p.samples) / self.session.heard_hz for p in self.session.packets]
         return any(abs(end - at_s) <= 2 * STALL_S for end in ends)
 
@@ -296,7 +286,6 @@ class _Marks:
             yield self._value(number, "stall_s", sum(waits), packets[0].at_s)
 
     def _answers(self) -> list[list[Packet]]:
-        """The packets of each answer."""
         answers: dict[str, list[Packet]] = {}
         for packet in self.session.packets:
             answers.setdefault(packet.answer, []).append(packet)

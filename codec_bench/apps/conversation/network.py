@@ -1,7 +1,6 @@
-"""A simulated network between this machine and the service, in both directions, whose delays are drawn by seed.
+"""A simulated network in both directions, with delays drawn by seed.
 
-A WebSocket runs over TCP: what is lost is sent again, so a loss is a further delay, and no message overtakes one before
-it.
+A WebSocket runs over TCP: loss is a further delay, and no message overtakes another.
 """
 
 from __future__ import annotations
@@ -16,13 +15,7 @@ from codec_bench.apps.conversation.script import Network
 
 
 class Link:
-    """One direction.
-
-    Args:
-        network: how late messages are. random: of the draws: one number for each message, and one for each time that it
-            is sent.
-        act: takes a message when it arrives.
-    """
+    """One direction; `random` draws one number per message and per transmission, `act` receives a message."""
 
     def __init__(self, network: Network, random: np.random.Generator, act: Callable[[Any], Awaitable[None]]) -> None:
         self.network, self.random, self.act = network, random, act
@@ -30,7 +23,7 @@ class Link:
         self._last_s = 0.0
 
     def put(self, message: Any) -> None:
-        """Sends a message on its way."""
+        """Send a message."""
         late_s = self.network.delay_s + self.network.jitter_s * self.random.random()
         while self.random.random() < self.network.loss:
             late_s += self.network.again_s
@@ -38,7 +31,7 @@ class Link:
         self._waiting.put_nowait((self._last_s, message))
 
     async def run(self) -> None:
-        """Lets every message arrive at its time, until it is cancelled."""
+        """Deliver every message at its time, until cancelled."""
         while True:
             when_s, message = await self._waiting.get()
             await asyncio.sleep(when_s - asyncio.get_running_loop().time())

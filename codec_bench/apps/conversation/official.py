@@ -1,18 +1,12 @@
-"""Full-Duplex-Bench's own definitions: version 1 rests on the times of words, and 1.5 on silero-vad.
+"""Full-Duplex-Bench's own definitions: version 1 uses word times, and 1.5 silero-vad.
 
-The words of what was heard are read from `output.json` in the folder of a session (`transcripts.py`), as that
-benchmark's `get_transcript` writes them for `output.wav`: `{"chunks": [{"text": "well", "timestamp": [1.2, 1.4]},
-...]}`. Sessions without the file have no values of version 1. Those of version 1.5 are of sessions whose user is a
-recording, as in its sets.
-
+`output.json` of a session holds the words (`transcripts.py`) in the layout of that benchmark's `get_transcript`:
+`{"chunks": [{"text": "well", "timestamp": [1.2, 1.4]}, ...]}`. Sessions without it have no values of version 1; those
+of 1.5 are of recorded users. An answer of less than 1 s and at most three words counts as none; one that begins before
+the user's end has latency 0. An event's words lie between its beginning and the next event.
 Reference implementation: `evaluation/eval_smooth_turn_taking.py`, `eval_user_interruption.py`,
 `eval_pause_handling.py`, `eval_backchannel.py` and `get_timing.py` of DanielLin94144/Full-Duplex-Bench; equal on own
 cases (paper: arXiv 2503.04721).
-
-Where it differs from the measures without the prefix: an answer of less than 1 s and at most three words counts as
-none, also when it is the whole answer; an answer that begins before the user has ended has the latency 0 and is among
-the others; and its sets hold one event in a sound, so that the script takes all words. Here an event's words are those
-that begin after it has begun and before the next.
 """
 
 from __future__ import annotations
@@ -30,37 +24,35 @@ from codec_bench.apps.conversation.session_files import FACTS, content_hash
 from codec_bench.errors import DamagedRecord, UserError
 
 WORDS, INPUT = "output.json", "input.json"
-"""The words of what was heard, and of the user, in the folder of a session."""
+"""Words of the output, and of the user, in the folder of a session."""
 Chunk = tuple[str, float, float]
 """A word with its beginning and end."""
 TAKES_S, TAKES_WORDS = 1.0, 3
 
 
 def takes_turn(words: Sequence[Word]) -> bool:
-    """Whether words `(begin, end)` in seconds are a turn: they last at least 1 s from first to last, or are more than
-    three.
-    """
+    """Whether words `(begin, end)` in seconds are a turn: at least 1 s from first to last, or more than three."""
     return bool(words) and (words[-1][1] - words[0][0] >= TAKES_S or len(words) > TAKES_WORDS)
 
 
 def latency_s(words: Sequence[Word], end_s: float) -> float | None:
-    """From the end of the user's turn to the first word, at least 0; None if the words are no turn."""
+    """Return the time from the user's end to the first word, at least 0; None if the words are no turn."""
     return max(0.0, words[0][0] - end_s) if takes_turn(words) else None
 
 
 def read_words(folder: Path) -> list[Word] | None:
-    """The times of the words of a session; as `read_chunks`."""
+    """Read the word times of a session; as `read_chunks`."""
     chunks = read_chunks(folder / WORDS)
     return None if chunks is None else [(begin, end) for _, begin, end in chunks]
 
 
 def is_of_session(path: Path, held: Mapping[str, Any]) -> bool:
-    """Whether words that codec-bench wrote are of the session next to them; those of others do not say it."""
+    """Whether codec-bench's words are of the session next to them; others' words carry no session."""
     return held.get("session") in (None, content_hash(path.parent / FACTS))
 
 
 def read_chunks(path: Path) -> list[Chunk] | None:
-    """Words with their times; None if nobody has written any.
+    """Read words with their times; None without a file.
 
     Raises:
         UserError: the file is not what `get_transcript` writes.
@@ -84,7 +76,7 @@ def read_chunks(path: Path) -> list[Chunk] | None:
 
 
 def official(session: Session, words: Sequence[Word] | None, talk: Conversation | None = None) -> Iterator[Value]:
-    """The values of a session; `talk` is its conversation if the script states it."""
+    """Yield the values of a session; `talk` is its conversation if the script states it."""
     if session.status != "ok":
         return
     if talk is not None and talk.recording is not None:

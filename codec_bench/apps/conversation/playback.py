@@ -1,7 +1,7 @@
-"""What a person hears of a model: what came is played at once or, if earlier sound is still playing, after it.
+"""A model's audible output: audio plays on arrival, or after earlier audio.
 
-A service sends an answer faster than it is spoken. What has not been played when the service says that the user
-interrupts is never heard. There is no buffer against jitter: sound that comes late leaves a gap.
+Services send faster than speech. What has not been played at an interruption is never heard. There is no jitter buffer:
+late audio leaves a gap.
 """
 
 from __future__ import annotations
@@ -15,17 +15,12 @@ from codec_bench.apps.conversation.activity import THRESHOLD_DBFS, WINDOW_S, lev
 
 
 class TooMuch(Exception):
-    """More sound came than a session may hold."""
+    """More audio came than a session may hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """Sound that came.
-
-    Args:
-        at_s: when. begin: where it is played, in samples of the track. samples: how many. answer: of which answer it
-            is.
-    """
+    """Received audio: arrival, start in samples of the track, length, and its answer."""
 
     at_s: float
     begin: int
@@ -35,16 +30,13 @@ class Packet:
 
 @dataclass(slots=True)
 class Playback:
-    """The model's track as it grows.
-
-    Args:
-        rate_hz: of the track. most_s: the most that it holds.
+    """The model's track as it grows, up to `most_s`.
 
     Attributes:
-        packets: what came. stops: when the rest was not played, and up to which time something was waiting. end: of all
-            that was played or waits, in samples.
-        discarded: the sound that was thrown away at each of the stops, 16 bits `(samples,)`.
-        complete: whether the service said that the last answer has ended. answers: how many answers have ended.
+        packets: received audio. stops: when the rest was discarded, and its planned end. end: of everything played or
+            waiting, in samples.
+        discarded: the audio discarded at each stop, 16 bits `(samples,)`.
+        complete: whether the service said that the last answer has ended. answers: ended answers.
     """
 
     rate_hz: int
@@ -61,7 +53,7 @@ class Playback:
     _active: list[int] = field(default_factory=list)
 
     def add(self, at_s: float, samples: np.ndarray, answer: str, item: str) -> None:
-        """Takes sound that came at a time: 16-bit samples.
+        """Add 16-bit audio that came at a time.
 
         Raises:
             TooMuch: the track would grow beyond `most_s`.
@@ -80,7 +72,7 @@ class Playback:
         self._items.setdefault(item, []).append((begin, end))
 
     def stop(self, at_s: float) -> tuple[str, float] | None:
-        """Plays nothing of what waits; gives the item that was playing, and how many seconds of it were heard."""
+        """Discard waiting audio; returns the playing item, and its seconds played."""
         now = round(at_s * self.rate_hz)
         if now >= self.end:
             return None
@@ -94,11 +86,11 @@ class Playback:
         return item, played / self.rate_hz
 
     def finish(self) -> None:
-        """Notes that the service has ended an answer."""
+        """Note that the service has ended an answer."""
         self.complete, self.answers = True, self.answers + 1
 
     def listen(self, until_s: float) -> None:
-        """Takes in what was played up to a time, for `spoke_after_s` and `quiet_since_s`."""
+        """Process what was played up to a time, for `spoke_after_s` and `quiet_since_s`."""
         size, ready = round(WINDOW_S * self.rate_hz), int(until_s / WINDOW_S + 1e-6)
         if ready > self._listened:
             levels = levels_dbfs(self.track(ready * size, self._listened * size), self.rate_hz)
@@ -106,21 +98,21 @@ class Playback:
             self._listened = ready
 
     def spoke_after_s(self, since_s: float) -> float | None:
-        """When speech was first heard from a time on; None if none was."""
+        """Return the time of the first speech after a time; None without any."""
         index = bisect_left(self._active, round(since_s / WINDOW_S))
         return self._active[index] * WINDOW_S if index < len(self._active) else None
 
     def quiet_since_s(self) -> float:
-        """When speech was last heard; 0 if none was."""
+        """Return the time of the last speech; 0 without any."""
         return (self._active[-1] + 1) * WINDOW_S if self._active else 0.0
 
     def has_ended(self, now_s: float, ends_s: float) -> bool:
-        """Whether what was being said has ended: as the service says, or by silence."""
+        """Whether the current answer has ended, by the service or by silence."""
         is_marked = self.complete and now_s * self.rate_hz >= self.end
         return is_marked or now_s - self.quiet_since_s() >= ends_s
 
     def track(self, end: int, begin: int = 0) -> np.ndarray:
-        """A part of the track, 16 bits `(samples,)`; silence where nothing has come."""
+        """Return a part of the track, 16 bits `(samples,)`, with silence in gaps."""
         out = np.zeros(end - begin, np.int16)
         segment = self._track[begin:end]
         out[: segment.size] = segment

@@ -1,4 +1,4 @@
-"""What sessions cost: before, from what the user will say at least; afterwards, from what the service counted."""
+"""Costs of sessions: expected from the user's minimum, then counted by the service."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from codec_bench.apps.conversation.session import Partner, Session
 
 
 def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
-    """What sessions with a model will cost at least, as a sentence; empty for a model without prices.
-
-    `seconds` are those that each session sends at least. The sound of a session is sent as long as it lasts, and that
-    depends on the answers.
-    """
+    """Describe the minimum cost of sessions that send at least `seconds` each; empty without prices."""
     if model.prices is None or not model.prices.known or not seconds:
         return ""
     sound_s = sum(seconds)
@@ -27,7 +23,7 @@ def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
 
 
 def priced(model: Partner, session: Session) -> dict[str, float]:
-    """What a session counted, with its cost where the model's prices and the counts give one."""
+    """Return the usage of a session, with its cost where prices and counts give one."""
     if model.prices is None or not session.sent_s:
         return session.usage
     sent = {"sent_audio_s": session.duration_s} if model.prices.counts("audio_minute") else {}
@@ -35,7 +31,7 @@ def priced(model: Partner, session: Session) -> dict[str, float]:
 
 
 def cost_words(system: Mapping[str, Any]) -> str:
-    """What the sessions of a system in the summary cost, as a sentence; empty where no session has a cost."""
+    """Describe the cost of a system's sessions; empty without any."""
     if not system["priced"]:
         return ""
     usage, count = system["usage"], sum(system["sessions"].values())

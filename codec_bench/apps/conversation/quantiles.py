@@ -1,4 +1,4 @@
-"""Quantiles such as the median, with Woodruff's intervals: that of the share below, read off the order statistics.
+"""Quantiles with Woodruff's intervals: that of the share below, inverted at the order statistics.
 
 Over clusters the share has an effective number of values. `sparse_tail` notes that an end is cut at a last value.
 Reference: Woodruff 1952, "Confidence intervals for medians and other position measures".
@@ -45,11 +45,7 @@ class Quantile:
 def quantile(
     values: Sequence[float], share: float, *, clusters: Sequence[Hashable | None] | None = None, level: float = LEVEL
 ) -> Quantile | None:
-    """A quantile with its interval; None if there are no values.
-
-    Args:
-        values: finite numbers. share: between 0 and 1, such as 0.5. clusters, level: as of `interval`.
-    """
+    """Compute a quantile of finite values with its interval; None without values."""
     if not len(values):
         return None
     check_level(level)
@@ -73,5 +69,5 @@ def quantile(
 
 
 def _at(ordered: np.ndarray, share: float) -> float:
-    """The smallest of the ordered values for which at least this share of them is at most as large."""
+    """Return the smallest ordered value that at least this share does not exceed."""
     return float(ordered[min(max(0, math.ceil(share * ordered.size - 1e-9) - 1), ordered.size - 1)])

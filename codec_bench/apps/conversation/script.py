@@ -1,9 +1,7 @@
-"""The script of conversations: what the user says, and when, in YAML.
+"""The script of conversations: the user's utterances and their times, in YAML.
 
-Conventions
-    Times are in seconds. A turn begins at a time of the session, some time after the answer to the turn before has
-    ended, or at a moment of that answer. What is drawn depends on the seed and the id of the conversation, and not on
-    their order.
+Times are in seconds: of the session, after the end of the previous answer, or into that answer. Draws depend on the
+seed and the id of the conversation, not on the order.
 """
 
 from __future__ import annotations
@@ -31,11 +29,11 @@ Seconds = Annotated[float, Field(ge=0, le=600)]
 
 
 class UtteranceSpec(Strict):
-    """A sound that the user says, or a pause between two of them.
+    """Audio of the user, or a pause between utterances.
 
     Args:
-        sound: an id of the script's data, or the path of a file beside the script. most_s: only its first seconds.
-        pause_s: silence in place of a sound; the turn goes on after it.
+        sound: an id of the script's data, or a file relative to the script. most_s: only its first seconds.
+        pause_s: silence in place of audio; the turn continues after it.
     """
 
     sound: str | None = None
@@ -64,12 +62,12 @@ class Event(Strict):
     """Something that the user says.
 
     Args:
-        kind: `turn`, which expects an answer; `interruption`, said into an answer, which expects that the model stops
-            and answers; `backchannel`, said into an answer, which expects that the model goes on; `vocal_tic`, such as
-            a cough, and `non_directed`, said to somebody else, which expect that the model goes on or stays silent.
-        say: the sounds and pauses in their order.
-        at_s: when it begins, from the beginning of the session. after_answer_s: how long after the end of the answer to
-            what was said before. into_answer_s: how long after that answer has begun. Exactly one of the three.
+        kind: `turn` expects an answer; `interruption`, said into an answer, expects that the model stops and answers;
+            `backchannel`, said into an answer, that it continues; `vocal_tic`, such as a cough, and `non_directed`,
+            said to somebody else, that it continues or stays silent.
+        say: the utterances and pauses in order.
+        at_s: begin in the session. after_answer_s: begin after the end of the previous answer. into_answer_s: begin
+            after that answer began. Exactly one of the three.
     """
 
     kind: Kind = "turn"
@@ -88,12 +86,11 @@ class Event(Strict):
 
 
 class Background(Strict):
-    """What is heard behind the user for the whole session.
+    """Background audio behind the user for the whole session.
 
     Args:
         sound: `white` for noise from the seed, or a sound as in `say`, repeated.
-        snr_db: level of the user's speech over it: the power of the active windows of all that the script says over its
-            own.
+        snr_db: the power of active windows of all scripted speech over that of the background.
     """
 
     sound: str = "white"
@@ -101,11 +98,10 @@ class Background(Strict):
 
 
 class Marked(Strict):
-    """Something that is said in a recording.
+    """Speech in a recording.
 
     Args:
-        kind: as of an `Event`. begin_s, end_s: where it lies; its speech is found by energy. pauses: pauses inside it.
-            text: its words.
+        kind: as of an `Event`. begin_s, end_s: bounds; energy finds the speech inside. text: its words.
     """
 
     kind: Kind = "turn"
@@ -116,16 +112,14 @@ class Marked(Strict):
 
 
 class Conversation(Strict):
-    """One conversation. Without turns the user says nothing for `silence_s`, and the model should say nothing either.
+    """One conversation. Without turns, both user and model should be silent for `silence_s`.
 
     Args:
-        id: of the conversation. turns: what the user says. background: behind it.
-        silence_s: the length of a conversation without a user.
-        recording: a sound that is sent as it is, from its beginning to its end, in place of turns; `said` marks what is
-            said in it.
-        references: expected answers to what the user asks; if there are several, any of them is right.
-        clean: the id of the same conversation without its event. backchannels: how people's backchannels are spread
-            over the recording, as shares of evenly long parts of it.
+        background: behind the user. silence_s: the length of a conversation without a user.
+        recording: audio to send from beginning to end, in place of turns; `said` marks its speech.
+        references: accepted answers to the user's question.
+        clean: the id of the same conversation without its event. backchannels: the distribution of people's
+            backchannels over equal parts of the recording.
     """
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
@@ -150,12 +144,12 @@ class Conversation(Strict):
 
 
 class Drawn(Strict):
-    """Conversations of one form that are drawn from the script's data.
+    """Conversations of one form, drawn from the script's data.
 
     Args:
         form: `plain`, `pause` (inside a turn), `interruption`, `backchannel`, `noise` or `silence`.
-        count: how many. between: the range from which its number is drawn: the length of the pause, the moment of the
-            answer, the SNR of the noise or the length of the silence.
+        between: the range of its number: length of the pause, moment of the answer, SNR of the noise, length of the
+            silence.
     """
 
     form: Literal["plain", "pause", "interruption", "backchannel", "noise", "silence"]
@@ -168,7 +162,7 @@ class Network(Strict):
 
     Args:
         delay_s: of every message. jitter_s: a further delay, drawn evenly up to this.
-        loss: the share of sendings that are lost; what is lost is sent again `again_s` later.
+        loss: the share of lost transmissions, which are repeated `again_s` later.
     """
 
     delay_s: Annotated[float, Field(ge=0, le=5)] = 0.0
@@ -181,14 +175,14 @@ class Script(Strict):
     """A script.
 
     Args:
-        version: of this layout. title: the name that people read.
-        data: where sounds are looked up by id; as `--data`. seed: of all draws and noise.
-        instructions: what the model is told before the conversation.
-        patience_s: how long the user waits for an answer before the script goes on.
-        ends_s: an answer has ended after so much silence, or when the service says so and all of it was played.
-        longest_s: a session that lasts longer has failed.
-        network: simulated between this machine and the service; None for none.
-        conversations: the conversations. draw: those that are drawn.
+        version: of this layout. title: the display name.
+        data: source of sounds by id; as `--data`. seed: of all draws and noise.
+        instructions: for the model, before the conversation.
+        patience_s: how long the user waits for an answer before the script continues.
+        ends_s: an answer ends after this silence, or when the service says so and all was played.
+        longest_s: a longer session fails.
+        network: simulated; null for none.
+        draw: drawn conversations, next to the listed ones.
     """
 
     version: Literal[1]
@@ -214,16 +208,10 @@ class Script(Strict):
 
 
 def read_script(name: str | os.PathLike[str], seed: int | None = None) -> tuple[Script, Path]:
-    """Reads a script.
-
-    Args:
-        name: `embedded`, or the path of a YAML file. seed: in place of the script's.
-
-    Returns:
-        The script, and the folder that its paths start from.
+    """Read `embedded` or a YAML file; returns the script with the folder of its paths.
 
     Raises:
-        UserError: the file cannot be read, or a field does not fit.
+        UserError: the file cannot be read, or a field is wrong.
     """
     text = os.fspath(name)
     file = files(__package__) / "embedded.yaml" if text == EMBEDDED else Path(text).expanduser()
@@ -235,13 +223,13 @@ def read_script(name: str | os.PathLike[str], seed: int | None = None) -> tuple[
 
 
 def random_of(seed: int, *key: str) -> np.random.Generator:
-    """The generator of an item, which depends on the seed and on what the item is called."""
+    """Create the generator of an item from seed and key."""
     digest = hashlib.blake2b(json.dumps([seed, *key]).encode(), digest_size=16).digest()
     return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
 def conversations_of(script: Script, sounds: list[str]) -> list[Conversation]:
-    """The conversations of a script, those that it draws behind those that it states; `sounds` are the ids of its data."""
+    """List the stated conversations, then the drawn ones; `sounds` are the ids of the data."""
     out = list(script.conversations)
     for drawn in script.draw:
         for number in range(drawn.count):

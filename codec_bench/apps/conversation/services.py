@@ -1,7 +1,7 @@
-"""Conversations with models behind a WebSocket, in which the service finds the ends of turns.
+"""Conversations with models behind a WebSocket, which detect the ends of turns.
 
-Frames of sound are sent at the speed of speech. Each class wraps a model of `models/endpoints`, which has the
-connection, the key and the layout of sessions. `SERVICES` says which class belongs to which model.
+Frames are sent at the speed of speech. Each class wraps a model of `models/endpoints`, which has connection, key and
+session layout. `SERVICES` maps models to classes.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Service(Partner, Generic[Socket]):
         return self.model.connected()
 
     def read_message(self, message: str | bytes) -> ServiceEvent:
-        """Reads one message; raises as `read`, and `Again` for one that is not JSON."""
+        """Parse one message; raises as `read`, and `Again` for one that is not JSON."""
         return read_event(message, self.read)
 
     @abstractmethod
     def read(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """Reads one event.
+        """Parse one event.
 
         Raises:
             Again, RequestFailed, Denied: the event is an error.
@@ -65,7 +65,7 @@ class RealtimeService(Service[OpenAiRealtime]):
     """OpenAI's realtime models, and services with the same protocol."""
 
     def conversation(self, instructions: str) -> list[str]:
-        """The event that sets the session up."""
+        """Return the event that configures the session."""
         model = self.model
         update = model.session_update(instructions, model.parameters, spoken=True, turns=model.turn_detection)
         return [json.dumps(update)]
@@ -75,7 +75,7 @@ class RealtimeService(Service[OpenAiRealtime]):
         return f'{{"type":"input_audio_buffer.append","audio":"{b64encode(samples).decode("ascii")}"}}'
 
     def read(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """As `Service.read`. Playback stops when the service hears speech, unless `turn_detection` forbids it."""
+        """As `Service.read`. Playback stops on detected speech, unless `turn_detection` forbids it."""
         kind = event["type"]
         about: dict[str, Any] = {"answer": str(event.get("response_id") or ""), "item": str(event.get("item_id") or "")}
         about["id"] = str(event.get("event_id") or "")
@@ -110,7 +110,7 @@ class LiveService(Service[OpenAiLive]):
     """OpenAI's Live models. The session is a stream without turns: the service stops by itself."""
 
     def conversation(self, instructions: str) -> list[str]:
-        """The message that starts the session."""
+        """Return the message that starts the session."""
         return [self.model.session_start(Request("", (Message("system", (instructions,)),)))]
 
     def frame(self, samples: bytes) -> str:
@@ -133,7 +133,7 @@ class GeminiService(Service[GeminiLive]):
     """Gemini's Live models. Answers have no names here."""
 
     def conversation(self, instructions: str) -> list[str]:
-        """The setup of the session. The service detects speech, unless it is switched off."""
+        """Return the setup; the service detects speech unless switched off."""
         system = [{"text": instructions}] if instructions else []
         return [json.dumps({"setup": self.model.session_setup(self.model.parameters, system)})]
 
@@ -169,17 +169,13 @@ SERVICES: dict[type[SocketModel], type[Service[Any]]] = {
 
 
 def _check_session_rate(session: Any, rate_hz: int) -> None:
-    """Checks that a session speaks at the requested rate; raises as `_check_rate`."""
+    """Check that a session speaks at the requested rate; raises as `_check_rate`."""
     for name in ("audio", "output", "format", "rate"):
         session = session.get(name) if isinstance(session, Mapping) else None
     _check_rate(session, rate_hz)
 
 
 def _check_rate(stated: Any, rate_hz: int) -> None:
-    """Checks a stated sample rate; None is no statement.
-
-    Raises:
-        RequestFailed: it is another one.
-    """
+    """Check a stated sample rate (None is no statement); raises RequestFailed for another one."""
     if stated not in (None, rate_hz, str(rate_hz)):
         raise RequestFailed(f"the service speaks at {stated} Hz; expected {rate_hz} Hz")

@@ -1,12 +1,8 @@
-"""One conversation on one clock: the user's frames go out at the speed of speech, and what the model says is placed
-when it comes.
+"""One conversation on one clock: user frames at the speed of speech, and model audio placed on arrival.
 
-Conventions
-    Time is the event loop's monotonic clock, in seconds from the first sample that the user speaks. A frame holds what
-    was spoken in the `FRAME_S` before it is sent, as with a microphone, so frame n is due at (n + 1) frames. Sound that
-    comes is played at once (`playback.py`). Both tracks are 16 bits and begin at 0. A frame's lateness is when it was
-    sent less when it was due. A session is slower than real time if the 99th percentile of lateness is more than a
-    frame, or one frame is later than `STALLED_S`: it is refused, as its times are those of this machine.
+Time is the event loop's monotonic clock, in seconds from the user's first sample. As with a microphone, frame n is due
+at (n + 1) frames. Audio plays on arrival (`playback.py`). Both tracks are 16 bits and begin at 0. A session is refused
+as slower than real time if the 99th percentile of lateness exceeds a frame, or one frame exceeds `STALLED_S`.
 """
 
 from __future__ import annotations
@@ -34,27 +30,26 @@ from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
 FRAME_S = 0.02
 STALLED_S = 0.2
 READY_S = 15.0
-"""How long a service may take until sound may be sent."""
+"""How long a service may take until it accepts audio."""
 Status = Literal["ok", "refused", "failed"]
 TRACKS = ("user", "clean", "heard", "lost")
 
 
 @dataclass(slots=True)
 class Session:
-    """A conversation that was held.
+    """A finished conversation.
 
     Args:
-        id: of the conversation. status, reason: `ok`; `failed` if there is no whole conversation; `refused` if this
-            machine was too slow.
-        rate_hz, heard_hz: of the user's and the model's track. frame_s: of the frames that were sent.
-        events: what the user said. sent_s: when each frame was sent. packets: what came, and when. stops: when what
-            waited was thrown away, and until when it would have been played. text: the service's own transcript.
-        model: what the service calls the model that answered. usage: the sum of what it counted.
-        opening: what the service was told before the conversation. marks_answers: whether what came names the answer that
-            it is of, or says where one ends.
+        status, reason: `ok`; `failed` if incomplete; `refused` if this machine was too slow.
+        rate_hz, heard_hz: of the user's and the model's track.
+        events: of the user. sent_s: when each frame was sent. packets: received audio. stops: when waiting audio was
+            discarded, and its planned end. text: the service's own transcript.
+        model: the service's name of the model. usage: summed.
+        opening: the messages before the conversation. marks_answers: whether audio names its answer, or answers have
+            ends.
         user, clean, heard: the tracks, 16 bits `(samples,)`; `clean` is the user without background.
-        lost: what was thrown away at the stops, one behind the other; the stops say how long each part is.
-        generation: which start of the command held it, from 1.
+        lost: audio discarded at the stops, concatenated.
+        generation: the number of the command's start that held it, from 1.
     """
 
     id: str
@@ -80,7 +75,7 @@ class Session:
 
     @property
     def late_s(self) -> np.ndarray:
-        """By how much each frame was sent later than it was due `(frames,)`."""
+        """The lateness of each frame `(frames,)`."""
         return np.asarray(self.sent_s) - self.frame_s * (np.arange(len(self.sent_s)) + 1)
 
     @property
@@ -96,7 +91,7 @@ class Session:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any], **tracks: np.ndarray) -> Session:
-        """From what `as_dict` gives, with the tracks."""
+        """Restore from `as_dict` and the tracks."""
         values: dict[str, Any] = {name: facts[name] for name in cls.__slots__ if name in facts}
         session = cls(**{**values, **tracks})
         session.events, session.packets = events_of(facts["events"]), [Packet(*one) for one in facts["packets"]]
@@ -105,7 +100,7 @@ class Session:
 
 
 def events_of(listed: Sequence[Mapping[str, Any]]) -> list[UserEvent]:
-    """The events that were kept as JSON."""
+    """Parse the events from JSON."""
     events = [UserEvent(**event) for event in listed]
     for event in events:
         event.speech, event.pauses = ([(a, b) for a, b in spans] for spans in (event.speech, event.pauses))
@@ -113,25 +108,24 @@ def events_of(listed: Sequence[Mapping[str, Any]]) -> list[UserEvent]:
 
 
 class _Over(Exception):
-    """A session cannot go on."""
+    """A session cannot continue."""
 
 
 class TooSlow(Exception):
-    """What answers is slower than real time, so that the times of a session are those of this machine."""
+    """The partner is slower than real time, so session times would be those of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceEvent:
-    """What one message of a model says in a conversation.
+    """One message of a model in a conversation.
 
     Args:
-        ready: whether sound may be sent from now on.
+        ready: audio may be sent from now on.
         sound: 16-bit samples of the answer at `output_rate_hz`. text: words of it.
-        answer: what the service calls the answer, and `item` the turn of the conversation that holds it; empty if it
-            has no names.
-        stops: whether what was sent and not yet played must not be played, because the user was heard to speak.
+        answer: the service's name of the answer, and `item` the turn that holds it; empty without names.
+        stops: discard audio not yet played, because the user speaks.
         ended: `whole` or `cut` with the last message of an answer, else empty.
-        id: what the service calls the message. model: that answers. usage: of the answer.
+        id: of the message. usage: of the answer.
     """
 
     ready: bool = False
@@ -150,7 +144,7 @@ class Partner(ABC):
     """A model as the other side of a conversation: behind a WebSocket, or of this process.
 
     Attributes
-        rate_hz, output_rate_hz: of the sound that it takes and gives. prices: of a service, else None.
+        rate_hz, output_rate_hz: of its input and output. prices: of a service, else None.
     """
 
     rate_hz: int
@@ -175,43 +169,38 @@ class Partner(ABC):
 
     @property
     def closed(self) -> tuple[type[Exception], ...]:
-        """What `send` raises on a closed connection."""
+        """The exceptions of `send` on a closed connection."""
         return ()
 
     @abstractmethod
     def conversation(self, instructions: str) -> list[str]:
-        """The messages that open a conversation."""
+        """Return the messages that open a conversation."""
 
     @abstractmethod
     def connected(self) -> AbstractAsyncContextManager[Any]:
-        """An open connection: `send` sends, and iterating gives what comes."""
+        """Open a connection: `send` sends, and iterating yields messages."""
 
     @abstractmethod
     def frame(self, samples: bytes) -> str | bytes:
-        """The message that carries a frame of 16-bit samples at `rate_hz`."""
+        """Return the message for a frame of 16-bit samples at `rate_hz`."""
 
     @abstractmethod
     def read_message(self, message: Any) -> ServiceEvent:
-        """Reads a message that came."""
+        """Parse a message."""
 
     def cut_off(self, item: str, played_s: float) -> str | None:
-        """The message that says how much of an interrupted answer was played; None for none.
-
-        Args:
-            item: what the service calls the answer. played_s: seconds of it that were played.
-        """
+        """Return the message with the seconds played of an interrupted `item`; None for none."""
         return None
 
 
 async def hold(model: Partner, user: User, name: str, script: Script, *, frame_s: float = FRAME_S) -> Session:
-    """Holds a conversation.
+    """Hold a conversation with a started model.
 
     Args:
-        model: a started model that converses in time. user: the user's side. name: id of the conversation.
-        script: with the model's instructions, the network and the longest session. frame_s: length of a frame.
+        script: with the model's instructions, the network and the longest session.
 
     Raises:
-        UserError: the service denies access, or the model does not converse in time. Every other session would fail
+        UserError: the service denies access, or the model does not converse in time; every other session would fail
             too.
     """
     opening = tuple(model.conversation(script.instructions))
@@ -237,7 +226,7 @@ async def hold(model: Partner, user: User, name: str, script: Script, *, frame_s
 
 
 def _close(held: Session, playback: Playback, user: User) -> None:
-    """Fills in what is known once a session is over, and refuses one that was too slow."""
+    """Complete a finished session, and refuse one that was too slow."""
     held.user, held.clean = user.tracks()
     held.user, held.clean = (track[: _length(held)] for track in (held.user, held.clean))
     held.packets, held.stops = playback.packets, playback.stops
@@ -254,7 +243,7 @@ def _length(held: Session) -> int:
 
 
 def too_slow(late_s: np.ndarray, frame_s: float) -> str:
-    """Why frames with this lateness `(frames,)` are no conversation in time; empty if they are."""
+    """Describe why lateness `(frames,)` disqualifies a session; empty if it does not."""
     if not late_s.size:
         return ""
     p99, most = float(np.quantile(late_s, 0.99)), float(late_s.max())
@@ -267,7 +256,7 @@ def too_slow(late_s: np.ndarray, frame_s: float) -> str:
 
 
 class _Line:
-    """An open connection with what came over it."""
+    """An open connection with its received messages."""
 
     def __init__(self, model: Partner, socket: Any, held: Session, playback: Playback, script: Script) -> None:
         self.model, self.socket, self.held, self.playback = model, socket, held, playback
@@ -282,23 +271,23 @@ class _Line:
         )
 
     def now_s(self) -> float:
-        """Seconds since the user's first sample; negative before it."""
+        """Return the seconds since the user's first sample; negative before it."""
         return self.loop.time() - (math.inf if self.start_s is None else self.start_s)
 
     async def send(self, message: str | bytes) -> None:
-        """Sends a message, over the simulated network if there is one."""
+        """Send a message, over the simulated network if there is one."""
         if self._up is None:
             await self.socket.send(message)
         else:
             self._up.put(message)
 
     def tasks(self) -> list[asyncio.Task[None]]:
-        """What runs beside the sending of frames: it raises what goes wrong."""
+        """Start what runs next to sending; it raises errors."""
         ways = [link.run() for link in (self._up, self._down) if link is not None]
         return [asyncio.create_task(run) for run in (self._listen(), *ways)]
 
     async def _listen(self) -> None:
-        """Takes what comes until the connection is closed."""
+        """Receive until the connection is closed."""
         async for message in self.socket:
             if self._down is None:
                 await self._take(message)
@@ -335,9 +324,7 @@ class _Line:
             raise _Over(f"more sound came than the {self.playback.most_s:g} s of the longest session hold") from None
 
     def _check(self, event: ServiceEvent) -> None:
-        """Raises `_Over` for a message that came twice, or for sound that came after the end of its answer or behind a
-        later one.
-        """
+        """Raise `_Over` for a repeated message, or audio after the end of its answer or after a later one."""
         if event.id and event.id in self._ids:
             raise _Over(f"the message '{clean(event.id)}' came twice")
         self._ids.add(event.id)
@@ -351,7 +338,7 @@ class _Line:
 
 
 async def _converse(line: _Line, user: User, longest_s: float) -> None:
-    """Sends the user's frames until the session is over."""
+    """Send the user's frames until the session is over."""
     tasks = line.tasks()
     try:
         for message in line.held.opening:
@@ -370,7 +357,7 @@ async def _converse(line: _Line, user: User, longest_s: float) -> None:
 
 
 async def _raise(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Raises what went wrong in one of the tasks."""
+    """Raise the error of one of the tasks."""
     for task in tasks:
         if task.done():
             await task

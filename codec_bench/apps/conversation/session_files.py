@@ -1,8 +1,6 @@
-"""Sessions on disk: a folder each, with both tracks as FLAC and `session.json`, which is written last and holds the
-tracks' hashes.
+"""Sessions on disk: a folder each, with FLAC tracks and `session.json`, written last with their hashes.
 
-What is made of a session lies next to it and holds the hash of what it was made of (`content_hash`). `check_states` finds
-files of a run that are older than others, as where copies of different moments were mixed.
+Derived files hold the hash of their sources (`content_hash`). `check_states` finds outdated files, as in mixed copies.
 """
 
 from __future__ import annotations
@@ -26,12 +24,12 @@ _AGAIN = "copy the run again, into an empty folder"
 
 
 def folder_of(run: Path, system: str, name: str) -> Path:
-    """The folder of a session."""
+    """Return the folder of a session."""
     return run / "sessions" / system / name
 
 
 def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> None:
-    """Keeps a session in place of one that was there; `about` says what was asked. It is whole once this returns.
+    """Write a session atomically, in place of an earlier one; `about` identifies it.
 
     Raises:
         UserError: the folder cannot be written.
@@ -58,7 +56,7 @@ def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> N
 
 
 def read_session(folder: Path, about: Mapping[str, Any] | None = None) -> Session | None:
-    """A session that was kept; None if there is none, or it was asked otherwise than `about` says.
+    """Read a session; None if there is none, or `about` differs.
 
     Raises:
         DamagedRecord: its files were not written together.
@@ -82,7 +80,7 @@ def read_session(folder: Path, about: Mapping[str, Any] | None = None) -> Sessio
 
 
 def content_hash(*paths: Path) -> str:
-    """A hash of the content of files; a missing one counts as empty."""
+    """Hash the content of files; a missing one counts as empty."""
     digest = hashlib.blake2b(digest_size=20)
     for path in paths:
         content = path.read_bytes() if path.exists() else b""
@@ -91,13 +89,12 @@ def content_hash(*paths: Path) -> str:
 
 
 def check_states(run: Path, facts: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
-    """Checks that no file of a run is older than what was made of it.
+    """Check that no file of a run is older than its derivatives.
 
-    Every start of the command has a number, which is in `run.json` and in the sessions that it held; `summary.json` has
-    those of its sessions.
+    Starts of the command are numbered in `run.json`, sessions and `summary.json`.
 
     Args:
-        run: the folder. facts: the content of `run.json`. summary: of `summary.json`; both are empty if they are missing.
+        facts: the content of `run.json`. summary: of `summary.json`; both are empty if missing.
 
     Raises:
         DamagedRecord: a file is older than another one.

@@ -1,8 +1,7 @@
-"""The questions of a benchmark, spoken in time: one conversation for each, in which the user asks it and waits for the
-answer.
+"""The spoken questions of a benchmark, each asked in a conversation of its own.
 
-The answer is what was heard, in the words of a recogniser (`--words`). It is compared with the expected answer by the
-rule `answer-match`, and by a judge (`--judge`) with the rubric of Big Bench Audio, which shows the two answers alone.
+The recognised answer (`--words`) is compared by the rule `answer-match`, and by a judge (`--judge`) with the rubric of
+Big Bench Audio, which shows the two answers alone.
 """
 
 from __future__ import annotations
@@ -29,22 +28,22 @@ PATIENCE_S, LONGEST_S = 20.0, 600.0
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """The sound of a question: what `Clip` takes."""
+    """The audio of a question, as `Clip` takes it."""
 
     id: str
     audio: object
 
 
 def asks(folder: Path) -> bool:
-    """Whether what `--scripts` names is a benchmark: one's own file or folder, or the name of one where no file has it."""
+    """Whether `--scripts` names a benchmark: a user's file or folder, or the name of one where no file has it."""
     return folder.name == FILE or (folder / FILE).is_file() or (not folder.exists() and has_benchmark(str(folder)))
 
 
 def questions_of(name: str, limit: int | None) -> tuple[Script, list[Spoken]]:
-    """The script of a benchmark's questions, and their sounds.
+    """Return the script of a benchmark's questions, and their audio.
 
     Raises:
-        UserError: there is no such benchmark, its data cannot be found, or its questions are no sounds with expected
+        UserError: there is no such benchmark, its data are missing, or its questions are not audio with expected
             answers.
     """
     talks, sounds = [], []
@@ -63,14 +62,14 @@ def questions_of(name: str, limit: int | None) -> tuple[Script, list[Spoken]]:
 
 
 def answer_of(session: Session, talk: Conversation, chunks: Sequence[Chunk]) -> Answer:
-    """What was heard after the question had begun, with the expected answers."""
+    """Return the transcript after the beginning of the question, with the accepted answers."""
     begin_s = next((event.speech[0][0] for event in session.events if event.speech), 0.0)
     answer = " ".join(word for word, begin, _ in chunks if begin >= begin_s)
     return Answer(session.id, answer, talk.references)
 
 
 def by_rule(session: Session, talk: Conversation | None, chunks: Sequence[Chunk] | None) -> Iterator[Value]:
-    """Whether the answer holds an expected one, by rule."""
+    """Yield whether the answer contains an accepted one, by rule."""
     if session.status == "ok" and talk is not None and talk.references and chunks is not None:
         (score,) = load_answer_metric(RULE).compute([answer_of(session, talk, chunks)])
         reason = "" if score.value is not None else f"{score.status}: {score.reason}"

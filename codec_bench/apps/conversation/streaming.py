@@ -1,4 +1,4 @@
-"""The base of models that hear and speak at the same time, in this process."""
+"""The base of streaming models in this process."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ class Stream(Protocol):
     """One conversation with a model."""
 
     def step(self, frame: np.ndarray) -> np.ndarray:
-        """Takes what the user said in a frame, and gives what the model says now.
+        """Take a frame of the user, and return what the model says now.
 
         Args:
             frame: float32 `(samples,)` in [-1, 1] at the model's `rate_hz`; 20 ms.
 
         Returns:
-            float32 `(samples,)` at the model's `output_rate_hz`: any number of samples, none for nothing. What is longer than
-            a frame is played after what is still being played.
+            float32 `(samples,)` at the model's `output_rate_hz`, of any length; longer audio is queued.
         """
         ...
 
 
 class StreamingModel(Model):
-    """A model that takes sound frame by frame and may speak at any time. `codec-bench converse` talks with it.
+    """A model that takes audio frame by frame and may speak at any time, for `codec-bench converse`.
 
     Attributes
-        rate_hz: of the sound that it takes. output_rate_hz: of the sound that it gives.
+        rate_hz: of its input. output_rate_hz: of its output.
     """
 
     rate_hz: int = 24_000
@@ -40,12 +39,8 @@ class StreamingModel(Model):
 
     @abstractmethod
     def open(self, instructions: str) -> Stream:
-        """Begins a conversation; several may be open at once. Each one's `step` is called in one thread at a time.
-
-        Args:
-            instructions: what the model is told beforehand; it may leave them unread.
-        """
+        """Begin a conversation; several may be open, each with its `step` called in one thread at a time."""
 
     async def ask(self, request: Request) -> Response:
-        """Refuses the request: the model has no single answers."""
+        """Refuse the request: the model has no single responses."""
         return Response.refused(Diagnostic("converses_only", model=self.info.name))

@@ -1,17 +1,12 @@
-"""tau-Voice's own definitions of how a model takes turns, over ticks of 0.2 s in each of which a side speaks or does
-not.
+"""tau-Voice's own definitions of turn-taking, over ticks of 0.2 s with or without speech of each side.
 
-A user's turn, interruption or backchannel is spoken from its first speech to its last. Vocal tics and speech to others
-are no turns: each is marked in the tick in which it begins. The model speaks in a tick in which sound of it is played.
-Theirs takes all of that sound; here silence of more than `SILENT_S` in it is none, as some streams are never without
-sound.
-
-Reference implementation: `src/tau2/metrics/voice_interaction_metrics.py` of sierra-research/tau2-bench, version 1.0 of
-its metrics; equal on own cases and on the three simulations of its tests (paper: arXiv 2603.13686).
-
-Where it differs from the measures without the prefix: times are whole ticks; a turn into whose end the model speaks is
-left out, and so is the last one if no one speaks after it; an interruption must be yielded to before 2 s are over, and
-the session must show it; a vocal tic or speech to others over an answer is counted only where the model stops for it.
+A user's turn, interruption or backchannel spans its first to last speech; a vocal tic or speech to others marks its
+first tick. The model speaks in ticks with its audio, without silence of more than `SILENT_S` (theirs counts all audio).
+Unlike the unprefixed measures, times are whole ticks, a turn that the model overlaps at its end or a last turn without
+later speech is excluded, an interruption needs 2 s to show yielding, and asides over an answer count only if the model
+stops.
+Reference implementation: `src/tau2/metrics/voice_interaction_metrics.py` of sierra-research/tau2-bench, metrics version
+1.0; equal on own cases and its three test simulations (paper: arXiv 2603.13686).
 """
 
 from __future__ import annotations
@@ -28,19 +23,12 @@ from codec_bench.apps.conversation.session import Session
 
 TICK_S, SILENT_S = 0.2, 1.0
 YIELDS, STOPS, ANSWERS = (round(seconds / TICK_S) for seconds in (YIELDS_WITHIN_S, STOPS_WITHIN_S, 2.0))
-"""The windows in ticks: to yield to an interruption, to stop for what asks for no answer, and to answer a vocal tic or
-speech to others.
-"""
+"""Windows in ticks: to yield to an interruption, to stop for an aside, and to answer one."""
 Run = tuple[int, int]
 
 
 class Tick(NamedTuple):
-    """A tick.
-
-    Args:
-        user, model: whether they speak. backchannel: whether what the user says is one. aside: which of `ASIDES` is
-            heard.
-    """
+    """Who speaks in a tick, whether the user's speech is a backchannel, and which of `ASIDES` begins."""
 
     user: bool = False
     model: bool = False
@@ -58,7 +46,7 @@ class VoiceEvent(NamedTuple):
 
 
 def tau_voice(session: Session) -> Iterator[Value]:
-    """The values of a session."""
+    """Yield the values of a session."""
     if session.status == "ok":
         counts: dict[str, int] = {}
         for name, value, tick, reason in find_events(ticks_of(session)):
@@ -67,7 +55,7 @@ def tau_voice(session: Session) -> Iterator[Value]:
 
 
 def ticks_of(session: Session) -> list[Tick]:
-    """A session as ticks."""
+    """Convert a session to ticks."""
     windows = np.zeros((2, -(-session.user.size * 100 // session.rate_hz)), bool)
     user, model = windows
     for event in session.events:
@@ -98,7 +86,7 @@ def _mark(windows: np.ndarray, stretch: Stretch) -> None:
 
 
 def find_events(ticks: Sequence[Tick]) -> Iterator[VoiceEvent]:
-    """Every value that ticks give."""
+    """Yield every value of ticks."""
     if len(ticks) > 1 and ticks[-1].user and not ticks[-2].user:
         ticks = ticks[:-1]  # what their simulated user ends a conversation with
     user, model = _runs([tick.user for tick in ticks]), _runs([tick.model for tick in ticks])
@@ -125,7 +113,7 @@ def _responses(ticks: Sequence[Tick], user: Sequence[Run], model: Sequence[Run])
 
 
 def _speech_events(ticks: Sequence[Tick], begin: int, end: int, model: Sequence[Run]) -> Iterator[VoiceEvent]:
-    """What the model does at something that the user says."""
+    """Yield the model's reactions to the user's speech."""
     asides = {tick.aside for tick in ticks[begin:end]}
     aside = next((one for one in ASIDES if one in asides), "")
     if ticks[begin].model:
@@ -143,7 +131,7 @@ def _speech_events(ticks: Sequence[Tick], begin: int, end: int, model: Sequence[
 
 
 def _aside_events(kind: str, begin: int, end: int, model: Sequence[Run]) -> Iterator[VoiceEvent]:
-    """What the model does at a vocal tic or speech to others while the user has not the floor."""
+    """Yield the model's reactions to asides while the user does not have the floor."""
     stops = next((last for first, last in model if first <= begin < last), None)
     if stops is None:
         yield VoiceEvent(f"selectivity_{kind}", float(not _answered(begin, end, model)), begin)

@@ -1,8 +1,7 @@
-"""The words of what was heard, with their times, by a recogniser: kept beside a session, and what they show.
+"""Recognised words of the output with times, stored with a session, and their values.
 
-`output.json` has the layout that Full-Duplex-Bench's `get_transcript` writes, and beside it which recogniser wrote it
-and the words of what was thrown away at each interruption. A file that somebody else wrote is read too and never
-replaced.
+`output.json` has the layout of Full-Duplex-Bench's `get_transcript`, plus the recogniser and the words discarded at
+each interruption. Files of others are read and never replaced.
 """
 
 from __future__ import annotations
@@ -28,15 +27,11 @@ from codec_bench.features.base import Word as Named
 from codec_bench.store.files import read_json, write_text
 
 EARLY_S = 0.1
-"""By how much a recogniser may hear a word before the sound has energy."""
+"""How early a recogniser may place a word before its audio."""
 
 
 def load_timed(name: str, device: str) -> Feature:
-    """A recogniser that gives the times of words.
-
-    Raises:
-        UserError: there is no such recogniser, or it gives no times.
-    """
+    """Load a recogniser with word times; raises UserError if it is unknown or gives none."""
     # On a GPU, what computes some recognisers by default aligns no words.
     feature = load_feature(exact_name(name, gpu=False), device=resolve_devices(device)[0])
     if not feature.times_words:
@@ -49,9 +44,7 @@ def load_timed(name: str, device: str) -> Feature:
 
 
 def write_words(folder: Path, session: Session, recogniser: Feature, user: bool = False) -> None:
-    """Keeps the words of a session, unless somebody else's are there, or this recogniser's already; those of the user
-    too if `user`.
-    """
+    """Write the words of a session, and of the user if `user`, unless present or another's."""
     if not _there(folder / WORDS, recogniser):
         words = _transcribe(session.heard, session.heard_hz, recogniser)
         discarded = [_count_discarded(session, number, recogniser) for number in range(len(session.stops))]
@@ -74,9 +67,7 @@ def _keep(path: Path, words: Sequence[Named], recogniser: Feature, **more: Any) 
 
 
 def _count_discarded(session: Session, number: int, recogniser: Feature) -> int:
-    """How many words of what was being said come after a stop: the answer is heard whole, with what was thrown away
-    behind it.
-    """
+    """Count the words after a stop, by transcribing the answer with its discarded rest."""
     stop_s, _ = session.stops[number]
     begin_s = max((begin for begin, _ in turns_of(session)[0] if begin < stop_s), default=stop_s)
     sizes = [round(end * session.heard_hz) - round(at * session.heard_hz) for at, end in session.stops]
@@ -88,7 +79,7 @@ def _count_discarded(session: Session, number: int, recogniser: Feature) -> int:
 
 
 def _transcribe(track: np.ndarray, rate_hz: int, recogniser: Feature) -> list[Named]:
-    """The words of a track; none where it is too short to hear anything in."""
+    """Transcribe a track; no words where it is too short."""
     try:
         return recogniser.timed(resample(track.astype(np.float32) / 32768, rate_hz, recogniser.rate_hz))
     except Unavailable:
@@ -96,7 +87,7 @@ def _transcribe(track: np.ndarray, rate_hz: int, recogniser: Feature) -> list[Na
 
 
 def by_words(session: Session, folder: Path, words: Sequence[Word] | None) -> Iterator[Value]:
-    """The first word after each of the user's turns, and the words that were lost at each stop."""
+    """Yield the first word after each user turn, and the words discarded at each stop."""
     if session.status != "ok" or words is None:
         return
     user_turns = [(number, event) for number, event in enumerate(session.events) if event.speech]

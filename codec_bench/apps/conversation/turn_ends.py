@@ -1,7 +1,7 @@
-"""Rules by which the end of a user's turn is found, for models that answer whole turns.
+"""Detectors of the end of a user's turn, for models of whole turns.
 
-A rule is written as `silero-vad:0.7` or `energy:0.7`: what finds speech, and how many seconds without any end a turn.
-Both hear the user as they come, and neither looks ahead.
+A rule such as `silero-vad:0.7` or `energy:0.7` names the detector, and the seconds without speech that end a turn. Both
+are causal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codec_bench.errors import MissingExtra, UserError
 
 RATE_HZ = 16_000
 SPEECH_DBFS = -45.0
-"""The level from which a window is speech to `energy`."""
+"""The level of speech for `energy`."""
 SILERO_SAMPLES, SILERO_CONTEXT = 512, 64
 SILERO_THRESHOLD = 0.5
 
@@ -29,18 +29,18 @@ class Detector(Protocol):
     window_s: float
 
     def push(self, samples: np.ndarray) -> Iterator[bool]:
-        """Takes float32 `(samples,)` at `RATE_HZ`; for every window that is whole by now, whether it is speech."""
+        """Take float32 `(samples,)` at `RATE_HZ`, and yield for every complete window whether it is speech."""
 
 
 class _Windows:
-    """Cuts what comes into windows."""
+    """Cuts audio into windows."""
 
     def __init__(self, size: int) -> None:
         self.size, self.window_s = size, size / RATE_HZ
         self._rest = np.zeros(0, np.float32)
 
     def complete(self, samples: np.ndarray) -> Iterator[np.ndarray]:
-        """The windows that are whole by now."""
+        """Yield the complete windows."""
         rest = np.concatenate([self._rest, samples])
         count = rest.size // self.size
         self._rest = rest[count * self.size :]
@@ -48,7 +48,7 @@ class _Windows:
 
 
 class Energy(_Windows):
-    """Speech is where a window of 10 ms has more than `SPEECH_DBFS`."""
+    """Speech is a window of 10 ms above `SPEECH_DBFS`."""
 
     def __init__(self) -> None:
         super().__init__(round(WINDOW_S * RATE_HZ))
@@ -60,10 +60,9 @@ class Energy(_Windows):
 
 
 class Silero(_Windows):
-    """The network of silero-vad 6 that comes with faster-whisper, window by window of 32 ms, with its state.
+    """The stateful network of silero-vad 6 from faster-whisper, in windows of 32 ms.
 
-    Source: https://github.com/snakers4/silero-vad, licence MIT; equal to faster-whisper's own pass over the whole
-        sound.
+    Source: https://github.com/snakers4/silero-vad, licence MIT; equal to faster-whisper's own pass over all audio.
 
     Raises:
         MissingExtra: faster-whisper or onnxruntime is not installed.
@@ -85,7 +84,7 @@ class Silero(_Windows):
         yield from (share >= SILERO_THRESHOLD for share in self.shares(samples))
 
     def shares(self, samples: np.ndarray) -> Iterator[float]:
-        """How probable speech is in every window that is whole by now."""
+        """Yield the probability of speech in every complete window."""
         for window in self.complete(samples):
             block = np.concatenate([self._before, window])[None]
             out, *self._state = self._session.run(None, {"input": block, "h": self._state[0], "c": self._state[1]})
@@ -98,22 +97,14 @@ DETECTORS: dict[str, Callable[[], Detector]] = {"silero-vad": Silero, "energy": 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """A rule.
-
-    Args:
-        name: of the detector. silence_s: how long without speech ends a turn.
-    """
+    """A detector by name, and the silence that ends a turn."""
 
     name: str
     silence_s: float
 
     @classmethod
     def parse(cls, text: str) -> TurnEnd:
-        """Reads a rule.
-
-        Raises:
-            UserError: the name is unknown, or the number is none.
-        """
+        """Parse a rule; raises UserError for an unknown name or a bad number."""
         name, _, number = text.partition(":")
         try:
             seconds = float(number)
@@ -127,7 +118,7 @@ class TurnEnd:
         return cls(name, seconds)
 
     def detector(self) -> Detector:
-        """A detector for one session. Raises as its class."""
+        """Create a detector for one session. Raises as its class."""
         return DETECTORS[self.name]()
 
     def __str__(self) -> str:

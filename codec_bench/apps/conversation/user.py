@@ -1,4 +1,4 @@
-"""The user's side of a session, frame by frame: what the script says, at the time that the answers so far give."""
+"""The user's side of a session, frame by frame: the script, timed by the answers so far."""
 
 from __future__ import annotations
 
@@ -18,21 +18,18 @@ from codec_bench.audio.resample import to_signal
 from codec_bench.errors import AudioError, UserError, first_of
 
 LEAST_LEFT_S = 0.3
-"""How long ago the model may have spoken last for the user still to speak into its answer."""
+"""The model must have spoken this recently for the user to speak into its answer."""
 ASIDE_S = 2.5
-"""How long a session lasts at least after a vocal tic or speech to others: so long the model may still take it for a
-turn (`tau_voice.py`).
-"""
+"""Minimum rest of a session after an aside, in which the model may take it for a turn (`tau_voice.py`)."""
 
 
 @dataclass(slots=True)
 class UserEvent:
-    """An event of the script as it came about.
+    """An event of the script as it happened.
 
     Args:
-        kind: of the event. begin_s, end_s: where its sound lies in the user's track; None if it was not said.
-        speech: its stretches of speech. pauses: the pauses inside it, from speech to speech. reason: why it was not
-            said.
+        begin_s, end_s: position in the user's track; None with a `reason` if it was not said.
+        speech: its stretches of speech. pauses: between them.
     """
 
     kind: str
@@ -44,23 +41,23 @@ class UserEvent:
 
 
 class User(Protocol):
-    """The user's side. `track` is what was sent, `clean` the same without background, 16 bits `(samples,)`."""
+    """The user's side. `track` was sent, `clean` is the same without background, 16 bits `(samples,)`."""
 
     events: list[UserEvent]
 
     def frame(self, number: int, playback: Playback) -> np.ndarray | None:
-        """The samples of a frame, 16 bits; None once the session is over."""
+        """Return the samples of a frame, 16 bits; None once the session is over."""
 
     def tracks(self) -> tuple[np.ndarray, np.ndarray]:
-        """What was sent, and the same without background, 16 bits `(samples,)`."""
+        """Return the sent track, and the clean one, 16 bits `(samples,)`."""
 
     def least_s(self) -> float:
-        """How many seconds are sent at least, whatever the model says."""
+        """Return the minimum seconds sent, whatever the model says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """The sound of an event: float32 `(samples,)`, and where it has speech and pauses, in seconds of it."""
+    """The audio of an event: float32 `(samples,)`, with speech and pauses in seconds."""
 
     samples: np.ndarray
     speech: list[Stretch]
@@ -68,12 +65,7 @@ class Utterance:
 
 
 class Sounds:
-    """The sounds of a script at one rate.
-
-    Args:
-        source: of the sounds with ids, each with its `id` and `audio`, as `Clip` takes it. folder: of those with paths.
-            rate_hz: at which they are wanted.
-    """
+    """The sounds of a script at one rate: by id from `source` (`id` and `audio` as for `Clip`), or by path."""
 
     def __init__(self, source: Iterable[Any] | None, folder: Path, rate_hz: int) -> None:
         self.folder, self.rate_hz = folder, rate_hz
@@ -81,13 +73,13 @@ class Sounds:
         self._read: dict[str, np.ndarray] = {}
 
     def get(self, name: str) -> np.ndarray:
-        """A sound, one channel of float32, which is kept. Raises as `read`."""
+        """Read a sound as one channel of float32, cached. Raises as `read`."""
         if name not in self._read:
             self._read[name] = self.read(name)
         return self._read[name]
 
     def read(self, name: str) -> np.ndarray:
-        """As `get`, and not kept.
+        """Read a sound without caching.
 
         Raises:
             UserError: there is no such sound, or it cannot be read.
@@ -99,7 +91,7 @@ class Sounds:
         return to_signal(audio, self.rate_hz)
 
     def contents(self, talk: Conversation) -> dict[str, str]:
-        """What tells the contents of a conversation's sounds from others, by name."""
+        """Hash the sounds of a conversation, by name."""
         pieces = [utterance.sound for event in talk.turns for utterance in event.say]
         background = None if talk.background is None or talk.background.sound == "white" else talk.background.sound
         names = {name for name in (*pieces, talk.recording, background) if name}
@@ -119,7 +111,7 @@ class Sounds:
         return str(path)
 
     def utterance(self, event: Event) -> Utterance:
-        """The sound of an event, with its speech and pauses. Raises as `get`, and if the sound has no speech."""
+        """Return the audio of an event, with speech and pauses. Raises as `get`, and without speech."""
         parts, speech, gaps, at = [], [], [], 0
         for piece_spec in event.say:
             if piece_spec.pause_s is not None:
@@ -141,10 +133,6 @@ class Sounds:
 
 class ScriptedUser:
     """A user who follows a script.
-
-    Args:
-        script: with the times of waiting. talk: the conversation. sounds: at the rate at which is sent. frame_samples:
-            of a frame.
 
     Raises:
         UserError: a sound cannot be read.
@@ -184,14 +172,11 @@ class ScriptedUser:
         return (first or 0.0) + sum(one.samples.size for one in self.utterances) / self.rate_hz
 
     def _last_end_s(self) -> float:
-        """When the user ended what was said last."""
+        """Return when the user's last event ended."""
         return max((event.speech[-1][1] for event in self.events if event.speech), default=0.0)
 
     def _begins(self, now_s: float, playback: Playback) -> bool:
-        """Whether the next event is done with: it begins now, or is left out.
-
-        It never begins while another one is said.
-        """
+        """Whether the next event begins now or is skipped; never during another one."""
         event, before_s = self.talk.turns[self._next], self._last_end_s()
         if event.at_s is not None:
             return now_s >= max(event.at_s, self._sound_end_s()) - 1e-9 and self._start_turn(now_s)
@@ -230,7 +215,7 @@ class ScriptedUser:
         return True
 
     def _frame_at(self, at: int) -> np.ndarray:
-        """The clean samples of a frame."""
+        """Return the clean samples of a frame."""
         out = np.zeros(self.size, np.float32)
         begin_s = self.events[self._playing].begin_s if self._playing >= 0 else None
         if begin_s is not None:
@@ -255,10 +240,7 @@ class ScriptedUser:
 
 
 class ReplayedUser:
-    """A user whose track was kept: the same samples at the same times, whatever the model says.
-
-    Arguments as `ScriptedUser` has them.
-    """
+    """A user with a stored track: the same samples at the same times, whatever the model says."""
 
     def __init__(
         self, track: np.ndarray, clean: np.ndarray, events: list[UserEvent], frame_samples: int, rate_hz: int
@@ -281,10 +263,10 @@ class ReplayedUser:
 
 
 def recorded_user(talk: Conversation, sounds: Sounds, frame_samples: int) -> ReplayedUser:
-    """A user whose track is a recording, filled with silence to whole frames, and what is said in it.
+    """Create a user from a recording, padded to whole frames, and its marked speech.
 
     Raises:
-        UserError: the recording cannot be read, or nothing is said where the script says so.
+        UserError: the recording cannot be read, or has no speech where marked.
     """
     signal = sounds.read(talk.recording or "")  # each recording is sent once
     track = _int16(np.pad(signal, (0, -signal.size % frame_samples)))
@@ -302,7 +284,7 @@ def recorded_user(talk: Conversation, sounds: Sounds, frame_samples: int) -> Rep
 
 
 def _background(script: Script, talk: Conversation, sounds: Sounds, utterances: list[Utterance]) -> Any:
-    """A function of (begin, length) that gives the background's samples."""
+    """Return a function of (begin, length) for the background's samples."""
     background = talk.background
     if background is None:
         return lambda begin, length: np.float32(0.0)

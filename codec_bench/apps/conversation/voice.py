@@ -1,14 +1,11 @@
-"""How a model's voice changes after somebody spoke into its answer, by the rules of Full-Duplex-Bench 1.5.
+"""Change of a model's voice after somebody spoke into its answer, by Full-Duplex-Bench 1.5.
 
-The model's track is cut in two where the word begins in which the event ends, or the next one; beside the two parts
-stands the same conversation without the event. In each part the speech that silero-vad finds (0.5; stretches of 60 ms,
-silences of 50 ms) is put together, and measured: pitch (50 to 600 Hz) and intensity by Praat, every 10 ms, as mean and
-standard deviation, and UTMOSv2; the rate of words counts from the first word to the last. Where nothing is voiced, or a
-part is too short, theirs has 0 or another scale, and here there is no value.
-
-Reference implementation: `evaluation/eval_general_before_after.py` of DanielLin94144/Full-Duplex-Bench, with what
-`evaluate.py` gives it; equal on own cases for all but UTMOSv2, which draws there without a seed (paper: arXiv
-2507.23159).
+The track is cut at the word in which the event ends, or the next one; the third part is the same conversation without
+the event. Of the joined speech by silero-vad (0.5; stretches of 60 ms, silences of 50 ms) it measures Praat's pitch (50
+to 600 Hz) and intensity every 10 ms, UTMOSv2, and words per minute. Unvoiced or short parts have no value; theirs have
+0 or another scale.
+Reference implementation: `evaluation/eval_general_before_after.py` of DanielLin94144/Full-Duplex-Bench; equal on own
+cases except UTMOSv2, which is unseeded there (paper: arXiv 2507.23159).
 """
 
 from __future__ import annotations
@@ -37,11 +34,7 @@ TRIMMED = 0.05
 def voice(
     session: Session, folder: Path, talk: Conversation | None, sessions: Mapping[str, Session]
 ) -> Iterator[Value]:
-    """The values of a session in a recording with an event, of which the words are known.
-
-    Args:
-        folder: of the session. talk: its conversation. sessions: all of the system, by id.
-    """
+    """Yield the values of a session in a recording with an event and known words; `sessions` are all of the system."""
     words = read_words(folder) if session.status == "ok" and talk is not None and talk.clean is not None else None
     if talk is None or talk.clean is None or words is None:
         return
@@ -61,9 +54,7 @@ def voice(
 
 
 def cut_at(event_s: float, words: Sequence[Word]) -> float:
-    """Where a track is cut: the beginning of the word in which an event ends or of the next one, else the end of the
-    last; without words, the event's.
-    """
+    """Return the beginning of the word in which an event ends or the next one, else the last end, else `event_s`."""
     ordered = sorted(words, key=lambda word: word[0])
     return next(
         (begin for begin, end in ordered if event_s < end or event_s < begin), ordered[-1][1] if ordered else event_s
@@ -71,19 +62,19 @@ def cut_at(event_s: float, words: Sequence[Word]) -> float:
 
 
 def words_per_minute(words: Sequence[Word]) -> float:
-    """Words in a minute from the beginning of the first to the end of the last; 0 without words."""
+    """Return words a minute from the first to the last; 0 without words."""
     spoken_s = words[-1][1] - words[0][0] if words else 0.0
     return 60 * len(words) / spoken_s if spoken_s > 0 else 0.0
 
 
 def speech_alone(signal: np.ndarray) -> np.ndarray:
-    """The speech of a signal `(samples,)` at 16 kHz, put together; the whole signal if there is none."""
+    """Join the speech of a signal `(samples,)` at 16 kHz; the whole signal without any."""
     spans = stretches(signal, MIN_SPEECH_MS, MIN_SILENCE_MS)
     return np.concatenate([signal[begin:end] for begin, end in spans]) if spans else signal
 
 
 def pitch(signal: np.ndarray) -> tuple[float, float] | str:
-    """Mean and standard deviation of the voiced frames in Hz, or why there are none."""
+    """Return mean and standard deviation of the voiced frames in Hz, or a reason."""
 
     def of(sound: Any) -> np.ndarray:
         return sound.to_pitch(time_step=STEP_S, pitch_floor=FLOOR_HZ, pitch_ceiling=CEILING_HZ).selected_array[
@@ -94,7 +85,7 @@ def pitch(signal: np.ndarray) -> tuple[float, float] | str:
 
 
 def intensity(signal: np.ndarray) -> tuple[float, float] | str:
-    """Mean and standard deviation of Praat's intensity in dB, or why there is none."""
+    """Return mean and standard deviation of Praat's intensity in dB, or a reason."""
     return _spread(signal, lambda sound: sound.to_intensity(time_step=STEP_S).values.T.flatten(), lambda db: db > FLOOR_DB, "it is silent")  # fmt: skip
 
 
@@ -111,7 +102,7 @@ def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: str) -> tuple[flo
 
 
 def _measured(signal: np.ndarray, words: Sequence[Word]) -> dict[str, float | str]:
-    """The values of a part by name, or why there is none."""
+    """Return the values of a part by name, or reasons."""
     if not signal.size:
         return dict.fromkeys(VOICE, "there is nothing of this part")
     speech = speech_alone(signal)
@@ -128,7 +119,7 @@ def _measured(signal: np.ndarray, words: Sequence[Word]) -> dict[str, float | st
 
 @cache
 def _rates() -> Any:
-    """The feature of UTMOSv2, or why there is none."""
+    """Load UTMOSv2, or return a reason."""
     try:
         feature = load_feature("utmosv2")
         feature.load()
@@ -138,7 +129,7 @@ def _rates() -> Any:
 
 
 def give_back() -> None:
-    """Forgets UTMOSv2, which the sessions of a run share. A process that goes on would hold it for ever."""
+    """Release UTMOSv2, which the sessions of a run share."""
     _rates.cache_clear()
 
 
@@ -151,7 +142,7 @@ def _mos(speech: np.ndarray) -> float | str:
 
 
 def trimmed_mean(values: Sequence[float]) -> float:
-    """Their mean over sessions: of the values from the 5th to the 95th percentile; of less than three, of all."""
+    """Average values from the 5th to the 95th percentile; below three values, all."""
     held = np.asarray(values, np.float64)
     if held.size >= 3:
         low, high = np.percentile(held, [100 * TRIMMED, 100 - 100 * TRIMMED])

@@ -1,4 +1,4 @@
-"""How the summary of conversations is written: the rows of a table, and the sentences below it."""
+"""The summary of conversations as a table, with notes below it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
 def rows(summary: Mapping[str, Any]) -> list[list[str]]:
-    """The rows of the table: measure, unit, and then for each system its value or quantiles and on how many they rest."""
+    """Build the rows: measure, unit, and for each system its value or quantiles with counts."""
     out = []
     for name, measure in MEASURES.items():
         summaries = [one["measures"][name] for one in summary["systems"].values()]
@@ -23,7 +23,7 @@ def rows(summary: Mapping[str, Any]) -> list[list[str]]:
 
 
 def cell(entry: Mapping[str, Any]) -> str:
-    """A value with its interval, or the median and the higher quantiles, with the number of values."""
+    """Format a value with its interval, or the median and higher quantiles, with the number of values."""
     if not entry["n"]:
         return "–"
     if "value" in entry:
@@ -40,7 +40,7 @@ def _with_ends(one: Mapping[str, Any], places: int) -> str:
 
 
 def sentences(summary: Mapping[str, Any]) -> list[str]:
-    """What is to be known beside the table."""
+    """List the notes on the table."""
     out = [
         "Latencies are counted in seconds from the last frame with speech; a cell with three numbers holds the median, the 90th and the "
         "99th percentile, with 95 % intervals over sessions where there are values enough."

@@ -1,9 +1,7 @@
-"""The page of conversations: the table, a strip of values for each measure that is no share, and sessions with both
-tracks to look at and listen to.
+"""The page of conversations: the table, strips of values, and sessions with both tracks to see and play.
 
-Conventions
-    The file can be opened from disk and loads nothing, as a run's page. The two tracks of a session are the two
-    channels of one sound, so that they cannot come apart. Pictures are drawn here; the script only plays.
+The file opens from disk and loads nothing. Both tracks are channels of one audio, so they stay aligned. Pictures are
+drawn here; the script only plays.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ WIDTH, HEIGHT, HALF = 1000, 190, 40
 """Of the picture of a session, and of half a waveform, in units of the picture."""
 USER_Y, MODEL_Y = 62, 148
 WORD_LINES, LETTER = 3, 6.5
-"""How many lines of words stand below the model's track, and how wide a letter is."""
+"""Lines of words below the model's track, and the width of a letter."""
 _COLUMNS = 500
 _LAYOUT = Layout(
     (__package__, "conversation.html.j2"),
@@ -48,12 +46,11 @@ def write_conversation_page(
     summary: Mapping[str, Any],
     audio_mb: float = 25.0,
 ) -> None:
-    """Writes the page whole or not at all.
+    """Write the page, atomically.
 
     Args:
-        path: of the page. run: the folder of the run. sessions, values: by system. summary: the content of
-            `summary.json`.
-        audio_mb: how many megabytes of the page may be sound; the sessions that do not fit are only drawn.
+        run: the folder of the run. sessions, values: by system. summary: the content of `summary.json`.
+        audio_mb: limit of embedded audio in megabytes; sessions beyond it are only drawn.
     """
     with tempfile.TemporaryDirectory() as folder:
         shown, files, left = [], list[Path](), audio_mb * 1e6
@@ -77,7 +74,7 @@ def write_conversation_page(
 
 
 def _both(session: Session) -> np.ndarray:
-    """The user and the model as two channels at `RATE_HZ`, float32 `(samples, 2)`."""
+    """Return user and model as two channels at `RATE_HZ`, float32 `(samples, 2)`."""
     tracks = [
         resample(track.astype(np.float32)[None] / 32768, rate_hz, RATE_HZ)[0] if track.size else np.zeros(1, np.float32)
         for track, rate_hz in ((session.user, session.rate_hz), (session.heard, session.heard_hz))
@@ -87,7 +84,7 @@ def _both(session: Session) -> np.ndarray:
 
 
 def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) -> dict[str, Any]:
-    """What is drawn of a session; x is in units of the picture."""
+    """Describe the drawing of a session; x is in units of the picture."""
     scale = WIDTH / max(session.duration_s, 1e-3)
     turns, short = turns_of(session)
     user = [(stretch, event.kind) for event in session.events for stretch in event.speech]
@@ -112,7 +109,7 @@ def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) 
 
 
 def _placed(words: Sequence[Chunk], scale: float) -> Iterator[dict[str, Any]]:
-    """Where words stand, each in the first line that has room for it; a word without room is left out."""
+    """Place words, each in the first line with room; a word without room is omitted."""
     ends = [0.0] * WORD_LINES
     for word, begin, _ in words:
         x = begin * scale
@@ -123,9 +120,7 @@ def _placed(words: Sequence[Chunk], scale: float) -> Iterator[dict[str, Any]]:
 
 
 def _wave(samples: np.ndarray, middle: int) -> str:
-    """The waveform as a path around `middle`: the loudest samples of each column, where full scale has the height of
-    half a track.
-    """
+    """Return the waveform as a path around `middle`: peaks of each column, full scale at half a track."""
     if not samples.size:
         return ""
     size = -(-samples.size // _COLUMNS)
@@ -138,10 +133,7 @@ def _wave(samples: np.ndarray, middle: int) -> str:
 
 
 def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
-    """The values of each measure, one strip for each system, all on one scale for a measure.
-
-    Shares of 0 and 1 stand in the table.
-    """
+    """Collect the values of each measure but shares of 0 and 1, one strip a system, on one scale a measure."""
     out = []
     for name, measure in MEASURES.items():
         by_system = {system: sorted(v.value for v in held if v.measure == name and v.value is not None) for system, held in values.items()}  # fmt: skip
