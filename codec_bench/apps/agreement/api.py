@@ -48,46 +48,44 @@ def agreement(
     by: str | Sequence[str] | None = None,
     most_apart: int = APART,
 ) -> Agreement:
-    """Compares raters of the same items: judges of runs, or judges with people.
+    r"""Compare raters of the same items: judges of runs, or judges with people.
 
-    Without `human`, the first judge is the reference, and every other judge is compared with it. With `human`, each
-    judge is compared with the majority of the people, with their mean, and with each of them; up to six people are also
-    compared with each other.
+    Without `human`, the first judge is the reference of all others. With `human`, each judge is compared with the
+    people's majority, mean and each person; up to six people are compared with each other.
 
     Args:
-        runs: runs or their folders; a folder that holds several stands for all of them. Items are matched by benchmark,
-            system and id, so that the judges may have worked in different runs.
+        runs: runs or their folders; a folder that holds several stands for all of them. Items match by benchmark,
+            system and id, also across runs.
         human: a CSV file with the columns `id`, `rater` and `score`, and where needed `system`, `other`, `choice`,
             `subset` and `benchmark` (see `codec_bench.apps.agreement.ratings`).
-        judges: only these judges, as the record calls them; the first one is the reference. None for all.
-        metrics: what is compared. `rating[RUBRIC]` stands for the verdicts by this rubric; any other metric of the
-            runs, such as `dnsmos_ovrl`, is a rater of its own. None for the rubric of the primary metric, or the only
-            one.
-        kind: what the people gave: `rating` (numbers), `preference` (which of two systems is better), or `option` (the
-            option that is closest to an answer); None finds it out from the file. Preferences are compared with those
-            that follow from the judges' scores, and options with what the runs read of the answers.
+        judges: only these judges, by their names in the record; the first one is the reference. None for all.
+        metrics: `rating[RUBRIC]` stands for the verdicts by this rubric; any other metric of the runs, such as
+            `dnsmos_ovrl`, is a rater of its own. None for the rubric of the primary metric, or the only one.
+        kind: of the people's scores: `rating` (numbers), `preference` (the better of two systems), or `option` (the
+            option closest to an answer); None detects it. Preferences are compared with those of the judges' scores,
+            and options with the runs' reading of the answers.
         scale: the lowest and the highest rating of the people; None for the judges' scale.
-        ties: what counts where the people have no majority: `left-out`, `any` (whoever gives one of the most frequent
-            values agrees), or `equal` (of preferences: neither system is preferred).
-        equal_within: scores of a judge that differ by no more than this prefer neither system.
-        by: columns to break the results down by, beside the benchmarks' own subsets.
-        most_apart: how many items to name on which the raters differ most.
+        ties: rule for items without a majority: `left-out`, `any` (any of the most frequent values agrees), or `equal`
+            (of preferences: neither system is preferred).
+        equal_within: largest difference of a judge's scores that prefers neither system.
+        by: columns to break the results down by, next to the benchmarks' own subsets.
+        most_apart: how many items of most disagreement to name.
 
     Returns:
         An `Agreement`. Its numbers have intervals over independent units (speakers, or the answers to one question)
-        where the method holds, and otherwise the reason why not.
+        where the method holds, and otherwise the reason.
 
     Raises:
-        UserError: a run, a judge, a metric or the file is not what it should be, or there are not two raters to
-            compare.
+        UserError: a run, a judge, a metric or the file is wrong, or there are not two raters to compare.
 
     Examples:
         >>> from pathlib import Path
         >>> from codec_bench import agreement, open_run
         >>> samples = list(open_run("runs/small").samples())  # the run of evaluate's example
         >>> rows = ["id,system,rater,score"]
-        >>> rows += [f"{one.id},{name},ann,{score}" for one in samples for name, score in (("g722", 5), ("g711-ulaw", 3))]
-        >>> written = Path("people.csv").write_text("\\n".join(rows))
+        >>> scores = (("g722", 5), ("g711-ulaw", 3))
+        >>> rows += [f"{one.id},{name},ann,{score}" for one in samples for name, score in scores]
+        >>> written = Path("people.csv").write_text("\n".join(rows))
         >>> found = agreement(runs="runs/small", human="people.csv", metrics="stoi", scale=(1, 5))
         >>> found.items, found.pairs[0].reference, found.pairs[0].rater
         (16, 'ann', 'stoi')
@@ -139,7 +137,7 @@ def agreement(
 
 
 def _standard(panel: Panel, material: Material, scale: Scale | None) -> Standard | None:
-    """The figures of ITU-T P.1401, or None without people's ratings."""
+    """Compute ITU-T P.1401's figures; None without people's ratings."""
     persons, machines = panel.of_role("person"), panel.of_role("judge", "metric")
     if panel.kind != "rating" or not persons or not machines:
         return None
@@ -166,7 +164,7 @@ def _of_judges(material: Material) -> Panel:
 
 
 def _with_people(material: Material, people: Ratings, equal_within: float) -> tuple[Panel, Problems]:
-    """The people and the runs as raters of what the people rated."""
+    """Build the panel of people and runs on what the people rated."""
     problems = people.problems
     for problem in material.problems.all():
         problems.add(problem.what, *problem.examples[:1], rater=problem.rater, count=problem.count)
@@ -204,7 +202,7 @@ def _with_people(material: Material, people: Ratings, equal_within: float) -> tu
 
 
 def _item_of(row: Row, material: Material, problems: Problems, kind: Kind) -> RatedItem | None:
-    """What a row is about, or None; the problem is then noted."""
+    """Find the item of a row; None after adding a problem."""
     where = f"line {row.line}: {row.id}"
     known = [
         name
@@ -251,7 +249,7 @@ def _persons(
 
 
 def _preferences(material: Material, items: Sequence[RatedItem], equal_within: float) -> list[Rater]:
-    """The judges' preferences, from their scores of both systems."""
+    """Derive the judges' preferences from their scores of both systems."""
     firsts = material.raters([RatedItem(item.benchmark, item.system, item.id) for item in items])
     seconds = material.raters([RatedItem(item.benchmark, item.other, item.id) for item in items])
     preferences = []
@@ -265,7 +263,7 @@ def _preferences(material: Material, items: Sequence[RatedItem], equal_within: f
 
 
 def _disambiguate(raters: Sequence[Rater]) -> None:
-    """Renames raters that share a name, such as a person called like a judge."""
+    """Rename raters that share a name, such as a person called like a judge."""
     seen: set[str] = set()
     for rater in raters:
         name, count = rater.name, 1
@@ -276,7 +274,7 @@ def _disambiguate(raters: Sequence[Rater]) -> None:
 
 
 def _pairs(panel: Panel) -> list[tuple[Rater, Rater]]:
-    """Which raters are compared: (reference, rater)."""
+    """List the compared raters: (reference, rater)."""
     persons, machines = panel.of_role("person"), panel.of_role("judge", "metric", "run")
     if not persons:
         return [(machines[0], other) for other in machines[1:]]
@@ -286,9 +284,7 @@ def _pairs(panel: Panel) -> list[tuple[Rater, Rater]]:
 
 
 def _headed(panel: Panel, pairs: Sequence[tuple[Rater, Rater]]) -> list[tuple[Rater, Rater]]:
-    """The pairs by which the items that lie farthest apart are found: with the people together, where there are
-    several.
-    """
+    """List the pairs that define disagreement: with the consensus, if any."""
     together = "mean" if panel.of_role("mean") else "majority" if panel.of_role("majority") else None
     chosen = [(a, b) for a, b in pairs if a.role == together]
     return chosen or list(pairs)

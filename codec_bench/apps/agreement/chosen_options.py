@@ -1,4 +1,4 @@
-"""The options that people choose as closest to an answer, beside those that the runs and their judges read of it."""
+"""Options that people choose as closest to an answer, and those read by runs and judges."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ UNREAD = "no option could be read"
 
 @dataclass(slots=True)
 class Options:
-    """What was read of the answers of runs.
+    """Options of the questions of runs.
 
     Args:
         choices: by item, the options of its question by letter.
-        read: by reader, the option that it read of each item; None where it read none.
+        read: by reader and item, the option; None where it read none.
     """
 
     choices: dict[RatedItem, Mapping[str, str]] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Options:
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> Options:
-        """Reads the runs.
+        """Read the options of runs.
 
         Raises:
             UserError: a run holds no answers.
@@ -56,7 +56,7 @@ class Options:
         return options
 
     def named(self, text: str, item: RatedItem) -> str:
-        """One name for an option, whether its letter or its text is given: its letter, where the options are known."""
+        """Return the letter of an option if known, from its letter or text."""
         plain = " ".join(text.split()).casefold()
         choices = self.choices.get(item, {})
         option = named(text, choices)
@@ -65,7 +65,7 @@ class Options:
         return NO_OPTION if plain in ("none", "no option", "-") else plain.upper() if len(plain) == 1 else plain
 
     def raters(self, items: Sequence[RatedItem], labels: dict[str, int]) -> list[Rater]:
-        """The judges that aligned answers, and the runs' own reading; new options are added to `labels`."""
+        """List aligning judges and the runs' reading; new options extend `labels`."""
         all_raters = []
         for reader in sorted(self.read, key=lambda name: name == READ):
             answers = [self.read[reader].get(item) for item in items]

@@ -1,25 +1,13 @@
-"""How well two raters agree on the same items: correlations, kappas and shares, each with its interval.
+"""Agreement of two raters: correlations, kappas and shares, each with its interval.
 
-What is computed
-    `spearman`, `kendall` (tau-b) and `pearson` correlate the two ratings; ties are handled as in SciPy.
-    `kappa_quadratic`, `kappa_linear` and `kappa` (unweighted) are Cohen's kappa. The weights come from the values of
-    the ratings and not from their places among the values that occur, so that a value that nobody gave changes nothing.
-    `exact` and `within_one` are the shares of items on which the ratings are equal, and at most 1 apart. `difference`
-    is the mean of rater minus reference.
-
-How an interval is made
-    Each item's influence on a coefficient (its derivative with respect to the item's weight, the infinitesimal
-    jackknife) is summed over the items of an independent unit, such as a speaker. The standard error is the root of the
-    mean square of these sums, with units / (units - 1) for few units; for items that are units of their own this is the
-    delta method. The interval takes Student's t with (units - 1) degrees of freedom, for a correlation on Fisher's
-    scale (the inverse hyperbolic tangent), so that it stays between -1 and 1. The shares and the difference have the
-    intervals of `stats.intervals`. Below `FEWEST_UNITS` units a correlation or a kappa stands alone, because this
-    approximation is too short there: of 20 items rated from 0 to 5, 88 % of the intervals of quadratic kappa hold the
-    true value, and of 30 items 91 %. Below `FEW_UNITS` units (94 %) an interval carries the note `SHORT`.
-
-References: Kendall 1945, "The treatment of ties in ranking problems"; Cohen 1968, "Weighted kappa"; Fleiss, Cohen and
-Everitt 1969, "Large sample standard errors of kappa and weighted kappa" (the same error for independent items); Efron
-1982, "The Jackknife, the Bootstrap and Other Resampling Plans", chapter 6 (infinitesimal jackknife).
+Ties are handled as in SciPy. Kappa's weights use the values of ratings, so an unused value changes nothing.
+`within_one` is the share at most 1 apart; `difference` is rater minus reference. Standard errors sum each item's
+influence (infinitesimal jackknife) over independent units, with units / (units - 1). Intervals use Student's t with
+units - 1 degrees of freedom, for correlations on Fisher's scale; shares and difference use `stats.intervals`. Below
+`FEWEST_UNITS` correlations and kappas have no interval (20 items rated 0 to 5: 88 % coverage of quadratic kappa; 30
+items: 91 %), below `FEW_UNITS` (94 %) they carry the note `SHORT`.
+References: Kendall 1945; Cohen 1968, "Weighted kappa"; Fleiss, Cohen and Everitt 1969 (the same error for independent
+items); Efron 1982, "The Jackknife, the Bootstrap and Other Resampling Plans", chapter 6.
 """
 
 from __future__ import annotations
@@ -57,17 +45,12 @@ KAPPAS = ("kappa_quadratic", "kappa_linear", "kappa")
 SHARES = ("exact", "within_one")
 OF_RATINGS = (*CORRELATIONS, *KAPPAS, *SHARES, "difference")
 OF_LABELS = ("kappa", "exact")
-"""The coefficients of ratings, which are numbers, and of labels, which have no order."""
+"""The coefficients of ratings (numbers), and of labels (unordered)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement:
-    """How well a rater agrees with a reference on the items that both rated.
-
-    Args:
-        n: how many items. units: how many independent units they form.
-        coefficients: by name, in the order of `OF_RATINGS`.
-    """
+    """Agreement of a rater with a reference on their `n` shared items in `units` units."""
 
     n: int
     units: int
@@ -79,8 +62,10 @@ class PairAgreement:
 
 
 class _Cells(NamedTuple):
-    """The pairs of values that occur: the sorted values of both raters, the places of each cell in them, how many items
-    each cell has, and the cell of each item."""
+    """The pairs of values that occur.
+
+    Sorted values of both raters, indices of each cell in them, items per cell, and the cell of each item.
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -91,18 +76,17 @@ class _Cells(NamedTuple):
 
     @property
     def share(self) -> np.ndarray:
-        """The share of items in each cell."""
         return self.items / self.items.sum()
 
     @property
     def shares(self) -> tuple[np.ndarray, np.ndarray]:
-        """The shares of items with each value of the reference, and of the rater."""
+        """Return the shares of items by value of the reference, and of the rater."""
         share = self.share
         return np.bincount(self.row, share, len(self.x)), np.bincount(self.column, share, len(self.y))
 
 
 Estimate = tuple[float, np.ndarray] | str
-"""The value of a coefficient with the influence of each cell, or why there is none."""
+"""A coefficient with the influence of each cell, or the reason why there is none."""
 
 
 def agreement_of(
@@ -114,14 +98,13 @@ def agreement_of(
     without: Mapping[str, str] | None = None,
     level: float = LEVEL,
 ) -> PairAgreement:
-    """How well two raters agree; higher is better for every coefficient but `difference`.
+    """Compute the agreement of two raters; `difference` alone is not better when higher.
 
     Args:
-        reference, rater: one finite number per item, `(items,)`; for labels, their numbers.
+        reference, rater: one finite number per item, `(items,)`; labels as numbers.
         codes: the independent unit of each item from `intervals.unit_codes`; None if every item is one.
-        names: which coefficients; see `OF_RATINGS` and `OF_LABELS`.
-        without: coefficients that make no sense here, each with the reason; they have no value.
-        level: of the intervals.
+        names: the coefficients; see `OF_RATINGS` and `OF_LABELS`.
+        without: inapplicable coefficients with their reasons; they have no value.
 
     Raises:
         UserError: the two differ in length, or a number is not finite.
@@ -154,9 +137,7 @@ def agreement_of(
 
 
 def confusion(reference: np.ndarray, rater: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How often each pair of values occurs: the sorted values of the reference (rows), of the rater (columns), the
-    counts.
-    """
+    """Count pairs: sorted values of reference (rows) and rater (columns), counts."""
     cells = _cells(reference, rater)
     counts = np.zeros((len(cells.x), len(cells.y)), np.int64)
     counts[cells.row, cells.column] = cells.items
@@ -164,7 +145,7 @@ def confusion(reference: np.ndarray, rater: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def middle_ranks(values: np.ndarray) -> np.ndarray:
-    """The mean rank of each value among all, as a share of their number, `(items,)`; equal values share a rank."""
+    """Return mean ranks as shares of the number of items, `(items,)`."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: np.ndarray = ((np.cumsum(counts) - counts / 2) / max(1, len(values)))[inverse]
     return ranks
@@ -184,7 +165,7 @@ def _of_interval(table: np.ndarray, interval: Interval) -> Coefficient:
 def _with_interval(
     estimate: Estimate, cells: _Cells, codes: np.ndarray | None, correlates: bool, level: float
 ) -> Coefficient:
-    """A coefficient with its interval from the influences of the cells."""
+    """Add an interval from the influences of the cells."""
     if isinstance(estimate, str):
         return Coefficient(None, note=estimate)
     value, influence = estimate
@@ -224,7 +205,7 @@ def _pearson(cells: _Cells) -> Estimate:
 
 
 def _spearman(cells: _Cells) -> Estimate:
-    """The correlation of the middle ranks. An item also moves the ranks of all items above it."""
+    """Correlate the middle ranks; an item also moves the ranks of items above it."""
     if len(cells.x) < 2 or len(cells.y) < 2:
         return FLAT
     rows, columns = cells.shares
@@ -232,7 +213,7 @@ def _spearman(cells: _Cells) -> Estimate:
     x, y, share = rank_x[cells.row], rank_y[cells.column], cells.share
 
     def moved(level: np.ndarray, by: np.ndarray) -> np.ndarray:
-        """For each cell: the sum over the items of a higher level, and over half of those of its own."""
+        """Sum for each cell over items of a higher level, and half of its own."""
         sums = np.bincount(level, share * by)
         return (np.cumsum(sums[::-1])[::-1] - sums / 2)[level]
 
@@ -246,9 +227,7 @@ def _spearman(cells: _Cells) -> Estimate:
 
 
 def _kendall(cells: _Cells) -> Estimate:
-    """Kendall's tau-b: concordant minus discordant pairs over the geometric mean of the pairs that each rater tells
-    apart.
-    """
+    """Compute Kendall's tau-b."""
     if len(cells.x) < 2 or len(cells.y) < 2:
         return FLAT
     rows, columns = cells.shares
@@ -264,10 +243,10 @@ def _kendall(cells: _Cells) -> Estimate:
 
 
 def _concordant(cells: _Cells) -> np.ndarray:
-    """For each cell, how many items lie above it by both raters, or below it by both, int64 `(cells,)`.
+    """Count for each cell the items above or below it by both raters, int64 `(cells,)`.
 
-    The cells are in the order of the reference. Blocks of 1, 2, 4, ... cells are compared with their right neighbours,
-    all blocks of one size at once: log2(cells) steps, each a sorting.
+    Cells are in the order of the reference. Blocks of 1, 2, 4, ... cells are compared with their right neighbours in
+    log2(cells) sorting steps.
     """
     # Cells of one row stand in falling order of the column, so that none of them counts as above another.
     order = np.lexsort((-cells.column, cells.row))
@@ -292,9 +271,7 @@ def _concordant(cells: _Cells) -> np.ndarray:
 
 
 class _Distance(NamedTuple):
-    """How far apart two values are: of pairs of values, and of each value from a rater's values with their shares, on
-    average.
-    """
+    """A distance of pairs of values, and its mean from each value to weighted values."""
 
     of_pairs: Callable[[np.ndarray, np.ndarray], np.ndarray]
     mean: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -325,7 +302,7 @@ _UNEQUAL = _Distance(lambda x, y: (x != y).astype(np.float64), _mean_unequal)
 
 
 def _kappa(cells: _Cells, distance: _Distance) -> Estimate:
-    """One minus the mean distance of the two ratings over the one that is expected by chance."""
+    """Compute one minus observed over expected mean distance."""
     rows, columns = cells.shares
     to_rater, to_reference = distance.mean(cells.x, cells.y, columns), distance.mean(cells.y, cells.x, rows)
     expected = float(rows @ to_rater)

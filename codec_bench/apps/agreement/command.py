@@ -75,7 +75,7 @@ def agreement(
 
 
 def _write(result: Any, form: str, as_csv: Callable[[Any], str] | None = None) -> bool:
-    """Writes what was found as JSON or CSV; whether it did, since a table is printed by each command in its own way."""
+    """Write a result as JSON or CSV; returns whether it did."""
     if form == "json":
         sys.stdout.write(json.dumps(result.as_dict(), ensure_ascii=False, allow_nan=False) + "\n")
     elif form == "csv" and as_csv is not None:
@@ -84,7 +84,6 @@ def _write(result: Any, form: str, as_csv: Callable[[Any], str] | None = None) -
 
 
 def _print_standard(standard: Standard | None) -> None:
-    """Prints what P.1401 says of metrics, if there is any."""
     if standard is None:
         return
     from codec_bench.apps.agreement import p1401_words as written

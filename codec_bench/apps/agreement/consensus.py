@@ -1,10 +1,7 @@
-"""What several raters say together, and what scores say of two systems: the value of most raters, their mean,
-preferences.
+"""Consensus of raters, and preferences from scores.
 
-Conventions
-    A table of ratings is float64 `(raters, items)`, with NaN where a rater did not rate an item. Labels are numbers
-    too. The majority is the most frequent value of an item that at least two raters rated. Where several values are the
-    most frequent, a rule by name decides (`TIES`): published protocols rarely say which.
+A table of ratings or numbered labels is float64 `(raters, items)`, NaN where missing. The majority is the most frequent
+value of an item with at least two raters; `TIES` names the rule for ties, since published protocols rarely state it.
 """
 
 from __future__ import annotations
@@ -12,21 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 TIES = ("left-out", "any", "equal")
-"""Where no value is the most frequent one: `left-out` (the item has no majority), `any` (whoever gives one of the most
-frequent values agrees), `equal` (of preferences alone: neither system is preferred)."""
+"""Rules for ties: no majority, any most frequent value agrees, or equal preference."""
 FEWEST_RATERS = 2
 PREFERRED, EQUAL, OTHER = 1.0, 0.0, -1.0
 """Preferences as numbers: the first system, neither, the second system."""
 
 
 def majority(table: np.ndarray, *, ties: str = "left-out", against: np.ndarray | None = None) -> np.ndarray:
-    """The most frequent value of each item, `(items,)`; NaN where fewer than two raters rated it, or no value is the
-    most frequent.
+    """Return the most frequent value of each item, `(items,)`; NaN without one.
 
     Args:
-        table: the ratings, `(raters, items)`.
-        ties: what counts where several values are the most frequent; see `TIES`.
-        against: the values of the rater that is compared with the majority, `(items,)`; for `any`.
+        ties: see `TIES`.
+        against: the values of the compared rater, `(items,)`; for `any`.
     """
     best, most, tied = _modes(table)
     out = np.where((~np.isnan(table)).sum(axis=0) >= FEWEST_RATERS, best, np.nan)
@@ -40,13 +34,13 @@ def majority(table: np.ndarray, *, ties: str = "left-out", against: np.ndarray |
 
 
 def undecided(table: np.ndarray) -> int:
-    """Of how many items, rated by two or more, no value is the most frequent."""
+    """Count the tied items among those with two or more ratings."""
     _, _, tied = _modes(table)
     return int((tied & ((~np.isnan(table)).sum(axis=0) >= FEWEST_RATERS)).sum())
 
 
 def mean_rating(table: np.ndarray) -> np.ndarray:
-    """The mean of the raters of each item, `(items,)`; NaN where fewer than two rated it."""
+    """Return the mean rating of each item, `(items,)`; NaN below two ratings."""
     known = ~np.isnan(table)
     count = known.sum(axis=0)
     sums = np.where(known, table, 0.0).sum(axis=0)
@@ -54,19 +48,16 @@ def mean_rating(table: np.ndarray) -> np.ndarray:
 
 
 def preference(first: np.ndarray, second: np.ndarray, *, equal_within: float = 0.0) -> np.ndarray:
-    """Which of two systems a rater prefers, from the scores of both: `PREFERRED`, `EQUAL` or `OTHER`; NaN without a
-    score.
+    """Derive preferences from two systems' scores `(items,)`; NaN without a score.
 
-    Args:
-        first, second: the scores, `(items,)`; higher is better.
-        equal_within: scores that differ by no more than this are equal.
+    Higher scores are better; differences up to `equal_within` are `EQUAL`.
     """
     apart = np.asarray(first, np.float64) - np.asarray(second, np.float64)
     return np.where(np.isnan(apart), np.nan, np.sign(np.where(np.abs(apart) <= equal_within + 1e-12, 0.0, apart)))
 
 
 def _modes(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A most frequent value of each item, how often it was given, and whether another one was given as often."""
+    """Return a most frequent value per item, its count, and whether it is tied."""
     ordered = np.sort(table, axis=0)  # NaN goes last
     items = table.shape[1]
     best, most, tied, run = np.full(items, np.nan), np.zeros(items, int), np.zeros(items, bool), np.zeros(items, int)

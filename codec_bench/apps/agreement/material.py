@@ -1,4 +1,4 @@
-"""What runs hold that raters can be compared on: ratings by item, scales, systems, units and subsets."""
+"""Comparable content of runs: ratings by item, scales, systems, units and subsets."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ NOT_IN_RUN = "not in the runs"
 
 @dataclass(slots=True)
 class Material:
-    """What the runs hold.
+    """The comparable content of runs.
 
     Args:
-        runs: the runs. problems: what is wrong with their ratings.
-        ratings: by rater and item, a rating or the status of the score that has none.
+        ratings: by rater and item, a rating or the status of a score without one.
         roles, scales, signs: by rater, whether it is a judge, its scale by benchmark, and -1 if lower ratings are
             better.
         units, systems, groups: by benchmark, the independent unit of each id, the systems, and the ids by column and
@@ -60,7 +59,7 @@ class Material:
         metrics: Sequence[str],
         by: str | Sequence[str] | None,
     ) -> Material:
-        """Reads the runs; the ratings are not needed for options."""
+        """Read the runs; options need no ratings."""
         material = cls(runs)
         _check_known(runs, judges, metrics)
         for run in runs:
@@ -99,12 +98,12 @@ class Material:
 
     @property
     def scale(self) -> Scale | None:
-        """The scale of all judges, if they have one."""
+        """The common scale of all judges, or None."""
         scales = {scale for name, is_judge in self.roles.items() if is_judge for scale in self.scales[name].values()}
         return next(iter(scales)) if len(scales) == 1 else None
 
     def raters(self, items: Sequence[RatedItem]) -> list[Rater]:
-        """The judges and metrics as raters of these items."""
+        """List judges and metrics as raters of these items."""
         all_raters = []
         for name, is_judge in self.roles.items():
             held = [self.ratings[name].get(item, NOT_IN_RUN) for item in items]
@@ -116,14 +115,12 @@ class Material:
     def panel(
         self, kind: str, items: Sequence[RatedItem], raters: list[Rater], subsets: Mapping[str, Mapping[str, list[int]]]
     ) -> Panel:
-        """A panel of these items, with the subsets of the runs and those that the people's file names."""
+        """Build a panel of items, with the subsets of runs and ratings file."""
         units = [f"{item.benchmark}\0{self.units[item.benchmark].get(item.id, item.id)}" for item in items]
         return Panel(kind, items, units, raters, {**self._subsets(items), **subsets})
 
     def describe_judges(self, judges: Sequence[str], metrics: Sequence[str]) -> list[str]:
-        """How each judge that rates here did in its test, one sentence each; `judges` and `metrics` as for
-        `columns_of`.
-        """
+        """Describe each judge's test; `judges` and `metrics` as for `columns_of`."""
         texts = (
             f"{column.metric}: {run.judge(column.metric)}"
             for run in self.runs
@@ -133,7 +130,7 @@ class Material:
         return list(dict.fromkeys(texts))
 
     def _subsets(self, items: Sequence[RatedItem]) -> dict[str, dict[str, list[int]]]:
-        """The places of the items by column and value; a column with one value is the whole set."""
+        """Group item positions by column and value; single-value columns are omitted."""
         subsets: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         of_id: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
         for benchmark, columns in self.groups.items():
@@ -152,7 +149,7 @@ class Material:
 
 
 def _check_known(runs: Sequence[Run], judges: Sequence[str], metrics: Sequence[str]) -> None:
-    """Checks that every judge and metric that was named is in one of the runs.
+    """Check that every named judge and metric is in one of the runs.
 
     Raises:
         UnknownName: one is in none of them.
@@ -170,6 +167,6 @@ def _check_known(runs: Sequence[Run], judges: Sequence[str], metrics: Sequence[s
 
 
 def _in_order(known: Mapping[str, bool], requested: Sequence[str]) -> list[str]:
-    """The raters: those that were asked for in that order, then the others in the order of the runs."""
+    """Order the raters: requested ones first, then the order of the runs."""
     position = lambda name: next((n for n, one in enumerate(requested) if is_called(name, one)), len(requested))  # noqa: E731
     return sorted(known, key=position)

@@ -1,19 +1,10 @@
-"""Which metrics say the same: the correlation of every two over the items of runs, and over the systems.
+"""Redundant metrics: correlations of every two over the items and over the systems of runs.
 
-What is computed
-    Over items, Spearman's and Pearson's correlation of the two metrics' values, of all systems together. Over systems,
-    the same of the systems' values, from three systems on. Metrics of which less is better are turned, so that a
-    positive correlation means that what is good by one is good by the other; metrics of neither direction are not. An
-    item without a value of either metric is left out of the pair, and counted.
-
-How an interval is made
-    Over items as in `codec_bench.apps.agreement.coefficients`: from the influence of each independent unit (speakers
-    where they are known, or else samples), so that what several systems made of a sample is one unit; from 30 units on.
-    Over systems as in `codec_bench.stats.correlation`, from 10 systems on.
-
-Which say the same
-    Metrics are joined (average linkage) as long as the mean of their correlations over items (Spearman) is `least` or
-    more.
+Spearman's and Pearson's correlations, over systems from three on; metrics that are better when lower are negated. Items
+without a value of either metric are excluded from the pair, and counted. Intervals over items use influences of units
+(speakers, or samples over all systems; `coefficients.py`) from 30 units on, over systems
+`codec_bench.stats.correlation` from 10 on. Average linkage joins metrics with a mean Spearman correlation of at least
+`least`.
 """
 
 from __future__ import annotations
@@ -36,12 +27,7 @@ COEFFICIENTS = ("spearman", "pearson")
 
 @dataclass(frozen=True, slots=True)
 class MetricColumn:
-    """One metric, or the listeners.
-
-    Args:
-        name: of it. better: `higher`, `lower` or `neither`. n: how many items have a value. without: how many were
-            scored and have none.
-    """
+    """One metric, or the listeners, with its counts of values and of scores without one."""
 
     name: str
     better: str
@@ -51,13 +37,12 @@ class MetricColumn:
 
 @dataclass(frozen=True, slots=True)
 class MetricPair:
-    """How well two metrics agree.
+    """Agreement of two metrics.
 
     Args:
-        first, second: their names. items: over the items that have both values. excluded: how many items were scored by
-            both and lack a value of one of them.
-        systems: how many systems have both values. of_systems: over these, by the names of `COEFFICIENTS`.
-        is_same: whether Spearman's correlation over items is as large as was asked for.
+        items: over the items that have both values. excluded: items scored by both without both values.
+        systems: number with both values. of_systems: over these, by the names of `COEFFICIENTS`.
+        is_same: Spearman's correlation over items reaches the threshold.
     """
 
     first: str
@@ -79,16 +64,13 @@ class MetricPair:
 
 @dataclass(frozen=True, slots=True)
 class MetricAgreement:
-    """How well metrics agree with each other.
+    """Agreement of metrics with each other.
 
     Args:
-        columns: the metrics, those that are alike side by side. clusters: their names in clusters that say the same, in
-            this order.
-        pairs: every two of them, in this order. systems: the names. least: the correlation from which two say the same.
-        problems: what could not be used of the ratings of listeners, as `codec_bench.apps.agreement.ratings.Problem`
-            has it.
-        standard: what P.1401 says of the metrics; None without listeners. judges: by metric that rests on a judge, who
-            marked and how that judge did in its test.
+        columns: the metrics, similar ones adjacent. clusters: redundant ones by name, in this order.
+        pairs: every two of them, in this order. least: the threshold of redundancy.
+        problems: unusable ratings of listeners, as `codec_bench.apps.agreement.ratings.Problem`.
+        standard: P.1401 figures; None without listeners. judges: test results by metric with a judge.
     """
 
     columns: tuple[MetricColumn, ...]
@@ -101,7 +83,7 @@ class MetricAgreement:
     judges: Mapping[str, str] = field(default_factory=dict)
 
     def pair(self, one: str, other: str) -> MetricPair:
-        """The pair of two metrics, in either order.
+        """Return the pair of two metrics, in either order.
 
         Raises:
             KeyError: there is none.
@@ -128,12 +110,7 @@ def metric_agreement_of(
     problems: Sequence[Mapping[str, Any]] = (),
     standard: Standard | None = None,
 ) -> MetricAgreement:
-    """How well the metrics of columns agree with each other. There are two or more.
-
-    Args:
-        scored: the columns. least: Spearman's correlation from which two metrics say the same. problems, standard: see
-            `MetricAgreement`.
-    """
+    """Correlate two or more metrics of columns."""
     count, units = len(scored.names), scored.item_units
     metric_pairs = [_pair(scored, a, b, units, least) for a in range(count) for b in range(a + 1, count)]
     clusters = alike([pair.items.coefficients["spearman"].value for pair in metric_pairs], least)
@@ -176,5 +153,5 @@ def _pair(scored: Scored, a: int, b: int, units: np.ndarray, least: float) -> Me
 
 
 def _of_systems(coefficient: Coefficient) -> Coefficient:
-    """A correlation over systems, whose notes say systems for rows."""
+    """Say systems for rows in a correlation's notes."""
     return replace(coefficient, note=renamed(coefficient.note, "systems"))

@@ -1,4 +1,4 @@
-"""The agreement of metrics in words: tables as heads and rows, notes, and CSV."""
+"""The agreement of metrics as tables, notes, and CSV."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _ENDS = ("", "_low", "_high")
 
 
 def metric_rows(agreement: MetricAgreement) -> Rows:
-    """One row for each metric, in clusters that say the same."""
+    """Build one row per metric, by cluster."""
     cluster = {name: number for number, names in enumerate(agreement.clusters, 1) for name in names}
     rows = [[plain(c.name), str(cluster[c.name]), c.better, f"{c.n:,}", f"{c.without:,}"] for c in agreement.columns]
     return ["metric", "cluster", "better", "items", "without a value"], rows
 
 
 def stability_rows(stability: StabilityTable, metric: str) -> Rows:
-    """One row for each change of the sound, those that move the metric most first."""
+    """Build one row per change of the audio, largest shift first."""
     rows = sorted((row for row in stability.rows if row.metric == metric), key=lambda row: -(row.in_spreads or 0.0))
     heads = [plain(metric), "moves by", "at most", "in spreads", "places that change", "scores", "without a value"]
     return heads, [
@@ -40,7 +40,7 @@ def stability_rows(stability: StabilityTable, metric: str) -> Rows:
 
 
 def stability_csv(stability: StabilityTable) -> str:
-    """All rows, as `codec_bench.metrics.sensitivity` reads them."""
+    """Write all rows, as `codec_bench.metrics.sensitivity` reads them."""
     file = io.StringIO()
     write_csv(file, STABILITY_FIELDS, ([_field(row, name) for name in STABILITY_FIELDS] for row in stability.rows))
     return file.getvalue()
@@ -52,7 +52,7 @@ def _field(row: Any, name: str) -> Any:
 
 
 def matrix_rows(agreement: MetricAgreement) -> Rows:
-    """Spearman's correlation over items of every two metrics."""
+    """Build the matrix of Spearman's correlations over items."""
     values = {frozenset((p.first, p.second)): p.items.coefficients["spearman"].value for p in agreement.pairs}
     names = [column.name for column in agreement.columns]
     cell = lambda a, b: "" if a == b else number(values[frozenset((a, b))], 2)  # noqa: E731
@@ -60,7 +60,7 @@ def matrix_rows(agreement: MetricAgreement) -> Rows:
 
 
 def pair_rows(agreement: MetricAgreement) -> Rows:
-    """One row for each two metrics, those that agree most first."""
+    """Build one row per pair of metrics, highest agreement first."""
     over = [f"{NAMES[name]} over {unit}" for unit in ("items", "systems") for name in COEFFICIENTS]
     heads = ["metrics", "say the same", "items", "units", "left out", over[0], over[1], "systems", over[2], over[3]]
     size = lambda pair: pair.items.coefficients["spearman"].value  # noqa: E731
@@ -78,7 +78,7 @@ def _cells(pair: MetricPair) -> list[str]:
 
 
 def metric_agreement_notes(agreement: MetricAgreement) -> list[str]:
-    """Why numbers or intervals are missing, and which metrics are not turned; one sentence each."""
+    """Explain missing numbers and intervals, and metrics that are not negated."""
     entries = [
         (f"{pair.first} and {pair.second}", f"{NAMES[name]} over {label}", Counted.from_dict({**one.as_dict(), "n": n}))
         for pair in agreement.pairs
@@ -97,7 +97,7 @@ def metric_agreement_notes(agreement: MetricAgreement) -> list[str]:
 
 
 def metric_agreement_csv(agreement: MetricAgreement) -> str:
-    """One line for each two metrics, in the order of the clusters."""
+    """Write one line per pair of metrics, in the order of the clusters."""
     out = io.StringIO()
     columns = [f"{name}_{unit}{end}" for unit in ("items", "systems") for name in COEFFICIENTS for end in _ENDS]
     rows = []

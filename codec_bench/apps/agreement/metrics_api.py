@@ -1,4 +1,4 @@
-"""Which metrics say the same over runs, and which agree with people who listened."""
+"""Redundant metrics of runs, and their agreement with listeners."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ def metric_agreement(
     human: str | os.PathLike[str] | None = None,
     least: float = LEAST,
 ) -> MetricAgreement:
-    """Correlates the metrics of runs with each other, over items and over systems.
+    """Correlate the metrics of runs with each other, over items and over systems.
 
-    Metrics of which less is better are turned, so that a positive correlation means agreement. Items that lack a value
-    of one of two metrics are left out of this pair, and counted.
+    Metrics that are better when lower are negated. Items without a value of one of two metrics are excluded from the
+    pair, and counted.
 
     Args:
-        runs: runs or their folders; a folder that holds several stands for all of them. Items are matched by benchmark
-            or data, system and id, so that the metrics may be in different runs.
+        runs: runs or their folders; a folder that holds several stands for all of them. Items match by benchmark or
+            data, system and id, also across runs.
         metrics: only these, as names or one string with commas; None for all that the runs have.
         human: a CSV file of ratings as `codec-bench listen import` writes it, with the columns `id`, `rater` and
-            `score` and where needed `system` and `benchmark`. The mean of each item's ratings is one more column,
-            `listeners`, and `standard` says how far each metric predicts them (ITU-T P.1401).
-        least: Spearman's correlation over items from which two metrics say the same, between -1 and 1.
+            `score` and where needed `system` and `benchmark`. Mean ratings are the column `listeners`, and `standard`
+            has each metric's prediction of them (ITU-T P.1401).
+        least: Spearman's correlation over items from which two metrics are redundant, between -1 and 1.
 
     Returns:
-        A `MetricAgreement`. Its correlations have intervals where the method holds, and otherwise the reason why not.
+        A `MetricAgreement`. Its correlations have intervals where the method holds, and otherwise the reason.
 
     Raises:
-        UserError: a run, a metric or the file is not what it should be, or there are not two columns to compare.
+        UserError: a run, a metric or the file is wrong, or there are not two columns to compare.
 
     Examples:
         >>> from codec_bench import metric_agreement
@@ -77,11 +77,7 @@ def metric_agreement(
 
 
 def _rated(path: str | os.PathLike[str]) -> Ratings:
-    """The ratings of a file.
-
-    Raises:
-        UserError: the file is not what it should be, or holds preferences or options.
-    """
+    """Read ratings; raises UserError for other kinds or a bad file."""
     people = read_ratings(path)
     if people.kind != "rating":
         raise UserError(
@@ -92,8 +88,7 @@ def _rated(path: str | os.PathLike[str]) -> Ratings:
 
 
 def _add_people(columns: Scored, people: Ratings, path: Path) -> Votes:
-    """Fills the last column with the means of people's ratings, and gives the ratings by the number of the item in a
-    column.
+    """Fill the last column with people's mean ratings; returns votes by item number.
 
     Raises:
         UserError: none of them is about an item of the runs.
@@ -119,7 +114,7 @@ def _add_people(columns: Scored, people: Ratings, path: Path) -> Votes:
 
 
 def _standard(columns: Scored, runs: Sequence[Run], people: Ratings, votes: Votes) -> Standard:
-    """What P.1401 says of the columns. A condition is a system, of one benchmark where there are several."""
+    """Apply P.1401 to the columns; a condition is a system of one benchmark."""
     facts = {name: about for run in reversed(runs) for name, about in run.metrics.items()}
     prefix = {name: f"{name}/" if len(columns.benchmarks) > 1 else "" for name in columns.benchmarks}
     metrics = []
@@ -134,7 +129,7 @@ def _standard(columns: Scored, runs: Sequence[Run], people: Ratings, votes: Vote
 
 
 def _item(columns: Scored, row: Row, problems: Problems) -> tuple[int, int] | None:
-    """The system and the sample that a rating is about, or None; the problem is then noted."""
+    """Find system and sample of a rating; None after adding a problem."""
     where = f"line {row.line}: {row.id}"
     held = [row.benchmark] if row.benchmark else columns.benchmarks
     matches = [columns.samples[benchmark, row.id] for benchmark in held if (benchmark, row.id) in columns.samples]

@@ -1,29 +1,15 @@
-"""How far metrics predict what people voted, by ITU-T P.1401: errors after a mapping, errors beyond the votes' own
-uncertainty, outliers.
+"""Prediction of people's votes by metrics, after ITU-T P.1401.
 
-What is computed
-    A file is what one system made of one sample; a condition is a system, with all votes on its files and the mean of
-    its values. Each has the mean of M votes with the interval c = t(0.975, M - 1) sd / sqrt(M). Of N files or
-    conditions, with the error e of the mapped value: rmse = sqrt(sum e^2 / (N - d)), rmse* the same with max(0, |e| -
-    c) for e, and the outlier ratio is the share with |e| > c. d is 1 without a mapping, 2 for a line, 4 for a cubic. A
-    mapping has the least squares among those that do not fall between the least and the greatest value, with more of
-    the metric as better. Without a mapping there is an error only where the metric's range lies in the votes' scale and
-    is half of it or more.
-
-Intervals
-    rmse: from chi-square with N - d degrees of freedom. Outlier ratio: Wilson's, since the standard's
-    R +- k sqrt(R (1 - R) / N) has no width at 0 and 1. Pearson: Fisher's z +- k / sqrt(N - 3). k is 1.96 from 30 files or conditions on, and t(0.975, N - 1) below. Spearman is not in the
-    standard; its interval is that of `codec_bench.stats.correlation`. rmse* has none.
-
-Two metrics
-    rmse and rmse*: the greater mean square over the smaller against F(N - d, N - d), one-sided. Pearson: the difference
-    of Fisher's z over sqrt(2 / (N - 3)). Outlier ratios: their difference over its pooled standard error. These are the
-    standard's tests. They take the two metrics as independent, and on the same files they are not; `p_dependent` is
-    that of Williams' test, which allows for the correlation of the two. Every p is multiplied by the number of pairs of
-    metrics (Bonferroni).
-
-References: ITU-T P.1401 (01/2020), clauses 7.3 to 7.7; Williams 1959, "The comparison of regression variables", JRSS B
-21.
+A file is one system's output of one sample, a condition a system with all its files. Each has the mean of M votes with
+c = t(0.975, M - 1) sd / sqrt(M). With the error e of the mapped value, rmse = sqrt(sum e^2 / (N - d)), rmse* uses
+max(0, |e| - c), and the outlier ratio is the share with |e| > c; d is 1 without a mapping, 2 for a line, 4 for a cubic.
+Mappings are least squares among non-decreasing ones. Without a mapping, the metric's range must lie in the votes' scale
+and cover half of it.
+Intervals: rmse chi-square with N - d; outlier ratio Wilson's, since the standard's has no width at 0 and 1; Pearson
+Fisher's z +- k / sqrt(N - 3), k = 1.96 from 30 on, else t(0.975, N - 1); Spearman `codec_bench.stats.correlation`. Two
+metrics: F(N - d, N - d) for rmse and rmse*, Fisher's z, pooled standard error for outlier ratios, as if independent;
+`p_dependent` is Williams' test for the same files. Every p is multiplied by the number of pairs (Bonferroni).
+References: ITU-T P.1401 (01/2020), clauses 7.3 to 7.7; Williams 1959, JRSS B 21.
 """
 
 from __future__ import annotations
@@ -42,23 +28,24 @@ from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.notes import renamed
 
 DEGREES = {"none": 1, "first": 2, "third": 4}
-"""The mappings, and how many degrees of freedom each takes."""
+"""The mappings, with their degrees of freedom."""
 FEWEST = 4
-"""Fisher's z has N - 3 below the line."""
+"""Fisher's z divides by N - 3."""
 NORMAL_FROM = 30
 LEVELS = ("conditions", "files")
 NONE = Coefficient(None)
 OTHER_SCALE = "its scale is not that of the votes, so there is no error without a mapping"
 SCALES = ((1.0, 5.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
-"""Of these the first that holds all votes is taken where nothing says which scale they are on."""
+"""Without a stated scale, the first that holds all votes counts."""
 
 
 class Values(NamedTuple):
-    """What a metric says of each file.
+    """A metric's value of each file.
 
     Args:
-        name: of it. values: one for each file, NaN where there is none, float64 `(files,)`. better: whether higher is
-            better; None where neither is. range: the least and the greatest value; None for an end that is not known.
+        values: NaN where there is none, float64 `(files,)`.
+        better: whether higher is better; None for neither.
+        range: minimum and maximum; None for an unknown end.
     """
 
     name: str
@@ -68,7 +55,7 @@ class Values(NamedTuple):
 
 
 class Votes(NamedTuple):
-    """The votes, one row each: the number of the file, int64 `(votes,)`, and the vote, float64 `(votes,)`."""
+    """The votes, one row each: file number, int64 `(votes,)`, and vote, float64 `(votes,)`."""
 
     file: np.ndarray
     vote: np.ndarray
@@ -76,12 +63,7 @@ class Votes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The files or conditions of a metric.
-
-    Args:
-        names: of them. value: of the metric, more is better. mos, ci: mean of the votes, and half the width of its
-            interval, float64 `(points,)`.
-    """
+    """Files or conditions: value (more is better), mean vote and half its interval."""
 
     names: tuple[str, ...]
     value: np.ndarray
@@ -94,10 +76,9 @@ class Mapped:
     """The errors of a metric after one mapping.
 
     Args:
-        mapping: `none`, `first` or `third`. coefficients: of the polynomial, the constant first, of the value turned so
-            that more is better.
-        rmse, rmse_star, outlier_ratio, pearson: with intervals where there are any. note: why there is no figure; None
-            if there is.
+        mapping: `none`, `first` or `third`.
+        coefficients: of the polynomial, the constant first, of the value with more as better.
+        note: why there is no figure.
     """
 
     mapping: str
@@ -111,13 +92,11 @@ class Mapped:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How far one metric predicts the votes, over conditions or over files.
+    """One metric's prediction of the votes, over conditions or over files.
 
     Args:
-        metric: its name. turned: whether its sign was changed, so that more is better. level: one of `LEVELS`. n: how
-            many there are.
-        excluded: how many with votes lack a value, or have a single vote and so lack an interval.
-        spearman: over them. mapped: after each mapping. points: what it rests on.
+        turned: the metric was negated, so that more is better. level: one of `LEVELS`. n: points.
+        excluded: points without a value, or with a single vote and so without an interval.
     """
 
     metric: str
@@ -130,19 +109,17 @@ class Fit:
     points: Points
 
     def of(self, mapping: str) -> Mapped:
-        """The errors after a mapping."""
+        """Return the errors after a mapping."""
         return next(one for one in self.mapped if one.mapping == mapping)
 
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """Two metrics on the files or conditions that both have. Every p is multiplied by `pairs`, and at most 1.
+    """Two metrics on their common points. Every p is multiplied by `pairs`, and at most 1.
 
     Args:
-        first, second, level, mapping, n: which. pairs: how many pairs of metrics are compared.
-        f_rmse, f_rmse_star: the greater mean square over the smaller, with its `p_rmse` and `p_rmse_star`; None where
-            the smaller is 0.
-        z_pearson, p_pearson: Fisher's, as if independent. p_dependent: Williams'. p_outliers: of the outlier ratios.
+        f_rmse, f_rmse_star: the greater mean square over the smaller; None where the smaller is 0.
+        z_pearson, p_pearson: Fisher's, as if independent. p_dependent: Williams'.
     """
 
     first: str
@@ -163,7 +140,7 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class Standard:
-    """What P.1401 says of metrics: `fits` of each at each level, and every two `compared`."""
+    """P.1401 figures: `fits` of each metric at each level, and every two `compared`."""
 
     fits: tuple[Fit, ...]
     compared: tuple[Against, ...]
@@ -199,17 +176,18 @@ def p1401(
     conditions: Sequence[str],
     scale: tuple[float, float] | None = None,
 ) -> Standard:
-    """How far metrics predict what people voted, and which of two predicts it better.
+    """Measure how well metrics predict votes, and which of two predicts better.
 
     Args:
-        metrics: their values. votes: at least one. files, conditions: the name of each file, and that of its condition.
-        scale: the least and the greatest vote; None for the first of `SCALES` in which all votes lie, or else the
-            votes' own ends.
+        files, conditions: the name of each file, and that of its condition.
+        scale: the least and the greatest vote; None for the first of `SCALES` with all votes, or else the votes' own
+            ends.
 
     Examples:
         >>> rng = np.random.default_rng(0)
         >>> quality = np.repeat(np.linspace(1.5, 4.5, 8), 4)
-        >>> votes = Votes(np.repeat(np.arange(32), 6), np.clip(np.round(np.repeat(quality, 6) + rng.normal(0, 0.7, 192)), 1, 5))
+        >>> heard = np.clip(np.round(np.repeat(quality, 6) + rng.normal(0, 0.7, 192)), 1, 5)
+        >>> votes = Votes(np.repeat(np.arange(32), 6), heard)
         >>> names = [f"{system}/{clip}" for system in "abcdefgh" for clip in range(4)]
         >>> good = Values("good", quality + rng.normal(0, 0.1, 32), range=(1, 5))
         >>> found = p1401([good], votes, names, [name[0] for name in names])
@@ -250,7 +228,7 @@ def _notes(metrics: Sequence[Values], pairs: int) -> tuple[str, ...]:
 def _points(
     metric: Values, votes: Votes, files: Sequence[str], conditions: Sequence[str], level: str
 ) -> tuple[Points, int]:
-    """The points of a metric at one level, in the order in which they are met, and how many were left out."""
+    """Return the points of a metric at one level, and the number of excluded ones."""
     known = np.isfinite(metric.values)
     voted = np.bincount(votes.file, minlength=len(files)) > 0
     of = list(conditions) if level == "conditions" else list(files)
@@ -272,7 +250,6 @@ def _points(
 
 
 def _common(a: Points, b: Points) -> tuple[Points, Points]:
-    """Both with the points that both have."""
     of_b = {name: number for number, name in enumerate(b.names)}
     shared = [(number, of_b[name]) for number, name in enumerate(a.names) if name in of_b]
     take = lambda points, at: Points(  # noqa: E731
@@ -328,15 +305,12 @@ def _mapped(metric: Values, points: Points, mapping: str, level: str, scale: tup
 
 
 def _is_of(low: float, high: float, scale: tuple[float, float]) -> bool:
-    """Whether a metric's values are votes of this scale:
-
-    PESQ's from 1 to 4.64 are of 1 to 5, and not of 0 to 100, where they lie too.
-    """
+    """Whether values are on this scale: PESQ's 1 to 4.64 are of 1 to 5, not of 0 to 100."""
     return scale[0] <= low and high <= scale[1] and 2 * (high - low) >= scale[1] - scale[0]
 
 
 def _quantile(n: int) -> float:
-    """How many standard errors an interval reaches to each side."""
+    """Return the half-width of an interval in standard errors."""
     return 1.96 if n >= NORMAL_FROM else t_quantile(LEVEL, n - 1)
 
 
@@ -364,11 +338,10 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float | None:
 
 
 def mapping_of(value: np.ndarray, mos: np.ndarray, mapping: str) -> np.ndarray:
-    """The coefficients of a mapping, the constant first, float64 `(order + 1,)`.
+    """Fit a mapping; coefficients with the constant first, float64 `(order + 1,)`.
 
-    Among the polynomials that do not fall between the least and the greatest value it has the least squares. Where the
-    free cubic falls somewhere, the slope of the best one is 0 at an end, at both, or touches 0 once between them; each
-    is tried.
+    It has the least squares among polynomials that do not fall between minimum and maximum. Where the free cubic falls,
+    the best one has slope 0 at an end, at both, or touches 0 once between; each is tried.
     """
     if mapping == "none":
         return np.array([0.0, 1.0])
@@ -392,7 +365,7 @@ def _rising_cubic(t: np.ndarray, mos: np.ndarray) -> np.ndarray:
     from scipy.optimize import minimize_scalar
 
     def solved(*columns: np.ndarray) -> tuple[float, np.ndarray]:
-        """Least squares in the span of cubics given by their coefficients."""
+        """Solve least squares in the span of cubics given by their coefficients."""
         basis = np.stack(columns, axis=1)
         design = np.stack([np.ones_like(t), t, t**2, t**3], axis=1) @ basis
         coefficients = basis @ np.linalg.lstsq(design, mos, rcond=None)[0]
@@ -402,7 +375,7 @@ def _rising_cubic(t: np.ndarray, mos: np.ndarray) -> np.ndarray:
     one, line, square, cube = np.eye(4)
 
     def touching(at: float) -> tuple[float, np.ndarray]:
-        """The slope is k (t - at)^2, with k of 0 or more."""
+        """Solve with the slope k (t - at)^2, k >= 0."""
         coefficients = solved(one, cube - 3 * at * square + 3 * at**2 * line)
         return coefficients if coefficients[1][3] >= 0 else solved(one)
 
@@ -422,7 +395,7 @@ def _rising_cubic(t: np.ndarray, mos: np.ndarray) -> np.ndarray:
 
 
 def _rises(cubic: np.ndarray) -> bool:
-    """Whether the slope of a cubic is nowhere below 0 from -1 to 1."""
+    """Whether a cubic's slope is nowhere negative from -1 to 1."""
     _, b, c, d = cubic
     places = [-1.0, 1.0, *([-c / (3 * d)] if d and abs(c) < abs(3 * d) else [])]
     slack = 1e-9 * max(1.0, float(np.abs(cubic).max()))
@@ -432,7 +405,7 @@ def _rises(cubic: np.ndarray) -> bool:
 def _against(
     one: Values, other: Values, a: Points, b: Points, level: str, scale: tuple[float, float], pairs: int
 ) -> list[Against]:
-    """Two metrics on the points that both have, after each mapping that both have."""
+    """Compare two metrics on common points, after each common mapping."""
     from scipy.stats import f, norm, t
 
     comparisons = []
@@ -465,19 +438,18 @@ def _against(
 
 
 def _ratio(left: float | None, right: float | None) -> float | None:
-    """The greater mean square over the smaller; None where the smaller is 0."""
+    """Return the greater mean square over the smaller; None where that is 0."""
     small, large = sorted((left or 0.0, right or 0.0))
     return (large / small) ** 2 if small > 0 else None
 
 
 def _between(x: Mapped, y: Mapped, a: Points, b: Points) -> float | None:
-    """The correlation of the mapped values of two metrics."""
     polyval = np.polynomial.polynomial.polyval
     return _correlation(polyval(a.value, x.coefficients), polyval(b.value, y.coefficients))
 
 
 def _williams(r: float, s: float, between: float | None, n: int) -> float | None:
-    """The p of two correlations with one and the same third column, two-sided; None if the two columns are equal."""
+    """Return Williams' two-sided p; None if the two columns are equal."""
     from scipy.stats import t
 
     if between is None or abs(between) > 1 - 1e-12:
@@ -490,10 +462,10 @@ def _williams(r: float, s: float, between: float | None, n: int) -> float | None
 
 
 def shown_mapping(fit: Fit) -> Mapped:
-    """The mapping that tables and the page show first: the cubic, or where there are too few points the line."""
+    """Return the mapping to show first: the cubic, else the line."""
     return next((one for one in reversed(fit.mapped) if one.note is None), fit.mapped[-1])
 
 
 def ranges_of(facts: Mapping[str, Mapping[str, Any]], name: str) -> Sequence[float | None]:
-    """The range of a metric among the facts of a run's metrics."""
+    """Return a metric's range from a run's metric facts."""
     return (facts.get(name) or {}).get("range") or (None, None)

@@ -1,4 +1,4 @@
-"""What P.1401 says of metrics, in words: tables as heads and rows, notes, plots and CSV."""
+"""P.1401 figures as tables, notes, plots and CSV."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDTH, _HEIGHT, _LEFT, _BELOW = 340, 260, 34, 26
 
 
 def fit_rows(standard: Standard) -> Rows:
-    """One row for each metric, level and mapping that has figures."""
+    """Build one row per metric, level and mapping with figures."""
     heads = ["metric", "over", "n", "left out", "mapping", "RMSE", "RMSE*", "outlier ratio", "Pearson", "Spearman"]
     rows = [
         [
@@ -33,7 +33,7 @@ def fit_rows(standard: Standard) -> Rows:
 
 
 def against_rows(standard: Standard) -> Rows:
-    """One row for each two metrics and level, after the mapping of the highest order that both have."""
+    """Build one row per pair and level, after the highest common mapping."""
     last = {(one.first, one.second, one.level): one for one in standard.compared}
     heads = ["metrics", "over", "n", "mapping", "RMSE", "RMSE*", "outlier ratio", "Pearson", "Pearson, same data"]
     rows = [
@@ -47,7 +47,7 @@ def against_rows(standard: Standard) -> Rows:
 
 
 def standard_notes(standard: Standard) -> list[str]:
-    """Why figures are missing, and what else to know; one sentence each."""
+    """Explain missing figures, one sentence each."""
     notes: dict[str, list[str]] = {}
     for fit in standard.fits:
         for one in fit.mapped:
@@ -67,9 +67,7 @@ def _p(p: float | None) -> str:
 
 
 def standard_csv(standard: Standard) -> str:
-    """Everything as one table: a row for each metric, level and mapping, and for each two metrics; `second` is empty in
-    the former.
-    """
+    """Write one table of metrics and pairs; `second` is empty for a metric."""
     out = io.StringIO()
     tests = ("f_rmse", "p_rmse", "f_rmse_star", "p_rmse_star", "z_pearson", "p_pearson", "p_dependent", "p_outliers")
     figures = [f"{name}{end}" for name in ("rmse", "outlier_ratio", "pearson", "spearman") for end in _ENDS]
@@ -105,7 +103,7 @@ def _against_line(one: Against, empty: int, tests: tuple[str, ...]) -> list[Any]
 
 
 def plots(standard: Standard) -> list[dict[str, Any]]:
-    """For each metric and level with a mapping: what the page draws. Places are in units of the drawing."""
+    """Describe the plots of each metric and level, in units of the drawing."""
     return [_plot(fit, one) for fit in standard.fits if (one := shown_mapping(fit)).note is None]
 
 

@@ -1,9 +1,7 @@
-"""A panel: several raters of the same items, and how well each pair of them agrees, in all and by subset.
+"""A panel: several raters of the same items, and the agreement of pairs by subset.
 
-Conventions
-    A panel holds one number for each rater and item, NaN where there is none. An option or another label is a number,
-    too; `Panel.labels` names it. Two raters are compared on the items that both rated. Items of one unit (a speaker, or
-    the answers to one question) count as one for intervals.
+Each rater has one number per item, NaN where missing; `Panel.labels` names numbered options. Two raters are compared on
+their common items. Items of one unit (a speaker, or the answers to one question) count as one for intervals.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from codec_bench.stats.intervals import unit_codes
 
 Role = Literal["judge", "metric", "person", "run", "majority", "mean"]
 COEFFICIENTS = {"rating": OF_RATINGS, "option": OF_LABELS, "preference": ("kappa_linear", "kappa", "exact")}
-"""The coefficients of each kind of rating. Preferences are ordered: the first system, neither, the second."""
+"""The coefficients by kind. Preferences are ordered: first system, neither, second."""
 PREFERENCES = {PREFERRED: "first", EQUAL: "equal", OTHER: "second"}
 MOST_LEVELS = 21
 MIXED = "the benchmarks are rated on different scales, so they are compared one by one only"
@@ -46,10 +44,10 @@ class Rater:
     """One rater of a panel.
 
     Args:
-        name: as tables call it. role: what it is.
+        name: in tables.
         values: the ratings, float64 `(items,)`, NaN where there is none.
         scales: by benchmark, the lowest and the highest rating; None if unknown.
-        missing: how many items have no rating, by reason.
+        missing: items without a rating, by reason.
     """
 
     name: str
@@ -70,11 +68,7 @@ class Rater:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """How often each pair of ratings occurs.
-
-    Args:
-        rows: the values of the reference. columns: of the rater. counts: by row and column.
-    """
+    """Counts of pairs of ratings: reference in rows, rater in columns."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -83,13 +77,7 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two raters of a panel.
-
-    Args:
-        reference, rater: their names.
-        overall: how well they agree over all items. subsets: the same by column and value.
-        confusion: how often each pair of ratings occurs.
-    """
+    """The agreement of two raters of a panel, overall and by column and value."""
 
     reference: str
     rater: str
@@ -120,9 +108,8 @@ class Panel:
     """Items and their raters.
 
     Args:
-        kind: `rating`, `option` or `preference`. items: in a fixed order. units: the independent unit of each.
-        raters: in the order of the tables.
-        subsets: by column and value, the places of the items.
+        kind: `rating`, `option` or `preference`. units: the independent unit of each item.
+        subsets: by column and value, the positions of the items.
         labels: the names of the values, where they are labels.
     """
 
@@ -134,18 +121,18 @@ class Panel:
     labels: Sequence[str] = ()
 
     def of_role(self, *roles: Role) -> list[Rater]:
-        """The raters with one of these roles."""
+        """Return the raters with one of these roles."""
         return [rater for rater in self.raters if rater.role in roles]
 
     def written(self, value: float) -> str:
-        """A rating in words."""
+        """Format a rating."""
         if self.kind == "preference":
             return PREFERENCES.get(value, f"{value:g}")
         return self.labels[int(value)] if self.kind == "option" else f"{value:.4g}"
 
 
 def with_consensus(panel: Panel, ties: str) -> None:
-    """Adds what the persons of a panel say together: the majority, and of ratings the mean."""
+    """Add the persons' majority and, of ratings, mean to a panel."""
     persons = panel.of_role("person")
     if len(persons) < 2:
         return
@@ -158,12 +145,7 @@ def with_consensus(panel: Panel, ties: str) -> None:
 
 
 def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = "left-out") -> Compared:
-    """How well two raters of a panel agree.
-
-    Args:
-        panel: that both belong to. reference, rater: the two.
-        ties: how the majority decides; see `consensus.TIES`.
-    """
+    """Compare two raters of a panel; for `ties` see `consensus.TIES`."""
     against = reference.values
     if reference.role == "majority" and ties == "any":
         table = np.stack([person.values for person in panel.of_role("person")])
@@ -194,7 +176,7 @@ def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = 
 
 
 def _refused(panel: Panel, reference: Rater, rater: Rater, places: np.ndarray) -> dict[str, str]:
-    """The coefficients that make no sense for these two raters on these items, each with the reason."""
+    """Return the inapplicable coefficients of two raters, with reasons."""
     if panel.kind != "rating":
         return {}
     over = (
@@ -225,7 +207,7 @@ def _scale_words(scale: Scale | None) -> str:
 
 
 def _confusion(panel: Panel, reference: np.ndarray, rater: np.ndarray) -> Confusion:
-    """How often each pair occurs; many different numbers are put into bins of equal width."""
+    """Count pairs of ratings; many different numbers are binned evenly."""
     if panel.kind == "rating" and len(np.unique(np.concatenate([reference, rater]))) > MOST_LEVELS:
         edges = np.linspace(min(reference.min(), rater.min()), max(reference.max(), rater.max()), _BINS + 1)
         names = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(edges)]
@@ -241,10 +223,9 @@ def _confusion(panel: Panel, reference: np.ndarray, rater: np.ndarray) -> Confus
 
 
 def gaps(panel: Panel, reference: Rater, rater: Rater) -> np.ndarray:
-    """How far apart two raters are on each item, `(items,)`; 0 where one of them did not rate.
+    """Return the distance of two raters per item, `(items,)`; 0 without both ratings.
 
-    On one scale this is the distance of the ratings, on two scales that of their ranks as a share of all. Labels that
-    differ are 1 apart.
+    It is that of ratings on one scale, else of ranks as a share of all. Different labels are 1 apart.
     """
     apart = np.zeros(len(panel.items))
     both = np.flatnonzero(~(np.isnan(reference.values) | np.isnan(rater.values)))
@@ -260,12 +241,7 @@ def gaps(panel: Panel, reference: Rater, rater: Rater) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """An item on which raters differ.
-
-    Args:
-        item: which one. gap: how far two compared raters are apart at most (see `gaps`).
-        ratings: in words, by rater; those who did not rate it are left out.
-    """
+    """An item of disagreement: the largest gap of compared raters, and ratings by rater."""
 
     item: RatedItem
     gap: float
@@ -278,17 +254,16 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How well raters agree.
+    """Agreement of raters.
 
     Args:
-        kind: what they gave: `rating`, `option` or `preference`.
-        items: how many items at least one of the compared raters rated.
-        raters: everybody, with how many items they rated and why they did not rate others.
-        pairs: every two that were compared; differences are rater minus reference.
-        apart: the items on which they differ most, the farthest first.
-        problems: what could not be used of a file of ratings: `what`, `count`, `examples` with their lines, `rater`.
-        notes: what else to know, one sentence each. standard: what P.1401 says of judges and metrics; None without
-            ratings of people.
+        kind: `rating`, `option` or `preference`.
+        items: rated by at least one compared rater.
+        raters: all, with counts and reasons of missing ratings.
+        pairs: the compared pairs; differences are rater minus reference.
+        apart: the items of most disagreement, largest first.
+        problems: unusable ratings of a file: `what`, `count`, `examples` with their lines, `rater`.
+        notes: one sentence each. standard: P.1401 figures; None without people.
     """
 
     kind: str
@@ -301,7 +276,7 @@ class Agreement:
     standard: Standard | None = None
 
     def pair(self, reference: str, rater: str) -> Compared:
-        """Two of the compared raters, by their names.
+        """Return two compared raters by name.
 
         Raises:
             KeyError: these two were not compared.
@@ -326,7 +301,7 @@ class Agreement:
 
 
 def farthest(panel: Panel, compared: Sequence[tuple[Rater, Rater]], most: int) -> tuple[Apart, ...]:
-    """The items on which any of these pairs of raters differ most, at most so many."""
+    """Return at most `most` items of largest disagreement of any pair."""
     if not compared or not panel.items:
         return ()
     gap = np.max([gaps(panel, reference, rater) for reference, rater in compared], axis=0)

@@ -1,6 +1,4 @@
-"""What the runs themselves say of their items: verdicts of judges, values of metrics, options that were read of
-answers.
-"""
+"""Raters in runs: judges' verdicts, metric values, and options read from answers."""
 
 from __future__ import annotations
 
@@ -18,16 +16,12 @@ from codec_bench.store.record import Run
 
 Scale = tuple[float, float]
 READ = "read by the run"
-"""The name of the rater that is the run's own reading of its answers."""
+"""The rater that is the run's own reading of its answers."""
 _HASH = re.compile(r"-[0-9a-f]{8}$")
 
 
 class RatedItem(NamedTuple):
-    """One thing that is rated: an answer or a sound of a system, or of a preference those of two systems.
-
-    Args:
-        benchmark: the run's benchmark or data. system: the name. id: of the sample. other: the second system, or empty.
-    """
+    """A rated answer or audio of a system, or of two (`other`) for a preference."""
 
     benchmark: str
     system: str
@@ -37,11 +31,11 @@ class RatedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The ratings that one rater gave in a run.
+    """The ratings of one rater in a run.
 
     Args:
-        rater: its name. metric: that holds the ratings. scale: the lowest and the highest rating; None if unknown.
-        is_judge: whether the ratings are verdicts of a judge. sign: -1 if lower ratings are better, else 1.
+        metric: holds the ratings. scale: the lowest and the highest rating; None if unknown.
+        is_judge: the ratings are verdicts of a judge. sign: -1 if lower ratings are better, else 1.
     """
 
     rater: str
@@ -52,7 +46,7 @@ class Column:
 
 
 def open_runs(runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]]) -> list[Run]:
-    """The runs that are meant; a folder that holds several stands for all of them but controls."""
+    """Open runs; a folder of several stands for all but controls."""
     several = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
     return [
         run for one in several for run in ([one] if isinstance(one, Run) else map(open_run, result_folders(Path(one))))
@@ -60,18 +54,18 @@ def open_runs(runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathL
 
 
 def name_of(run: Run) -> str:
-    """The name of a run's benchmark, or else of its data."""
+    """Return the name of a run's benchmark, or else of its data."""
     meta = run.meta
     return str((meta.get("benchmark") or {}).get("name") or (meta.get("data") or {}).get("name") or run.folder.name)
 
 
 def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[Column]:
-    """The columns of ratings in a run.
+    """List the columns of ratings in a run.
 
     Args:
         judges: only these judges; empty for all.
-        metrics: the metrics; `rating[RUBRIC]` stands for the verdicts of all judges by this rubric. Empty for the
-            rubric of the primary metric, or the only one. What the run does not have is left out.
+        metrics: `rating[RUBRIC]` stands for the verdicts of all judges by this rubric. Empty for the rubric of the
+            primary metric, or the only one. Absent metrics are ignored.
 
     Raises:
         UserError: the run has several rubrics, and none was named.
@@ -96,7 +90,7 @@ def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[
 
 
 def judged_by(run: Run) -> dict[str, tuple[str, str]]:
-    """The rubric and the judge of every metric of a run whose numbers are verdicts."""
+    """Return rubric and judge of every metric of verdicts."""
     return {
         name: (str(facts["rubric"]), str(facts["judge"]))
         for name, facts in run.metrics.items()
@@ -105,7 +99,7 @@ def judged_by(run: Run) -> dict[str, tuple[str, str]]:
 
 
 def is_called(judge: str, name: str) -> bool:
-    """Whether a judge has a name; one in a file may be named without the hash of its content."""
+    """Whether a judge has a name; one in a file matches without its content hash."""
     return judge == name or _HASH.sub("", judge) == name
 
 
@@ -123,13 +117,13 @@ def _only_rubric(run: Run, judged: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def ratings_in(run: Run, system: str, metric: str) -> Iterator[tuple[str, float | None, str]]:
-    """Each finished item's id, its value of a metric or None, and the status of the score."""
+    """Yield each finished item's id, metric value or None, and status."""
     for score in run.scores(system, metric):
         yield score.id, score.value if score.status == "ok" else None, score.status
 
 
 def letters_in(run: Run, system: str) -> Iterator[tuple[str, str, str | None]]:
-    """The options that judges read of answers by an aligning rubric: the judge, the question's id, the letter or None."""
+    """Yield judge, id and letter or None of options read by an aligning rubric."""
     for metric, (_, judge) in judged_by(run).items():
         for score in run.scores(system, metric):
             if "stage" in score.detail:

@@ -1,20 +1,11 @@
-"""Ratings by people in a CSV file, which may have been edited by hand.
+"""Ratings by people in a CSV file, possibly edited by hand.
 
-Columns
-    `id` (of the sample), `rater` and `score` must be there. `system` says whose answer or sound was rated. `other` is
-    the second system of a preference. `choice` is the chosen option; without it, `score` is. `subset` names a group, by
-    which results are broken down. `benchmark` tells runs with equal ids apart. Other columns are not read, but for
-    three that `codec-bench listen import` writes: `kind`, `status`, by which rows that are not `used` do not count, and
-    `scale`, of which `overall` counts.
-
-What a score is
-    `rating`: a number. `preference`: `A` or the name in `system`, `B` or the name in `other`, or `tie`; also 1, 0 and
-    0.5, as `listen import` writes them. `option`: a letter, or the text of the option.
-
-Conventions
-    What cannot be used is counted as a `Problem` with the lines. Nothing is left out without one.
-    If a rater rated the same thing twice and alike, it counts once. If the two differ, neither counts, since nothing
-    says which one was meant.
+Columns: `id` (of the sample), `rater` and `score` are required; `system` names the rated system, `other` the second one
+of a preference, `choice` the option (default: `score`), `subset` a group, `benchmark` the run. Of `codec-bench listen
+import`'s columns, `kind`, `status` (`used` rows count) and `scale` (`overall` counts) are read.
+Scores: `rating` a number; `preference` `A` or the name in `system`, `B` or that in `other`, or `tie`, also 1, 0 and
+0.5; `option` a letter or text. Unusable rows become a `Problem` with their lines. Equal repetitions count once;
+contradictory ones do not count.
 """
 
 from __future__ import annotations
@@ -65,12 +56,7 @@ _FIRST, _SECOND = ("a", "1", "1.0"), ("b", "0", "0.0")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong with ratings.
-
-    Args:
-        what: which kind of problem. count: how many ratings it is about. examples: a few of them, with their lines.
-        rater: who gave them, where it is about one rater; else empty.
-    """
+    """A kind of unusable ratings: count, examples with lines, and rater if only one."""
 
     what: str
     count: int
@@ -83,8 +69,7 @@ class Row:
     """One rating.
 
     Args:
-        line: of the file. id, rater, system, other, subset, benchmark, score, choice: its cells, empty if there are
-            none.
+        line: of the file. Cells are empty if missing.
         value: a rating, or a preference as 1 (`system`), 0 (tie) or -1 (`other`); None for an option.
     """
 
@@ -112,13 +97,13 @@ class Row:
 
 @dataclass(slots=True)
 class Problems:
-    """What is wrong with ratings, counted while they are read."""
+    """Problems of ratings, counted while reading."""
 
     _examples: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _counts: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def add(self, kind: str, example: str = "", *, rater: str = "", count: int = 1) -> None:
-        """Notes a problem of one rating, or of several."""
+        """Add a problem of one or several ratings."""
         key = (kind, rater)
         self._counts[key] = self._counts.get(key, 0) + count
         shown = self._examples.setdefault(key, [])
@@ -126,7 +111,7 @@ class Problems:
             shown.append(example)
 
     def all(self) -> tuple[Problem, ...]:
-        """Every problem with its count, in the order in which they were met."""
+        """Return every problem with its count, in order of appearance."""
         return tuple(
             Problem(kind, count, tuple(self._examples[kind, rater]), rater)
             for (kind, rater), count in self._counts.items()
@@ -134,12 +119,12 @@ class Problems:
 
     @property
     def summary(self) -> str:
-        """Every kind of problem in one line, with an example."""
+        """Describe every kind of problem in one line, with an example."""
         return in_words(self.all())
 
 
 def in_words(problems: Iterable[Problem]) -> str:
-    """Every kind of problem in one line, of all raters together, with an example."""
+    """Describe the problems of all raters in one line, with an example."""
     counts: dict[str, int] = {}
     examples: dict[str, str] = {}
     for one in problems:
@@ -154,9 +139,8 @@ class Ratings:
     """The ratings of a file.
 
     Args:
-        rows: those that can be used. kind: what they are. problems: what is wrong with the others, still open for more.
-        raters: everybody who is named, in their order. scale: the lowest and the highest rating; None if it is not
-            known.
+        rows: the usable ones. problems: of the others; callers may add more.
+        raters: in order of appearance. scale: the lowest and the highest rating; None if unknown.
     """
 
     rows: tuple[Row, ...]
@@ -173,15 +157,14 @@ def read_ratings(
     scale: tuple[float, float] | None = None,
     otherwise: tuple[float, float] | None = None,
 ) -> Ratings:
-    """Reads a file of ratings.
+    """Read a file of ratings.
 
     Args:
         path: the CSV file, in UTF-8, with commas, semicolons or tabs.
-        kind: what a score is; None finds it out: the column `kind`, or else preferences if there is a column `other`,
-            ratings if any score is a number, and options otherwise.
-        scale: the lowest and the highest rating; None for the one of the kind where the column `kind` says one with its
-            own, or else for `otherwise`.
-        otherwise: the scale where nothing says one; None for any number.
+        kind: None detects it: the column `kind`, or else preferences with a column `other`, ratings if any score is a
+            number, options otherwise.
+        scale: the lowest and the highest rating; None for that of the column `kind`, or else `otherwise`.
+        otherwise: the default scale; None for any number.
 
     Raises:
         UserError: the file cannot be read, is no CSV, lacks a column, or holds no rating at all.
@@ -200,7 +183,7 @@ def read_ratings(
 
 
 def _rows(path: Path, problems: Problems) -> tuple[str | None, list[Row]]:
-    """The rows with an id, a rater and a score, and what the column `kind` says."""
+    """Return the rows with id, rater and score, and the column `kind`."""
     rows: list[Row] = []
     kinds: set[str] = set()
     for line, cells in _cells(path, problems):
@@ -233,7 +216,7 @@ def _rows(path: Path, problems: Problems) -> tuple[str | None, list[Row]]:
 
 
 def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, str]]]:
-    """The cells of each line by column, without spaces around them; every known column is there."""
+    """Yield stripped cells of each line by column, with all known columns."""
     try:
         text = path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -319,7 +302,7 @@ def _preference(row: Row) -> float | None:
 
 
 def _once(rows: Sequence[Row], problems: Problems) -> Iterator[Row]:
-    """Each rating once."""
+    """Yield each rating once."""
     together: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         together[row.key].append(row)
@@ -339,7 +322,7 @@ def _once(rows: Sequence[Row], problems: Problems) -> Iterator[Row]:
 
 
 def _meant(row: Row, first: Row) -> str | float:
-    """What a rating says, whichever of two systems stands first in it."""
+    """Return a rating regardless of the order of its two systems."""
     if row.value is None:
         return row.chosen.casefold()
     return row.value if row.system == first.system else -row.value

@@ -1,11 +1,8 @@
-"""The values of all metrics over the items of runs, one column for each metric, without holding them in memory.
+"""The values of all metrics over the items of runs, one file-backed column each.
 
-Conventions
-    An item is what one system made of one sample. Items of several runs are the same if benchmark (or data), system and
-    id are, so that one run may hold some metrics of a system and another run others. If two hold the same, the first
-    counts. A column has a finite number where there is a value, infinity where the item was scored without one (it
-    failed, was refused, ...), and NaN where the metric was not asked for. The columns lie in a file that is deleted
-    when they are, so that memory holds only those that are looked at.
+Items of several runs match by benchmark (or data), system and id; the first value counts. A cell is finite for a value,
+infinite for a score without one (failed, refused, ...), and NaN if the metric was not requested. The columns' temporary
+file keeps memory to the ones in use.
 """
 
 from __future__ import annotations
@@ -38,11 +35,11 @@ class Scored:
     """The columns of runs.
 
     Args:
-        names: of the columns. better: for each, whether higher is better; None where neither direction is.
-        systems: the names of the systems. samples: the number of each sample by (benchmark, id).
+        better: whether higher is better by column; None for neither.
+        samples: the number of each sample by (benchmark, id).
         values: float64 `(columns, systems, samples)`, see above.
         units: the number of the independent unit (speaker, or sample) of each sample, int64 `(samples,)`.
-        of_systems: by system and column, the value of the summary; NaN if there is none, float64 `(systems, columns)`.
+        of_systems: summary values; NaN if there is none, float64 `(systems, columns)`.
     """
 
     names: list[str]
@@ -54,18 +51,18 @@ class Scored:
     of_systems: np.ndarray
 
     def column(self, index: int) -> np.ndarray:
-        """One column in memory, turned so that more is better, float64 `(items,)`."""
+        """Load one column with more as better, float64 `(items,)`."""
         values = np.array(self.values[index], np.float64).ravel()
         return -values if self.better[index] is False else values
 
     def systems_of(self, index: int) -> np.ndarray:
-        """The systems' values of one column, turned so that more is better, float64 `(systems,)`."""
+        """Return the systems' values with more as better, float64 `(systems,)`."""
         values = self.of_systems[:, index]
         return -values if self.better[index] is False else values
 
     @property
     def item_units(self) -> np.ndarray:
-        """The unit of each item, in the order of `column`: what several systems made of a sample is one unit."""
+        """The unit of each item in the order of `column`, shared by all systems."""
         return np.tile(self.units, len(self.systems))
 
     @property
@@ -75,11 +72,11 @@ class Scored:
 
 
 def scored(runs: Sequence[Run], metrics: Sequence[str] = (), extra: Mapping[str, bool | None] | None = None) -> Scored:
-    """Reads the columns of runs.
+    """Read the columns of runs.
 
     Args:
-        runs: at least one. metrics: only these, in this order; empty for all that have a value for some item.
-        extra: the names of further columns and which direction is better. They are empty (NaN), for others to fill.
+        metrics: only these, in this order; empty for all that have a value for some item.
+        extra: the names of further columns and their direction, to be filled by others; NaN.
 
     Raises:
         UnknownName: no run has such a metric. UserError: two runs measured a metric by different protocols.
@@ -104,7 +101,7 @@ def scored(runs: Sequence[Run], metrics: Sequence[str] = (), extra: Mapping[str,
 
 
 def _facts(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
-    """The facts of each metric of the runs.
+    """Collect the facts of each metric of the runs.
 
     Raises:
         UserError: two runs measured one by different protocols.
@@ -123,7 +120,7 @@ def _facts(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
 
 
 def _samples(runs: Sequence[Run]) -> tuple[dict[tuple[str, str], int], np.ndarray]:
-    """The number of each sample, and the number of its unit."""
+    """Number the samples, and their units."""
     samples: dict[tuple[str, str], int] = {}
     units: dict[tuple[str, str, bool], int] = {}
     of: list[int] = []
@@ -138,7 +135,6 @@ def _samples(runs: Sequence[Run]) -> tuple[dict[tuple[str, str], int], np.ndarra
 
 
 def _read(run: Run, scores: Scored) -> None:
-    """Takes up what a run holds."""
     benchmark, summary = name_of(run), summarise(run).systems
     ((last,),) = run.query("SELECT COALESCE(MAX(number), 0) FROM samples")
     numbers = np.zeros(last + 1, np.int64)
@@ -161,12 +157,12 @@ def _read(run: Run, scores: Scored) -> None:
 
 
 def _rows(run: Run, sql: str, of: Sequence[str]) -> np.ndarray:
-    """Sample numbers and values of a query; infinity for no value."""
+    """Return sample numbers and values of a query; infinity for no value."""
     rows = ((number, WITHOUT if value is None else value) for number, value in run.query_lazily(sql, of))
     return np.fromiter(rows, _ROWS)
 
 
 def _take(column: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
-    """Puts values where there are none yet; a value is not replaced by a failure, nor by another value."""
+    """Fill empty cells; failures and other values never replace a value."""
     open_ = ~np.isfinite(column[places])
     column[places[open_]] = values[open_]

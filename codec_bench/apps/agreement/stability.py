@@ -1,7 +1,7 @@
-"""Stability: what a metric does when nothing that a listener would mind has changed.
+"""Stability: how metrics react to changes that listeners would not mind.
 
-The same coded speech is scored once as it is, and once after each of the changes of `CHANGES`. What a metric moves by
-is held against what it tells apart: the spread of its means over five codecs.
+The same coded speech is scored before and after each of `CHANGES`. Shifts are compared with the spread of the metric's
+means over five codecs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from codec_bench.errors import UserError
 from codec_bench.types import Audio, Sample, Score
 
 SYSTEMS = ("opus-6k", "opus-12k", "opus-24k", "amr-nb-12k", "g722")
-"""The codecs whose ranking is looked at."""
+"""The ranked codecs."""
 CLIPS = 3
 QUIET_DBFS = -60.0
 _MP3 = "mp3@320"
@@ -36,11 +36,8 @@ class Change:
     """A change that a listener would not mind.
 
     Args:
-        name: what is done, in words.
-        group: what kind of change it is, as a word or two.
-        apply: the changed sound of a sound.
-        both: whether reference and estimate are changed, as where the data set itself is stored in another way;
-            otherwise the estimate alone.
+        name: in words. group: its kind.
+        both: change reference and estimate, as for a data set in another format; otherwise the estimate alone.
     """
 
     name: str
@@ -51,16 +48,13 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """What one change did to one metric.
+    """The effect of one change on one metric.
 
     Args:
-        metric, change, group: their names.
-        n: how many pairs of scores, of clips and codecs, it rests on. `lost`: how many had a value only before the
-            change.
-        mean_shift, largest_shift: the value after the change less that before, on average and where it is largest in
-            size; None where nothing had a value.
+        n: pairs of scores, over clips and codecs. `lost`: pairs with a value only before the change.
+        mean_shift, largest_shift: value after minus before, on average and largest in size; None without values.
         spread: the standard deviation of the metric's means over the codecs.
-        places: how many of the codecs would change their place among the others if they alone were changed so.
+        places: codecs that would change their rank if they alone were changed.
     """
 
     metric: str
@@ -75,13 +69,13 @@ class Stability:
 
     @property
     def in_spreads(self) -> float | None:
-        """The size of the mean shift in units of the spread; None where either says nothing."""
+        """The size of the mean shift in units of the spread; None without either."""
         return None if self.mean_shift is None or not self.spread else abs(self.mean_shift) / self.spread
 
 
 @dataclass(frozen=True, slots=True)
 class StabilityTable:
-    """The rows of all metrics and changes, and what they rest on."""
+    """The rows of all metrics and changes, with clips, systems and protocols."""
 
     rows: list[Stability]
     clips: list[str]
@@ -97,21 +91,19 @@ class StabilityTable:
 def metric_stability(
     metrics: str | Sequence[str], *, data: Any = "embedded", limit: int = CLIPS, device: str = "auto"
 ) -> StabilityTable:
-    """Scores the same coded speech before and after each change of `CHANGES`.
+    """Score the same coded speech before and after each change of `CHANGES`.
 
     Args:
-        metrics: names or groups, as on the command line. Of a group, statistics of sets are left out.
-        data: what `evaluate` takes. The clips should be of one second or more, with transcripts where the metrics need
-            them.
-        limit: how many clips are taken.
-        device: where models run.
+        metrics: names or groups, as on the command line. Statistics of sets are excluded from groups.
+        data: as for `evaluate`. Clips should last a second or more, with transcripts where the metrics need them.
+        limit: number of clips.
 
     Returns:
         One row for each metric and change, in order. Shifts are in the metric's unit.
 
     Raises:
-        UserError: a metric is not known, cannot be measured here, or is a statistic of a set; or there are fewer than
-            two clips.
+        UserError: a metric is unknown, cannot be measured here, or is a statistic of a set; or there are fewer than two
+            clips.
 
     Examples:
         >>> from codec_bench import metric_stability
@@ -140,7 +132,7 @@ def metric_stability(
 
 
 def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
-    """The metrics that are meant. A statistic of sets is refused where it was named, and left out of a group."""
+    """Select metrics; named statistics of sets are refused, those of groups skipped."""
     from codec_bench.metrics import build_metric, expand
     from codec_bench.metrics.groups import Material, names_group, without_groups
 
@@ -152,7 +144,7 @@ def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
 
 
 def _through(system: str, sounds: Sequence[Audio]) -> list[Audio]:
-    """What the codec makes of each sound, at the sound's own rate."""
+    """Code each audio at its own rate."""
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.adapt import reconstruct
 
@@ -169,7 +161,7 @@ def _scored(
     coded: Mapping[str, Sequence[Audio]],
     change: Change | None,
 ) -> dict[str, list[dict[str, Score]]]:
-    """By system, the scores of each clip: as it is, or after a change."""
+    """Score each clip by system, before or after a change."""
     if change is not None and change.both:
         references = [change.apply(audio) for audio in references]
     by_system: dict[str, list[dict[str, Score]]] = {system: [] for system in coded}
@@ -189,7 +181,7 @@ def _of(scores: dict[str, list[dict[str, Score]]], name: str) -> dict[str, list[
 
 
 def _row(metric: str, change: Change, before: dict[str, list[Score]], after: dict[str, list[Score]]) -> Stability:
-    """The row of one metric and change, from the scores of each system before and after."""
+    """Build the row of one metric and change from scores before and after."""
     pairs = {
         system: [(one.value, two.value) for one, two in zip(before[system], after[system]) if one.value is not None]
         for system in before
@@ -218,7 +210,7 @@ def _row(metric: str, change: Change, before: dict[str, list[Score]], after: dic
 
 
 def _rank_among(means: dict[str, float], system: str, value: float) -> int:
-    """How many of the other systems lie below the value."""
+    """Count the other systems below the value."""
     return sum(other < value and not math.isclose(other, value) for name, other in means.items() if name != system)
 
 
@@ -240,7 +232,7 @@ def _samples(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Audio], Au
 
 
 def _surrounded(seconds: float, *, noise: bool) -> Callable[[Audio], Audio]:
-    """As long a silence before and after, digital or with quiet noise."""
+    """Add equal silence before and after, digital or with quiet noise."""
 
     def changed(audio: Audio) -> Audio:
         size = (audio.channels, round(seconds * audio.sample_rate_hz))
@@ -264,7 +256,7 @@ def _peaking(peak: float) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _rounded(steps: float, *, dither: bool = False) -> Callable[[np.ndarray], np.ndarray]:
-    """Rounded to whole steps, after triangular noise of one step where it is dithered."""
+    """Round to whole steps, after triangular noise of one step if dithered."""
 
     def changed(x: np.ndarray) -> np.ndarray:
         noise = np.random.default_rng(0).random((2, *x.shape)) - 0.5 if dither else np.zeros((2, *x.shape))
@@ -282,7 +274,7 @@ def _flac(audio: Audio) -> Audio:
 
 
 def _m4a(audio: Audio) -> Audio:
-    """From an M4A file, as far as the file says that the sound goes."""
+    """Round-trip through an M4A file, at the length that the file states."""
     import av
 
     file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""The agreement of raters in words, for the terminal and the page: tables as heads and rows, and notes."""
+"""The agreement of raters as tables and notes, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = {
     "kappa_linear": "kappa (linear)", "kappa": "kappa (unweighted)", "exact": "equal", "within_one": "within 1",
     "difference": "difference",
 }  # fmt: skip
-"""What the coefficients are called in tables."""
+"""Display names of the coefficients."""
 ROLES = {
     "judge": "judge", "metric": "metric", "person": "person", "run": "run", "majority": "most people", "mean": "mean of people",
 }  # fmt: skip
@@ -26,7 +26,7 @@ MAIN = {
     "option": ("exact", "kappa"),
     "preference": ("exact", "kappa"),
 }
-"""The coefficients in the tables of subsets; the data that are printed as JSON have all."""
+"""The coefficients in tables of subsets; JSON has all."""
 
 _NOTES = 4
 """The most notes on subsets that are shown."""
@@ -35,7 +35,7 @@ Rows = tuple[list[str], list[list[str]]]
 
 
 def rater_rows(agreement: Agreement) -> Rows:
-    """Who rated, how much, and what is missing."""
+    """Build one row per rater: counts and missing ratings."""
     rows = [
         [
             plain(one.name),
@@ -49,28 +49,26 @@ def rater_rows(agreement: Agreement) -> Rows:
 
 
 def pair_rows(agreement: Agreement) -> Rows:
-    """One row for each two raters that were compared, over all items."""
+    """Build one row per compared pair, over all items."""
     names = list(agreement.pairs[0].overall.coefficients)
     rows = [[*_who(pair), *_numbers(pair.overall, names)] for pair in agreement.pairs]
     return ["reference", "rater", "items", "units", *(NAMES[name] for name in names)], rows
 
 
 def headed(agreement: Agreement) -> list[Compared]:
-    """The pairs that the further tables are about: those with the people together, where there are several, or else
-    all.
-    """
+    """Return the pairs for further tables: with the consensus, or else all."""
     together = {rater.name for rater in agreement.raters if rater.role in ("mean", "majority")}
     return [pair for pair in agreement.pairs if pair.reference in together] or list(agreement.pairs)
 
 
 def crossed(agreement: Agreement) -> list[Compared]:
-    """The pairs whose confusion is shown: those of `headed` without the mean of people, which is no value of the scale."""
+    """Return the pairs with a confusion: `headed` without the mean of people."""
     mean = {rater.name for rater in agreement.raters if rater.role == "mean"}
     return [pair for pair in headed(agreement) if pair.reference not in mean]
 
 
 def subset_notes(agreement: Agreement) -> list[str]:
-    """What the tables of subsets say with an asterisk, or by leaving an interval out; one sentence each."""
+    """Explain asterisks and missing intervals of subset tables."""
     of_subset = {
         (agreement_of_value.coefficients[name].note, agreement_of_value.coefficients[name].low is None)
         for pair in headed(agreement)
@@ -91,7 +89,7 @@ def subset_notes(agreement: Agreement) -> list[str]:
 
 
 def subset_rows(agreement: Agreement, column: str) -> Rows:
-    """One row for each value of a column and each pair of `headed`."""
+    """Build one row per value of a column and pair of `headed`."""
     names = MAIN[agreement.kind]
     rows = [
         [plain(value), *_who(pair), *_numbers(pair_agreement, names)]
@@ -103,12 +101,12 @@ def subset_rows(agreement: Agreement, column: str) -> Rows:
 
 
 def columns_of(agreement: Agreement) -> list[str]:
-    """The columns by which the agreement is broken down."""
+    """List the columns of the breakdown."""
     return list(dict.fromkeys(column for pair in agreement.pairs for column in pair.subsets))
 
 
 def problem_rows(agreement: Agreement) -> Rows:
-    """What could not be used of a file of ratings."""
+    """Build the rows of unusable ratings."""
     rows = [
         [one["what"], plain(one["rater"]), f"{one['count']:,}", plain("; ".join(one["examples"]))]
         for one in agreement.problems
@@ -117,7 +115,7 @@ def problem_rows(agreement: Agreement) -> Rows:
 
 
 def confusion_rows(pair: Compared) -> Rows:
-    """How often each rating of the rater (columns) stands beside each of the reference (rows)."""
+    """Build the confusion of rater (columns) and reference (rows)."""
     confusion = pair.confusion
     rows = [
         [plain(name), *(f"{count:,}" for count in counts)] for name, counts in zip(confusion.rows, confusion.counts)
@@ -126,7 +124,7 @@ def confusion_rows(pair: Compared) -> Rows:
 
 
 def apart_rows(agreement: Agreement) -> Rows:
-    """The items on which the raters differ most, with their ratings."""
+    """Build the rows of items of most disagreement, with their ratings."""
     names = [one.name for one in agreement.raters if any(one.name in item.ratings for item in agreement.apart)]
     rows = [
         [
@@ -141,7 +139,7 @@ def apart_rows(agreement: Agreement) -> Rows:
 
 
 def agreement_notes(agreement: Agreement) -> list[str]:
-    """Why numbers or intervals are missing, and what else to know; one sentence each."""
+    """Explain missing numbers and intervals, one sentence each."""
     entries = [
         (f"{pair.reference} and {pair.rater}", NAMES[name], _entry(pair.overall, coefficient))
         for pair in agreement.pairs
@@ -151,7 +149,7 @@ def agreement_notes(agreement: Agreement) -> list[str]:
 
 
 def coefficient_text(coefficient: Coefficient) -> str:
-    """A coefficient with its interval, as a cell."""
+    """Format a coefficient with its interval."""
     return " ".join(
         filter(None, (number(coefficient.value, PLACES), spread(Counted.from_dict(coefficient.as_dict()), PLACES)))
     )
@@ -174,6 +172,6 @@ def _entry(pair: PairAgreement, coefficient: Coefficient) -> Counted:
 
 
 def _numbers(pair: PairAgreement, names: Sequence[str]) -> list[str]:
-    """The cells of a row: items, units and the coefficients with their intervals."""
+    """Format the cells of a row: items, units and coefficients."""
     cells = [f"{pair.n:,}", f"{pair.units:,}"]
     return [*cells, *(coefficient_text(pair.coefficients[name]) for name in names)]

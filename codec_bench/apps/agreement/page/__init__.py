@@ -1,11 +1,7 @@
-"""The page of an agreement: one HTML file with its tables, and the items on which raters differ most with their sound.
+"""The page of an agreement: tables, and items of most disagreement with their audio.
 
-`collect.py` says what the page shows: the variables of its template.
-
-Conventions
-    The file can be opened from disk and loads nothing. It has the style and the content security policy of a run's
-    page, and no script: the sounds are played by the browser itself. Text from data is not trusted: the template
-    escapes it.
+`collect.py` gathers the template's variables. The file opens from disk and loads nothing. Style and security policy are
+those of a run's page, without scripts. The template escapes text from data.
 """
 
 from __future__ import annotations
@@ -30,12 +26,11 @@ _LAYOUT = Layout(
 def write_agreement_page(
     agreement: Agreement, runs: Sequence[Run], path: str | os.PathLike[str], *, audio_mb: float = 25.0
 ) -> None:
-    """Writes the page of an agreement.
+    """Write the page of an agreement, atomically.
 
     Args:
-        agreement: the agreement. runs: the runs that it is about; they hold the texts and the sounds of the items.
-        path: the HTML file; it is written whole or not at all.
-        audio_mb: how many megabytes of the page may be sound, in base64; sounds that do not fit are left out.
+        runs: hold the texts and the audio of the items.
+        audio_mb: limit of embedded audio in megabytes of base64; audio beyond it is excluded.
 
     Raises:
         UserError: the file cannot be written.

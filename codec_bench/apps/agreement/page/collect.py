@@ -1,4 +1,4 @@
-"""What the page of an agreement shows: the variables of its template."""
+"""The variables of the template of an agreement's page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Texts = list[tuple[str, str]]
 
 
 def collect(agreement: Agreement, runs: Sequence[Run], audio_bytes: int) -> dict[str, Any]:
-    """Gathers everything that the page shows; `audio_bytes` is how much of it may be sound in base64."""
+    """Collect the variables; `audio_bytes` limits the audio in base64."""
     return {
         "kind": agreement.kind,
         "items": agreement.items,
@@ -59,13 +59,12 @@ def collect(agreement: Agreement, runs: Sequence[Run], audio_bytes: int) -> dict
 
 
 def _table(heads_and_rows: tuple[list[str], list[list[str]]]) -> dict[str, Any]:
-    """A table for the template: its heads and rows."""
     heads, rows = heads_and_rows
     return {"heads": heads, "rows": rows}
 
 
 def _items(apart: Sequence[Apart], runs: Sequence[Run], left_bytes: int) -> list[dict[str, Any]]:
-    """Each item with its texts and as many sounds as fit."""
+    """Describe each item with its texts, and audio as far as it fits."""
     texts: dict[tuple[str, str, str], Texts] = {}
     sounds: dict[tuple[str, str, str], list[tuple[str, Path]]] = {}
     for run in runs:
@@ -100,7 +99,7 @@ def _items(apart: Sequence[Apart], runs: Sequence[Run], left_bytes: int) -> list
 
 
 def _of_run(run: Run, system: str, ids: set[str]) -> Iterable[tuple[str, Texts, list[tuple[str, Path]]]]:
-    """The texts and sounds of some items of one system."""
+    """Yield the texts and audio of some items of one system."""
     if not ids:
         return
     replies = _replies(run, system, ids)
@@ -135,7 +134,7 @@ def _of_run(run: Run, system: str, ids: set[str]) -> Iterable[tuple[str, Texts, 
 
 
 def _replies(run: Run, system: str, ids: set[str]) -> Mapping[str, Texts]:
-    """What the judges wrote about some items."""
+    """Return the judges' replies about some items."""
     heads = {
         name: f"Reply of {facts.get('judge') or name}"
         for name, facts in run.metrics.items()
@@ -158,7 +157,7 @@ def _cut(text: str) -> str:
 
 
 def _type_of(path: Path) -> str:
-    """The media type of a sound, by its first bytes; `is_sound` has looked at them."""
+    """Return the media type of audio by its first bytes; `is_sound` has checked them."""
     with path.open("rb") as file:
         head = file.read(12)
     return next(
