@@ -1,20 +1,16 @@
-"""Leaderboards: published rows with one's own among them, codecs beside published codecs, and how much to trust an
-order.
+"""Leaderboards: published rows with the user's, codecs next to published ones, and the certainty of ranks.
 
 Which file to open
-    `api.py`, `codecs.py`          the verbs: a leaderboard of models, and codecs side by side, quality against cost
-                                   with delta rates.
-    `definition.py`                what a board's YAML may say. `board.py` is its arithmetic: columns, groups, the
-                                   average.
-    `own_rows.py`                  rows made of one's own runs; `raters.py` says which judge marked them.
+    `api.py`, `codecs.py`          the verbs: a leaderboard of models, and codecs by quality and cost with delta rates.
+    `definition.py`                the YAML of a board. `board.py` is its arithmetic: columns, groups, the average.
+    `own_rows.py`                  rows of the user's runs; `raters.py` their judges.
     `rank_uncertainty.py`          ranks under other rules and with other items, from `ranking.py` and
-                                   `leave_one_out.py`.
-    `item_discrimination.py`       which items tell systems apart.
-    `pareto.py`                    which codecs are on the front of quality and cost. `fronts.py` and `heatmap.py` are
-                                   the pictures.
-    `best.py`                      which rows of a column are the best.
-    `latex.py`                     the table of a board in LaTeX, with letters for rows that cannot be told apart.
-    `command.py`, `codecs_command.py`, `json_values.py`   what is typed, and what is printed.
+    `leave_one_out.py`.
+    `item_discrimination.py`       items that separate systems.
+    `pareto.py`                    the front of quality and cost. `fronts.py` and `heatmap.py` are the pictures.
+    `best.py`                      the best rows of a column.
+    `latex.py`                     the table of a board in LaTeX, with significance letters.
+    `command.py`, `codecs_command.py`, `json_values.py`   the commands, and their output.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def board_names() -> list[str]:
-    """The names of all leaderboards."""
+    """List the names of all leaderboards."""
     from codec_bench.config import config_names
 
     return config_names("leaderboard")
@@ -36,19 +36,19 @@ def leaderboard(
     correlations: bool = False,
     seed: int = 0,
 ) -> Board:
-    """A published leaderboard, with one's own runs placed among its rows.
+    """Place the user's runs among the rows of a published leaderboard.
 
     Args:
-        name: such as `ultraeval-understanding`, or a YAML file of one's own.
+        name: such as `ultraeval-understanding`, or a YAML file.
         runs: run folders, or folders that hold run folders at any depth.
-        robustness: whether `trust` of the board says how the ranks change without a benchmark, without a group of tasks
-            and under other normalisations, and for own rows how they change with other items.
-        correlations: whether `likeness` of the board says how alike its columns order the rows.
+        robustness: fill `trust`: ranks without a benchmark, without a group of tasks and under other normalisations,
+            and for own rows with other items.
+        correlations: fill `likeness`: correlations of the columns' orders.
         seed: of the draws of other items.
 
     Raises:
         UnknownName: there is no such leaderboard.
-        UserError: a folder holds no run, the board has no ranks, or its own file does not fit.
+        UserError: a folder holds no run, the board has no ranks, or its file is wrong.
 
     Examples:
         >>> from codec_bench import leaderboard
@@ -77,10 +77,7 @@ def leaderboard(
 
 
 def _rank(row: Row, rules: Rules) -> tuple[bool, Decimal, Decimal, str]:
-    """Sort key: best average first; incomplete and uncompared rows last.
-
-    Averages that are shown alike are told apart by what was not shown, as ranks are.
-    """
+    """Return the sort key: best exact average first; incomplete and uncompared rows last."""
     from codec_bench.apps.leaderboards.board import exact_average
 
     shown = row.shown_average
@@ -94,11 +91,11 @@ def _rank(row: Row, rules: Rules) -> tuple[bool, Decimal, Decimal, str]:
 
 
 def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
-    """A leaderboard's definition by name or file, and its published rows' file.
+    """Return a leaderboard's definition by name or file, and its published rows' file.
 
     Raises:
         UnknownName: there is no such leaderboard.
-        UserError: the file does not fit, or a column asks for a benchmark or a metric that there is not.
+        UserError: the file is wrong, or a column names an unknown benchmark or metric.
     """
     from codec_bench.apps.leaderboards.definition import BoardDefinition
     from codec_bench.config import fit, load_yaml, read_config
@@ -121,7 +118,7 @@ def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
 
 
 def _located(definition: BoardDefinition, folder: Path) -> BoardDefinition:
-    """The definition with paths of local benchmarks relative to its folder."""
+    """Resolve paths of local benchmarks relative to the definition's folder."""
     from codec_bench.benchmark import has_benchmark, is_path
 
     def locate(benchmark: str) -> str:
@@ -136,7 +133,7 @@ def _located(definition: BoardDefinition, folder: Path) -> BoardDefinition:
 
 
 def _check_columns(definition: BoardDefinition, file: str) -> None:
-    """Refuses a column without such a benchmark or metric."""
+    """Refuse a column without such a benchmark or metric."""
     from codec_bench.benchmark import has_benchmark, load_benchmark
 
     for column in definition.columns:
@@ -177,11 +174,7 @@ def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str])
 
 
 def _sizes(columns: Sequence[Column]) -> dict[str, int]:
-    """How many questions the benchmark of each column has.
-
-    Raises:
-        UserError: the definition of one of them does not say it.
-    """
+    """Return the number of questions of each column's benchmark; raises UserError if unstated."""
     from codec_bench.benchmark import load_benchmark
 
     sizes = {}

@@ -1,9 +1,8 @@
-"""Which rows of a leaderboard are the best in each column, and which are not distinguishable from it.
+"""The best rows in each column, and those not distinguishable from them.
 
-The best is the best value of a column, among the rows that can be compared. Rows over fewer questions, codecs whose
-checks found something and systems whose output holds no speech are no candidates. Where the row with the best value has
-values for too few of the questions that the own rows share, nobody is the best. `stats.verdict` decides between own
-rows; published rows have no items for a test.
+Candidates are comparable rows: full questions, codecs without findings, output with speech. If the best row has too few
+values of the shared questions, nobody is the best. `stats.verdict` compares own rows; published rows have no items for
+a test.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ from codec_bench.stats.verdict import speechless, verdict
 
 
 def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
-    """The numbers of the rows with the best value of a column, and of those not distinguishable from it.
-
-    Both are empty if fewer than two rows have a value.
-    """
+    """Return the best rows of a column, and those alike; empty below two values."""
     sign = -1 if column.counts == "error" else 1
     values = {
         n: sign * row.cells[column.name]
@@ -44,9 +40,7 @@ def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
 
 
 def _out(row: Row, column: Column) -> bool:
-    """Whether the run of an own value says that the checks of its system found something, or that what was scored holds
-    no speech.
-    """
+    """Whether the run reports findings of the system's checks, or output without speech."""
     if row.published:
         return False
     source = row.sources[column.name]
@@ -59,7 +53,7 @@ def _out(row: Row, column: Column) -> bool:
 
 
 def _parts(rows: Sequence[Row], column: Column) -> dict[int, Parts]:
-    """What the questions add to the values of own rows, with numbers that mean the same question in all of them."""
+    """Return the questions' contributions to own values, with common question numbers."""
     numbers: dict[str, int] = {}
     scores = {}
     for index, row in enumerate(rows):

@@ -1,14 +1,9 @@
-"""Codecs side by side: quality against what it costs, Pareto fronts and delta rates, for own runs and for published
-rows.
+"""Codecs by quality and cost, with Pareto fronts and delta rates, own runs and published rows.
 
-Conventions
-    A table holds what may be compared: one metric by one protocol over the same data, from one source. Published rows
-    never share a table with own runs, nor with those of another source. Bitrates of own runs are measured; where a run
-    did not measure them, it is the codec's nominal one. The real-time factor is seconds of computing for a second of
-    sound, on the machine of the run. The tokens of a second, the look-ahead and the number of parameters are the
-    codec's own facts, the last from a profile. A point without the cost that is asked for is on no front, and neither
-    is a codec whose checks found something, or one that has values for too few samples (`stats.verdict`). A later run
-    of a system replaces an earlier one over the same data.
+A table has one metric by one protocol over the same data from one source. Own bitrates are measured, else nominal. The
+real-time factor is seconds of computing per second of audio on the run's machine. Tokens, look-ahead and parameters are
+the codec's facts, the last from a profile. Points without the cost, with findings, or with too few values
+(`stats.verdict`) are on no front. Later runs of a system replace earlier ones over the same data.
 """
 
 from __future__ import annotations
@@ -49,13 +44,13 @@ AXES = {
     "lookahead": ("look-ahead", "ms", 1e3),
     "parameters": ("parameters", "M", 1e-6),
 }
-"""What quality is set against: its name, the unit in which it is shown, and the factor to it."""
+"""Costs: name, shown unit, and factor to it."""
 DIMENSIONS = {
     "words": ("wer", "wer_macro", "wer_below_50", "cer", "dwer"),
     "voice": ("sim",),
     "sound": ("utmos", "dnsmos_ovrl", "dnsmos_p808", "pesq_wb", "visqol", "stoi", "mel_distance", "si_sdr"),
 }
-"""The three sides of a codec, each with the metrics that tell of it, the first ones first."""
+"""The three sides of a codec, each with its metrics by preference."""
 LOCAL_RUNS = "your runs"
 
 
@@ -64,16 +59,13 @@ class CodecPoint:
     """One codec at one operating point.
 
     Args:
-        name: of the codec. family: its name without the operating point. run: the folder of an own run, or "".
-        costs: what it costs, by the names in `AXES`, in bit/s, per second, as a ratio, in seconds, and as a count;
-            unknown ones are missing.
-        value: of the metric. ci95: its interval, or None. n: how many items it rests on; None if that is not known.
-        on_front: whether it is on the front; None without the cost. share: the share of draws of other items in which
-            it is.
-        suspicion: why it is compared with no other, and so on no front: what its checks found, or values for too few
-            samples; or None.
-        continuous: whether it makes latents instead of codes; such codecs have a front of their own.
-        bits_per_token: the nominal bits of a code, as the codec declares them; None where it has none.
+        family: its name without the operating point. run: the folder of an own run, or "".
+        costs: known ones by the names in `AXES`, in bit/s, per second, as a ratio, in seconds, and as a count.
+        n: items; None if unknown.
+        on_front: None without the cost. share: the share of draws of other items on the front.
+        suspicion: why it is not compared: findings, or too few values.
+        continuous: it makes latents instead of codes; such codecs have a front of their own.
+        bits_per_token: nominal bits of a code; None without codes.
     """
 
     name: str
@@ -92,11 +84,7 @@ class CodecPoint:
 
 @dataclass(frozen=True, slots=True)
 class DeltaRate:
-    """How much bitrate a family needs beside the anchor for the same quality, as a fraction; None with the reason.
-
-    Args:
-        family: whose. value: -0.25 is a quarter less. interval: of it; None where there are no items. reason: why not.
-    """
+    """A family's relative bitrate at the anchor's quality: -0.25 is a quarter less; None with a reason."""
 
     family: str
     value: float | None
@@ -106,13 +94,12 @@ class DeltaRate:
 
 @dataclass(frozen=True, slots=True)
 class CodecTable:
-    """The points of one metric that may be compared.
+    """The comparable points of one metric.
 
     Args:
-        source: `OWN`, or the publication. data: what was coded. metric, unit, protocol: of the values.
-        higher_is_better: whether a higher value is better; None if neither is.
-        points: in order of their bitrates. delta_rates: against the anchor, if one was named.
-        imported: whether another toolkit measured it, and its results were read in.
+        source: `OWN`, or the publication. data: the encoded audio.
+        points: in order of their bitrates. delta_rates: against the anchor.
+        imported: the results come from another toolkit.
     """
 
     source: str
@@ -127,19 +114,14 @@ class CodecTable:
 
     @property
     def dimension(self) -> str | None:
-        """`words`, `voice` or `sound`; None if the metric tells of none of them."""
+        """`words`, `voice` or `sound`; None for other metrics."""
         base = numbers.split_name(self.metric)[0]
         return next((name for name, metrics in DIMENSIONS.items() if base in metrics), None)
 
 
 @dataclass(frozen=True, slots=True)
 class CodecBoard:
-    """Codecs side by side.
-
-    Args:
-        axis: what quality is set against. tables: own ones first. notes: what to know of the runs. anchor: a family, or
-            None.
-    """
+    """Codecs by one cost (`axis`), own tables first, with notes and the anchor's family."""
 
     axis: str
     tables: tuple[CodecTable, ...]
@@ -149,7 +131,7 @@ class CodecBoard:
 
 @dataclass(slots=True)
 class _Gathered:
-    """What the runs give for one table: points by system, and how each value changes with each unit left out."""
+    """The runs' points of one table by system, and the changes without each unit."""
 
     facts: Mapping[str, Any]
     points: dict[str, CodecPoint] = field(default_factory=dict)
@@ -158,7 +140,7 @@ class _Gathered:
 
 
 Key = tuple[str, str, str, str]
-"""The fingerprint and the name of the data, the metric, and its protocol."""
+"""Fingerprint and name of the data, metric, and protocol."""
 
 
 def codec_board(
@@ -169,13 +151,13 @@ def codec_board(
     anchor: str | None = None,
     seed: int = 0,
 ) -> CodecBoard:
-    """The codecs of runs and of publications: quality against cost, with Pareto fronts and delta rates.
+    """Compare codecs of runs and publications: quality against cost, fronts and delta rates.
 
     Args:
         runs: run folders, or folders that hold run folders at any depth.
-        axis: what quality is set against, one of `AXES`.
+        axis: the cost, one of `AXES`.
         metrics: only these, by their names or the part before the first bracket; empty for all.
-        anchor: a family of codecs, which delta rates (Bjøntegaard) of the others are measured against.
+        anchor: the family of codecs that delta rates (Bjøntegaard) refer to.
         seed: of the draws of other items.
 
     Raises:
@@ -200,7 +182,7 @@ def codec_board(
 
 
 def published_codecs() -> list[CodecTable]:
-    """The published tables of codecs, each with its source and protocol."""
+    """Return the published tables of codecs, each with its source and protocol."""
     names = [name for name in config_names("published") if name.startswith("codecs-")]
     return [table for name in names for table in _tables(read_config("published", name))]
 
@@ -234,7 +216,7 @@ def _tables(document: dict[str, Any]) -> list[CodecTable]:
 
 
 def _gather(runs: Iterable[str | os.PathLike[str]]) -> tuple[dict[Key, _Gathered], list[str]]:
-    """What the runs hold, by table, and what to know of them."""
+    """Collect the tables of runs, and notes."""
     gathered: dict[Key, _Gathered] = {}
     notes: list[str] = []
     for run_path in (inside for folder in runs for inside in run_folders(folder)):
@@ -251,7 +233,7 @@ def _gather(runs: Iterable[str | os.PathLike[str]]) -> tuple[dict[Key, _Gathered
 
 
 def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
-    """Takes the values of one run; returns whether there are any."""
+    """Add the values of one run; returns whether there are any."""
     meta, is_used = run.meta, False
     data = meta.get("data") or {}
     name = numbers.plain(Path(str(data.get("name") or (meta.get("benchmark") or {}).get("name") or "data")).name)
@@ -294,7 +276,7 @@ def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
 
 
 def _costs(run: Run, system: str, held: SystemSummary) -> dict[str, float]:
-    """What a codec of a run costs, as far as that is known."""
+    """Return the known costs of a run's codec."""
     facts, timing = run.systems[system], held.timing or {}
     bits = held.bitrate_bps.value if held.bitrate_bps else None
     speed = timing.get("times_real_time")
@@ -309,7 +291,7 @@ def _costs(run: Run, system: str, held: SystemSummary) -> dict[str, float]:
 
 
 def _parameters(folder: Path, system: str) -> float | None:
-    """How many parameters a codec has, if the run belongs to a profile that counted them."""
+    """Return a codec's parameters, if the run belongs to a profile that counted them."""
     try:
         codecs = json.loads((folder.parent / "profile.json").read_text("utf-8"))["codecs"]
         return float(codecs[system]["complexity"]["parameters"])
@@ -345,10 +327,7 @@ def _fronted(
     seed: int,
     sizes: Mapping[str, float] = MappingProxyType({}),
 ) -> CodecTable:
-    """The table with its front along an axis and its delta rates.
-
-    A point that is compared with no other is on no front and on no curve.
-    """
+    """Add front and delta rates to a table, without points that are not compared."""
     if table.higher_is_better is None:
         return table
     for continuous in (False, True):  # real numbers cost no bits, so they are on no front with codes

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from codec_bench.apps.leaderboards.codecs import CodecBoard, CodecPoint, CodecTable, DeltaRate
 
 SURE = 0.975
-"""The share of draws from which a point is surely on the front."""
+"""The share of draws that makes a front point certain."""
 
 
 def print_codecs(
     runs: Sequence[Path], *, axis: str, metrics: Sequence[str], anchor: str | None, seed: int, figures: Path | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Prints the codecs of runs and of publications, and draws them into `figures` if that is named."""
+    """Print codecs of runs and publications, and draw them into `figures` if given."""
     from codec_bench.apps.leaderboards.codecs import codec_board
 
     board = codec_board(runs, axis=axis, metrics=metrics, anchor=anchor, seed=seed)
@@ -42,7 +42,7 @@ def print_codecs(
 
 
 def _plain(board: CodecBoard) -> dict[str, Any]:
-    """The tables as JSON values."""
+    """Convert the tables to JSON values."""
     return {
         "axis": board.axis, "anchor": board.anchor, "notes": list(board.notes),
         "tables": [
@@ -75,7 +75,7 @@ def _plain_rate(rate: DeltaRate) -> dict[str, Any]:
 
 
 def _print_board(board: CodecBoard) -> None:
-    """A table for each source and data, with a column for each metric; then the delta rates."""
+    """Print a table per source and data, then the delta rates."""
     groups: dict[tuple[str, str], list[CodecTable]] = {}
     for table in board.tables:
         groups.setdefault((table.source, table.data), []).append(table)
@@ -130,7 +130,7 @@ def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
 
 
 def _tokens(point: CodecPoint) -> tuple[str, str]:
-    """The tokens of a second and the bits of one, as the codec declares them; empty where it sends packets."""
+    """Return declared tokens per second and bits per token; empty for packets."""
     if point.continuous:
         return NOT_DISCRETE, NOT_DISCRETE
     per_s, bits = point.costs.get("tokens"), point.bits_per_token
@@ -146,7 +146,7 @@ def _head(table: CodecTable) -> str:
 
 
 def _cell(point: CodecPoint) -> str:
-    """A value with half the width of its interval, and whether it is on the front."""
+    """Format a value with half its interval and the front's mark."""
     text = f"{point.value:.4g}"
     if point.ci95 is not None:
         text += f" ±{(point.ci95[1] - point.ci95[0]) / 2:.2g}"

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from codec_bench.apps.leaderboards.item_discrimination import Items
 
 CODECS = "codecs"
-"""The name under which codecs of any runs stand beside published ones."""
+"""The name of the board of codecs."""
 _SAME_ORDER = 1 - 1e-9
-"""Kendall's tau from which two orders are the same."""
+"""Kendall's tau of equal orders."""
 
 
 def leaderboard(
@@ -107,7 +107,7 @@ def leaderboard(
 
 
 def _write_latex(board: Board, seed: int, file: Path) -> None:
-    """Writes the table of a board in LaTeX; with ranks, if the board has them."""
+    """Write a board's table in LaTeX, with ranks if available."""
     from dataclasses import replace
 
     from codec_bench.apps.leaderboards.latex import board_latex
@@ -122,7 +122,7 @@ def _write_latex(board: Board, seed: int, file: Path) -> None:
 
 
 def _print_trust(board: Board, trust: Trust) -> None:
-    """A table of ranks: by the rule of the board, under other rules, and with other items."""
+    """Print ranks by the board's rule, under other rules, and with other items."""
     from codec_bench.apps.leaderboards.ranking import OTHER_RULES
 
     has_runs = any(interval is not None for interval in trust.rank_intervals)
@@ -152,7 +152,7 @@ def _print_trust(board: Board, trust: Trust) -> None:
 
 
 def _print_likeness(likeness: Likeness) -> None:
-    """Spearman's rho of every two columns, in an order in which columns that are alike stand side by side."""
+    """Print Spearman's rho of every two columns, similar ones side by side."""
     from codec_bench.report.table import wide_table
 
     rows = []
@@ -168,7 +168,7 @@ def _print_likeness(likeness: Likeness) -> None:
 
 
 def _print_items(item_tables: Sequence[Items]) -> None:
-    """A table of how well the items of each column tell the own systems apart."""
+    """Print how well each column's items separate the own systems."""
     from codec_bench.apps.leaderboards.item_discrimination import SHOWN
 
     if not item_tables:
@@ -247,7 +247,7 @@ def _print_board(board: Board) -> None:
 
 
 def _print_views(board: Board) -> None:
-    """A table of means over some of the columns, each in its own unit."""
+    """Print means over columns, each in its own unit."""
     if not board.views:
         raise UserError(f"the board '{board.name}' names no groups of columns to take means of")
     of = {column.name: column for column in board.columns}
@@ -267,7 +267,7 @@ def _cell(value: Decimal | None, row: Row, name: str) -> Any:
 
 
 def _marked(cell: Any, row: int, best: set[int], alike: set[int]) -> Any:
-    """A cell of the best row in bold, and one of a row that is not distinguishable from it with the sign ≈."""
+    """Mark the best cell bold, and indistinguishable ones with ≈."""
     from rich.text import Text
 
     return Text(str(cell), "bold") if row in best else f"≈{cell}" if row in alike else cell
@@ -284,7 +284,7 @@ def _average(row: Row) -> str:
 
 
 def _failures(row: Row) -> list[str]:
-    """One sentence for each cell that the rule for failures changes."""
+    """Describe each cell that the rule for failures changes."""
     words = {
         "left_out": "with failures left out",
         "as_wrong": "with failures as wrong",
@@ -297,7 +297,7 @@ def _failures(row: Row) -> list[str]:
 
 
 def _doubled(row: Row) -> list[str]:
-    """One sentence for each cell of which several runs give different values."""
+    """Describe each cell with different values from several runs."""
     return [
         f"{column} is {others} in an earlier run of the same name; the table shows the later one"
         for column, others in row.doubled.items()
@@ -305,7 +305,7 @@ def _doubled(row: Row) -> list[str]:
 
 
 def _wordings(row: Row) -> list[str]:
-    """One sentence for each cell whose questions were asked in several wordings."""
+    """Describe each cell with several wordings."""
     return [
         f"{column} over {over['n']} wordings, failures as wrong: mean {over['mean']}, standard deviation {over['sd']}"
         + "".join(f", {word} {over[word]}" for word in ("worst", "best") if word in over)
@@ -318,9 +318,7 @@ def _mean_head(group: str, column: Column) -> str:
 
 
 def _head(column: Column) -> str:
-    """The heading of a column in two lines: the data, then what is measured with its direction and unit, and the chance
-    level.
-    """
+    """Build a column's heading: data, then metric with direction, unit, and chance level."""
     data, _, measured = column.name.partition("/")
     chance = "" if column.chance is None else f"(chance {column.chance})"
     return f"{data}\n" + " ".join(filter(None, (measured, ARROWS[column.counts != "error"], column.unit, chance)))

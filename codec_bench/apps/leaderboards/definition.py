@@ -1,4 +1,4 @@
-"""The definition of a leaderboard as its YAML file gives it, checked."""
+"""The validated definition of a leaderboard from its YAML file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ class BoardDefinition(BaseModel):
     """A leaderboard.
 
     Args:
-        version: of this form of file.
-        summary, source: what it shows, and where its published rows are from.
+        version: of this file format.
+        source: of its published rows. published: their file next to it.
         like: another board whose columns and rows it has.
-        published: the file of the published rows beside it; None for none.
-        columns: in their order. means: the groups whose means are shown.
-        views: columns whose mean is of interest, by the name of the mean.
-        averages: whether there is an average. one: what counts as one in it.
-        notes: by row, what to know of it. variants: further ways to run its benchmarks.
+        means: the groups whose means are shown.
+        views: columns of a further mean, by its name.
+        averages: whether there is an average. one: its unit.
+        notes: by row. variants: further ways to run its benchmarks.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -59,10 +58,10 @@ class BoardDefinition(BaseModel):
 
     @property
     def board_variants(self) -> list[Variant]:
-        """The ways to run its benchmarks; the first one has no name."""
+        """The variants; the first one has no name."""
         return [Variant(""), *self.variants]
 
     @property
     def board_views(self) -> tuple[View, ...]:
-        """The means that are of interest."""
+        """The further means."""
         return tuple(View(name, members) for name, members in self.views.items())

@@ -1,4 +1,4 @@
-"""Codecs as pictures: quality against cost with the Pareto front, and the three sides of the codecs beside one another."""
+"""Pictures of codecs: quality against cost with the Pareto front, and their three sides."""
 
 from __future__ import annotations
 
@@ -27,11 +27,10 @@ _LEGEND_ROWS = 18
 
 
 def write_fronts(board: CodecBoard, folder: Path) -> list[Path]:
-    """Writes the tables of a board as SVG, PDF and CSV; returns the files.
+    """Write a board's tables as SVG, PDF and CSV; returns the files.
 
-    For every source and data there is `front-...`, a panel for each metric, and `sides-...`, one panel each for the
-    words, the voice and the sound, where there are at least two of them. The grey line is the Pareto front. A codec
-    that is compared with no other is hollow.
+    Each source and data has `front-...` with a panel per metric, and `sides-...` for words, voice and sound if at least
+    two exist. The grey line is the Pareto front; codecs that are not compared are hollow.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -54,7 +53,7 @@ def write_fronts(board: CodecBoard, folder: Path) -> list[Path]:
 
 
 def _dimension_table(tables: Sequence[CodecTable], name: str) -> CodecTable | None:
-    """The table that tells most of one side of the codecs: the one whose metric comes first in `DIMENSIONS`."""
+    """Return the table of one side with the preferred metric in `DIMENSIONS`."""
     of = [table for table in tables if table.dimension == name]
     position = lambda table: DIMENSIONS[name].index(numbers.split_name(table.metric)[0])  # noqa: E731
     return min(of, key=position, default=None)
@@ -71,7 +70,7 @@ def _rows(table: CodecTable) -> list[list[Any]]:
 
 
 def _figure(tables: Sequence[CodecTable], axis: str) -> Figure:
-    """A panel for each table, three in a row."""
+    """Draw a panel for each table, three in a row."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""The rank correlations of a leaderboard's columns as a picture: one square for every two columns."""
+"""The rank correlations of a leaderboard's columns as a heat map."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ HEADS = ("first", "second", "rows", "spearman", "low", "high", "kendall", "note"
 _SQUARE = 0.3
 """Inches of a square."""
 _PALE = 0.85
-"""The strength of a correlation up to which its number is dark."""
+"""Numbers are dark up to this correlation."""
 
 
 def write_heatmap(likeness: Likeness, folder: Path, stem: str) -> list[Path]:
-    """Writes the correlations as SVG, as PDF and as CSV; returns the files.
+    """Write the correlations as SVG, PDF and CSV; returns the files.
 
-    Blue is positive and orange is negative, which readers with any kind of colour blindness can tell apart, and each
-    square holds its number.
+    Blue is positive and orange negative, which suits all kinds of colour blindness; squares hold their number.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -42,7 +41,6 @@ def _rows(likeness: Likeness) -> list[tuple[object, ...]]:
 
 
 def _figure(likeness: Likeness) -> Figure:
-    """A figure of matplotlib, in inches of a page."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure

@@ -1,13 +1,9 @@
-"""Which items of a board's benchmarks tell one's own systems apart: the correlation of each with the rest of the test,
-over the systems.
+"""Discrimination of a board's items over the user's systems.
 
-Conventions
-    An item's discrimination is Pearson's correlation, over the systems, between the points of the item and the mean of
-    the points of all other items (the corrected item-total correlation). Near 1 the item orders the systems as the rest
-    does; below 0 it orders them the other way round, which hints at a wrong key or at noise. With few systems it is
-    noisy itself. An item that every system gets alike tells none of them apart, and has no discrimination.
-
-Reference: Lord and Novick 1968, "Statistical Theories of Mental Test Scores", chapter 15.
+It is the corrected item-total correlation: Pearson's, over systems, of an item's points with the mean of all other
+items. Below 0 the item reverses the order, which hints at a wrong key or noise; with few systems it is noisy itself.
+Items that all systems get alike have none. Reference: Lord and Novick 1968, "Statistical Theories of Mental Test
+Scores", chapter 15.
 """
 
 from __future__ import annotations
@@ -27,12 +23,12 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """What the items of one column say of one's own systems.
+    """The discrimination of one column's items over the user's systems.
 
     Args:
-        column: its name. systems: how many. items: those that all of them have a value for.
-        discrimination: of each item by its id; None for an item that tells no systems apart.
-        note: why there is nothing; None if there is something.
+        items: number with values of all systems.
+        discrimination: by item id; None for an item that separates no systems.
+        note: why there is nothing.
     """
 
     column: str
@@ -43,12 +39,12 @@ class Items:
 
     @property
     def alike(self) -> int:
-        """How many items tell no systems apart."""
+        """How many items separate no systems."""
         return sum(value is None for value in self.discrimination.values())
 
     @property
     def against(self) -> list[str]:
-        """The items that order the systems the other way round than the rest, the worst first."""
+        """The items that reverse the order, the worst first."""
         below = [(value, item) for item, value in self.discrimination.items() if value is not None and value < 0]
         return [item for _, item in sorted(below)]
 
@@ -60,7 +56,7 @@ class Items:
 
 
 def board_items(board: Board) -> list[Items]:
-    """What the items of each column say, over the own rows of a board; columns without own values are left out."""
+    """Compute the items of each column with own values."""
     tables = []
     for column in board.columns:
         values = {row.name: held for row in board.rows if row.compared and (held := _values(row, column))}
@@ -84,9 +80,7 @@ def board_items(board: Board) -> list[Items]:
 
 
 def _values(row: Row, column: Column) -> dict[str, float]:
-    """The value of each item, by its id; nothing if the row has no value of the column, or one of a part of a
-    benchmark.
-    """
+    """Return the value of each item by id; empty without a value, or for a partial benchmark."""
     source = row.sources.get(column.name)
     if source is None or column.subset is not None:
         return {}
@@ -95,7 +89,7 @@ def _values(row: Row, column: Column) -> dict[str, float]:
 
 
 def item_discrimination(points: np.ndarray) -> np.ndarray:
-    """The discrimination of every item, float64 `(items,)`; NaN for an item that tells no systems apart.
+    """Compute the discrimination of every item, float64 `(items,)`; NaN for none.
 
     Args:
         points: more is better, float64 `(items, systems)`, without NaN, of at least `FEWEST_SYSTEMS` systems.

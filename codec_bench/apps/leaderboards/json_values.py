@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def plain_board(board: Board) -> dict[str, Any]:
-    """The columns and rows of a board, with what is known of its ranks and of how alike its columns are."""
+    """Convert a board's columns and rows, with trust and likeness."""
     numbers = lambda values: {name: float(value) for name, value in values.items()}  # noqa: E731
     rows = [
         {
@@ -47,8 +47,6 @@ def plain_board(board: Board) -> dict[str, Any]:
 
 
 def _plain_likeness(likeness: Likeness) -> dict[str, Any]:
-    """The correlations of columns, as JSON values."""
-
     pairs = [
         {
             "columns": [likeness.columns[pair.first], likeness.columns[pair.second]], "rows": pair.rows,
@@ -60,7 +58,6 @@ def _plain_likeness(likeness: Likeness) -> dict[str, Any]:
 
 
 def _plain_trust(board: Board, trust: Trust) -> list[dict[str, Any]]:
-    """What is known of each row's rank, as JSON values."""
     pair = lambda span: None if span is None else list(span)  # noqa: E731
     return [
         {
@@ -78,7 +75,7 @@ def _plain_trust(board: Board, trust: Trust) -> list[dict[str, Any]]:
 
 
 def plain_items(one: Items) -> dict[str, Any]:
-    """What the items of a column say, as JSON values."""
+    """Convert the items of a column."""
     return {
         "column": one.column, "systems": one.systems, "items": one.items, "alike": one.alike, "mean": one.mean, "note": one.note,
         "discrimination": one.discrimination,

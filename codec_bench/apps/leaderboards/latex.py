@@ -1,10 +1,8 @@
 """A leaderboard as a table in LaTeX, with ranks, rank intervals and significance groups.
 
-Conventions
-    The best value of a column is bold, and own rows not distinguishable from it have the sign ≈ (`best`). Rows whose
-    values rest on a part of a benchmark, or on a run that is not finished, are not compared. Own rows that share a
-    letter are not distinguishable (a compact letter display). Published rows have no items, and so neither letters nor
-    rank intervals.
+The best value is bold, and indistinguishable own rows have ≈ (`best`). Partial or unfinished rows are not compared. Own
+rows that share a letter are not distinguishable (compact letter display). Published rows have no items, and so no
+letters or rank intervals.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from codec_bench.report.paper import latex_table, latex_text
 
 
 def board_latex(board: Board) -> str:
-    """The rows of a board in its order; ranks and significance groups stand there if `trust` of the board is known."""
+    """Format the rows in the board's order, with ranks and groups if `trust` is known."""
     trust, averages = board.trust, board.averages
     letters = _letters(board, trust) if trust else [""] * len(board.rows)
     grouped = any(letters)
@@ -56,7 +54,7 @@ def _rank(trust: Trust, row: int) -> str:
 
 
 def _letters(board: Board, trust: Trust) -> list[str]:
-    """The significance groups of own rows that have a rank interval; "" for the others."""
+    """Return the significance groups of own rows with a rank interval; "" for others."""
     known = [n for n, interval in enumerate(trust.rank_intervals) if interval is not None]
     names = [board.rows[n].name for n in known]
     alike = [[index for index, name in enumerate(names) if name in trust.tied[n]] for n in known]
@@ -93,11 +91,10 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
 
 
 def significance_letters(alike: Sequence[Collection[int]]) -> list[str]:
-    """The letters of each row, so that two rows share a letter exactly if they cannot be told apart.
+    """Assign letters: two rows share one exactly if they are indistinguishable.
 
     Args:
-        alike: of each row the numbers of the rows that it cannot be told from; the rows in order, the best first. It is
-            enough if one of two rows names the other.
+        alike: indistinguishable rows by row, best first; naming by one of two rows suffices.
     """
     rows = range(len(alike))
     groups: list[frozenset[int]] = [frozenset(rows)] if alike else []
@@ -112,14 +109,14 @@ def significance_letters(alike: Sequence[Collection[int]]) -> list[str]:
 
 
 def _without(group: frozenset[int], first: int, second: int) -> list[frozenset[int]]:
-    """A group in which two rows stand that can be told apart, as two groups without one of them each."""
+    """Split a group with two distinguishable rows into two groups without one each."""
     if first in group and second in group:
         return [group - {first}, group - {second}]
     return [group]
 
 
 def _letter(number: int) -> str:
-    """a to z, and then aa, ab, and so on, each in brackets so that letters in a row stay apart."""
+    """Return a to z, then aa, ab, and so on, in brackets to keep letters apart."""
     if number < len(ascii_lowercase):
         return ascii_lowercase[number]
     return f"({ascii_lowercase[number // 26 - 1]}{ascii_lowercase[number % 26]})"

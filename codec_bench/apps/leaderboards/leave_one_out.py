@@ -1,6 +1,4 @@
-"""What the units of runs (speakers, or items of unknown speaker) add to the values: how a value changes when one is
-left out.
-"""
+"""Leave-one-out changes of values by unit (speakers, or items of unknown speaker)."""
 
 from __future__ import annotations
 
@@ -15,13 +13,11 @@ from codec_bench.stats.recorded import Recorded
 from codec_bench.store.record import Run
 
 Changes = dict[str, float]
-"""By the name of a unit, by how much a number changes when the unit is left out."""
+"""By unit, how a number changes without it."""
 
 
 def changes_of(run: Run, system: str, metric: str) -> Changes:
-    """By unit, how the value of a metric changes when the unit is left out; nothing if that is not defined, as for
-    sets.
-    """
+    """Return the change of a metric without each unit; empty if undefined, as for sets."""
     if metric not in run.metrics or system not in run.systems:
         return {}
     parts = parts_of(Recorded(run), system, metric)
@@ -36,7 +32,7 @@ def changes_of(run: Run, system: str, metric: str) -> Changes:
 
 
 def sizes_of(run: Run, system: str, metric: str) -> dict[str, float]:
-    """By unit, how large it is: its items, or for a ratio such as an error rate their words."""
+    """Return each unit's size: its items, or for an error rate its words."""
     if metric not in run.metrics or system not in run.systems:
         return {}
     names, sums = _units(run, parts_of(Recorded(run), system, metric))
@@ -44,7 +40,7 @@ def sizes_of(run: Run, system: str, metric: str) -> dict[str, float]:
 
 
 def together(rows: Mapping[int, Changes]) -> UnitEffects:
-    """The changes of several rows by unit, as one table; a unit that a row lacks changes nothing there."""
+    """Combine rows' changes in one table; units that a row lacks change nothing."""
     units = {
         unit: line for line, unit in enumerate(dict.fromkeys(unit for changes in rows.values() for unit in changes))
     }
@@ -55,7 +51,7 @@ def together(rows: Mapping[int, Changes]) -> UnitEffects:
 
 
 def _units(run: Run, parts: Parts) -> tuple[list[str], np.ndarray]:
-    """The units' names, the same in every run of the same data, and their sums."""
+    """Return unit names, equal in all runs of the same data, and their sums."""
     ids = dict(run.query("SELECT number, id FROM samples"))
     names = [unit or f"item {ids[number]}" for number, unit in zip(parts.numbers, parts.units, strict=True)]
     codes = unit_codes(names, len(names))

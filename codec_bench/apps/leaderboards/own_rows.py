@@ -1,22 +1,13 @@
-"""The rows of a leaderboard that come from own runs.
+"""The rows of a leaderboard from own runs.
 
-Conventions
-    A rating depends on the judge and on the wording of its question, and ours is not the published one. So a rating of
-    an own run is shown with its judge and its wording, and enters neither the column of published ratings nor the
-    average. Where all columns of a group are ratings by one judge, so is their mean, and likewise the average. A mean
-    over fewer columns says so, and the columns without a value are named. Where several judges rated a system, each has
-    a row of its own. A judge is its name and what its service called the model that gave the verdicts (`raters.py`).
-    Where a judge read the answers and a rule marked them, rows by one judge are ranked: the one that the rubric names,
-    or that of most systems, on boards on which nothing was published. All others are marked, and in no rank: which
-    state of a judge read published answers, nobody says. A judge in place of the one that the rubric names is said as
-    such, on every board. Where a benchmark says how its own toolkit counts failures, a cell follows that rule. A column
-    holds one thing: the benchmark of its definition, with the questions that most of the runs asked. A run whose data,
-    prompt, reading, order of options or precision is another, or that holds a part of the questions, gives a row of its
-    own, whose name says so and which is in no rank. A part is another benchmark too where a question that it shares
-    with the column is another. Where data were a copy of a repository at no commit that is known, and no run from the
-    repository itself asked the same questions, the name says so too. Runs from the repository say what the questions
-    are; of copies that disagree, as many of each, none is in a rank. A later run of the same thing replaces the values
-    of an earlier one.
+Ratings: ours have another judge and wording than published ones, so they are shown with both and enter no published
+column or average; means over one judge's ratings likewise. Several judges give several rows (`raters.py`). Where a
+judge reads answers for a rule, rows by one judge are ranked (the rubric's, or that of most systems) on boards without
+published rows; others are marked, without a rank.
+Conditions: a column is its definition's benchmark with the questions of most runs, those of the repository before
+copies; disagreeing copies of equal number are in no rank. Runs with other data, prompt, reading, option order or
+precision, partial runs, and copies at unknown commits without support are separate rows, named so, without a rank.
+Failures follow the benchmark's toolkit. Later runs replace earlier ones.
 """
 
 from __future__ import annotations
@@ -52,16 +43,14 @@ from codec_bench.store.record import Run
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a run is of its benchmark.
+    """How a run relates to its benchmark.
 
     Args:
-        folder: of the run.
-        rows: the hash of its questions, or None if the record does not hold them.
-        apart: in what it is another benchmark, such as `other prompt`.
-        subset: how many questions it holds, where these are not all; else "".
+        rows: the hash of its questions; None if not recorded.
+        apart: differences from the benchmark, such as `other prompt`.
+        subset: its number of questions, if not all; else "".
         limited, unfinished, rerouted, states: as of `Row`.
-        copied: whether its data are a copy of a repository at no known commit, so that the record does not say whether
-            they are its.
+        copied: its data copy a repository at no known commit, so they may differ.
     """
 
     folder: str
@@ -81,13 +70,16 @@ class Conditions:
 
     @property
     def is_decisive(self) -> bool:
-        """Whether its questions may be those of a column, or of a part of it."""
+        """Whether its questions may define those of a column, or a part of it."""
         return self.rows is not None and not self.apart
 
 
 class _Result(NamedTuple):
-    """A value that a run gives: system and variant, its column, the entry of the summary, its judge (or None) and
-    whether that one rated the answers or read them, its source, what was asked, and the answers to the text alone."""
+    """A value from a run.
+
+    System and variant, column, summary entry, judge (or None) and whether it rated or read the answers, source,
+    conditions, and the text-alone control.
+    """
 
     system: tuple[str, str]
     column: Column
@@ -101,7 +93,7 @@ class _Result(NamedTuple):
 
 @dataclass(slots=True)
 class _Values:
-    """What the runs of one row give: see `Row`. `ratings` holds the judged values by column, each with its judge."""
+    """The values of one row's runs: see `Row`. `ratings` holds judged values by column with judges."""
 
     cells: dict[str, Decimal] = field(default_factory=dict)
     ratings: dict[str, tuple[Decimal, Rater]] = field(default_factory=dict)
@@ -122,7 +114,7 @@ class _Values:
     beyond: dict[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
 
     def take(self, result: _Result) -> None:
-        """Takes the value of one column."""
+        """Add the value of one column."""
         column, entry, conditions = result.column, result.entry, result.conditions
         judge = result.rater if result.rated else None
         self.folders[result.source.folder] = None
@@ -164,14 +156,13 @@ class _Values:
 def own_rows(
     runs: Iterable[str | os.PathLike[str]], rules: Rules, variants: Sequence[Variant], *, published: bool
 ) -> tuple[list[Row], list[str]]:
-    """Rows from runs, and the folders of runs without a value for this board.
+    """Build rows from runs, and list the folders of runs without a value for this board.
 
     There is a row for every system and variant with a value for at least one column.
 
     Args:
         runs: run folders, or folders that hold run folders at any depth.
-        rules: the columns of the board, and how its rows are computed.
-        variants: the ways to run what the board shows; the first one has no name.
+        variants: the first one has no name.
         published: whether the board has published rows.
 
     Raises:
@@ -215,7 +206,7 @@ def own_rows(
 
 
 def _rated_by_several(results: Sequence[_Result]) -> set[tuple[str, str]]:
-    """The systems, by the way to run them, whose values of one column are ratings by several judges."""
+    """Return systems and variants with a column rated by several judges."""
     raters: dict[tuple[tuple[str, str], str], set[RaterKey]] = {}
     for one in results:
         if one.rated and one.rater is not None:
@@ -224,9 +215,7 @@ def _rated_by_several(results: Sequence[_Result]) -> set[tuple[str, str]]:
 
 
 def _read_by_their_own(results: Sequence[_Result]) -> dict[tuple[str, str], str]:
-    """The judges of the systems, by the way to run them, of which every metric that is read has a judge of its own:
-    they share a row.
-    """
+    """Return the judges of systems whose read metrics have one judge each: they share a row."""
     readers: dict[tuple[str, str], dict[str, dict[RaterKey, Rater]]] = {}
     for one in results:
         if one.rater is not None and not one.rated:
@@ -241,10 +230,7 @@ def _read_by_their_own(results: Sequence[_Result]) -> dict[tuple[str, str], str]
 
 
 def _most_readers(results: Sequence[_Result]) -> dict[tuple[str, str], RaterKey]:
-    """The judge that the rubric names, or else the one that read the answers of most systems, by column and way to run
-    it.
-
-    Of equally many it is the latest."""
+    """Return the rubric's judge, or that of most systems (ties: latest), by column and variant."""
     systems: dict[tuple[str, str], dict[RaterKey, set[str]]] = {}
     others: set[RaterKey] = set()
     for one in results:
@@ -264,11 +250,10 @@ _BASELINE_SUFFIX = "/beside-"
 
 
 def _settle_conditions(results: Sequence[_Result]) -> dict[tuple[str, str], Conditions | None]:
-    """Who says what the questions of a column are, by the way to run it; None where nobody does.
+    """Choose the run that defines the questions of each column and variant, or None.
 
-    It is a run from the repository, or else of a copy; one that holds all of them, or else a part. Of these it is one
-    that asked what most systems were asked, or the latest of equally many. Between copies of which equally many
-    disagree nothing is settled.
+    The repository comes before copies, whole before partial, most systems before few, then the latest. Copies that
+    disagree in equal numbers settle nothing.
     """
     systems: dict[tuple[str, str], dict[str, tuple[Conditions, set[str]]]] = {}
     for one in results:
@@ -288,7 +273,7 @@ def _settle_conditions(results: Sequence[_Result]) -> dict[tuple[str, str], Cond
 def _is_other(
     conditions: Conditions, settled: Conditions | None, questions: Callable[[str], Mapping[str, str]]
 ) -> bool:
-    """Whether the questions of a run are not those of its column; of a part of them, those that both hold are compared."""
+    """Whether a run's questions differ from the column's; of parts, shared ones are compared."""
     if settled is None:
         return conditions.is_complete
     if conditions.rows == settled.rows or (conditions.is_complete and settled.is_complete):
@@ -302,7 +287,7 @@ def _questions(folder: str) -> Mapping[str, str]:
 
 
 def _definition(name: str) -> Benchmark | None:
-    """The benchmark that a column names; None for one that a variant names and there is not."""
+    """Load a column's benchmark; None for a variant's unknown one."""
     try:
         return load_benchmark(name)
     except UserError:
@@ -310,7 +295,7 @@ def _definition(name: str) -> Benchmark | None:
 
 
 def _read_conditions(run: Run, one: Benchmark, served: Sequence[Served]) -> Conditions:
-    """What a run is of a benchmark, held against the benchmark's definition."""
+    """Compare a run with the benchmark's definition."""
     meta = run.meta
     config = meta.get("config") or {}
     # A record that was not made by asking, such as an imported one, does not know the definition that it is of.
@@ -358,16 +343,14 @@ def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules
 
 
 def _beyond(one: Controlled, column: Column) -> tuple[Decimal, tuple[Decimal, Decimal] | None]:
-    """What a value has beyond the text alone, in the unit of the column, more being better."""
+    """Return the gain over text alone in the column's unit, more being better."""
     sign = -1 if one.higher_is_better is False else 1
     ends = None if one.ci95 is None else sorted(column.shown(sign * end) for end in one.ci95)
     return column.shown(sign * (one.difference or 0.0)), None if ends is None else (ends[0], ends[1])
 
 
 def _over_wordings(entry: MetricSummary | Subset, column: Column) -> dict[str, Decimal]:
-    """How far the wordings of the prompt lie apart, in the unit of the column; empty if every question was asked in one
-    wording.
-    """
+    """Return statistics over wordings in the column's unit; empty for one wording."""
     over = entry.robustness if isinstance(entry, MetricSummary) else None
     if not over or not over.same_questions:
         return {}
@@ -379,7 +362,7 @@ def _over_wordings(entry: MetricSummary | Subset, column: Column) -> dict[str, D
 
 
 def _judged(values: _Values, rules: Rules) -> dict[str, str]:
-    """The ratings of a row by column, group and as the average, each with its judge."""
+    """Format the ratings of a row by column, group and average, with judges."""
     ratings = {name: f"{value} by {rater.words}" for name, (value, rater) in values.ratings.items()}
     if len({rater.key for _, rater in values.ratings.values()}) != 1:
         return ratings
@@ -397,7 +380,7 @@ def _judged(values: _Values, rules: Rules) -> dict[str, str]:
 
 
 def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
-    """The value by the rule of the benchmark's toolkit, and by every rule where they differ."""
+    """Return the value by the toolkit's rule, and by every rule where they differ."""
     value, policies = entry.value, entry.policies if isinstance(entry, MetricSummary) else None
     assert value is not None, "what has no value is not found"
     if not policies:
@@ -412,7 +395,7 @@ def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
 def _values(
     run: Run, columns: Sequence[Column], variants: Sequence[Variant], definitions: Mapping[str, Benchmark]
 ) -> Iterator[_Result]:
-    """The values that a run gives."""
+    """Yield the values of a run."""
     benchmark = (run.meta.get("benchmark") or {}).get("name")
     every = [(variant, column, variant.of(column)) for variant in variants for column in columns]
     selected = [one for one in every if (of := definitions.get(one[2][0])) is not None and of.name == benchmark]
@@ -438,28 +421,26 @@ def _values(
 
 
 def _text_alone(summary: Summary, metric: str) -> Controlled | None:
-    """What a metric has beyond the answers to the text alone; None if that is not known."""
+    """Return a metric's gain over text alone; None if unknown."""
     text = Control(NONE).words
     known = (one for one in summary.controls or () if one.control == text and one.metric == metric)
     return next((one for one in known if one.difference is not None), None)
 
 
 def _counts_all(entry: MetricSummary | Subset) -> bool:
-    """Whether a value follows the rule of the benchmark's toolkit: a failure without a worst value cannot count as
-    wrong.
-    """
+    """Whether the toolkit's rule applies: failures need a worst value to count as wrong."""
     rules = entry.policies if isinstance(entry, MetricSummary) else None
     return not rules or rules.official.value is not None
 
 
 def _name(system: str, *about: str) -> str:
-    """The name of a row: that of the model, and in brackets how its benchmarks were run."""
+    """Name a row: the model, and in brackets how its benchmarks were run."""
     about_text = ", ".join(filter(None, about))
     return f"{system} ({about_text})" if about_text else system
 
 
 def _rater(run: Run, metric: str, entry: MetricSummary | None) -> Rater | None:
-    """The judge of a metric, as far as the record says who it was; None if there is none."""
+    """Return a metric's recorded judge, or None."""
     kind, _, rest = str(run.metrics[metric].get("protocol", "")).partition("/")
     rubric, _, judge = rest.partition("/")
     judging = entry.judging if entry is not None and entry.judging else None

@@ -1,11 +1,8 @@
-"""Pareto fronts: which systems give a quality that none reaches at the same cost or less, and how sure that is.
+"""Pareto fronts of quality and cost, with their certainty.
 
-Conventions
-    A cost (a bitrate, a real-time factor, a look-ahead, a number of parameters) is better when it is lower.
-    A point is on the front if no other point costs as little and is as good, with one of the two strictly better. Of
-    points that are equal in both, all are on the front. How sure that is follows from the items: the values are drawn
-    as they could have been with other items, around those that were found, with the jackknife's covariance over the
-    units that the points share and Student's t. Costs are as measured.
+Lower cost is better. A point is on the front if no other is as cheap and as good, with one strictly better; equal
+points are all on it. Certainty comes from draws of values around the observed ones, with the jackknife's covariance
+over shared units and Student's t. Costs are fixed.
 """
 
 from __future__ import annotations
@@ -23,12 +20,7 @@ DRAWS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The Pareto front of some points.
-
-    Args:
-        on: of each point, whether it is on the front.
-        shares: of each point, the share of draws of other items in which it is on the front; None without items.
-    """
+    """Which points are on the front, and in which share of draws of other items (None without items)."""
 
     on: tuple[bool, ...]
     shares: tuple[float, ...] | None = None
@@ -43,14 +35,11 @@ def pareto_front(
     seed: int = 0,
     draws: int = DRAWS,
 ) -> Front:
-    """The front of points with a cost and a value each.
+    """Compute the front of points with a cost and a value each.
 
     Args:
-        costs: of each point; lower is better. values: of each point.
-        higher_is_better: whether a higher value is better.
-        items: how the values change with each unit left out, its rows in the order of the points; None if that is not
-            known.
-        seed: of the draws. draws: how many.
+        costs: lower is better.
+        items: leave-one-out changes of the values, rows in the order of the points; None if unknown.
     """
     price = np.asarray(costs, np.float64)
     good = np.asarray(values, np.float64) * (1 if higher_is_better else -1)
@@ -63,7 +52,7 @@ def pareto_front(
 
 
 def _on_front(price: np.ndarray, good: np.ndarray) -> np.ndarray:
-    """Which points are on the front in each draw, bool `(draws, points)`."""
+    """Return which points are on the front in each draw, bool `(draws, points)`."""
     on = np.ones(good.shape, bool)
     for point in range(len(price)):
         cheaper, as_cheap = price < price[point], price <= price[point]

@@ -1,8 +1,6 @@
-"""How much to trust the ranking of a leaderboard: each row's ranks under other rules, and with other items.
+"""The certainty of a leaderboard's ranks: under other rules, and with other items.
 
-Conventions
-    Columns that are parts of one benchmark are left out one by one, as if each were a benchmark.
-    Items decide only over rows from own runs. A published row has no items here, so it stays where it is.
+Columns that are parts of one benchmark are left out one by one. Only own rows have items; published rows stay in place.
 """
 
 from __future__ import annotations
@@ -30,10 +28,7 @@ from codec_bench.stats.correlation import correlations, similar_first
 
 
 def trust(board: Board, seed: int = 0) -> Trust:
-    """Computes how much the ranks of a board can be trusted.
-
-    Args:
-        board: as `leaderboard` gives it. seed: of the draws.
+    """Compute the certainty of a board's ranks.
 
     Raises:
         UserError: the board has no average over its columns, or every sample counts as one in it.
@@ -57,8 +52,7 @@ def trust(board: Board, seed: int = 0) -> Trust:
 
 
 def likeness(board: Board) -> Likeness:
-    """How alike the columns of a board order its rows: all rank correlations, and the columns in an order in which like
-    ones meet.
+    """Compute all rank correlations of a board's columns, and an order of similar ones.
 
     Raises:
         UserError: the board has one column only.
@@ -71,11 +65,10 @@ def likeness(board: Board) -> Likeness:
 
 
 def points_of(board: Board, *, printed: bool = True) -> Points:
-    """The cells of a board as points of its average.
+    """Convert the cells of a board to points of its average.
 
-    A rating by a judge of one's own is no cell, and a row that is not compared has no points. Where the authors printed
-    a group and none of its cells, what they printed stands for each of them, unless `printed` is False. With `printed`,
-    a group of which an own row lacks a column has no points there, because it would be another mean.
+    Own judges' ratings are no cells, and rows that are not compared have no points. With `printed`, a printed group
+    mean stands for each of its missing cells, and own rows without a column of a group have no points there.
     """
     values = np.full((len(board.rows), len(board.columns)), np.nan)
     for n, row in enumerate(board.rows):
@@ -103,9 +96,7 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
 
 
 def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]) -> dict[str, Any]:
-    """What the draws say of all rows, from what they say of the rows that have a rank: the fields of `Trust` by their
-    names.
-    """
+    """Expand the draws of ranked rows to all rows: fields of `Trust` by name."""
     intervals: list[tuple[int, int] | None] = [None] * len(board.rows)
     shares: list[dict[int, float]] = [{} for _ in board.rows]
     above: list[dict[int, float]] = [{} for _ in board.rows]
@@ -130,10 +121,10 @@ def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknow
 
 
 def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list[UnitEffects], dict[int, str]]:
-    """What each benchmark adds to the averages of the own rows, with each of its units left out.
+    """Compute each benchmark's contribution to own averages without each unit.
 
     Returns:
-        It, and by place of the row why nothing can be said of its rank, where a column has no items to leave out.
+        It, and by row the reason where a column has no items to leave out.
     """
     of_benchmark: dict[str, dict[int, Changes]] = {}
     unknown: dict[int, str] = {}
@@ -153,9 +144,7 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
 
 
 def _changes(board: Board, row: Row, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
-    """By benchmark and unit, how the row's average changes when the unit is left out; and the columns that do not say
-    it.
-    """
+    """Return changes of a row's average by benchmark and unit, and columns without any."""
     by_column: dict[str, Changes] = {}
     missing: list[str] = []
     for column in (column for column in board.columns if column.name in weights):

@@ -1,18 +1,10 @@
-"""How much to trust the ranking of a leaderboard: by what is counted, by how it is scaled, and by which items were
-drawn.
+"""The certainty of a ranking: by included columns, by scaling, and by drawn items.
 
-Conventions
-    Points say how good a row is in a column: more is better, in the scale that enters the average (an error rate of 3 %
-    is 97 points). The average of a row is the mean over the marks of the mean of the mark's columns, where a mark is a
-    set of columns that count together as one. Ranks begin at 1. Rows with the same average share the better rank.
-    Averages that differ by rounding alone are the same. A row without a cell of every mark has no rank, because an
-    average over fewer marks is another average. Within a mark the cells that are there count, as the authors of the
-    boards do it.
-
-References: Shi et al. 2026, "UltraEval-Audio" (ranks without one benchmark, without one group of tasks, and under
-z-scores and min-max scaling); Marshall and Spiegelhalter 1998, "Reliability of league tables of in vitro fertilisation
-clinics", BMJ 316 (the distribution of ranks by drawing); Goldstein and Spiegelhalter 1996, "League tables and their
-limitations".
+Points are better when higher, in the scale of the average (an error rate of 3 % is 97 points). The average is the mean
+over marks of the mean of their columns; a mark is a set of columns that count as one. Ranks begin at 1; equal averages
+(up to rounding) share the better rank. Rows without a cell of every mark have no rank.
+References: Shi et al. 2026, "UltraEval-Audio" (leave-one-out ranks, z-scores and min-max); Marshall and Spiegelhalter
+1998, BMJ 316 (ranks by drawing); Goldstein and Spiegelhalter 1996, "League tables and their limitations".
 """
 
 from __future__ import annotations
@@ -27,7 +19,7 @@ from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, too_few
 
 DRAWS = 10_000
 _SAME = 1e-9
-"""Averages that differ by less than this share of the largest one are the same."""
+"""Averages that differ by less than this share of the largest are equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +28,10 @@ class Points:
 
     Args:
         values: more is better, float64 `(rows, columns)`; NaN where there is no cell.
-        benchmarks: the benchmark of each column. A benchmark is left out with all its columns.
-        groups: the group of tasks of each column.
-        marks: the mark of each column: columns of one mark enter the average as one value.
-        columns: the name of each column, for notes; its number without one.
+        benchmarks: of each column; one is left out with all its columns.
+        groups: of tasks, by column.
+        marks: by column; columns of one mark enter the average as one value.
+        columns: names for notes; numbers without one.
     """
 
     values: np.ndarray
@@ -54,7 +46,7 @@ class Points:
         return np.isfinite(self.averages())
 
     def weights(self, row: int) -> np.ndarray:
-        """How much each column weighs in the average of a row, `(columns,)`; 0 for a column without a cell."""
+        """Return each column's weight in a row's average, `(columns,)`; 0 without a cell."""
         present = np.isfinite(self.values[row])
         counts = Counter(mark for mark, there in zip(self.marks, present, strict=True) if there)
         return np.asarray(
@@ -65,18 +57,15 @@ class Points:
         )
 
     def named(self, columns: Sequence[int]) -> list[str]:
-        """The names of some columns, by their numbers."""
+        """Return the names of columns by number."""
         return [self.columns[column] if self.columns else str(column) for column in columns]
 
     def averages(self, included: np.ndarray | None = None) -> np.ndarray:
-        """The average of each row over the columns that are kept, `(rows,)`; NaN for a row without a cell of one of the
-        marks.
-        """
+        """Average each row over included columns, `(rows,)`; NaN without a cell of a mark."""
         return _averages(self.values, self.marks, np.ones(len(self.marks), bool) if included is None else included)
 
 
 def _averages(values: np.ndarray, marks: Sequence[str], included: np.ndarray) -> np.ndarray:
-    """The mean over the marks of the mean of the mark's cells, `(rows, columns)` to `(rows,)`."""
     of = np.asarray(list(marks))
     means = []
     for mark in dict.fromkeys(of[included].tolist()):
@@ -92,21 +81,18 @@ OTHER_RULES = {
     "leave_one_group_out": "without one group",
     "other_normalisations": "other normalisations",
 }
-"""The rules by which rows are ranked beside the leaderboard's own: fields of `Robustness`, each with the head of its
-column.
-"""
+"""Alternative rules: fields of `Robustness`, with the head of their column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Robustness:
-    """The ranks of one row when the rule of the leaderboard is changed. Each pair is the best and the worst rank.
+    """The ranks of one row under changed rules. Each pair is the best and the worst rank.
 
     Args:
-        rank: by the rule of the leaderboard; None if the row is not complete.
-        leave_one_benchmark_out: over all ways to leave out one benchmark.
-        leave_one_group_out: over all ways to leave out one group of tasks.
+        rank: by the leaderboard's rule; None if incomplete.
+        leave_one_benchmark_out, leave_one_group_out: over all omissions.
         other_normalisations: over z-scores and min-max scaling of each column.
-        notes: why one of the pairs is None, and which columns could not be scaled.
+        notes: why a pair is None, and columns that could not be scaled.
     """
 
     rank: int | None
@@ -122,20 +108,16 @@ class Robustness:
 
 
 def ranks(averages: np.ndarray) -> np.ndarray:
-    """The rank of each row, int64 `(..., rows)` as the averages; 0 for a row whose average is NaN.
-
-    The best average has rank 1, and equal averages share the better rank.
-    """
+    """Rank averages, int64 `(..., rows)`; equal ones share the better rank, NaN has 0."""
     tolerance = _SAME * np.nanmax(np.abs(averages), initial=1.0)
     better = averages[..., None, :] > averages[..., :, None] + tolerance
     return np.where(np.isnan(averages), 0, 1 + better.sum(axis=-1))
 
 
 def robustness(points: Points) -> list[Robustness]:
-    """The ranks of every row under the rule of the leaderboard and under changed rules.
+    """Rank every row by the leaderboard's rule and under changed rules.
 
-    z-scores and min-max scaling are taken over the complete rows. A column in which these rows are all equal tells none
-    of them apart, so it counts nothing there and is named.
+    z-scores and min-max scaling use the complete rows. Columns where these are equal do not count there, and are named.
     """
     if not len(points.values):
         return []
@@ -159,7 +141,7 @@ def robustness(points: Points) -> list[Robustness]:
 
 
 def _without_each(points: Points, labels: Sequence[str]) -> np.ndarray | None:
-    """The ranks without each of the labels' columns, `(labels, rows)`; None if nothing would be left."""
+    """Rank without each label's columns, `(labels, rows)`; None if nothing would be left."""
     different = list(dict.fromkeys(labels))
     if len(different) < 2:
         return None
@@ -170,7 +152,7 @@ def _without_each(points: Points, labels: Sequence[str]) -> np.ndarray | None:
 
 
 def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
-    """The ranks under z-scores and min-max scaling, `(2, rows)`, and the numbers of the columns that are constant."""
+    """Rank under z-scores and min-max, `(2, rows)`, and list constant columns."""
     complete = points.complete
     if complete.sum() < 2:
         return None, []
@@ -190,7 +172,7 @@ def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
 
 
 def _span(table: np.ndarray | None, rows: int) -> list[tuple[int, int] | None]:
-    """The best and the worst rank of each row, over the ways in which it has one."""
+    """Return the best and the worst rank of each row."""
     if table is None:
         return [None] * rows
     placed = [column[column > 0] for column in table.T]
@@ -199,14 +181,14 @@ def _span(table: np.ndarray | None, rows: int) -> list[tuple[int, int] | None]:
 
 @dataclass(frozen=True, slots=True)
 class RankDraws:
-    """How the ranks fall when other items had been drawn.
+    """The distribution of ranks under other items.
 
     Args:
-        intervals: of each row the ranks that hold the middle 95 % of the draws; None for a row without items.
-        shares: the share of draws in which a row has each rank, `(rows, rows)`; column 0 is rank 1.
-        above: the share of draws in which a row is above another, `(rows, rows)`; a tie counts half.
-        tied: of each row the rows that it cannot be told from, adjusted over all pairs (see `_told_apart`).
-        notes: of each row, why the interval is missing, or None.
+        intervals: ranks of the middle 95 % of the draws; None for a row without items.
+        shares: of draws by row and rank, `(rows, rows)`; column 0 is rank 1.
+        above: shares of draws with one row above another, `(rows, rows)`; a tie counts half.
+        tied: indistinguishable rows by row, adjusted over all pairs.
+        notes: why an interval is missing.
     """
 
     intervals: tuple[tuple[int, int] | None, ...]
@@ -218,11 +200,11 @@ class RankDraws:
 
 @dataclass(frozen=True, slots=True)
 class UnitEffects:
-    """What one benchmark adds to the average of each row, with each of its units left out.
+    """One benchmark's contribution to averages without each of its units.
 
     Args:
-        rows: the numbers of the rows that have items of this benchmark.
-        added: with each unit (a speaker, or an item of unknown speaker) left out, `(units, rows)`.
+        rows: the numbers of the rows with items of this benchmark.
+        added: without each unit (a speaker, or an item of unknown speaker), `(units, rows)`.
     """
 
     rows: Sequence[int]
@@ -234,7 +216,7 @@ class UnitEffects:
         return len(self.added)
 
     def covariance(self) -> np.ndarray:
-        """The jackknife's covariance of the rows, `(rows, rows)`."""
+        """Return the jackknife's covariance, `(rows, rows)`."""
         from_mean = self.added - self.added.mean(axis=0)
         return (self.units - 1) / self.units * (from_mean.T @ from_mean)
 
@@ -242,16 +224,13 @@ class UnitEffects:
 def rank_draws(
     averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: int = 0, draws: int = DRAWS, level: float = LEVEL
 ) -> RankDraws:
-    """Draws averages as they could have been with other items, and ranks each draw.
+    """Draw averages under other items, and rank each draw.
 
-    The averages are drawn around those that were found. Their covariance is the jackknife's over the units that the
-    rows share, so that an item that is hard for every row moves no rank. Each benchmark is drawn with Student's t for
-    its number of units, as the intervals of this package are. A row without items (a published one) stays where it is.
+    Draws are centred on the observed averages, with the jackknife's covariance over shared units: an item that is hard
+    for every row moves no rank. Each benchmark uses Student's t for its units. Rows without items stay in place.
 
     Args:
         averages: of each row, `(rows,)`, without NaN.
-        parts: of each benchmark for which rows have items.
-        seed: of the draws. draws: how many. level: of the intervals.
     """
     rows = len(averages)
     drawn = drawn_values(averages, parts, seed=seed, draws=draws)
@@ -284,12 +263,10 @@ def rank_draws(
 
 
 def _are_distinguishable(averages: np.ndarray, drawn: np.ndarray, level: float) -> np.ndarray:
-    """Which rows can be told apart, bool `(rows, rows)`: of rows that are all equal, some pair is so in at most 5 % of
-    the data sets.
+    """Return which rows differ, bool `(rows, rows)`, at a familywise error of 5 %.
 
-    Each difference is divided by its standard deviation over the draws. The largest that chance gives over all pairs is
-    what a difference must exceed; then the pairs that are told apart are left out, and the rest is held against the
-    largest among themselves, as in Holm's procedure. Source: Romano and Wolf 2005, JASA 100 (stepdown by resampling).
+    Differences are divided by their standard deviation over the draws, and compared with the largest by chance,
+    stepwise as in Holm's procedure. Source: Romano and Wolf 2005, JASA 100 (stepdown by resampling).
     """
     centred = drawn - averages
     covariance = centred.T @ centred / len(drawn)
@@ -317,7 +294,7 @@ def _are_distinguishable(averages: np.ndarray, drawn: np.ndarray, level: float) 
 
 
 def drawn_values(averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: int, draws: int) -> np.ndarray:
-    """Averages as they could have been with other items, `(draws, rows)`; see `rank_draws`."""
+    """Draw averages under other items, `(draws, rows)`; see `rank_draws`."""
     rng = np.random.default_rng(seed)
     drawn = np.tile(np.asarray(averages, np.float64), (draws, 1))
     for sample_part in parts:
@@ -331,7 +308,7 @@ def drawn_values(averages: np.ndarray, parts: Sequence[UnitEffects], *, seed: in
 
 
 def _placed(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ranks of each draw, `(draws, rows)`, and the share of draws in which a row is above another, `(rows, rows)`."""
+    """Return ranks `(draws, rows)`, and shares of draws with one row above another."""
     at_once = max(1, 4_000_000 // drawn.shape[1] ** 2)
     placed = np.empty(drawn.shape, np.int64)
     above = np.zeros((drawn.shape[1],) * 2)
@@ -345,14 +322,13 @@ def _placed(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def redundancy(points: Points) -> list[tuple[int, float]]:
-    """Leaves out one column after another, each time the one without which the ranking stays most like the full one.
+    """Remove columns one by one, each time preserving the ranking best.
 
-    Of columns that are equally dispensable the last one is left out. Rows that are not complete do not count.
+    The last of equally dispensable columns goes first. Incomplete rows do not count.
 
     Returns:
-        The columns in the order in which they were left out, each with Kendall's tau-b between the full ranking and the
-        one without it and those before it. Nothing with fewer than three complete rows, because two rows have one order
-        only.
+        The columns in the order of removal, each with Kendall's tau-b of full and reduced ranking. Empty below three
+        complete rows.
     """
     from scipy.stats import kendalltau
 

@@ -1,10 +1,7 @@
-"""Who marked the values of a board: judges by name and by what their services called them, and what is known between
-two of them.
+"""Judges of a board's values by label and served models, and known offsets between them.
 
-Conventions
-    A judge is its name and the models that its service said gave the verdicts: a service may put another model behind a
-    name. Values by two judges are never ranked against each other. What lies between them is told where `judge compare`
-    has measured it, and else that nobody has.
+A judge is its name with the models that its service reported, since a service may replace a model. Values by two judges
+are never ranked against each other; `judge compare` measures their offset.
 """
 
 from __future__ import annotations
@@ -26,10 +23,9 @@ class Rater(NamedTuple):
     """A judge.
 
     Args:
-        judge: its label. served: what its service called the models that gave the verdicts. rubric: the protocol
-            without the judge, or "".
-        tested: how the judge did in its test.
-        named: the judge that the benchmark's rubric names, if it is another one; else "".
+        served: the service's names of the models. rubric: the protocol without the judge, or "".
+        tested: the result of its test.
+        named: the rubric's judge, if another one; else "".
     """
 
     judge: str
@@ -40,17 +36,17 @@ class Rater(NamedTuple):
 
     @property
     def key(self) -> RaterKey:
-        """What tells it from others; neither its test nor what the rubric names is of it."""
+        """The identity, without test and the rubric's judge."""
         return self.judge, self.served, self.rubric
 
     @property
     def name(self) -> str:
-        """The judge and, where it is another word, what it was served as."""
+        """The judge and, if different, its served name."""
         return self.judge if set(self.served) <= {self.judge} else f"{self.judge} as {' and '.join(self.served)}"
 
     @property
     def read(self) -> str:
-        """The name, which judge the rubric names in its place, and the test."""
+        """The name, the rubric's judge that it replaces, and the test."""
         return f"{self.name}{self._instead}; {self.tested}"
 
     @property
@@ -65,12 +61,7 @@ class Rater(NamedTuple):
 
 
 def published_words(metrics: Mapping[str, str]) -> list[str]:
-    """By whom published values were marked, until when that judge is served, and how it did in its test: one sentence
-    for each judge.
-
-    Args:
-        metrics: those of columns with published values, by column.
-    """
+    """Describe the judges of published metrics: served until, and test result."""
     of: dict[str, list[str]] = {}
     for column, metric in metrics.items():
         if is_judge_metric(metric):
@@ -79,7 +70,7 @@ def published_words(metrics: Mapping[str, str]) -> list[str]:
 
 
 def published_rater(metric: str) -> Rater | None:
-    """The judge whose verdicts the published numbers of a metric rest on; None if there is none, or nobody knows it."""
+    """Return the judge behind a metric's published numbers; None if unknown."""
     published = _published(metric)
     return None if published is None else Rater(published[0])
 
@@ -92,11 +83,7 @@ def _published(metric: str) -> tuple[str, str] | None:
 
 
 def bridges(columns: Mapping[str, Sequence[Rater]], factors: Mapping[str, int]) -> list[str]:
-    """What is known between the judges of one column: one sentence for each pair, with the columns that it is about.
-
-    Args:
-        columns: the judges by column. factors: from a rubric's unit to that of the column.
-    """
+    """Describe the known offsets of each column's judges; `factors` convert rubric units."""
     known = saved_successions() if any(len(held) > 1 for held in columns.values()) else []
     of: dict[str, list[str]] = {}
     for column, raters in columns.items():

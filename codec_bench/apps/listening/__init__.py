@@ -1,21 +1,20 @@
 """Listening and reading tests with people: page, key and analysis of ratings.
 
 Which file to open
-    `kinds.py`      the kinds of test: what is asked, the instructions, which values an answer may have.
-    `material.py`   what a run has to hear and read: its items with their systems, sounds and texts; which are taken,
-                    and their trials.
-    `sound.py`      the sounds of an item, made alike so that nothing but their content tells them apart; the filter of
-                    the anchors.
-    `key.py`        the file that says which system is which.
+    `kinds.py`      the kinds of test: questions, instructions, valid answers.
+    `material.py`   the items of a run with their systems, audio and texts; their selection and trials.
+    `sound.py`      equalises the audio of an item; the filter of the anchors.
+    `key.py`        the file with the system of each stimulus.
     `sheet.py`      from a run to a page and its key; `page/` has its template, style and scripts.
     `webmushra.py`  the same for webMUSHRA: its configuration, and its results.
-    `answers.py`    the files that raters send back, and what is wrong with them.
-    `checks.py`     checks of raters: questions before the test, gold questions and traps. `digits.py` makes the digits
-                    in noise by which hearing is checked, from the recordings of `spoken_digits/`.
-    `ratings.py`    answers with their systems: one row each, with what became of it.
-    `screening.py`  which raters are marked by which rule, and left out by those that were named.
+    `answers.py`    the files from raters, and their problems.
+    `checks.py`     checks of raters: questions before the test, gold questions and traps. `digits.py` makes digits in
+    noise
+                    for the hearing check, from the recordings of `spoken_digits/`.
+    `ratings.py`    answers with their systems: one row each, with its status.
+    `screening.py`  rules that mark raters, and exclude them where named.
     `outcome.py`    the values of the systems with their intervals; `crossed.py` means over raters and items.
-    `api.py`        the verbs: making sheets, and reading what raters sent. `command.py` is what is typed.
+    `api.py`        the verbs: export and import. `command.py` has the commands.
 """
 
 from __future__ import annotations

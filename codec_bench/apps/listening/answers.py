@@ -1,10 +1,7 @@
-"""The files that raters send back, and what is wrong with them.
+"""The files from raters, and their problems.
 
-Conventions
-    A file of the page is JSON: the id of the test, the rater's name with the number that the page drew for the person
-    (files of older pages have none), when it was saved, one row for each answer, and a checksum (CRC-32) of all of it.
-    The checksum finds a file that was changed by hand. It is no proof against forgery. What cannot be used becomes a
-    `Problem` with a count. Nothing is left out without one.
+A page's file is JSON: test id, rater with the page's person number (missing in old pages), time, one row per answer,
+and a CRC-32 that finds manual changes but no forgery. Unusable content becomes a `Problem` with a count.
 """
 
 from __future__ import annotations
@@ -33,17 +30,12 @@ OUT_OF_RANGE = "value out of range"
 TWICE = "answered twice"
 MISSING = "missing answer"
 REFUSED = (UNREADABLE, OTHER_TEST, UNKNOWN, OUT_OF_RANGE, TWICE)
-"""The problems by which something that a rater gave could not be used at all."""
+"""The problems of unusable answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong with a file or an answer.
-
-    Args:
-        what: which kind of problem. file: its name. rater: who gave it; empty if unknown.
-        detail: one sentence. count: how many answers (or files) it is about.
-    """
+    """A problem of a file or answer; `count` answers (or files), `detail` in one sentence."""
 
     what: str
     file: str
@@ -54,12 +46,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer as a file holds it.
+    """One answer in a file.
 
     Args:
-        trial, stimulus: ids. value: as `kinds` has it, not checked. seconds: that the trial took, or None.
-        first: for a preference or comparison the id of the stimulus that was shown as A. texts: what was written, by
-            the name of the field.
+        value: as in `kinds`, unchecked. seconds: of the trial.
+        first: for a preference or comparison the id of stimulus A. texts: written texts by field.
     """
 
     trial: str
@@ -75,9 +66,8 @@ class AnswerFile:
     """The answers of one rater from one file.
 
     Args:
-        name: of the file. rater: who answered. saved: when, in ISO format; empty if the file does not say.
-        edited: whether its checksum does not fit. answers: the answers, in the order of the file.
-        person: the number that the page drew for who answered; empty if the file has none.
+        saved: ISO time, or empty. edited: the checksum is wrong.
+        person: the page's number of the person; empty without one.
     """
 
     name: str
@@ -89,7 +79,7 @@ class AnswerFile:
 
 
 def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[Problem]]:
-    """Reads files of answers: those of the page, and results of webMUSHRA (`.csv`)."""
+    """Read files of the page, and results of webMUSHRA (`.csv`)."""
     matching: list[AnswerFile] = []
     problems: list[Problem] = []
     for path in paths:
@@ -127,7 +117,7 @@ def _read_webmushra(rows: Sequence[Row], key: Key) -> tuple[Answer, ...]:
 
 
 def sheets_of(paths: Sequence[Path]) -> list[str]:
-    """The ids of the tests that files answer, as far as they can be read."""
+    """Return the test ids of readable files."""
     ids: dict[str, None] = {}
     for path in paths:
         try:
@@ -141,7 +131,7 @@ def sheets_of(paths: Sequence[Path]) -> list[str]:
 
 
 def _read_page_file(path: Path) -> tuple[str, AnswerFile]:
-    """The id of the test that a file of the page answers, and the answers.
+    """Read test id and answers of a page's file.
 
     Raises:
         UserError: it cannot be read, or is no file of answers.
@@ -166,7 +156,7 @@ def _read_page_file(path: Path) -> tuple[str, AnswerFile]:
 
 
 def checksum(document: Mapping[str, Any]) -> str:
-    """The page's checksum of a file: CRC-32 of its content as compact ASCII JSON."""
+    """Compute the page's checksum: CRC-32 of the content as compact ASCII JSON."""
     rows = [
         [row.get("trial"), row.get("stimulus"), row.get("value"), row.get("ms"), row.get("first", ""), _pairs(row.get("texts"))]
         for row in document["answers"]

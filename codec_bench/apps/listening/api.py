@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from codec_bench.apps.listening.sheet import ListeningPlan, ListeningSheet
 
 MUSHRA_LONGEST_S = 12.0
-"""ITU-R BS.1534-3, section 5.1: a sound should not be longer than this."""
+"""Longest audio recommended by ITU-R BS.1534-3, section 5.1."""
 KEEPABLE = ("edited", "screened")
 _Path = str | os.PathLike[str]
 
@@ -52,11 +52,11 @@ def export_listening(
     screening: str | Sequence[str] | None = None,
     seed: int = 0,
 ) -> ListeningSheet:
-    """Writes a listening or reading test: a page without a server, and its key.
+    """Write a listening or reading test: a page without a server, and its key.
 
-    The page holds its sounds, plays them in step, is used with keyboard or mouse, keeps the answers in the browser, and
-    saves them to a file, which `import_listening` reads. It holds no names of systems, samples or runs. The order of
-    trials and versions differs from rater to rater.
+    The page embeds its audio, plays it in sync, works by keyboard or mouse, keeps answers in the browser, and saves
+    them to a file for `import_listening`. It has no names of systems, samples or runs. The order of trials and versions
+    differs by rater.
 
     Args:
         runs: one run or several, or their folders: of codecs, or of one benchmark. Of several, the items that all have.
@@ -68,42 +68,40 @@ def export_listening(
             `review` (accept, edit or drop questions).
         out: the page, or for webMUSHRA a folder. The key has its name with the ending `.key.json`. None for
             `listening/KIND.html` (`listening/webmushra`) in the first run.
-        form: `page`, or `webmushra` for its configuration with the sounds, for tests of the kind `mushra`.
-        systems: whose work is judged; None for all, in a MUSHRA test without the unprocessed audio, which is its hidden
-            reference.
-        items: how many items count. Each forms one trial (`mushra`, `options` and `rating`: one for each system;
+        form: `page`, or `webmushra` for its configuration and audio, for tests of the kind `mushra`.
+        systems: systems to judge; None for all, in a MUSHRA test without the unprocessed audio, its hidden reference.
+        items: number of rated items, one trial each (`mushra`, `options` and `rating`: one for each system;
             `preference`: one for each pair).
-        training: how many further items are for practice, one trial each, before all others.
-        repeats: how many trials are shown twice; the second answers only say how much a rater's answers differ.
+        training: further items for practice, one trial each, before all others.
+        repeats: trials shown twice, to measure a rater's consistency.
         by: columns by whose values items are drawn evenly, such as `speaker,duration`; None for the speaker.
-        reference: whether the reference can be played beside what is rated. None: yes for `mushra` and `preference`.
-            With a reference the values of `rating` are DMOS, without one MOS. The sound of a question is always there.
-        anchors: of a MUSHRA test: `3.5k`, `7k` or both; none for none, against ITU-R BS.1534-3.
+        reference: whether raters can play the reference. None: yes for `mushra` and `preference`. With a reference the
+            values of `rating` are DMOS, without one MOS. A question's audio is always playable.
+        anchors: of a MUSHRA test: `3.5k`, `7k` or both; empty for none, against ITU-R BS.1534-3.
         scale: of a rating: `0-5` or `1-5`; None for the first.
-        audio: folders with the audio of systems that the run did not keep, by system; a file belongs to the sample
-            whose id is its stem.
-        longest_s: items with a longer reference are left out; None for 12 s in a MUSHRA test and no limit in others.
-        sound_mb: the most megabytes of sound in the page; more is an error that says how many items fit.
-        title, instructions: what raters read; None for instructions of the kind. A blank line begins a new paragraph.
+        audio: folders with the audio of systems that the run did not save, by system; files match samples by stem.
+        longest_s: items with a longer reference are excluded; None for 12 s in a MUSHRA test and no limit in others.
+        sound_mb: limit of audio in the page in megabytes; the error for more says how many items fit.
+        title, instructions: for raters; None for instructions of the kind. A blank line begins a new paragraph.
         checks: before the test: `qualification`, `hearing`, `headphones`, `environment` (ITU-T P.808).
         gold: a CSV of gold questions with the columns `audio` and `answer`, or one column of answers for each scale
             (and `reference` where one is played).
-        traps: how many sounds break off into beeps, whose number is the answer.
-        session: after how many trials a rater is asked to rest; None for never. session_minutes: after how many
-            minutes, at the end of a trial.
+        traps: number of sounds that break off into beeps, whose number is the answer.
+        session: trials between breaks; None for no breaks. session_minutes: minutes between breaks, at the end of a
+            trial.
         digits: a folder with recordings of the digits in the raters' language, named 0 to 9, for the check `hearing`;
             None for English.
-        loudness_lufs: brings all sounds to this loudness (ITU-R BS.1770); None changes no level.
-        screening: the rules by which raters will be left out, named before anybody answers: `constant`, `hasty`,
-            `repeats`, `always-first`, `gold`, `trap`, the names of the checks, `bs1534-3`, `bs1116-3`, or `none`. None
-            for those of the kind. All others only mark raters.
+        loudness_lufs: target loudness of all audio (ITU-R BS.1770); None changes no level.
+        screening: the preregistered rules that exclude raters: `constant`, `hasty`, `repeats`, `always-first`, `gold`,
+            `trap`, the names of the checks, `bs1534-3`, `bs1116-3`, or `none`. None for those of the kind. All others
+            only mark raters.
         seed: of all draws. The same call writes the same page.
 
     Returns:
-        What was written: the files, their size, how many trials there are, and what was left out and why.
+        The files, their size, number of trials, and excluded items with reasons.
 
     Raises:
-        UserError: a run, system, column or option does not exist, no item can be taken, or the sounds are too large.
+        UserError: a run, system, column or option does not exist, no item can be used, or the audio is too large.
 
     Examples:
         >>> from codec_bench import export_listening
@@ -204,25 +202,24 @@ def import_listening(
     keep: str | Sequence[str] = (),
     csv: _Path | None = None,
 ) -> ListeningOutcome:
-    """Reads the answers that raters gave to a listening test, and says what they show.
+    r"""Read the answers of raters to a listening test, and analyse them.
 
-    Everything that is wrong is counted and told: a file that cannot be read, was changed, or answers another test; a
-    rater with several files; unknown ids, values out of range, answers given twice, and answers that are missing.
+    All problems are counted: unreadable or changed files, files of another test, raters with several files, unknown
+    ids, values out of range, repeated answers, and missing ones.
 
     Args:
         files: files that the page saved, or results of webMUSHRA (`mushra.csv`).
         key: the key of the test. None to look for it in `run`.
         run: a run, or its folder, into which the page was written.
-        screening: the rules by which raters are left out, or `none`. None for those that were named when the test was
-            written. All rules mark raters either way, and other rules than those named before are said to have been
-            named afterwards.
-        keep: what counts all the same: `edited` for the answers of files that were changed, `screened` for raters that
-            post-screening would leave out. What is left out is listed either way.
+        screening: the rules that exclude raters, or `none`. None for the preregistered ones; others are reported as
+            chosen afterwards. All rules mark raters.
+        keep: count in spite of problems: `edited` for the answers of changed files, `screened` for raters that
+            post-screening would exclude. Exclusions are listed either way.
         csv: a file for the ratings, one row for each answer; None writes none.
 
     Returns:
-        The values of the systems with intervals over raters and over items, comparisons, what is known of each rater,
-        the problems, and all ratings with what became of each.
+        The values of the systems with intervals over raters and over items, comparisons, facts of raters, the problems,
+        and all ratings with their status.
 
     Raises:
         UserError: there is no key, it was changed, or none of the files holds answers to its test.
@@ -239,7 +236,7 @@ def import_listening(
         ...     for one in trial.stimuli:
         ...         name = "reference" if one.system == "(reference)" else one.id
         ...         rows.append(f"{made.sheet},ann,{trial.id},{name},{given[one.system]}")
-        >>> written = Path("mushra.csv").write_text("\\n".join(rows))
+        >>> written = Path("mushra.csv").write_text("\n".join(rows))
         >>> found = import_listening("mushra.csv", key=made.key)
         >>> {one.system: one.value for one in found.systems if one.system.startswith("g7")}
         {'g711-ulaw': 60.0, 'g722': 80.0}

@@ -1,15 +1,10 @@
 """Rater checks after ITU-T P.808: qualification, gold questions and traps.
 
-What each one asks, and when it is passed
-    `qualification` asks with what the rater listens, about hearing, and about the language; every answer must be one
-    that will do. `hearing` plays five times three digits in noise (`digits`); 3 of 5 must be written as they were said.
-    `headphones` plays three tones of which one is 6 dB softer, and another one has opposite phases at the two ears,
-    which cancel each
-        other in the air before loudspeakers (Woods et al. 2017); 5 of 6 must be found.
-    `environment` is P.808's comparison trial: one sound with noise 50 dB and 40 dB below it; in 3 of 4 pairs the
-        cleaner one must be found, which a loud place prevents.
-    `gold` is a sound of one's own with the answer that it must get, within one step of the scale.
-    `trap` is a sound of the test that breaks off into beeps; the answer is their number.
+`qualification` asks about playback device, hearing and language. `hearing` plays five triplets of digits in noise
+(`digits`); 3 must be right. `headphones` plays three tones, one 6 dB softer and another in antiphase, which cancels on
+loudspeakers (Woods et al. 2017); 5 of 6 must be right. `environment` compares noise 50 dB and 40 dB below one sound; 3
+of 4 must be right, which a loud place prevents. `gold` is custom audio with an answer within one step. `trap` breaks
+off into beeps to count.
 """
 
 from __future__ import annotations
@@ -36,13 +31,11 @@ _RATE_HZ = 32_000
 _LEVEL = 0.25
 _BEEP_S, _GAP_S, _BEEP_HZ = 0.09, 0.16, 880.0
 _CheckParts = tuple[str, list[Audio], tuple[str, ...], tuple[int, ...]]
-"""What is asked, the sounds, the choices, and the numbers of the right ones; without choices, the digits that are to be
-written.
-"""
+"""Question, sounds, choices, and numbers of the right ones, or without choices the digits to write."""
 
 
 class CheckAudio(NamedTuple):
-    """The audio that checks are made from: a sound of the test and ten digits."""
+    """Audio for checks: a sound of the test and ten digits."""
 
     speech: Audio
     digits: Sequence[np.ndarray]
@@ -66,7 +59,7 @@ _PLACES = ("The first", "The second", "The third")
 
 
 def _tone(hz: float, seconds: float, level: float) -> np.ndarray:
-    """A tone that swells and fades in 50 ms: float64 `(samples,)`."""
+    """Make a tone with 50 ms fades: float64 `(samples,)`."""
     time = np.arange(round(seconds * _RATE_HZ)) / _RATE_HZ
     ramp = np.minimum(1, np.minimum(time, time[::-1]) / 0.05)
     return np.asarray(level * ramp * np.sin(2 * np.pi * hz * time))
@@ -119,10 +112,10 @@ CHECKS = {
 def make_checks(
     names: Sequence[str], speech: Audio, seed: int, digits: Path | None = None
 ) -> list[tuple[Drawn, dict[str, Audio]]]:
-    """The questions of checks before the test, each with its sounds.
+    """Make the questions of checks before the test, each with its sounds.
 
     Args:
-        names: in `CHECKS`. speech: a sound of the test, for the comparison trial. seed: of the draws.
+        speech: a sound of the test, for the comparison trial.
         digits: a folder of recorded digits; None for those of the package.
     """
     sources = CheckAudio(speech, read_digits(digits) if "hearing" in names else ())
@@ -138,7 +131,7 @@ def make_checks(
 
 
 def beeping(sound: Audio, beeps: int) -> Audio:
-    """A sound that breaks off at half its length, followed by beeps."""
+    """Break a sound off at half its length, followed by beeps."""
     rate_hz = sound.sample_rate_hz
     time = np.arange(round(_BEEP_S * rate_hz)) / rate_hz
     beep = _LEVEL * np.sin(np.pi * time / _BEEP_S) * np.sin(2 * np.pi * _BEEP_HZ * time)
@@ -158,10 +151,10 @@ class Gold:
 
 
 def read_gold(path: Path, kind: Kind, scales: Sequence[Scale], scale: tuple[int, int], *, open: bool) -> list[Gold]:
-    """Reads gold questions: a CSV with `audio` and `answer`, or a column a scale.
+    """Read gold questions: a CSV with `audio` and `answer`, or a column a scale.
 
     Args:
-        scales, scale: of the kind. open: whether a reference is played, which the column `reference` names.
+        open: whether a reference is played, which the column `reference` names.
 
     Raises:
         UserError: it cannot be read, lacks a column, or a question has no answer, or one that the scale does not have.

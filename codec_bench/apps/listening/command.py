@@ -161,7 +161,7 @@ def _print(outcome: ListeningOutcome) -> None:
 
 
 def _extra(outcome: ListeningOutcome) -> list[tuple[str, Any]]:
-    """Further columns of the values, where they say something."""
+    """Return further columns of values, where informative."""
     from codec_bench.apps.listening.kinds import kind_of
 
     columns: list[tuple[str, Any]] = []
@@ -219,7 +219,7 @@ def _ends(ends: Sequence[float] | None, places: int) -> str:
 
 
 def _notes(outcome: ListeningOutcome) -> list[str]:
-    """Why intervals are missing, and what post-screening did."""
+    """Explain missing intervals, and the effect of post-screening."""
     notes: list[str | None] = [
         interval.note for one in outcome.systems for interval in (one.interval, one.over_raters, one.over_items)
     ]

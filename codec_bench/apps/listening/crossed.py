@@ -1,8 +1,8 @@
 """Means over crossed raters and items, both drawn at random.
 
-The variance is the two-way cluster-robust one (Cameron, Gelbach and Miller 2011): that over raters plus that over items
-minus that of single ratings, and at least the larger of the first two; each times n / (n - 1) of its units. The degrees
-of freedom are Satterthwaite's. Ratings may be missing at random, and a rater may rate something twice.
+The variance is two-way cluster-robust (Cameron, Gelbach and Miller 2011): over raters plus over items minus single
+ratings, at least the larger of the first two, each times n / (n - 1). Degrees of freedom are Satterthwaite's. Ratings
+may be missing at random or repeated.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ CANCELLED = Note("cancelled")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How sure a mean over raters and items is: its standard error (None where nothing says how large it is; `note` says why),
-    its degrees of freedom, and the number of raters or items, whichever is smaller.
-    """
+    """A mean's standard error (None with a `note`), degrees of freedom, and smaller number of units."""
 
     mean: float
     error: float | None
@@ -34,18 +32,19 @@ class Spread:
     note: Note | None = None
 
     def reach(self, level: float) -> float | None:
-        """Half the width of the interval."""
+        """Return half the width of the interval."""
         return None if self.error is None else t_quantile(level, self.freedom) * self.error
 
 
 def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> Spread:
-    """How sure the mean of some ratings is.
+    """Estimate the uncertainty of a mean of ratings, float `(ratings,)`.
 
     Args:
-        values: float `(ratings,)`, at least one. people, sounds: of each rating, who made it and of what.
+        people, sounds: of each rating, who made it and of what.
 
     Examples:
-        >>> spread = crossed_spread([1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 3.0, 3.0, 6.0], [0, 0, 0, 1, 1, 1, 2, 2, 2], [0, 1, 2] * 3)
+        >>> scores = [1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 3.0, 3.0, 6.0]
+        >>> spread = crossed_spread(scores, [0, 0, 0, 1, 1, 1, 2, 2, 2], [0, 1, 2] * 3)
         >>> round(spread.mean, 2), round(spread.error, 2), round(spread.freedom, 1)
         (3.33, 0.94, 1.8)
     """
@@ -76,7 +75,7 @@ def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: 
 
 
 def crossed_interval(values: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> Interval:
-    """The interval of a mean over raters and items, by the method `crossed`."""
+    """Compute the interval of a mean over raters and items, by the method `crossed`."""
     spread = crossed_spread(values, people, sounds)
     reach = spread.reach(LEVEL)
     if reach is None:
@@ -85,7 +84,7 @@ def crossed_interval(values: Sequence[float], people: Sequence[Hashable], sounds
 
 
 def crossed_test(differences: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> PairedTest:
-    """Tests whether two systems differ, by Student's t over raters and items."""
+    """Test the difference of two systems by Student's t over raters and items."""
     spread = crossed_spread(differences, people, sounds)
     reach = spread.reach(LEVEL)
     if spread.error is None or reach is None:

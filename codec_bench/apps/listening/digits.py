@@ -1,13 +1,9 @@
 """Digits in noise, the hearing check of ITU-T P.808.
 
-Conventions
-    The digits are ten sounds: those of the package, in English by a synthetic voice
-    (`codec_bench/data/embedded/README.md` says from where), or recordings of one's own. Each loses the silence at its
-    ends (40 dB below its peak) and gets the same root mean square. The noise has the digits' mean power spectrum and
-    random phases. Its level is said against that of the digits without the pauses. The first of five triplets stands 5
-    dB below the noise and the others 8 dB. Microsoft's toolkit for P.808 has the same five, the first at -5 dB and the
-    others at -11 dB, and asks for 3. About -11 dB is where people of normal hearing understand half of such triplets
-    (Han et al. 2020: -11.55 dB), and no listener has calibrated these, so they are 3 dB easier.
+The ten digits come from the package (English, `codec_bench/data/embedded/README.md`) or the user. Silence at the ends
+(40 dB below the peak) is cut, and RMS equalised. The noise has their mean power spectrum. The first of five triplets is
+5 dB below the noise, the others 8 dB. Microsoft's P.808 toolkit uses -5 and -11 dB; half of such triplets are
+understood at about -11 dB (Han et al. 2020: -11.55 dB), and these are uncalibrated, hence 3 dB easier.
 """
 
 from __future__ import annotations
@@ -33,10 +29,10 @@ _BINS = 1 << 14
 
 
 def read_digits(folder: Path | None) -> list[np.ndarray]:
-    """The digits 0 to 9, each float32 `(samples,)` at `RATE_HZ` with an RMS of 1.
+    """Read the digits 0 to 9, each float32 `(samples,)` at `RATE_HZ` with an RMS of 1.
 
     Args:
-        folder: of sound files named 0 to 9, such as `7.wav`; None for those of the package.
+        folder: of audio files named 0 to 9, such as `7.wav`; None for those of the package.
 
     Raises:
         UserError: a digit has no file, or two, or is silent. AudioError: one cannot be read.
@@ -64,12 +60,7 @@ def _alone(signal: np.ndarray, path: Path) -> np.ndarray:
 
 
 def triplet(digits: Sequence[np.ndarray], numbers: Sequence[int], below_db: float, seed: int) -> Audio:
-    """Three digits in noise.
-
-    Args:
-        digits: of `read_digits`. numbers: their numbers. below_db: by how much they are softer than the noise. seed: of
-            the noise.
-    """
+    """Mix three digits `below_db` softer than noise."""
     pause = np.zeros(round(_PAUSE_S * RATE_HZ))
     spoken = np.concatenate([segment for number in numbers for segment in (digits[number], pause)])
     lead = np.zeros(round(_LEAD_S * RATE_HZ))

@@ -1,8 +1,7 @@
 """The key of a test: the system of each stimulus. Raters must not see it.
 
-Conventions
-    A key is a JSON file with the SHA-256 of its own content and of the page that it belongs to. A key that was changed
-    is refused, because answers would be counted for the wrong systems.
+A key is JSON with the SHA-256 of its own content and of its page. A changed key is refused, because answers would count
+for the wrong systems.
 """
 
 from __future__ import annotations
@@ -25,13 +24,11 @@ SYSTEM_ROLE, REFERENCE_ROLE, ANCHOR_ROLE, UNKNOWN_ROLE = "system", "reference", 
 
 @dataclass(frozen=True, slots=True)
 class Stimulus:
-    """One thing to judge.
+    """One stimulus.
 
     Args:
-        id: as the page and the answers name it. role: `system`, `reference`, `anchor`, or `unknown` for X of an ABX
-            trial.
-        system: the name of the system; `(reference)` for the hidden reference, such as `(7k anchor)` for an anchor. Of
-            X, what it is.
+        role: `system`, `reference`, `anchor`, or `unknown` for X of an ABX trial.
+        system: `(reference)` for the hidden reference, such as `(7k anchor)` for an anchor; of X, its system.
     """
 
     id: str
@@ -44,12 +41,12 @@ class Trial:
     """One trial.
 
     Args:
-        id: as the page and the answers name it. item: the id of the sample. speaker: of the sample, or None.
-        stimuli: in the order of their ids. training: whether it does not count. repeat_of: the trial that it repeats.
-        choices: the options. right: the numbers of the right ones; for a gold question or a trap the right answer on
+        item: the id of the sample. stimuli: in the order of their ids.
+        training: it does not count. repeat_of: the trial that it repeats.
+        choices: the options. right: the numbers of the right ones; of a gold question or a trap the right answer on
             each scale, None for any.
-        check: which check of the rater it belongs to, such as `headphones` or `gold`; empty for what is rated.
-        seconds: how long its shortest sound lasts, which a rater has heard at least; None without sounds.
+        check: such as `headphones` or `gold`; empty for ratings.
+        seconds: of its shortest sound, the least listening time; None without audio.
     """
 
     id: str
@@ -69,15 +66,13 @@ class Key:
     """The key of a listening test.
 
     Args:
-        sheet: the id of the test, which its page and all answers to it carry.
-        kind: of the test. scale: lowest and highest value of an answer. beside_reference: whether a reference is played
-            openly.
+        sheet: the id of the test, in its page and all answers.
+        scale: lowest and highest answer. beside_reference: whether the reference is open.
         answers: whether it is about the answers or questions of a benchmark.
-        systems: in their order. runs: the folders that they come from. seed: of the draw.
-        trials: all of them. page_sha256: of the page; empty for webMUSHRA, which has several files.
-        screening: the rules by which raters are to be left out, as they were named when the test was written; None for
-            those of the kind.
-        loudness_lufs: to which loudness all sounds were brought; None if no level was changed.
+        runs: the folders of the systems.
+        page_sha256: of the page; empty for webMUSHRA, which has several files.
+        screening: preregistered rules that exclude raters; None for those of the kind.
+        loudness_lufs: target loudness; None if no level was changed.
     """
 
     sheet: str
@@ -95,22 +90,22 @@ class Key:
 
     @property
     def counted(self) -> tuple[Trial, ...]:
-        """The trials that count: neither practice, nor repeats, nor checks of the rater."""
+        """The trials that count: without practice, repeats and checks of the rater."""
         return tuple(t for t in self.trials if not (t.training or t.check) and t.repeat_of is None)
 
 
 def anchor_name(name: str) -> str:
-    """What an anchor is called among the systems."""
+    """Return an anchor's name as a system."""
     return f"({name} anchor)"
 
 
 def sheet_id(content: Mapping[str, Any]) -> str:
-    """The id of a test: 48 bits of the SHA-256 of what it asks, in hexadecimal."""
+    """Return the id of a test: 48 bits of its content's SHA-256 in hexadecimal."""
     return hashlib.sha256(_text(content)).hexdigest()[:12]
 
 
 def write_key(key: Key, path: Path) -> None:
-    """Writes a key whole or not at all.
+    """Write a key atomically.
 
     Raises:
         UserError: it cannot be written.
@@ -120,7 +115,7 @@ def write_key(key: Key, path: Path) -> None:
 
 
 def read_key(path: Path) -> Key:
-    """Reads a key.
+    """Read a key.
 
     Raises:
         UserError: it cannot be read, is no key, or was changed.
@@ -144,10 +139,7 @@ def read_key(path: Path) -> Key:
 
 
 def find_key(run: Path, sheets: Sequence[str]) -> Path:
-    """The key of a test whose page was written into a run folder.
-
-    Args:
-        run: the run folder. sheets: the ids of the tests that the answers are to.
+    """Find the key of the tests `sheets` in a run folder.
 
     Raises:
         UserError: there is none.

@@ -1,15 +1,11 @@
 """The kinds of listening test, one row each.
 
-Conventions
-    How an item forms trials (`trial`): `all` systems in one trial, `each` system in one, `pairs` of systems, or `none`.
-    What is answered (`answer`): a `number` for each stimulus and scale; a `comparison`, the number that says how the
-    second of two compares with the first; a `choice`, the id of a stimulus, or `TIE` where the kind has one; an
-    `option`, its number from 0, or `NONE`; a `decision`, one of `DECISIONS`. Several scales are answered one by one:
-    the answer to a scale names its stimulus as `STIMULUS/SCALE`. The scale of `mushra` is the continuous quality scale
-    of ITU-R BS.1534-3: 0 to 100 in five equal intervals. The words of `rating` and `dcr` are those of ITU-T P.800,
-    annex B (quality) and annex D (degradation), those of `ccr` of annex E, those of `p835` of ITU-T P.835, and those of
-    `bs1116` of ITU-R BS.1116-3. 0 is for what cannot be rated higher than "nothing of it is there"; a test after P.800
-    takes the scale 1 to 5.
+`trial`: `all` systems in one trial, `each` system in one, `pairs` of systems, or `none`. `answer`: a `number` for each
+stimulus and scale; a `comparison` of the second of two with the first; a `choice` of a stimulus id, or `TIE`; an
+`option` number from 0, or `NONE`; a `decision` of `DECISIONS`. With several scales an answer names `STIMULUS/SCALE`.
+`mushra` has the scale of ITU-R BS.1534-3. The words of `rating` and `dcr` are those of ITU-T P.800, annex B and D, of
+`ccr` annex E, of `p835` ITU-T P.835, of `bs1116` ITU-R BS.1116-3. 0 means that nothing is there; a P.800 test uses 1 to
+5.
 """
 
 from __future__ import annotations
@@ -48,12 +44,7 @@ _IMPAIRED = (
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """One scale of a kind.
-
-    Args:
-        name: as the ratings call it; empty for the only one. question: what is asked. words: of its values, the highest
-            first.
-    """
+    """One scale of a kind; `words` of its values, the highest first."""
 
     name: str
     question: str
@@ -61,7 +52,7 @@ class Scale:
 
 
 def _ends(name: str, question: str, high: str, low: str) -> Scale:
-    """A scale of five values of which only the ends have words."""
+    """Make a scale of five values with words for both ends only."""
     return Scale(name, question, ((5, high), (4, ""), (3, ""), (2, ""), (1, low)))
 
 
@@ -70,22 +61,17 @@ class Kind:
     """A kind of test.
 
     Args:
-        name: its name. measures: what its value over all answers is called, by whether a reference is played openly.
-        question: what is asked in every trial about sounds, and about the answers of a model.
-        instructions: what a rater reads before the first trial, one paragraph each.
-        trial, answer: as above. ends: the lowest and the highest number; None for what the option `scale` says. step:
-            of numbers.
-        scales: further than one scale. labels: of the five intervals of a slider, from the lowest.
-        open: whether the reference is played openly: `must`, `no`, `default` (unless it is switched off), or `may` (if
-            it is switched on).
-        plays_reference: whether the open reference must be heard before an answer. hidden: whether the reference is among the
-            stimuli.
-        unknown: whether a third stimulus is one of the two others. difference: whether a score is less that of the
-            hidden reference.
-        exact: whether answers by chance are right half of the time. screening: the rules by which raters are left out
-            unless others are named.
-        needs_answers: whether it asks about the answers or the questions of a benchmark, so that a run of codecs has
-            none.
+        measures: names of its overall value, without and with an open reference.
+        question: of trials about sounds, and about the answers of a model.
+        instructions: before the first trial, one paragraph each.
+        trial, answer: as above. ends: the lowest and the highest number; None for the option `scale`. step: of numbers.
+        scales: if more than one. labels: of the five intervals of a slider, from the lowest.
+        open: whether the reference is open: `must`, `no`, `default` (can be switched off), or `may` (can be switched
+            on).
+        plays_reference: the open reference must be played before an answer. hidden: the reference is a stimulus.
+        unknown: a third stimulus equals one of the others. difference: scores are relative to the hidden reference.
+        exact: guesses are right half of the time. screening: default rules that exclude raters.
+        needs_answers: it is about a benchmark's answers or questions, so runs of codecs are refused.
     """
 
     name: str
@@ -109,12 +95,12 @@ class Kind:
 
     @property
     def is_per_trial(self) -> bool:
-        """Whether a trial has one answer, which belongs to no single stimulus."""
+        """Whether a trial has one answer for all stimuli."""
         return self.answer in ("comparison", "choice", "decision")
 
     @property
     def has_sides(self) -> bool:
-        """Whether two stimuli stand beside each other, one of them first."""
+        """Whether two stimuli are side by side, one of them first."""
         return self.answer in ("comparison", "choice")
 
     @property
@@ -128,13 +114,13 @@ class Kind:
         return self.hidden or self.plays_reference
 
     def bounds(self, scale: tuple[int, int]) -> tuple[float, float]:
-        """What a score can be at least and at most; `scale` is that of an answer."""
+        """Return the lowest and highest score, given the scale of an answer."""
         width = scale[1] - scale[0]
         return (0, 1) if self.is_share else (-width, width) if self.difference else scale
 
     @property
     def places(self) -> int:
-        """With how many digits its values are told."""
+        """The decimals of its values."""
         return 3 if self.is_share else 1 if self.ends == (0, 100) else 2
 
 
@@ -283,12 +269,12 @@ _DEGRADED = "How do you hear the difference from the reference?"
 
 
 def question_of(kind: Kind, *, has_reference: bool, answers: bool) -> str:
-    """What is asked in every trial."""
+    """Return the question of every trial."""
     return _DEGRADED if kind.ends is None and has_reference else kind.question[answers]
 
 
 def kind_of(name: str) -> Kind:
-    """A kind by its name.
+    """Return a kind by name.
 
     Raises:
         UnknownName: there is none of this name.
@@ -299,7 +285,7 @@ def kind_of(name: str) -> Kind:
 
 
 def scale_of(kind: str, scale: str | None) -> tuple[int, int]:
-    """The lowest and highest answer, or (0, 0) where answers are no numbers.
+    """Return the lowest and highest answer, or (0, 0) where answers are no numbers.
 
     Args:
         scale: of the kind `rating`: `0-5`, `1-5`, or None for the first.
@@ -319,7 +305,7 @@ def scale_of(kind: str, scale: str | None) -> tuple[int, int]:
 
 
 def scales_of(kind: Kind, scale: tuple[int, int], *, has_reference: bool, answers: bool) -> tuple[Scale, ...]:
-    """The scales of a trial with their words; none for sliders and options."""
+    """Return the scales of a trial with their words; none for sliders and options."""
     if kind.scales:
         return kind.scales
     words = {
@@ -332,11 +318,7 @@ def scales_of(kind: Kind, scale: tuple[int, int], *, has_reference: bool, answer
 
 
 def is_valid(value: Any, kind: str, scale: tuple[int, int], stimuli: tuple[str, ...], options: int) -> bool:
-    """Whether a value is one that an answer of this kind may have.
-
-    Args:
-        stimuli: the ids of the stimuli that can be chosen. options: how many options the trial has.
-    """
+    """Whether a value is a possible answer, given stimulus ids and the number of options."""
     listening_kind = kind_of(kind)
     if listening_kind.answer in ("number", "comparison"):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -353,5 +335,5 @@ def is_valid(value: Any, kind: str, scale: tuple[int, int], stimuli: tuple[str, 
 
 
 def is_option(value: Any, options: int) -> bool:
-    """Whether a value is the number of one of several options."""
+    """Whether a value is the number of an option."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < options

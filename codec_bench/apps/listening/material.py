@@ -1,12 +1,8 @@
 """The items of runs for a listening test, and the trials they form.
 
-Conventions
-    An item is taken only if every chosen system has something for it, so that all systems are judged on the same items.
-    Why the others were left out is counted. The systems of several runs are judged together over the items that all of
-    these runs have. Items of one id whose text or duration differ are not the same item. One seed determines
-    everything: which items, which of them are for practice, which trials are repeated, and in which order ids are
-    given. Ids are given after shuffling, so an id says nothing of its system. Items are taken from the groups of the
-    columns in turn, so that every speaker (or other group) is heard about equally often.
+An item needs output of every selected system, over all runs; exclusions are counted by reason. Items of one id with
+different text or duration differ. One seed determines items, practice, repeats and the order of ids, which are assigned
+after shuffling and so reveal no system. Groups of the columns (such as speakers) take turns.
 """
 
 from __future__ import annotations
@@ -37,7 +33,7 @@ _APART_S = 0.002
 
 @dataclass(frozen=True, slots=True)
 class SystemOutput:
-    """What one system made of an item: a sound, a text, or both."""
+    """One system's output for an item: audio, text, or both."""
 
     audio: Path | None
     text: str | None = None
@@ -48,13 +44,12 @@ class Item:
     """One item of the runs.
 
     Args:
-        id: of the sample. speaker: of the sample, or its question if several answers were drawn to it; None if unknown.
-        stratum: the group that it belongs to in each column by which items are drawn.
-        duration_s: of its reference or of its question's sound, or None if unknown.
-        outputs: what each system made of it.
-        sound: where the sound of the question lies; None for codecs, whose references are found when they are needed.
-        texts: what a rater reads, each with its heading.
-        choices: the options of a question. right: the numbers of the right ones. expected: the expected answers.
+        speaker: or the question, if it has several answers; None if unknown.
+        stratum: its group in each column of the draw.
+        duration_s: of the reference or question's audio; None if unknown.
+        sound: the question's audio; None for codecs, whose references are looked up later.
+        texts: for the rater, each with its heading.
+        choices: the options of a question. right: numbers of the right ones. expected: answers.
     """
 
     id: str
@@ -71,13 +66,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The items of one or several runs.
-
-    Args:
-        items: those that can be taken. systems: the chosen ones, in the order of the runs.
-        answers: whether they are questions of a benchmark. excluded: how many items cannot be taken, by reason.
-        runs: the runs.
-    """
+    """The usable items of runs with the selected systems, and counts of excluded ones by reason."""
 
     items: Sequence[Item]
     systems: tuple[str, ...]
@@ -86,7 +75,7 @@ class Material:
     runs: Sequence[Run] = field(repr=False)
 
     def reference(self, item: Item) -> Path | None:
-        """The reference audio of an item or the sound of its question, or None."""
+        """Return an item's reference audio or question's audio, or None."""
         if self.answers:
             return item.sound
         return next((path for run in self.runs if (path := run.reference_audio(item.id)) is not None), None)
@@ -101,15 +90,14 @@ def collect(
     by: Sequence[str] = (),
     folders: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> Material:
-    """The items of runs, with what the chosen systems made of them.
+    """Collect the items of runs, with the outputs of the selected systems.
 
     Args:
         runs: of codecs (`eval`, `score`), or of one benchmark.
-        systems: names; none for all. Where two runs have a system of one name, its name is FOLDER/NAME.
-        needs_answers: whether runs of codecs are refused. without_systems: whether the items alone are wanted.
-        by: columns by which items are drawn evenly; none for the speaker.
-        folders: the audio of systems that lies outside of the run, by system; files belong to items by id, as for
-            `score`.
+        systems: names; empty for all. Systems with one name in two runs are FOLDER/NAME.
+        needs_answers: refuse runs of codecs. without_systems: return the items alone.
+        by: columns by which items are drawn evenly; empty for the speaker.
+        folders: external audio by system; files match items by id, as for `score`.
 
     Raises:
         UserError: a system or column does not exist, the runs are not of one kind, or a folder cannot be read.
@@ -136,7 +124,7 @@ def collect(
 
 
 def _chosen(runs: Sequence[Run], requested: Sequence[str]) -> dict[str, tuple[Run, str]]:
-    """The run and the name of each chosen system, by what it is called here."""
+    """Map the name of each selected system to its run and name there."""
     every = Counter(name for run in runs for name in run.systems)
     known = {
         (f"{run.folder.resolve().name}/{name}" if every[name] > 1 else name): (run, name)
@@ -154,7 +142,7 @@ def _chosen(runs: Sequence[Run], requested: Sequence[str]) -> dict[str, tuple[Ru
 
 
 def _strata(run: Run, by: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """The group of each sample in each column, by id."""
+    """Return the group of each sample in each column, by id."""
     if not by:
         return {id: (speaker or "",) for id, speaker in run.units().items()}
     ids = dict(run.query("SELECT number, id FROM samples"))
@@ -178,7 +166,7 @@ def _samples(
     *,
     folders: dict[str, str | os.PathLike[str]],
 ) -> Iterator[Item]:
-    """The items of runs of codecs."""
+    """Yield the items of runs of codecs."""
     for name in folders:
         if name not in chosen:
             raise UnknownName("chosen system with a folder of audio", name, chosen)
@@ -206,19 +194,19 @@ def _is_same(a: SampleRow, b: SampleRow) -> bool:
 
 
 def _saved_audio(run: Run, system: str) -> dict[str, Path]:
-    """The audio that a run kept of a system, by the sample's id."""
+    """Return a system's saved audio, by sample id."""
     return {item.id: item.audio for item in run.items(system) if item.audio is not None and item.audio.is_file()}
 
 
 def _in_folder(folder: str | os.PathLike[str], rows: Mapping[str, SampleRow]) -> dict[str, Path]:
-    """The sound files of a folder that belong to the samples, by the sample's id."""
+    """Return a folder's audio files by sample id."""
     samples = [Sample(row.id, row.audio, row.text) for row in rows.values()]
     matched = match_estimates(Source(str(folder), samples), str(folder))
     return {sample.id: Path(sample.estimate) for sample in matched if sample.estimate is not None}
 
 
 def _questions(runs: Sequence[Run], chosen: _Chosen, strata: _Strata, excluded: Counter[str]) -> Iterator[Item]:
-    """The items of runs of a benchmark."""
+    """Yield the items of runs of a benchmark."""
     read = {id(run): {exchange.question.id: exchange for exchange in exchanges(run)} for run in runs}
     units = runs[0].units()
     for name, first in read[id(runs[0])].items():
@@ -257,7 +245,7 @@ def _question(
 
 
 def _texts(fields: Mapping[str, Any], prompt: str | None) -> tuple[tuple[str, str], ...]:
-    """What is read of a question: its own words where it has some, else the prompt."""
+    """Return the texts of a question: its own words, else the prompt."""
     question = fields.get("question")
     if isinstance(question, str) and question.strip():
         return (("Question", question),)
@@ -265,7 +253,7 @@ def _texts(fields: Mapping[str, Any], prompt: str | None) -> tuple[tuple[str, st
 
 
 def _right(choices: Mapping[str, str], expected: Sequence[str]) -> tuple[int, ...]:
-    """The numbers of the choices that are expected, by their texts or their letters."""
+    """Return the numbers of expected choices, by their texts or letters."""
     forms = {form.strip().casefold() for text in expected for form in (text, without_label(text))}
     return tuple(
         number
@@ -276,13 +264,12 @@ def _right(choices: Mapping[str, str], expected: Sequence[str]) -> tuple[int, ..
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A trial before its sounds are made.
+    """A trial without its audio.
 
     Args:
-        item: what it is about. systems: whose work it shows. training: whether it is for practice and does not count.
-        repeat_of: the place of the trial that it repeats, among the drawn trials; None for the others.
-        check, choices, right: of a check of the rater, as the key has them. ask: what such a check asks; empty where it
-            looks like all others.
+        training: for practice; it does not count. repeat_of: the index of the drawn trial that it repeats.
+        check, choices, right: of a check of the rater, as in the key. ask: its question; empty where it looks like
+            others.
     """
 
     item: Item
@@ -296,7 +283,7 @@ class Drawn:
 
 
 def draw_order(items: Sequence[Item], seed: int) -> list[Item]:
-    """All items in draw order: groups in turn, each shuffled by itself."""
+    """Order items: groups in turn, each shuffled by itself."""
     rng = random.Random(seed)
     groups: dict[tuple[str, ...], list[Item]] = defaultdict(list)
     for item in sorted(items, key=lambda one: one.id):
@@ -309,7 +296,7 @@ def draw_order(items: Sequence[Item], seed: int) -> list[Item]:
 
 
 def trials_of(kind: str, systems: Sequence[str]) -> list[tuple[str, ...]]:
-    """The systems of each trial that one item forms."""
+    """List the systems of each trial of one item."""
     form = kind_of(kind).trial
     if form in ("none", "all"):
         return [tuple(systems) if form == "all" else ()]
@@ -325,12 +312,11 @@ def arrange(
     seed: int,
     checks: Sequence[Drawn] = (),
 ) -> list[Drawn]:
-    """The trials in order: checks and practice first, the others shuffled.
+    """Order the trials: checks and practice first, the others shuffled.
 
     Args:
-        items: in the order in which they were taken; the first `training` of them are for practice, one trial each.
-        repeats: how many trials are shown a second time, at most all. checks: of the rater; those that look like all
-            others stand among them.
+        items: the first `training` are for practice, one trial each.
+        repeats: trials shown twice, at most all. checks: those that look like ratings are shuffled in.
     """
     rng = random.Random(f"{seed} trials")
     every = trials_of(kind, systems)

@@ -1,14 +1,10 @@
 """The outcome of a listening test: values of systems, pairs and raters.
 
-Conventions
-    All ratings of one rater resemble each other, and so do those of one speaker. The interval of a value is over both:
-    how it would be with other people and other sounds (`crossed`). Beside it stand one over the raters (other
-    people, these sounds) and one over the speakers, or items of unknown speaker (these people, other sounds), each with
-    whole clusters as its units. There is none where there are too few units. Intervals are cut at the ends of the
-    scale, beyond which no value can be. A comparison of two systems is over what one rater said of both about one item.
-    Its interval and its p are over raters and items too: over raters alone, two equal systems of which each is better
-    on some sounds would often seem to differ. Practice and repeated trials count nowhere here; the repeated ones say
-    how much a rater's own answers differ.
+A value's main interval is over raters and speakers (or items) together (`crossed`); further ones are over raters, and
+over speakers, as whole clusters. Small numbers of units have none. Intervals are cut at the ends of the scale. A
+comparison uses one rater's scores of both systems on one item, with interval and p over raters and items: over raters
+alone, equal systems that are each better on some sounds would often differ. Practice and repeats do not count; repeats
+measure consistency.
 """
 
 from __future__ import annotations
@@ -42,17 +38,15 @@ class SystemValue:
     """The value of one system, or of the first of two.
 
     Args:
-        scale: its name, of a kind with several; else empty. system, other: names. value: the mean of the scores that
-            count; None if there is none.
+        value: the mean of the counted scores; None without any.
         interval: over raters and items. over_raters: over the raters. over_items: over the speakers, or items of
             unknown speaker.
-        n: how many ratings count. raters, items: from how many raters, about how many items.
-        uncounted: the mean over all valid ratings, also of those who were left out; None if nobody was.
-        below_reference: for MUSHRA the mean difference from the hidden reference of the same trial, or None.
-        choices: how often each answer was given: the decisions, the options, or wins and ties.
-        test: for a preference, comparison or difference grade, whether it differs from none. p_holm: p adjusted for all
-            pairs or systems.
-        exact_p: for `abx` the one-sided p of the exact binomial test, by which guesses are right half of the time.
+        n: counted ratings. raters, items: their numbers.
+        uncounted: the mean over all valid ratings, those of excluded raters included; None if nobody was.
+        below_reference: for MUSHRA the mean difference from the hidden reference of the same trial.
+        choices: counts of answers: decisions, options, or wins and ties.
+        test: of a preference, comparison or difference grade against none. p_holm: adjusted for all pairs or systems.
+        exact_p: for `abx` the one-sided p of the exact binomial test against guessing.
     """
 
     system: str
@@ -87,15 +81,12 @@ class SystemPair:
 
 @dataclass(frozen=True, slots=True)
 class RaterFacts:
-    """What is known of one rater.
+    """One rater's behaviour.
 
     Args:
-        rater: the name. answered, asked: answers that are valid, of those that were asked, without practice and
-            repeats.
-        minutes: that all trials took. repeats: how many ratings were given twice.
-        repeat_difference: the mean absolute difference of those; None without any.
-        left_out: why the rater does not count; empty for who does. marked: what rules found that were not named to
-            leave raters out.
+        answered, asked: valid and requested answers, without practice and repeats.
+        minutes: of all trials. repeats: repeated ratings. repeat_difference: their mean absolute difference.
+        left_out: why the rater does not count. marked: findings of rules that only mark.
     """
 
     rater: str
@@ -110,20 +101,17 @@ class RaterFacts:
 
 @dataclass(frozen=True, slots=True)
 class ListeningOutcome:
-    """What a listening test says.
+    """The outcome of a listening test.
 
     Args:
-        sheet: the id of the test. kind: of the test. measure: what the values are, such as `DMOS`. scale: of an answer.
-        systems: the values. pairs: comparisons of systems; empty for a preference, whose values are comparisons
-            already.
-        raters: one entry for each. screening: the rules by which raters are left out.
-        screened: what every rule found of every rater. notes: which rules could not be applied, and which were named
-            too late.
-        first_preferred: for a preference how often the side that was shown as A was preferred, without ties.
-        problems: what is wrong with files and answers. ratings: every answer, with what became of it.
-        csv: where the ratings were written, or None.
-        strengths: for preferences among three systems or more, how strong each is, with intervals over sounds and these
-            raters.
+        measure: name of the values, such as `DMOS`. scale: of an answer.
+        pairs: comparisons of systems; empty for a preference, whose values are comparisons.
+        screening: the rules that exclude raters. screened: all findings of rules. notes: rules that were not
+            applicable, or chosen afterwards.
+        first_preferred: for a preference how often A was preferred, without ties.
+        problems: of files and answers. ratings: every answer, with its status.
+        csv: the file of ratings.
+        strengths: of three systems or more by preferences, with intervals over sounds and these raters.
     """
 
     sheet: str
@@ -143,7 +131,7 @@ class ListeningOutcome:
     strengths: Strengths | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values, without the ratings, of which `statuses` counts what became of them."""
+        """As JSON values, with counts of `statuses` in place of ratings."""
         held = {**asdict(replace(self, ratings=(), csv=None)), "csv": str(self.csv) if self.csv else None}
         held["statuses"] = dict(Counter(row.status for row in self.ratings))
         del held["ratings"]
@@ -157,11 +145,10 @@ def outcome_of(
     findings: Sequence[Screening],
     rules: tuple[str, ...],
 ) -> ListeningOutcome:
-    """What a test says.
+    """Compute the outcome of a test.
 
     Args:
-        rows: all ratings, those of raters who were left out marked. findings: what rules say. rules: which of them leave
-            raters out.
+        rows: all ratings, those of excluded raters marked. findings: of the rules. rules: those that exclude raters.
     """
     kind = kind_of(key.kind)
     groups: dict[tuple[str, str, str], list[Rating]] = defaultdict(list)
@@ -189,9 +176,7 @@ def outcome_of(
 
 
 def _strengths(key: Key, used: Sequence[Rating]) -> Strengths | None:
-    """How strong the systems are by whom they were preferred to; None for two systems, whose share of preferences says
-    it.
-    """
+    """Estimate strengths from preferences; None for two systems, whose share suffices."""
     if key.kind != "preference" or len(key.systems) < 3:
         return None
     scored = [(row, sound) for row, sound in zip(used, _sounds(used)) if row.score is not None]
@@ -222,7 +207,7 @@ def _value(key: Key, kind: Kind, of: tuple[str, str, str], rows: Sequence[Rating
 
 
 def _exact(scores: Sequence[float]) -> float:
-    """The binomial probability that guesses are right at least as often."""
+    """Return the binomial probability of at least as many right guesses."""
     from scipy.special import bdtrc
 
     right = round(sum(scores))
@@ -230,14 +215,14 @@ def _exact(scores: Sequence[float]) -> float:
 
 
 def _sounds(rows: Sequence[Rating]) -> list[str]:
-    """The speaker of each rating, or its item where the speaker is unknown."""
+    """Return the speaker of each rating, or its item where unknown."""
     return [row.speaker or f"item {row.id}" for row in rows]
 
 
 def _intervals(
     key: Key, kind: Kind, scores: Sequence[float], raters: Sequence[str], sounds: Sequence[str]
 ) -> tuple[Interval, Interval, Interval]:
-    """The intervals of a mean: crossed, over raters, and over items."""
+    """Compute a mean's intervals: crossed, over raters, and over items."""
     intervals = [
         _over(key, kind, scores, clusters, unit)
         for clusters, unit in ((raters, "raters"), (sounds, "speakers or items"))
@@ -278,7 +263,7 @@ def _choices(kind: Kind, names: Sequence[str], used: Sequence[Rating]) -> dict[s
 def _below(
     kind: Kind, system: str, rows: Sequence[Rating], reference: Mapping[tuple[str, str], float | None]
 ) -> float | None:
-    """The mean of a system's scores minus those of the hidden reference in the same trial of the same rater."""
+    """Average a system's scores minus the hidden reference's in the same trial and rater."""
     if system == REFERENCE or kind.trial != "all":
         return None
     both = [(row.score, reference.get((row.rater, row.trial))) for row in counted(rows)]
@@ -287,7 +272,7 @@ def _below(
 
 
 def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemPair]:
-    """The comparisons of all pairs of systems on each scale, without anchors and reference."""
+    """Compare all pairs of systems on each scale, without anchors and reference."""
     if kind.trial not in ("all", "each"):
         return []
     held: dict[tuple[str, str], dict[tuple[str, str], float]] = defaultdict(dict)
@@ -335,7 +320,7 @@ def _raters(key: Key, rows: Sequence[Rating], findings: Sequence[Screening], rul
 
 
 def _first(key: Key, kind: Kind, used: Sequence[Rating]) -> SystemValue | None:
-    """How often the side that was shown as A was preferred."""
+    """Compute how often side A was preferred."""
     answers = [
         (row, row.score == float(row.is_first)) for row in used if row.is_first is not None and row.score in (0.0, 1.0)
     ]

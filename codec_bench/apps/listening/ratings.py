@@ -1,20 +1,11 @@
 """The answers of raters with their systems, one row for each.
 
-What becomes of an answer (`status`)
-    `used`, or why it does not count: `training`, `repeat`, `check` (of the rater), `reference` (the hidden one, from
-    which differences are taken), `edited` (its file was changed), `superseded` (the rater saved another file later),
-    `out of range`, `answered twice`, `screened` (its rater was left out by a rule) or `missing`. A row has a `score`
-    only if it counts; `given` always has what the file says. A missing answer is a row too, so that the rows of every
-    rater are all that was asked.
-What a score is
-    A number: the value; of a kind with difference grades, less that of the hidden reference in the same trial. A
-    comparison: the value of `system` compared with `other`, whichever stood first. A preference: 1 where `system` was
-    preferred to `other`, 0 where `other` was, 0.5 for no difference. `abx`: 1 if X was found, else 0. `options`: 1 if
-    the chosen option is right, else 0. `review`: none; `choice` is the decision. A check: 1 if it is passed, else 0, as
-    `value` alone.
-Who is a rater
-    A name, with the number that the page drew for the person who wrote it. Files of one name and different numbers are
-    of different people.
+`status` is `used`, or why a row does not count: `training`, `repeat`, `check` (of the rater), `reference` (the hidden
+one), `edited` (changed file), `superseded` (by a later file), `out of range`, `answered twice`, `screened` (rater
+excluded) or `missing`. Only counted rows have a `score`; `given` is the file's answer.
+Scores: the number, or its difference from the hidden reference; a comparison of `system` with `other`; a preference 1,
+0 or 0.5; `abx` and `options` 1 if right, else 0; `review` none. A check has a `value` of 1 or 0. A rater is a name with
+the page's number of the person.
 """
 
 from __future__ import annotations
@@ -47,16 +38,12 @@ _EXAMPLES = 3
 
 
 class Rating(NamedTuple):
-    """One row: what a rater said of one stimulus of one trial.
+    """One row: a rater's answer on one stimulus of one trial.
 
     Args:
-        id: of the sample. rater: the name. system: that the score is about; the first of the two for a preference.
-        score: as above; None if the row does not count. kind: of the test.
-        trial, stimulus: ids in the test. other: the second system of a preference or comparison.
-        choice: the option or decision in words. given: what the file says, as text. text: what was written, as JSON.
-        seconds: that the trial took. speaker: of the sample. status: as above. file: where it stands. scale: its name,
-            of a kind with several.
-        value: the score, whether the row counts or not. is_first: whether `system` was shown as A, or None.
+        id: of the sample. system: the scored one; the first of the two for a preference. other: the second one.
+        choice: the option or decision in words. given: the file's answer as text. text: written texts, as JSON.
+        seconds: of the trial. value: the score, whether the row counts or not. is_first: whether `system` was A.
     """
 
     id: str
@@ -84,13 +71,13 @@ COLUMNS = Rating._fields[:-2]
 
 
 def unblind(files: Sequence[AnswerFile], key: Key, keep: Sequence[str] = ()) -> tuple[list[Rating], list[Problem]]:
-    """The answers of files with their systems.
+    """Join answers with their systems.
 
     Args:
-        files: to the test of the key. keep: `edited` to count the answers of files that were changed.
+        keep: `edited` to count the answers of changed files.
 
     Returns:
-        The rows, by rater in the order of the files; and what is wrong with them.
+        The rows, by rater in the order of the files, and their problems.
     """
     people: dict[tuple[str, str], list[AnswerFile]] = defaultdict(list)
     named: dict[str, list[str]] = defaultdict(list)
@@ -170,7 +157,7 @@ def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], lis
 
 
 def answer_slots(trial: Trial, key: Key) -> tuple[str, ...]:
-    """The ids that a trial expects answers for."""
+    """List the ids that a trial expects answers for."""
     kind = kind_of(key.kind)
     if kind.is_per_trial or is_question(trial):
         return ("",)
@@ -184,7 +171,7 @@ def is_question(trial: Trial) -> bool:
 
 
 def _fits(one: Answer, trial: Trial, key: Key) -> bool:
-    """Whether the value of an answer is one that the trial asks for."""
+    """Whether an answer's value is valid in the trial."""
     kind = kind_of(key.kind)
     if is_question(trial):
         return is_option(one.value, len(trial.choices)) if trial.choices else _is_digits(one.value, len(trial.right))
@@ -199,7 +186,7 @@ def _is_digits(value: Any, count: int) -> bool:
 
 
 def _differences(rows: Sequence[Rating]) -> list[Rating]:
-    """Rows of difference grades: system minus hidden reference of its trial."""
+    """Subtract the hidden reference of each trial, for difference grades."""
     hidden = {row.trial: row.value for row in rows if row.system == REFERENCE}
     differences = []
     for row in rows:
@@ -214,7 +201,7 @@ def _differences(rows: Sequence[Rating]) -> list[Rating]:
 
 
 def _row(one: Answer, trial: Trial, key: Key, file: AnswerFile) -> Rating:
-    """An answer with its system; its status is still open."""
+    """Build an answer's row with an open status."""
     kind = kind_of(key.kind)
     about = {stimulus.id: stimulus.system for stimulus in trial.stimuli if stimulus.role != UNKNOWN_ROLE}
     id, _, scale = one.stimulus.partition("/")
@@ -237,7 +224,7 @@ def _row(one: Answer, trial: Trial, key: Key, file: AnswerFile) -> Rating:
 
 
 def _passed(one: Answer, scale: str, trial: Trial, kind: Kind) -> float | None:
-    """Whether the answer to a check is right, as 1 or 0; None where any answer is."""
+    """Grade the answer to a check as 1 or 0; None where any answer is right."""
     if is_question(trial) and not trial.choices:
         return float(one.value == "".join(map(str, trial.right)))
     if not isinstance(one.value, int | float):
@@ -249,7 +236,7 @@ def _passed(one: Answer, scale: str, trial: Trial, kind: Kind) -> float | None:
 
 
 def _value(one: Answer, trial: Trial, kind: Kind, pair: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
-    """The score of an answer, and its words."""
+    """Return the score of an answer, and its words."""
     answer = one.value
     if kind.answer == "choice":
         preferred = next((system for id, system in pair if id == answer), "")
@@ -269,7 +256,7 @@ def _value(one: Answer, trial: Trial, kind: Kind, pair: Sequence[tuple[str, str]
 
 
 def _missing(of_rater: Sequence[Rating], file: AnswerFile, key: Key, rows: list[Rating]) -> Iterable[Problem]:
-    """What a rater was asked and did not answer; it becomes rows too."""
+    """Yield a rater's unanswered questions, and add their rows."""
     held = {(row.trial, row.stimulus) for row in of_rater}
     lacking = []
     for trial in key.counted:
@@ -287,12 +274,12 @@ def _examples(which: Sequence[str], label: str) -> str:
 
 
 def screened(rows: Iterable[Rating], raters: Container[str]) -> list[Rating]:
-    """The rows, of which those of some raters do not count."""
+    """Exclude the rows of some raters."""
     return [
         row._replace(status=SCREENED, score=None) if row.status == USED and row.rater in raters else row for row in rows
     ]
 
 
 def counted(rows: Iterable[Rating]) -> list[Rating]:
-    """The rows that count."""
+    """Return the counted rows."""
     return [row for row in rows if row.status == USED]

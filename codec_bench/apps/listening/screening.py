@@ -1,21 +1,12 @@
 """Screening rules for raters. Only the rules that are named exclude raters.
 
-The rules
-    `constant`: all answers are the same, of at least 6.
-    `hasty`: more than 15 % of the trials took less time than their shortest sound lasts.
-    `repeats`: what was answered twice differs by more than a quarter of the scale on average (by half, for choices), of
-    at least 2. `always-first`: the side that stood first, or the other one, was chosen every time, of at least 6
-    choices.
-    `gold`, `trap`: more than 15 % of the answers to gold questions (traps) are wrong.
-    `qualification`, `hearing`, `headphones`, `environment`: fewer answers are right than `checks` says.
-    `bs1534-3` is the post-screening of ITU-R BS.1534-3, section 4.1.2. A rater is marked who
-        rates the hidden reference below 90 in more than 15 % of the trials, or
-        rates the mid-range anchor (7 kHz) above 90 in more than 15 % of the trials.
-        For the second rule an item does not count if more than a quarter of the raters rate its mid-range anchor above
-        90: the filter may then have taken nothing away that can be heard. Raters who were left out by another named
-        rule are not among them.
-    `bs1116-3`: by a one-sided t-test at 5 %, the difference grades of the rater are not below 0 (ITU-R BS.1116-3 names
-    this test of expertise).
+`constant`: all of at least 6 answers are equal. `hasty`: over 15 % of trials took less than their shortest sound.
+`repeats`: at least 2 repeated answers differ by over a quarter of the scale on average (half for choices).
+`always-first`: at least 6 choices of one side only. `gold`, `trap`: over 15 % wrong. `qualification`, `hearing`,
+`headphones`, `environment`: as in `checks`.
+`bs1534-3` (ITU-R BS.1534-3, 4.1.2): in over 15 % of trials the hidden reference is below 90, or the 7 kHz anchor above
+90, without items where over a quarter of the remaining raters put the anchor above 90. `bs1116-3`: a one-sided t-test
+at 5 % finds no difference grades below 0.
 """
 
 from __future__ import annotations
@@ -40,12 +31,7 @@ NOBODY = "none"
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """What a rule found of a rater.
-
-    Args:
-        rater: the name. rule: its name. marked: whether the rule marks the rater; None where it could not be applied.
-            told: one sentence.
-    """
+    """A rule's finding on a rater, marked or not (None: not applicable), with one sentence."""
 
     rater: str
     rule: str
@@ -55,7 +41,7 @@ class Screening:
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """What rules look at: the test, the answers of each rater, and who is left out already."""
+    """The input of rules: the test, answers of each rater, and excluded raters."""
 
     key: Key
     kind: Kind
@@ -63,7 +49,7 @@ class _Test:
     out: set[str] = field(default_factory=set)
 
     def answers(self, rater: str) -> list[Rating]:
-        """The valid answers to what counts."""
+        """Return the valid answers of counted trials."""
         return [row for row in self.rows[rater] if row.status in (USED, "reference")]
 
 
@@ -96,7 +82,7 @@ def _hasty(test: _Test, rater: str) -> _Verdicts:
 
 
 def apart(key: Key, rows: Sequence[Rating]) -> list[float]:
-    """The absolute differences of what one rater said twice about the same."""
+    """Return the absolute differences of repeated answers."""
     repeated = {trial.id: trial.repeat_of for trial in key.trials}
     first = {
         (r.trial, r.system, r.scale): r.value
@@ -147,7 +133,7 @@ def _asks(test: _Test, check: str) -> int:
 
 
 def _hidden(check: str) -> Callable[[_Test, str], _Verdicts]:
-    """The rule of gold questions, or of traps."""
+    """Create the rule of gold questions or traps."""
 
     def rule(test: _Test, rater: str) -> _Verdicts:
         if not _asks(test, check):
@@ -163,7 +149,7 @@ def _hidden(check: str) -> Callable[[_Test, str], _Verdicts]:
 
 
 def _before(check: str) -> Callable[[_Test, str], _Verdicts]:
-    """The rule of a check before the test."""
+    """Create the rule of a check before the test."""
 
     def rule(test: _Test, rater: str) -> _Verdicts:
         count = _asks(test, check)
@@ -229,11 +215,11 @@ RULES: Mapping[str, Callable[[_Test, str], _Verdicts]] = {
     "constant": _constant, "hasty": _hasty, "repeats": _repeats, "always-first": _always_first, GOLD: _hidden(GOLD), TRAP: _hidden(TRAP),
     "bs1116-3": _bs1116, "bs1534-3": _bs1534,
 }  # fmt: skip
-"""In the order in which they are applied."""
+"""In the order of application."""
 
 
 def rules_of(names: Sequence[str]) -> tuple[str, ...]:
-    """Rules by their names; none for `none`.
+    """Return rules by name; empty for `none`.
 
     Raises:
         UnknownName: there is no such rule.
@@ -245,11 +231,7 @@ def rules_of(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Screening]:
-    """Applies every rule that the test allows to every rater.
-
-    Args:
-        rows: all ratings. removing: the rules by which raters are left out.
-    """
+    """Apply every rule of the test to every rater; `removing` rules exclude."""
     by_rater: dict[str, list[Rating]] = defaultdict(list)
     for row in rows:
         by_rater[row.rater].append(row)
@@ -266,7 +248,7 @@ def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Sc
 
 
 def unapplied(findings: Sequence[Screening]) -> list[str]:
-    """One sentence for each rule that could not be applied to everybody."""
+    """Describe each rule that could not be applied to everybody."""
     lacking: dict[tuple[str, str], int] = Counter((one.rule, one.told) for one in findings if one.marked is None)
     raters = len({one.rater for one in findings})
     return [

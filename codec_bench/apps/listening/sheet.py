@@ -1,8 +1,6 @@
 """Writes a listening test: selects items, equalises sounds, writes page and key.
 
-Conventions
-    The page holds ids, sounds and texts, and nothing of the systems' names, of the samples' ids or of the runs. All of
-    that is in the key.
+The page has ids, audio and texts. System names, sample ids and runs are in the key only.
 """
 
 from __future__ import annotations
@@ -46,29 +44,27 @@ from codec_bench.errors import AudioError, UserError, on_disk
 from codec_bench.types import Audio
 
 MOST_SIGNALS = 12
-"""The most signals of one trial that ITU-R BS.1534-3, section 5.3, recommends, without the open reference."""
+"""Limit of signals a trial by ITU-R BS.1534-3, section 5.3, without the open reference."""
 _QUESTION = "(question)"
 
 Encode = Callable[[Mapping[str, Audio]], Mapping[str, bytes]]
 _TROUBLES = 3
-"""How many troubles are named."""
+"""How many problems are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListeningPlan:
-    """What a test is to be.
+    """The plan of a test.
 
     Args:
-        kind: of the test. scale: lowest and highest value. anchors: names in `anchor.CUTOFFS_HZ`.
-        reference: whether the reference is played openly; None for where the kind wants it and there is one.
-        items, training, repeats: how many items count, how many are for practice, how many trials are shown twice.
-        longest_s: of a reference. sound_mb: the most megabytes that the sound may take in the page.
-        title, instructions: what a rater reads. seed: of every draw.
-        checks: names in `checks.CHECKS`. gold: gold questions. traps: how many sounds break off into beeps.
-        session: after how many trials a rater is asked to rest. session_minutes: after how many minutes. loudness_lufs:
-            to which all sounds are brought; None for the levels that they have.
-        screening: the rules by which raters are to be left out; None for those of the kind. digits: a folder of
-            recorded digits; None for those of the package.
+        scale: lowest and highest value. anchors: names in `anchor.CUTOFFS_HZ`.
+        reference: whether the reference is open; None for the kind's default.
+        items, training, repeats: rated items, practice items, repeated trials.
+        longest_s: of a reference. sound_mb: limit of the audio in megabytes.
+        checks: names in `checks.CHECKS`. traps: number of sounds that break off into beeps.
+        session: trials between breaks. session_minutes: minutes between breaks. loudness_lufs: target; None keeps
+            levels.
+        screening: rules that exclude raters; None for the kind's. digits: a folder of recorded digits.
     """
 
     kind: Kind
@@ -95,16 +91,13 @@ class ListeningPlan:
 
 @dataclass(frozen=True, slots=True)
 class ListeningSheet:
-    """A listening test that was written.
+    """A written listening test.
 
     Args:
         page: the page, or the folder for webMUSHRA. key: its key, which raters must not see.
-        sheet: its id. kind: of the test. systems: that are judged.
-        items: how many items count. trials: how many trials a rater sees, with `training` ones for practice and
-            `repeats` that are shown a second time.
-        sound: the format of the sounds. sound_mb: how many megabytes of the page are sound. page_mb: of the whole page.
-        left_out: how many items of the runs could not be taken, by reason.
-        notes: what else a person should know.
+        items: rated ones. trials: per rater, with `training` and `repeats` ones.
+        sound: the audio format. sound_mb: of it in the page. page_mb: of the whole page.
+        left_out: excluded items by reason.
     """
 
     page: Path
@@ -139,13 +132,13 @@ class Selection:
 
 
 def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: int | None = None) -> Selection:
-    """Takes as many items as the plan asks for, with their sounds.
+    """Select as many items as planned, with their audio.
 
     Args:
         encode: makes files of the sounds of one item. rate_hz: of all sounds; None for the highest of each item.
 
     Raises:
-        UserError: no item can be taken, or the sounds are larger than the plan allows.
+        UserError: no item can be used, or the audio is larger than planned.
     """
     _check_systems(material, plan)
     excluded = Counter(material.excluded)
@@ -208,11 +201,7 @@ def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: in
 def _checks(
     plan: ListeningPlan, material: Material, items: Sequence[Item], first: Mapping[str, Audio], rate_hz: int | None
 ) -> Iterator[tuple[Drawn, Mapping[str, Audio]]]:
-    """The checks of a rater with their sounds: questions, gold and traps.
-
-    Args:
-        items: that count. first: the sounds of the first item.
-    """
+    """Yield the rater checks with audio: questions, gold and traps; `first` is the first item's audio."""
     if plan.checks:
         if not first:
             raise UserError("the checks of a rater are for tests with sounds", hint="leave --checks out")
@@ -255,7 +244,7 @@ def _check_systems(material: Material, plan: ListeningPlan) -> None:
 
 
 def _unfit(item: Item, plan: ListeningPlan, reference: Path | None, material: Material) -> str | None:
-    """Why an item cannot be taken, or None."""
+    """Return why an item cannot be used, or None."""
     if plan.longest_s is not None and item.duration_s is not None and item.duration_s > plan.longest_s:
         return f"longer than {plan.longest_s:g} s"
     needs = plan.kind.hidden or plan.kind.open == "must" or (plan.reference is True and not material.answers)
@@ -267,7 +256,7 @@ def _unfit(item: Item, plan: ListeningPlan, reference: Path | None, material: Ma
 
 
 def _is_open(plan: ListeningPlan, material: Material) -> bool:
-    """Whether a reference, or the sound of a question, is played openly where there is one."""
+    """Whether the reference, or a question's audio, is open where there is one."""
     if material.answers:
         return True
     return plan.kind.open in ("must", "default") if plan.reference is None else plan.reference
@@ -276,7 +265,7 @@ def _is_open(plan: ListeningPlan, material: Material) -> bool:
 def _sounds(
     item: Item, plan: ListeningPlan, reference: Path | None, material: Material, rate_hz: int | None
 ) -> dict[str, Audio]:
-    """The sounds of an item by role."""
+    """Return the sounds of an item by role."""
     paths = {name: output.audio for name, output in item.outputs.items() if output.audio is not None}
     if reference is None or not (plan.kind.hidden or _is_open(plan, material)):
         return alike(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
@@ -293,7 +282,7 @@ def _sounds(
 
 
 def _page_bytes(files: Mapping[str, bytes], plan: ListeningPlan, material: Material) -> int:
-    """How many bytes of the page the sounds of an item take, in all of its trials."""
+    """Return the bytes of an item's audio in all of its trials."""
     base64 = {name: 4 * -(-len(held) // 3) for name, held in files.items()}
     # The open reference, the hidden one, and X, whose file is as large as theirs.
     alone = base64.get(REFERENCE, 0) * (_is_open(plan, material) + plan.kind.hidden + plan.kind.unknown)
@@ -313,7 +302,7 @@ def _too_large(count: int, plan: ListeningPlan) -> None:
 
 
 def name_trials(selection: Selection, plan: ListeningPlan) -> tuple[Trial, ...]:
-    """The trials as the key has them, with the ids that the page has."""
+    """Build the trials of the key, with the ids of the page."""
     trials, seconds = selection.trials, selection.seconds
     rng = Random(f"{plan.seed} stimuli")
     named = []
@@ -342,7 +331,7 @@ def name_trials(selection: Selection, plan: ListeningPlan) -> tuple[Trial, ...]:
 
 
 def make_key(material: Material, plan: ListeningPlan, trials: tuple[Trial, ...]) -> Key:
-    """The key of a test, without the hash of its page."""
+    """Build the key of a test, without the hash of its page."""
     has_reference = plan.kind.open == "must" or (plan.reference is True and not material.answers)
     runs = tuple(str(run.folder) for run in material.runs)
     key = Key(
@@ -353,13 +342,10 @@ def make_key(material: Material, plan: ListeningPlan, trials: tuple[Trial, ...])
 
 
 def write_sheet(material: Material, plan: ListeningPlan, page: Path) -> ListeningSheet:
-    """Writes the page of a test, and its key beside it.
-
-    Args:
-        page: the HTML file; the key has its name with the ending `.key.json`.
+    """Write the page of a test, and next to it the key with the ending `.key.json`.
 
     Raises:
-        UserError: no item can be taken, the sounds are larger than the plan allows, or a file cannot be written.
+        UserError: no item can be used, the audio is larger than planned, or a file cannot be written.
     """
     selection = take(material, plan, equal_files)
     key = make_key(material, plan, name_trials(selection, plan))
@@ -396,7 +382,7 @@ def write_sheet(material: Material, plan: ListeningPlan, page: Path) -> Listenin
 def written_sheet(
     page: Path, key_path: Path, key: Key, selection: Selection, sound: tuple[str, float, float]
 ) -> ListeningSheet:
-    """What was written; `sound` is the format, and the megabytes of the sound and of everything."""
+    """Describe the written test; `sound` is the format, audio and total megabytes."""
     return ListeningSheet(
         page, key_path, key.sheet, key.kind, key.systems, len({trial.item for trial in key.counted}), len(key.trials),
         sum(trial.training for trial in key.trials), sum(trial.repeat_of is not None for trial in key.trials), *sound,
@@ -407,10 +393,7 @@ def written_sheet(
 def _shown(
     trial: Trial, drawn: Drawn, files: Mapping[str, bytes], material: Material, clips: list[bytes], *, is_open: bool
 ) -> dict[str, Any]:
-    """A trial as the page has it; its sounds are added to the clips.
-
-    That it is a check is said only where it asks something else.
-    """
+    """Build a trial for the page, and add its audio; only checks with own questions are marked."""
     item = drawn.item
 
     def clip(name: str) -> int | None:

@@ -1,22 +1,13 @@
 """Equalises the sounds of an item, and makes anchors.
 
-Conventions
-    All sounds of an item have one sample rate, one number of channels and one size of file. The rate is the highest
-    among them, and at most 48 kHz. One channel is repeated where others have several. Where all lengths lie within half
-    a second, shorter sounds are followed by silence; longer differences belong to what is said, and stay. Nothing is
-    cut. No level is changed, except that samples beyond full scale are clipped, unless a loudness is asked for: then
-    every sound of an item is brought to it (ITU-R BS.1770), and all of them lower by the same gain where a peak would
-    be beyond full scale. A sound of less than 0.4 s, or without loudness, keeps its level. The files are 16-bit FLAC,
-    which loses nothing and which current browsers play (Chrome, Firefox, Safari, Edge). Unused room, which the format
-    provides for, makes them equally large. In the page each file is scrambled with a sequence that depends on its
-    place. The open and the hidden reference are the same sound, and this keeps a look at the page's text from showing
-    it. It is no encryption.
-How the filter is made
-    ITU-R BS.1534-3, section 5.1, asks of the 3.5 kHz filter: a ripple of at most 0.1 dB up to 3.5 kHz, at least 25 dB
-    of attenuation at 4 kHz and at least 50 dB at 4.5 kHz. The filter is a linear-phase FIR filter by Kaiser's window
-    method for 60 dB: it passes up to the cut-off and stops from 8/7 of it on (4 kHz for 3.5 kHz, and 8 kHz for 7 kHz),
-    so it exceeds what is asked at both frequencies. The Recommendation states no mask for 7 kHz; the same one is taken,
-    scaled by 2. The delay of the filter is taken out, so that an anchor is in step with its reference.
+Sounds of an item share rate (the highest, at most 48 kHz), channels (mono is repeated) and file size (FLAC padding);
+lengths within half a second are padded with silence, nothing is cut. Levels stay, apart from clipping, unless a
+loudness (ITU-R BS.1770) is requested; then a common gain avoids peaks beyond full scale, and sounds below 0.4 s or
+without loudness stay. Files are 16-bit FLAC, scrambled by position so that the page's text does not reveal equal
+sounds; this is no encryption.
+The anchors' linear-phase FIR filter (Kaiser, 60 dB) passes to the cut-off and stops at 8/7 of it, which exceeds ITU-R
+BS.1534-3, 5.1, at 3.5 kHz (ripple 0.1 dB, 25 dB at 4 kHz, 50 dB at 4.5 kHz); 7 kHz has no mask and uses it scaled. The
+delay is removed.
 """
 
 from __future__ import annotations
@@ -44,14 +35,14 @@ _MOST_PADDING = (1 << 24) - 1
 def alike(
     paths: Mapping[str, Path], *, rate_hz: int | None = None, loudness_lufs: float | None = None
 ) -> dict[str, Audio]:
-    """Reads sounds at one rate, channel count and, where close, one length.
+    """Read sounds at one rate, channel count and, where close, one length.
 
     Args:
-        paths: the files, by what each is. rate_hz: the rate; None for the highest among them.
-        loudness_lufs: to which each sound is brought; None for the level that it has.
+        rate_hz: None for the highest among them.
+        loudness_lufs: of each sound; None keeps levels.
 
     Raises:
-        AudioError: one cannot be read, or two of them have different numbers of channels and neither has one.
+        AudioError: one cannot be read, or channel counts differ and neither is one.
     """
     read = {name: Audio.read(path) for name, path in paths.items()}
     if not read:
@@ -76,7 +67,7 @@ def alike(
 
 
 def _equally_loud(sounds: Mapping[str, Audio], lufs: float) -> dict[str, Audio]:
-    """Sounds of one loudness, or of one below it where the peak of one would be beyond full scale."""
+    """Equalise loudness, lowered together where a peak would exceed full scale."""
     held = {name: measured(sound) for name, sound in sounds.items()}
     gains = {name: 10 ** ((lufs - level) / 20) for name, level in held.items() if level is not None}
     peaks = [gain * float(np.abs(sounds[name].samples).max()) for name, gain in gains.items()]
@@ -88,7 +79,7 @@ def _equally_loud(sounds: Mapping[str, Audio], lufs: float) -> dict[str, Audio]:
 
 
 def equal_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
-    """Each sound as a FLAC file; all files are equally large."""
+    """Encode each sound as a FLAC file; all files are equally large."""
     encoded = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, sound in sounds.items():
@@ -101,9 +92,7 @@ def equal_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
 
 
 def padded(flac: bytes, size: int) -> bytes:
-    """A FLAC file with blocks of padding after its first block, so that it has `size` bytes: at least 4 more than it
-    has.
-    """
+    """Pad a FLAC file after its first block to `size` bytes, at least 4 more."""
     missing = size - len(flac)
     head, rest = bytearray(flac[:_INFO_END]), flac[_INFO_END:]
     was_last = head[4] & _LAST
@@ -119,7 +108,7 @@ def padded(flac: bytes, size: int) -> bytes:
 
 
 def scrambled(content: bytes, clip: int) -> bytes:
-    """The bytes combined with a sequence that depends on the clip's number; doing it twice gives them back."""
+    """XOR bytes with a sequence of the clip's number; applying it twice restores them."""
     mixed = (np.arange(len(content), dtype=np.uint32) + np.uint32(_key(clip))) * np.uint32(0x9E3779B1)
     mixed ^= mixed >> np.uint32(15)
     mixed *= np.uint32(0x85EBCA6B)
@@ -139,10 +128,10 @@ _FULL = 1 - 1e-6
 
 
 def low_pass(cutoff_hz: float, sample_rate_hz: int) -> np.ndarray:
-    """The taps of an anchor's filter, float64, an odd number of them.
+    """Design the taps of an anchor's filter, float64, an odd number of them.
 
     Raises:
-        UserError: sound of this rate holds nothing that the filter could take away.
+        UserError: audio of this rate has nothing above the cut-off.
     """
     from scipy.signal import firwin, kaiser_beta, kaiserord
 
@@ -162,7 +151,7 @@ def low_pass(cutoff_hz: float, sample_rate_hz: int) -> np.ndarray:
 
 
 def anchor(reference: Audio, cutoff_hz: float) -> Audio:
-    """The low-passed reference: same rate, channels and length, clipped.
+    """Low-pass the reference: same rate, channels and length, clipped.
 
     Raises:
         UserError: as `low_pass`.

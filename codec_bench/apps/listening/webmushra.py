@@ -1,15 +1,10 @@
-"""webMUSHRA: a test as its configuration with sound files, and its results.
+"""webMUSHRA (audiolabs/webMUSHRA): a test as its configuration with audio, and its results.
 
-webMUSHRA (repository audiolabs/webMUSHRA) runs MUSHRA tests from a web server. What is written here
-    `configs/SHEET.yaml` with one page of the type `mushra` for each trial, and the sounds below
-    `configs/resources/SHEET/`: the two are copied into webMUSHRA's folder. Conditions have the ids of the test, so that
-    neither the configuration nor the names of the files say which system is which. webMUSHRA adds the hidden reference
-    itself. The anchors are those of this project, as conditions, so that they are the same in both pages. The sounds
-    are 16-bit WAV of 48 kHz: webMUSHRA refuses sounds of another rate than that of the computer that plays them.
-What is read
-    `results/SHEET/mushra.csv`: `session_test_id`, the fields of the questionnaire, `session_uuid` (not in old
-    versions), `trial_id`, `rating_stimulus`, `rating_score`, `rating_time` (milliseconds on the page) and
-    `rating_comment`.
+`configs/SHEET.yaml` has one `mushra` page per trial, `configs/resources/SHEET/` the audio; conditions are named by test
+ids. webMUSHRA adds the hidden reference; anchors are ours, as conditions. Audio is 16-bit WAV of 48 kHz, since
+webMUSHRA refuses rates other than the computer's. Results are `results/SHEET/mushra.csv`: `session_test_id`, the
+questionnaire, `session_uuid` (not in old versions), `trial_id`, `rating_stimulus`, `rating_score`, `rating_time` (ms)
+and `rating_comment`.
 """
 
 from __future__ import annotations
@@ -31,9 +26,9 @@ from codec_bench.types import Audio
 
 RATE_HZ = 48_000
 HIDDEN = "reference"
-"""The name that webMUSHRA gives the hidden reference in its results."""
+"""webMUSHRA's name of the hidden reference."""
 _OWN_ANCHORS = {"anchor35": "3.5k", "anchor70": "7k"}
-"""The names of the anchors that webMUSHRA makes itself, if somebody asks it to."""
+"""webMUSHRA's names of its own anchors."""
 _NEEDED = ("session_test_id", "trial_id", "rating_stimulus", "rating_score")
 _RATER = "rater"
 
@@ -43,10 +38,10 @@ Row = tuple[str, str, Any, float | None]
 
 
 def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> ListeningSheet:
-    """Writes a MUSHRA test for webMUSHRA into a folder, with its key.
+    """Write a MUSHRA test for webMUSHRA into a folder, with its key.
 
     Raises:
-        UserError: the test is of another kind, no item can be taken, or a file cannot be written.
+        UserError: the test is of another kind, no item can be used, or a file cannot be written.
     """
     if plan.kind.name != "mushra":
         raise UserError(
@@ -80,7 +75,7 @@ def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> Li
 
 
 def _wav_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
-    """Each sound of an item as 16-bit WAV, all of one size."""
+    """Encode each sound as 16-bit WAV of one size."""
     return {name: wav_bytes(sound) for name, sound in sounds.items()}
 
 
@@ -133,11 +128,11 @@ def _config(key: Key, plan: ListeningPlan, pages: Sequence[Mapping[str, Any]]) -
 
 
 def read_results(path: Path) -> list[tuple[str, str, list[Row]]]:
-    """The results of webMUSHRA's MUSHRA pages.
+    """Read the results of webMUSHRA's MUSHRA pages.
 
     Returns:
-        For each session the id of its test, who the rater is, and the ratings as (trial, stimulus, score, seconds). The
-        rater is the field `rater` of the questionnaire, else its first field, else the id of the session.
+        For each session test id, rater, and ratings as (trial, stimulus, score, seconds). The rater is the
+        questionnaire's field `rater`, else its first field, else the session id.
 
     Raises:
         UserError: the file cannot be read, or is no such table.
@@ -180,6 +175,6 @@ def _rating(row: Mapping[str, str]) -> Row:
 
 
 def own_id(stimulus: str, trial: Trial) -> str:
-    """The id of a stimulus that webMUSHRA names itself."""
+    """Return the id of a stimulus that webMUSHRA names itself."""
     system = REFERENCE if stimulus == HIDDEN else anchor_name(_OWN_ANCHORS.get(stimulus, ""))
     return next((one.id for one in trial.stimuli if one.system == system), stimulus)

@@ -1,10 +1,9 @@
 """The page for raters: one HTML file that loads and sends nothing.
 
 Which file to open
-    `state.js`   the order in which a rater sees trials, and the answers so far: in the browser's storage, and in the
-                 saved file.
-    `sound.js`   the sounds of a trial, and changing between them.
-    `kinds.js`   the trial of each kind, with what they have in common: buttons, texts, choices.
+    `state.js`   a rater's order of trials, and answers in browser storage and saved file.
+    `sound.js`   the audio of a trial, and switching.
+    `kinds.js`   the trial of each kind, with shared buttons, texts, choices.
     `views.js`   the start, a trial and the end, and the keys.
 """
 
@@ -32,10 +31,10 @@ _LAYOUT = Layout(
 
 
 def write_sheet_page(path: Path, title: str, data: Mapping[str, Any], clips: Sequence[bytes]) -> None:
-    """Writes the page whole or not at all.
+    """Write the page atomically.
 
     Args:
-        title: of the document. data: what its script reads. clips: the sounds by their numbers in the data.
+        data: for its script. clips: the audio by its numbers in the data.
 
     Raises:
         UserError: the page cannot be written.
