@@ -1,11 +1,11 @@
-"""Shards on the machines of a cluster: submitting them, following them, and merging what they give.
+"""Shards on the machines of a cluster: submission, progress and merging.
 
 Which file to open
     `slurm.py`       parts of a run as an array of jobs under Slurm. `command.py` has the commands `slurm` and
-                     `progress`.
-    `parts.py`       how far each part is, and the folders that a driver of Ray runs shards into.
-    `ray.py`         the driver of a run on a Ray cluster; `actor.py` is what runs the shards, `queue.py` which shard is
-                     next, and `connection.py` finds the cluster and says how many actors suit it.
+    `progress`.
+    `parts.py`       progress of parts, and the folders for shards of a Ray driver.
+    `ray.py`         the driver of a run on a Ray cluster; `actor.py` runs the shards, `queue.py` orders them, and
+                     `connection.py` finds the cluster and chooses the number of actors.
 """
 
 from __future__ import annotations

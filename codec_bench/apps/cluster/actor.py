@@ -1,7 +1,4 @@
-"""What an actor of a Ray cluster does: it runs shards, one after the other, with worker processes that stay.
-
-It is a plain class. `ray.py` makes actors of it; nothing here imports Ray.
-"""
+"""An actor of a Ray cluster: runs shards in worker processes, as a class without Ray."""
 
 from __future__ import annotations
 
@@ -19,12 +16,12 @@ from codec_bench.engine.running import Running, Workers, started_workers
 from codec_bench.errors import RunLocked, UserError
 
 LOCKED_S = 10.0
-"""How long an actor waits for a folder that another process holds, such as a lost actor that has not quite ended."""
+"""Wait for a folder that another process, such as a lost actor, still holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardProgress:
-    """How far the shard that an actor runs is: items that are finished, items that failed, seconds of audio."""
+    """Progress of an actor's shard: finished items, failed ones, seconds of audio."""
 
     done: int = 0
     failed: int = 0
@@ -33,11 +30,7 @@ class ShardProgress:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a shard ended.
-
-    Args:
-        progress: what is in its record. error: what was wrong, if it could not be finished.
-    """
+    """The end of a shard: its recorded progress, and the error if unfinished."""
 
     progress: ShardProgress
     error: UserError | None = None
@@ -45,11 +38,11 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class NodeContext:
-    """What every actor of a run is told.
+    """What every actor of a run needs.
 
     Args:
-        folder: that the driver works in, on a file system that all nodes share. token: a file in it, and what it holds.
-        prepare: opens the data and reads what is asked for. running: how to run it. cores: how many an actor may use.
+        folder: the driver's, on a shared file system. token: a file in it, and its content.
+        prepare: opens the data. cores: limit of an actor.
     """
 
     folder: str
@@ -60,11 +53,7 @@ class NodeContext:
 
 
 class ShardActor:
-    """Runs shards. The data is opened, and models are loaded, on the node where the actor is.
-
-    Args:
-        place: what it is told.
-    """
+    """Runs shards; data and models are loaded on the actor's node."""
 
     def __init__(self, node: NodeContext) -> None:
         self._node = node
@@ -74,7 +63,7 @@ class ShardActor:
         self._open = ExitStack()
 
     def begin(self) -> UserError | None:
-        """Goes to the driver's folder; the reason why this node cannot take part, or None."""
+        """Enter the driver's folder; returns why this node cannot take part, or None."""
         node = self._node
         path, content = node.token
         try:
@@ -90,15 +79,11 @@ class ShardActor:
         )
 
     def progress(self) -> ShardProgress:
-        """How far the shard is that is being run. It may be asked for meanwhile."""
+        """Return the progress of the running shard, concurrently."""
         return self._progress
 
     def run(self, shard: Shard, folder: str, check: bool) -> Ended:
-        """Runs one shard into a folder; continues what the folder holds of it.
-
-        Args:
-            shard: which one. folder: of its run. check: whether the codecs are checked.
-        """
+        """Run or continue one shard in a folder; `check` tests the codecs."""
         self._progress = ShardProgress()
         running = replace(self._node.running, check=check, progress=self._update)
         try:
@@ -122,7 +107,7 @@ class ShardActor:
         return self._prepared
 
     def _with_workers(self, folder: Path) -> Workers:
-        """The workers, which are started for the first shard. What they say is kept beside the parts."""
+        """Return the workers, started for the first shard; their log is next to the parts."""
         if self._workers is None:
             log = folder.parent.parent / "ray" / f"{socket.gethostname()}-{os.getpid()}"
             started = started_workers(self._node.running, log, self._node.cores)

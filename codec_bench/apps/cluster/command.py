@@ -61,10 +61,10 @@ slurm.context_settings = {"allow_extra_args": True, "ignore_unknown_options": Tr
 
 
 def _command(context: typer.Context, parts: int) -> tuple[list[str], list[int]]:
-    """The command of each part, checked as if it were typed alone, and the numbers of the parts that hold no sample.
+    """Return the checked command of each part, and the numbers of parts without samples.
 
     Raises:
-        UserError: it is none that runs in parts, or what it would be given is wrong or is not on this machine.
+        UserError: it does not run in parts, or its input is wrong or not on this machine.
     """
     from codec_bench.api.check_request import check_request
     from codec_bench.terminal.request import values_of
@@ -89,7 +89,7 @@ def _command(context: typer.Context, parts: int) -> tuple[list[str], list[int]]:
 
 
 def _program() -> list[str]:
-    """What starts this program on another machine that sees the same files."""
+    """Return the program to start on another machine with the same files."""
     script = Path(sys.executable).with_name("codec-bench")
     return (
         [str(script)] if script.is_file() else [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
@@ -97,7 +97,6 @@ def _program() -> list[str]:
 
 
 def _merge(context: typer.Context, out: Path) -> None:
-    """Runs the command `merge`, as if it were typed."""
     command = context.find_root().command.commands["merge"]  # type: ignore[attr-defined]
     with command.make_context("merge", [str(out / "parts"), "--out", str(out)]) as merging:
         command.invoke(merging)

@@ -1,6 +1,4 @@
-"""The driver's connection to a Ray cluster, the sentences that say why there is none, and how many actors suit the
-cluster.
-"""
+"""The driver's connection to a Ray cluster, its errors, and the number of actors."""
 
 from __future__ import annotations
 
@@ -20,11 +18,11 @@ from codec_bench.engine.running import Running
 from codec_bench.errors import MissingExtra, UserError
 
 ANSWERS_S = 5.0
-"""How long the head node may take to answer."""
+"""Time limit of the head node's reply."""
 
 
 def check_there(address: str | None) -> None:
-    """Raises UserError if Ray is not installed, or if nothing answers where its cluster should be."""
+    """Raise UserError if Ray is not installed, or no cluster answers."""
     if find_spec("ray") is None:
         raise MissingExtra("--executor ray", "ray", "ray")
     address = address or os.environ.get("RAY_ADDRESS")
@@ -44,7 +42,7 @@ def check_there(address: str | None) -> None:
 
 @contextmanager
 def connected(address: str | None) -> Iterator[Any]:
-    """Ray, connected to a cluster until the block ends. A program that is connected already stays so.
+    """Connect Ray to a cluster for the block; an existing connection stays.
 
     Args:
         address: as `OnRay` takes it.
@@ -81,10 +79,7 @@ def connected(address: str | None) -> Iterator[Any]:
 
 
 def head_answers(ray: Any) -> bool:
-    """Whether the head node can still be reached.
-
-    Ray's own calls would wait for it, and end this process after a minute.
-    """
+    """Whether the head node is reachable; Ray's own calls would wait and end the process."""
     host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
@@ -94,21 +89,17 @@ def head_answers(ray: Any) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error of Ray says, without the lines that follow."""
+    """Return the first line of a Ray error."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 CPUS_PER_ACTOR = 4
-"""How many CPUs an actor without a GPU has, if nobody said so and the nodes have as many."""
+"""Default CPUs of an actor without a GPU, if the nodes have as many."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionKind:
-    """A kind of actor.
-
-    Args:
-        gpus, cpus: what each asks of the cluster. count: how many there should be.
-    """
+    """A kind of actor: requested GPUs and CPUs, and their number."""
 
     gpus: int
     cpus: int
@@ -117,21 +108,21 @@ class ConnectionKind:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSize:
-    """How many actors of which kind suit the cluster as it is now."""
+    """The suitable numbers of actors by kind for the present cluster."""
 
     kinds: tuple[ConnectionKind, ...]
 
     @property
     def actors(self) -> int:
-        """How many actors of all kinds."""
+        """The number of actors of all kinds."""
         return sum(kind.count for kind in self.kinds)
 
     @classmethod
     def of(cls, ray: Any, plan: Plan, running: Running, cluster: OnRay) -> ClusterSize:
-        """Looks at the nodes that are alive; without one, there are no actors of any kind.
+        """Choose actors for the living nodes; without any, none.
 
         Raises:
-            UserError: GPUs were asked for, and the cluster has none.
+            UserError: GPUs were requested, and the cluster has none.
         """
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         cpus = [int(node.get("CPU", 0)) for node in nodes]
@@ -154,6 +145,6 @@ class ClusterSize:
 
 
 def _uses_device(plan: Plan) -> bool:
-    """Whether a network runs that a GPU would make faster."""
+    """Whether a network would run faster on a GPU."""
     codecs = [system.codec for system in plan.systems if system.codec is not None]
     return any(one.where == "device" for one in plan.features.values()) or any(map(runs_on_device, codecs))

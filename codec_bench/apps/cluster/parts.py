@@ -1,10 +1,7 @@
-"""The folders of the parts of a run: how far each is, and which one a driver of Ray runs a shard into next.
+"""The folders of the parts of a run: their progress, and the next folder of a Ray driver.
 
-Conventions
-    Shard K is run into `OUT/parts/K`. If that folder cannot be taken, because an actor that counts as lost still holds
-    it, the shard is run into `OUT/parts/K.2`, and so on. The pieces of a shard that was split are run into
-    `OUT/pieces/`, and are made one run of the shard when all are finished. `OUT/ray.json` says how many shards there
-    are.
+Shard K runs in `OUT/parts/K`, or in `OUT/parts/K.2` and so on while a lost actor still holds it. Pieces of a split
+shard run in `OUT/pieces/`, and are joined when finished. `OUT/ray.json` has the number of shards.
 """
 
 from __future__ import annotations
@@ -31,11 +28,10 @@ class PartFolders:
     """The folders of the shards of one run.
 
     Args:
-        out: the run folder. of: how many shards there are; None for as many as the run was begun with, or `otherwise`.
-        otherwise: how many there are if nobody has said so.
+        of: number of shards; None for that of the started run, or `otherwise`.
 
     Raises:
-        UserError: the run was begun with another number of shards, or without Ray.
+        UserError: the run was started with another number of shards, or without Ray.
     """
 
     def __init__(self, out: Path, of: int | None, otherwise: int) -> None:
@@ -53,7 +49,7 @@ class PartFolders:
         self._finished: dict[Shard, Path] = {}
 
     def known(self, shards: Sequence[Shard]) -> list[Shard]:
-        """Those of the shards that are finished, by their marks."""
+        """Return the finished shards, by their marks."""
         for shard in shards:
             for folder in self._tried(shard):
                 if (folder / MARK).is_file() and (folder / DATABASE).is_file() and read_part(folder).finished:
@@ -61,7 +57,7 @@ class PartFolders:
         return list(self._finished)
 
     def next(self, shard: Shard, *, fresh: bool = False) -> Path:
-        """The folder that a shard, or a piece, is run into: the latest that there is, or a fresh one."""
+        """Return the folder of a shard or piece: the latest existing, or a fresh one."""
         if shard.of != self.of:
             return self.out / "pieces" / f"{shard.number}-{shard.of}"
         tried = self._tried(shard)
@@ -70,11 +66,11 @@ class PartFolders:
         return self._parts / f"{shard.number}.{len(tried) + 1}" if fresh else tried[-1]
 
     def finish(self, shard: Shard, folder: Path) -> None:
-        """Takes it that a shard is finished in a folder."""
+        """Note that a shard is finished in a folder."""
         self._finished[shard] = folder
 
     def join(self, shard: Shard, pieces: Sequence[Path]) -> None:
-        """Makes the run of a shard of the runs of its pieces.
+        """Join the runs of a shard's pieces.
 
         Raises:
             UserError: a piece is damaged, or the record cannot be written.
@@ -85,7 +81,7 @@ class PartFolders:
 
     @property
     def finished(self) -> list[Path]:
-        """The folders of the shards that are finished."""
+        """Return the folders of the finished shards."""
         return list(self._finished.values())
 
     @property
@@ -99,11 +95,7 @@ class PartFolders:
 
 
 def _check_ours(out: Path) -> None:
-    """Checks that the folder holds no run that was begun without shards.
-
-    Raises:
-        UserError: it does, or what it holds cannot be read.
-    """
+    """Raise UserError if the folder holds an unreadable run, or one without shards."""
     path = out / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return
@@ -122,12 +114,12 @@ State = Literal["waiting", "running", "finished", "unreadable"]
 
 @dataclass(frozen=True, slots=True)
 class PartProgress:
-    """How far one part is.
+    """The progress of one part.
 
     Args:
-        folder: of its run. state: `waiting` has no record yet, `running` has begun and is not finished.
-        items: how many there are; 0 before it has begun. done: how many are finished. failed: how many of these failed.
-        reason: why it cannot be read; None otherwise.
+        state: `waiting` has no record yet, `running` has begun and is not finished.
+        items: 0 before the start. done: finished items. failed: of these.
+        reason: why it cannot be read.
     """
 
     folder: Path
@@ -139,14 +131,12 @@ class PartProgress:
 
 
 def progress_of(folders: list[Path]) -> list[PartProgress]:
-    """How far each part is. A part that is being written is read as it is in this moment."""
+    """Return the progress of each part, also while it is being written."""
     return [_progress_of(folder) for folder in folders]
 
 
 def _progress_of(folder: Path) -> PartProgress:
-    """The sum over the runs at or below the part's folder: a benchmark's command makes one for each benchmark and
-    model.
-    """
+    """Sum the runs at or below the part's folder: one per benchmark and model."""
     runs = [path.parent for path in sorted(folder.rglob(DATABASE)) if path.stat().st_size]
     if not runs:
         return PartProgress(folder, "waiting")

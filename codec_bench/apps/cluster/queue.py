@@ -1,11 +1,8 @@
-"""Which shard an actor takes next, what happens to the shard of one that is lost, and how a slow shard is split.
+"""The order of shards, recovery of lost ones, and splitting of slow ones.
 
-How it works
-    Shards wait in a line. An actor that is free takes the next one. The shard of an actor that is lost goes to the
-    front of the line, and continues where its record ends. When the line is empty and an actor is free, a shard that
-    has run much longer than others did is split: its samples are run once more, in pieces, by the actors that are free.
-    Whichever is finished first counts, the shard or all of its pieces; what the other would still compute is not
-    needed. Both have the same results.
+Free actors take the next shard. The shard of a lost actor goes to the front, and continues where its record ends. When
+the line is empty, a shard that runs much longer than others is also run in pieces by free actors. Whichever finishes
+first counts; both have the same results.
 """
 
 from __future__ import annotations
@@ -20,28 +17,24 @@ from codec_bench.data.shard import MOST_SHARDS, Shard
 from codec_bench.errors import UserError
 
 SLOW = 2.0
-"""A shard is slow when it has run so many times as long as shards took in the middle."""
+"""A shard is slow at this multiple of the median duration."""
 SLOW_AT_FIRST_S = 120.0
-"""Before any shard is finished, one is slow after so many seconds."""
+"""Seconds that make a shard slow before any has finished."""
 MOST_PIECES = 8
 MOST_FAILURES = 5
-"""How often the actors of one shard may end without finishing one more item of it."""
+"""Limit of actors lost over one shard without another finished item."""
 
 
 @dataclass(slots=True)
 class _Split:
-    """A shard that is run in pieces too: the pieces that are open, and those that are finished."""
+    """A shard that also runs in pieces: the open and the finished ones."""
 
     open: set[Shard]
     finished: list[Shard] = field(default_factory=list)
 
 
 class ShardQueue:
-    """The shards of one run.
-
-    Args:
-        shards: those that are not finished. sizes: tells how many samples a shard has. clock: seconds.
-    """
+    """The unfinished shards of a run; `sizes` gives a shard's samples, `clock` seconds."""
 
     def __init__(
         self, shards: Iterable[Shard], sizes: Callable[[Shard], int], clock: Callable[[], float] = monotonic
@@ -66,11 +59,7 @@ class ShardQueue:
         return len(self._waiting)
 
     def take(self, free: int = 1) -> Shard | None:
-        """The next shard to run; None if there is nothing to do now.
-
-        Args:
-            free: how many actors are free, the one that asks included.
-        """
+        """Return the next shard for one of `free` idle actors; None if there is nothing to do."""
         if not self._waiting:
             self._split_slowest(free)
         if not self._waiting:
@@ -80,11 +69,10 @@ class ShardQueue:
         return shard
 
     def finish(self, shard: Shard) -> tuple[list[Shard], Shard | None, list[Shard]]:
-        """Takes it that a shard, or a piece, is finished.
+        """Note that a shard, or a piece, is finished.
 
         Returns:
-            What runs and is not needed any more; the shard whose pieces are all finished now, or None; and these
-            pieces.
+            What runs needlessly; the shard whose pieces are now finished, or None; these pieces.
         """
         began = self._began.pop(shard, None)
         parent = self._parents.get(shard)
@@ -104,10 +92,10 @@ class ShardQueue:
         return self._drop({parent}), parent, split.finished
 
     def lose(self, shard: Shard, why: str, done: int) -> None:
-        """Takes it that the actor of a shard is lost, and lets another take the shard.
+        """Requeue the shard of a lost actor.
 
         Args:
-            shard: that it had. why: it ended. done: how many items of the shard are finished.
+            why: it ended. done: finished items of the shard.
 
         Raises:
             UserError: this shard has ended its actors again and again.
@@ -125,7 +113,7 @@ class ShardQueue:
         self._waiting.appendleft(shard)
 
     def _drop(self, shards: set[Shard]) -> list[Shard]:
-        """Takes shards out of the line; returns those that run."""
+        """Remove shards from the line; returns the running ones."""
         self._waiting = deque(shard for shard in self._waiting if shard not in shards)
         running = [shard for shard in shards if shard in self._began]
         for shard in running:

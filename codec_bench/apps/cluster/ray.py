@@ -1,15 +1,9 @@
-"""A run on a Ray cluster: actors take shards from a queue, run them with the same engine as one machine, and the parts
-are merged.
+"""A run on a Ray cluster: actors run shards with the engine of one machine, and parts are merged.
 
-How it works
-    The data is divided into small shards. Each actor has a GPU, or some CPUs, and worker processes, which load their
-    models once. An actor that is free takes the next shard and runs it into a folder of its own, as `--shard` does.
-    Nothing large goes through Ray's object store: actors are told the names of the data and read it themselves, and
-    results go to the run folder, which all nodes share. An actor that is lost, with its node or alone, is replaced, and
-    its shard continues where its record ends. Actors are added when the cluster grows. They are ended when no shard is
-    left for them, so that the cluster can shrink. If no node is left that an actor could be on, the driver waits for a
-    while and then ends, since nothing would ever change. If the driver ends, its actors end too; the same command
-    continues with the shards that are not finished.
+Each actor has a GPU, or some CPUs, and workers that load models once. It runs small shards into folders, as `--shard`
+does. Only names go through Ray's object store; nodes share the run folder. Lost actors are replaced, and their shards
+continue where the record ends. Actors follow the cluster's size, and end with the driver or without work. Without any
+suitable node the driver waits, then ends; the same command continues.
 """
 
 from __future__ import annotations
@@ -52,32 +46,29 @@ from codec_bench.store.record import Run
 
 SAMPLES_PER_SHARD = 1000
 SHARDS_PER_ACTOR = 8
-"""So many shards an actor has at least, as long as they have `LEAST_SAMPLES`, so that all actors end at about the same
-time.
-"""
+"""Least shards per actor (of `LEAST_SAMPLES`), so that all end at about the same time."""
 LEAST_SAMPLES = 50
 LOOK_S = 2.0
-"""How often the driver looks whether the cluster has changed."""
+"""How often the driver checks the cluster."""
 REPORT_S = 1.0
 IDLE_S = 60.0
-"""How long an actor is kept that finds nothing to do; it may still take a piece of a slow shard."""
+"""How long an idle actor stays; it may take a piece of a slow shard."""
 NO_NODE_S = 120.0
-"""How long the driver waits for a node that an actor could be on, when there is none."""
+"""How long the driver waits for a suitable node."""
 NO_HEAD_S = 30.0
-"""How long it waits for the head node. Ray itself ends the process after 60 s, without a word about the run."""
+"""How long it waits for the head node; Ray ends the process after 60 s without a reason."""
 NOT_STARTED = 8
-"""How many actors may end before they have begun, one after the other, until the run ends."""
+"""Limit of consecutive actors that end before they begin."""
 
 
 def execute_on_ray(
     evaluation: Evaluation, prepare: Callable[[], Evaluation], out: str | os.PathLike[str] | None, running: Running, cluster: OnRay
 ) -> Run:  # fmt: skip
-    """Runs systems over data on a Ray cluster, as `execute` does on one machine. The record is the same, row for row.
+    """Run systems over data on a Ray cluster. The record equals that of `execute`, row for row.
 
     Args:
-        evaluation: what to evaluate. prepare: gives the same on every node; it is sent to the actors.
-        out: the run folder, on a file system that all nodes share, as for `execute`. running: how to run it.
-        cluster: which one, and how it is used.
+        prepare: recreates `evaluation` on every node; it is sent to the actors.
+        out: the run folder, on a file system that all nodes share, as for `execute`.
 
     Raises:
         UserError: Ray is not installed or does not answer, a node does not see the folder, or as for `execute`.
@@ -131,13 +122,13 @@ def _execute_in(
 
 
 def _shards(samples: int, actors: int) -> int:
-    """How many shards suit so many samples and actors."""
+    """Choose the number of shards."""
     count = max(-(-samples // SAMPLES_PER_SHARD), min(SHARDS_PER_ACTOR * actors, samples // LEAST_SAMPLES))
     return max(1, min(count, MOST_SHARDS))
 
 
 def _token(folder: Path) -> tuple[str, str]:
-    """A file that an actor must find, so that it is known to see the run folder."""
+    """Create a file that actors must find, to prove that they see the run folder."""
     path, content = folder.resolve() / "ray.token", secrets.token_hex(16)
     with on_disk(f"'{path}' cannot be written"):
         path.write_text(content)
@@ -146,7 +137,7 @@ def _token(folder: Path) -> tuple[str, str]:
 
 @dataclass(slots=True)
 class _Count:
-    """Items that are finished, of how many, and how many failed."""
+    """Finished items, their total, and failures."""
 
     done: int
     total: int
@@ -156,10 +147,7 @@ class _Count:
 
 @dataclass(slots=True, eq=False)
 class _Actor:
-    """An actor, and the shard that it runs.
-
-    `answer` is what is waited for; `pending` is how far it was asked to say it is.
-    """
+    """An actor with its shard; `answer` is awaited, `pending` a requested progress."""
 
     handle: Any
     kind: int
@@ -174,7 +162,7 @@ class _Actor:
 
 
 def _done(actor: _Actor) -> int:
-    """How many items of its shard an actor that is lost had finished."""
+    """Count the finished items of a lost actor's shard."""
     if actor.folder is not None and (actor.folder / DATABASE).is_file():
         with suppress(UserError, sqlite3.Error):
             return items_now(actor.folder)[1]
@@ -203,11 +191,7 @@ class _Driver:
         self._remote = ray.remote(ShardActor)
 
     def run(self) -> None:
-        """Runs until no shard is left.
-
-        Raises:
-            UserError: a shard or a node cannot go on.
-        """
+        """Run until no shard is left; raises UserError if a shard or node cannot continue."""
         while self._queue.open:
             self._look()
             self._hand_out()
@@ -223,13 +207,13 @@ class _Driver:
             self._report()
 
     def close(self) -> None:
-        """Ends all actors."""
+        """End all actors."""
         for actor in self._actors:
             self._end(actor)
         self._actors.clear()
 
     def _look(self) -> None:
-        """Starts actors that are missing, and ends those that have nothing left to do."""
+        """Start missing actors, and end idle ones."""
         if monotonic() - self._looked < LOOK_S:
             return
         self._looked = monotonic()
@@ -246,7 +230,7 @@ class _Driver:
                 self._start(number, kind)
 
     def _check_nodes(self) -> None:
-        """Raises UserError if there has been no node for an actor for `NO_NODE_S`, or no head node for `NO_HEAD_S`."""
+        """Raise UserError without nodes for `NO_NODE_S`, or a head node for `NO_HEAD_S`."""
         if self._head:
             self._head_seen = monotonic()
         if self._size.actors:
@@ -338,11 +322,7 @@ class _Driver:
         self.count.audio_s += progress.audio_s
 
     def _retry(self, actor: _Actor, error: Exception) -> None:
-        """Takes it that an actor is lost.
-
-        Raises:
-            UserError: no actor can be started, or each is lost over the same shard.
-        """
+        """Replace a lost actor; raises UserError if that cannot help."""
         self._actors.remove(actor)
         self._end(actor)  # if it only cannot be reached, it must not go on
         self._looked = -LOOK_S
@@ -363,7 +343,7 @@ class _Driver:
             self._ray.kill(actor.handle)
 
     def _ask(self) -> None:
-        """Asks the actors how far they are, now and then."""
+        """Request the actors' progress periodically."""
         now = monotonic()
         for actor in self._actors:
             if actor.shard is not None and actor.pending is None and now - actor.updated_at >= REPORT_S:

@@ -1,19 +1,12 @@
 """Shards as an array of jobs under Slurm, and a job that merges them when all have ended.
 
-How it works
-    `submit` writes two scripts into `OUT/slurm`. The first is an array: its job K runs the command with `--shard K/N`
-    into `OUT/parts/K`. The second starts when every job of the array has ended, however it ended. It looks at the marks
-    of the parts. If all are there it merges them into `OUT`. If not, it submits those that are missing once more, and
-    then itself. A job that Slurm ends early, by its time limit or because its node is lost, so costs no results: its
-    command continues the part where it was. A part that was submitted `ROUNDS` times without finishing one more item
-    has failed. What a person cancels stays cancelled. Slurm forgets how a job ended, and not every cluster keeps
-    accounts. So the merge job reads it from the part's output, into which Slurm writes that a job was cancelled, and
-    why. A part that has no output was cancelled before it began. The jobs are found in the queue by their names, which
-    are made of the run folder. So they are found although the submitting command was ended before it could write their
-    numbers down. The scripts hold the command with the values of its options, so nobody else may read the folder.
-
-Source: the manual of sbatch (https://slurm.schedmd.com/sbatch.html) and of job arrays
-(https://slurm.schedmd.com/job_array.html).
+`submit` writes two scripts to `OUT/slurm`: an array whose job K runs the command with `--shard K/N` into `OUT/parts/K`,
+and a merge job that starts when the array has ended. It merges, or submits missing parts and itself again; parts
+continue where they were. A part submitted `ROUNDS` times without another finished item has failed; cancelled parts stay
+cancelled. Causes are read from Slurm's lines in a part's output (none: cancelled before its start), since accounts may
+be missing. Job names derive from the run folder, so jobs are found even if their ids were lost. The scripts hold option
+values, so only the user may read the folder.
+Source: the manuals https://slurm.schedmd.com/sbatch.html and https://slurm.schedmd.com/job_array.html.
 """
 
 from __future__ import annotations
@@ -34,33 +27,28 @@ from codec_bench.store.integrity import DATABASE
 from codec_bench.store.parts import MARK
 
 ROUNDS = 3
-"""How often a part is submitted without finishing one more item before it counts as failed."""
+"""Submissions of a part without another finished item before it counts as failed."""
 FOLDER, STATE = "slurm", "slurm.json"
 ENDED = "part.ended"
-"""The file in a part's folder that says that its command has ended well. A command may make several runs."""
+"""Marks a part whose command, possibly with several runs, has succeeded."""
 _ID = re.compile(r"[0-9]+")
 _TIME = re.compile(r"(\d+-)?\d+(:\d+){0,2}")
 _ENDED_EARLY = re.compile(r"\*\*\* (?:JOB|STEP) .* CANCELLED AT \S+(?P<why>.*) \*\*\*")
-"""What Slurm writes into the output of a job that it ends:
-
-`DUE TO TIME LIMIT`, for example, or no reason if a person cancelled it.
-"""
+"""Slurm's line on ending a job, with a reason unless a person cancelled it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What Slurm gives to each part.
+    """The resources of each part.
 
     Args:
-        gpus: how many GPUs. cpus: how many CPUs; None for what the cluster gives.
-        time: the longest that one round of a part may take, as sbatch writes it, such as `4:00:00`; None for the
-            cluster's limit.
-        partition: where it runs; None for the cluster's default. at_once: how many parts run at a time; None for all
-            that fit.
+        cpus: None for the cluster's default.
+        time: limit of one round, as sbatch writes it, such as `4:00:00`; None for the cluster's.
+        partition: None for the cluster's default. at_once: concurrent parts; None for all that fit.
         more: further arguments of sbatch.
 
     Raises:
-        UserError: a number is too small, or the time is not written as sbatch reads it.
+        UserError: a number is too small, or the time is not in sbatch's format.
     """
 
     gpus: int = 0
@@ -92,15 +80,13 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What was submitted for one run.
+    """The submission of one run.
 
     Args:
-        command: what each part runs, without `--shard` and `--out`. program: what the merge job starts `codec-bench`
-            with.
-        parts: how many there are. empty: the numbers of those that hold no sample, and are not run. resources: of each.
-        jobs: of the last round: the array, or several joined by `:`, and the job that merges.
-        tries: of each part of the last round, how often it was submitted since it last finished an item, and how many
-            items were finished then.
+        command: of each part, without `--shard` and `--out`. program: starts `codec-bench` in the merge job.
+        empty: the numbers of parts without samples, which are not run.
+        jobs: of the last round: the array, or several joined by `:`, and the merge job.
+        tries: of each part of the last round, submissions since it last finished an item, and items finished then.
     """
 
     command: tuple[str, ...]
@@ -120,14 +106,13 @@ class Submission:
 def submit(
     command: Sequence[str], program: Sequence[str], out: Path, parts: int, resources: Resources, empty: Collection[int] = ()
 ) -> Submission:  # fmt: skip
-    """Submits all parts of a run that are not finished. Of parts that are in the queue without the job that merges,
-    that job alone.
+    """Submit all unfinished parts, or the merge job alone if the parts are queued without it.
 
     Args:
         command: `eval`, `score` or `run` with its options, without `--shard` and `--out`.
-        program: what starts `codec-bench` on the nodes.
+        program: starts `codec-bench` on the nodes.
         out: the folder of the merged run, on a file system that all nodes share.
-        parts: how many shards there are. resources: what each gets. empty: the numbers of those that hold no sample.
+        parts: number of shards. empty: the numbers of those without samples.
 
     Raises:
         UserError: there is no Slurm here, it refuses a job, another command was submitted for this folder, or its jobs
@@ -159,11 +144,11 @@ def submit(
 
 
 def go_on(out: Path) -> Submission | None:
-    """Submits the parts that are not finished once more, as the merge job does; None if all are finished.
+    """Submit unfinished parts again, as the merge job does; None if all are finished.
 
     Raises:
-        UserError: nothing was submitted for this folder, Slurm refuses, a part was cancelled, or those that are left
-            were submitted `ROUNDS` times without finishing one more item.
+        UserError: nothing was submitted for this folder, Slurm refuses, a part was cancelled, or the rest was submitted
+            `ROUNDS` times without finishing one more item.
     """
     before = read_submission(out)
     if before is None:
@@ -193,7 +178,7 @@ def go_on(out: Path) -> Submission | None:
 
 
 def unfinished(out: Path, needed: Sequence[int]) -> list[int]:
-    """The numbers of those of the parts whose command has not ended well, or has left a run without its mark."""
+    """Return the parts whose command failed, or left a run without its mark."""
     return [number for number in needed if not _is_finished(part_folder(out, number))]
 
 
@@ -203,14 +188,11 @@ def _is_finished(folder: Path) -> bool:
 
 
 def _items(out: Path, number: int) -> int:
-    """How many items of a part are finished."""
     return progress_of([part_folder(out, number)])[0].done
 
 
 def _was_cancelled(out: Path, arrays: str, number: int) -> bool:
-    """Whether a part was cancelled, by what Slurm wrote into its last output; it has none, and no folder, if it never
-    began.
-    """
+    """Whether Slurm's output says that a part was cancelled, or it never began."""
     for array in reversed(arrays.split(":")):
         try:
             log = (out / FOLDER / f"{array}_{number}.log").read_text("utf-8", "replace")
@@ -222,16 +204,12 @@ def _was_cancelled(out: Path, arrays: str, number: int) -> bool:
 
 
 def part_folder(out: Path, number: int | str) -> Path:
-    """The run folder of a part."""
+    """Return the run folder of a part."""
     return out / "parts" / str(number)
 
 
 def read_submission(out: Path) -> Submission | None:
-    """What was submitted for a folder; None if nothing was.
-
-    Raises:
-        UserError: the file that says so cannot be read.
-    """
+    """Read the submission of a folder, or None; raises UserError for a bad file."""
     path = out / FOLDER / STATE
     if not path.is_file():
         return None
@@ -273,11 +251,7 @@ def _submit(submission: Submission, out: Path) -> Submission:
 
 
 def _submit_merge(submission: Submission, out: Path) -> Submission:
-    """Submits the job that merges when the parts that are in the queue have ended.
-
-    Raises:
-        UserError: Slurm refuses it. The parts run on.
-    """
+    """Submit the merge job for queued parts, which run on if Slurm refuses it."""
     folder, array = out / FOLDER, submission.jobs["parts"]
     partition = [f"--partition={submission.resources.partition}"] if submission.resources.partition else []
     try:
@@ -300,7 +274,7 @@ def _submit_merge(submission: Submission, out: Path) -> Submission:
 
 
 def _names(out: Path) -> tuple[str, str]:
-    """The names of the jobs of a run folder: of the parts, and of the job that merges."""
+    """Return the job names of a run folder: of the parts, and of the merge job."""
     mark = blake2b(str(out.resolve()).encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
     return f"codec-bench-{mark}", f"codec-bench-merge-{mark}"
 
@@ -327,7 +301,7 @@ exec {shlex.join([*submission.program, "slurm", "--go-on", "--out", str(out.reso
 
 
 def _sbatch(*arguments: str) -> str:
-    """Submits a job; returns its id."""
+    """Submit a job; returns its id."""
     done = _called("sbatch", "--parsable", *arguments)
     match = _ID.match(done)
     if match is None:
@@ -336,7 +310,7 @@ def _sbatch(*arguments: str) -> str:
 
 
 def _queued(out: Path) -> dict[str, str]:
-    """The jobs of a run folder that are waiting or running, each with its name."""
+    """Return the waiting and running jobs of a run folder by name."""
     output = _called("squeue", "--noheader", "--array", "--format=%i %j", f"--name={','.join(_names(out))}")
     return {job: name for job, _, name in (line.partition(" ") for line in output.splitlines())}
 
@@ -357,7 +331,7 @@ def _called(program: str, *arguments: str) -> str:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Numbers as sbatch reads them: `1-3,7`."""
+    """Format numbers for sbatch: `1-3,7`."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and number == ranges[-1][1] + 1:

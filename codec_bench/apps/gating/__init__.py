@@ -1,8 +1,8 @@
-"""Regression gates: whether a system got worse than a baseline, on the same items, by more than chance.
+"""Regression gates: whether a system got worse than a baseline on the same items, beyond chance.
 
 Which file to open
     `api.py`           the verbs `gate_freeze`, `gate_calibrate` and `gate_check`.
-    `run_scores.py`    what a gate reads of a run: scores of one system, and what makes two runs comparable.
+    `run_scores.py`    a gate's input from a run: scores of one system, and the comparability of runs.
     `baseline.py`      the Parquet file of a baseline. `spec.py` is the YAML file with margins and limits.
     `repeats.py`       the statistics: differences against a margin, the spread of repeats, detectable regressions.
     `verdicts.py`      the verdict on each metric, and the limits.

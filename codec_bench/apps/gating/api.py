@@ -27,11 +27,7 @@ MORE_ITEMS = (2, 4)
 
 @dataclass(frozen=True, slots=True)
 class GateBaseline:
-    """A baseline file.
-
-    Args:
-        file: its path. system: whose scores it holds. items: how many. repeats: runs. metrics: their names.
-    """
+    """A baseline file of one system, with its numbers of items and runs."""
 
     file: Path
     system: str
@@ -42,14 +38,13 @@ class GateBaseline:
 
 @dataclass(frozen=True, slots=True)
 class MetricCalibration:
-    """What a gate can find in one metric, in the metric's unit.
+    """The detectable regression of one metric, in its unit.
 
     Args:
-        unit: of the metric. value: of the mean over repeats.
-        spread: over items and repeats.
-        detectable: the regression beyond the margin that is found with the stated power; None with one run.
-        margin: the margin that `gate.yaml` gets: `detectable`, rounded up to two digits; 0 with one run.
-        with_repeats, with_items: `detectable` with so many repeats of the baseline, and with so many times the items.
+        value: the mean over repeats. spread: over items and repeats.
+        detectable: regression beyond the margin at the stated power; None with one run.
+        margin: for `gate.yaml`: `detectable`, rounded up to two digits; 0 with one run.
+        with_repeats, with_items: `detectable` with this many repeats, and this multiple of items.
     """
 
     unit: str
@@ -63,12 +58,7 @@ class MetricCalibration:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a gate can find.
-
-    Args:
-        repeats: runs of the baseline. metrics: by name. undefined: metrics without a value, which the gate leaves out.
-        spec: the gate, with margins and limits.
-    """
+    """The detectable regressions, metrics without a value, and the gate with margins."""
 
     repeats: int
     metrics: Mapping[str, MetricCalibration]
@@ -86,7 +76,7 @@ class Calibration:
 
 
 def gate_freeze(runs: PathLike | Sequence[PathLike], *, out: PathLike, system: str | None = None) -> GateBaseline:
-    """Writes the scores of a run, or of repeats of it, to one small Parquet file.
+    """Write the scores of a run, or of repeats of it, to one small Parquet file.
 
     Args:
         runs: a run folder, or several of one system over the same items, such as with other seeds.
@@ -119,13 +109,12 @@ def gate_freeze(runs: PathLike | Sequence[PathLike], *, out: PathLike, system: s
 def gate_calibrate(
     baseline: PathLike, *, out: PathLike | None = None, alpha: float | None = None, power: float | None = None
 ) -> Calibration:
-    """Computes the regressions that a baseline can show, as margins of a gate.
+    """Compute the regressions that a baseline can show, as margins of a gate.
 
     Args:
         baseline: a file of `gate_freeze`.
         out: the YAML file of the gate to write; None writes none.
-        alpha: the rate of false alarms of the gate; None for 0.01. power: with which a regression is found; None for
-            0.8.
+        alpha: the rate of false alarms of the gate; None for 0.01. power: of detection; None for 0.8.
 
     Raises:
         UserError: the baseline cannot be read, or a metric has scores of fewer than six items.
@@ -246,11 +235,7 @@ def _read_runs(folders: Sequence[PathLike], system: str | None) -> list[RunScore
 
 
 def _check_comparable(first: RunScores, other: RunScores, where: str, metrics: Sequence[str] | None = None) -> None:
-    """Checks that two runs measured the same things in the same way.
-
-    Raises:
-        UserError: they did not; the message names what differs.
-    """
+    """Raise UserError naming the differences between two runs' measurements."""
     for name in sorted({*first.identity, *other.identity}):
         if first.identity.get(name) != other.identity.get(name):
             raise UserError(f"'{where}' differs from the baseline in its {name}", hint="compare runs of one benchmark")
@@ -286,7 +271,7 @@ def _check_comparable(first: RunScores, other: RunScores, where: str, metrics: S
 
 
 def _rounded_up(value: float) -> float:
-    """A number rounded up to two significant digits."""
+    """Round up to two significant digits."""
     if value <= 0:
         return 0.0
     step = 10.0 ** (math.floor(math.log10(value)) - 1)

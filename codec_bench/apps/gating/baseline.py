@@ -1,6 +1,6 @@
-"""The Parquet file of a baseline: the scores of one system, by item and metric, of one run or of several repeats.
+"""The Parquet file of a baseline: the scores of one system, by item and metric, of its runs.
 
-A checksum over its content is checked when it is read, so a file that was cut or edited is refused.
+A checksum over the content reveals truncated or edited files.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ _HINT = "make it again with: codec-bench gate freeze RUN --out FILE"
 
 
 def write_baseline(repeats: Sequence[RunScores], file: Path) -> None:
-    """Writes repeats of one system over the same items, whole or not at all.
-
-    Args:
-        repeats: of one system; the caller has checked that they are comparable.
+    """Write comparable repeats of one system over the same items, atomically.
 
     Raises:
         UserError: the file cannot be written.
@@ -65,7 +62,7 @@ def write_baseline(repeats: Sequence[RunScores], file: Path) -> None:
 
 
 def read_baseline(file: Path) -> list[RunScores]:
-    """Reads a baseline: the scores of each repeat.
+    """Read a baseline: the scores of each repeat.
 
     Raises:
         UserError: the file cannot be read, is no baseline, was cut or edited, or holds an item twice.

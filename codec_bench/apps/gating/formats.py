@@ -23,7 +23,7 @@ _LONGEST = 300
 
 
 def junit_xml(result: GateResult) -> str:
-    """A test suite with a case for each metric and each limit."""
+    """Format a test suite with a case for each metric and limit."""
     undecided = result.fail_undecided
     cases = [
         (f"{one.metric}", one.verdict == "worse" or (undecided and one.verdict == "cannot_tell"), row)
@@ -53,7 +53,7 @@ def _add_case(suite: ElementTree.Element, name: str, failed: bool, text: str) ->
 
 
 def markdown(result: GateResult) -> str:
-    """A summary for a pull request: the table, what is exceeded, and the ten items that lost most."""
+    """Format a summary for a pull request: table, exceeded limits, ten worst items."""
     lines = [f"### Quality gate: {_escape(conclusion(result))}", "", *_table(CHECK_HEADS, check_rows(result))]
     notes = check_notes(result)
     lines += ["", *(f"- {_escape(note)}" for note in notes)] if notes else []
@@ -80,7 +80,7 @@ def _table(heads: tuple[str, ...], rows: list[list[str]]) -> list[str]:
 
 
 def _escape(text: str) -> str:
-    """Text from data, as text in Markdown: one line, nothing of it markup."""
+    """Escape text from data for one line of Markdown."""
     flat = " ".join(text.split())
     flat = flat if len(flat) <= _LONGEST else f"{flat[:_LONGEST]}…"
     return _MARKDOWN.sub(r"\\\1", flat).replace("@", "@\u200b")

@@ -19,7 +19,7 @@ class Gate:
     """Fails the test if a run regressed."""
 
     def check(self, run: Any, against: Any, *, spec: Any = None, system: str | None = None) -> GateResult:
-        """Compares a run with a baseline; arguments as of `codec_bench.gate_check`.
+        """Compare a run with a baseline; arguments as of `codec_bench.gate_check`.
 
         Raises:
             Failed: the gate is not passed.
@@ -37,5 +37,5 @@ class Gate:
 
 @pytest.fixture
 def codec_bench_gate() -> Gate:
-    """A gate whose `check` fails the test if a run regressed."""
+    """Provide a gate whose `check` fails the test if a run regressed."""
     return Gate()

@@ -1,15 +1,11 @@
-"""The statistics of a gate: a difference against a margin, the spread of repeats, and the detectable regression.
+"""The statistics of a gate: loss against a margin, spread of repeats, detectable regression.
 
-Methods
-    over items       the interval of `stats.paired` on the means over repeats: clustered t (CR2), Newcombe or bootstrap.
-    over runs        Student's t on the values of whole runs, which holds whatever shift the items of a run share.
-    interval         the wider of the two, so that a regression is one over items and over runs (intersection-union test,
-                     Berger 1982). One run against one run has the interval over items alone.
-    verdict          non-inferiority: a regression is an interval of the loss that lies beyond the margin
-                     (CONSORT; Piaggio et al. 2012).
-
-References: Berger 1982, "Multiparameter hypothesis testing and acceptance sampling", Technometrics 24; Piaggio et al.
-2012, "Reporting of noninferiority and equivalence randomized trials".
+Over items, the interval is that of `stats.paired` on means over repeats (clustered t (CR2), Newcombe or bootstrap);
+over runs, Student's t on whole runs, which covers shifts shared by a run's items. The wider one counts, so a regression
+shows over both (intersection-union test). One run against one has items alone. The verdict is non-inferiority: a
+regression is an interval of the loss beyond the margin (CONSORT).
+References: Berger 1982, Technometrics 24; Piaggio et al. 2012, "Reporting of noninferiority and equivalence randomized
+trials".
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ _STEPS, _LOG_ODDS = 28, 27.0
 
 
 def rounding_of(margin: float) -> float:
-    """By how much a loss that equals the margin may exceed it as a difference of floats."""
+    """Return the float tolerance of a loss that equals the margin."""
     return 1e-9 * abs(margin) + 1e-12
 
 
@@ -57,11 +53,11 @@ class Spread:
     count: int
 
     def detectable(self, level: float, power: float, *, repeats: int | None = None, items: float = 1.0) -> float | None:
-        """The regression that a check of one run finds with this power; None if the spread of repeats is unknown.
+        """Return the regression that a check of one run detects; None without a spread of repeats.
 
         Args:
-            level: of the two-sided interval whose lower end is compared. power: with which it is found.
-            repeats: of the baseline, in place of those that there are. items: so many times the items.
+            level: of the two-sided interval whose lower end is compared.
+            repeats: of the baseline, in place of the present ones. items: a multiple of the items.
         """
         if self.repeats is None or self.noise is None:
             return None
@@ -76,12 +72,11 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """How much worse a run is than a baseline; positive is worse.
+    """The loss of a run against a baseline, in the metric's unit; positive is worse.
 
     Args:
-        loss: in the metric's unit. low, high: its interval. p: one-sided, of no loss beyond the margin.
-        units: independent units. method: of the interval over items.
-        by_runs: whether the interval over runs is the wider one.
+        p: one-sided, of no loss beyond the margin.
+        method: of the interval over items. by_runs: the interval over runs is the wider one.
     """
 
     loss: float
@@ -94,14 +89,11 @@ class Loss:
 
 
 def measure_spread(fold: Fold, repeats: Sequence[np.ndarray], codes: np.ndarray | None) -> Spread | None:
-    """The spread over items and over repeats.
+    """Measure the spread over items and over repeats; None if a value is undefined.
 
     Args:
         fold: turns summed parts into the value. repeats: each run's parts, `(items, k)`, in one order.
         codes: of the units from `unit_codes`.
-
-    Returns:
-        None if a value is not defined.
     """
     values = [folded(fold, run) for run in repeats]
     known = [value for value in values if value is not None]
@@ -121,7 +113,7 @@ def measure_spread(fold: Fold, repeats: Sequence[np.ndarray], codes: np.ndarray 
 
 
 def _paired_error(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None) -> float:
-    """The standard error CR2 of the difference of two runs over the same items."""
+    """Return the standard error CR2 of two runs' difference over the same items."""
     units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
     jackknife = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
     difference = float((fold(units_a.sum(axis=0)[None]) - fold(units_b.sum(axis=0)[None]))[0])
@@ -129,7 +121,7 @@ def _paired_error(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | 
 
 
 def _error_of_runs(groups: Sequence[Sequence[float]]) -> float:
-    """The standard error of the difference of two groups of values, with one variance; 0 for two single values."""
+    """Return the pooled standard error of two groups' difference; 0 for single values."""
     freedom = sum(len(values) - 1 for values in groups)
     if not freedom:
         return 0.0
@@ -138,7 +130,7 @@ def _error_of_runs(groups: Sequence[Sequence[float]]) -> float:
 
 
 class LossInterval(NamedTuple):
-    """How much worse a run is than a baseline, with its interval at a level; the other fields are as of `Loss`."""
+    """The loss with its interval at a level; fields as of `Loss`."""
 
     loss: float
     low: float
@@ -153,7 +145,7 @@ class PairedRuns:
 
     Args:
         baseline, candidate: the parts of each repeat, `(items, k)`, in one order of items.
-        codes: of the units from `unit_codes`. bounds: of the values. seed: of the bootstrap.
+        codes: of the units from `unit_codes`. seed: of the bootstrap.
     """
 
     def __init__(
@@ -175,7 +167,7 @@ class PairedRuns:
         self._error = _error_of_runs([[one for one in values if one is not None] for values in groups])
 
     def interval(self, level: float) -> LossInterval | None:
-        """The loss with its two-sided interval; None if a value is not defined or no method gives one."""
+        """Return the loss with its two-sided interval; None if undefined."""
         test = self._test(level=level)
         if test.difference is None or test.low is None or test.high is None:
             return None
@@ -186,10 +178,9 @@ class PairedRuns:
         return LossInterval(test.difference, *ends, test.units, test.method, is_wider)
 
     def p_beyond(self, margin: float) -> float:
-        """The one-sided p of no loss beyond the margin."""
+        """Return the one-sided p of no loss beyond the margin."""
 
         def is_beyond(tail: float) -> bool:
-            """Whether the one-sided bound at this tail lies beyond the margin."""
             ends = self.interval(max(abs(1 - 2 * tail), 1e-9))
             return ends is not None and (ends.low if tail < 0.5 else ends.high) > margin + rounding_of(margin)
 
@@ -202,14 +193,7 @@ class PairedRuns:
 
 
 def measure_loss(runs: PairedRuns, *, margin: float, level: float) -> Loss | None:
-    """The loss of a run against a baseline, with its interval, and the p of a loss beyond the margin.
-
-    Args:
-        margin: the largest loss that is accepted. level: of the two-sided interval.
-
-    Returns:
-        None if one of the two has no value, or no method gives an interval.
-    """
+    """Measure the loss with interval and p beyond the accepted `margin`; None if undefined."""
     interval = runs.interval(level)
     if interval is None:
         return None

@@ -1,4 +1,4 @@
-"""What a gate reads of a run: the scores of one system, and what makes two runs comparable."""
+"""A gate's input from a run: scores of one system, and the comparability of runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from codec_bench.store.identity import hashed, identity_of, question_hashes
 from codec_bench.store.record import Run
 
 FINISHED = (None, "answered", "finished")
-"""States of a run that is complete; an imported run has none."""
+"""States of a complete run; an imported run has none."""
 CUT_OFF = ("truncated", "endless")
-"""Ways in which an answer lacks its end."""
+"""Kinds of answers without an end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,8 @@ class GatedMetric:
     """The facts of a metric that two runs must share.
 
     Args:
-        protocol: its protocol id. unit: of its values. higher_is_better: its direction.
         aggregate: how items become one value. bounds: of an item's value, or None.
-        judge: the model that gives the scores, with the names by which its service answered; "" without a judge.
+        judge: the scoring model with its served names; "" without a judge.
     """
 
     protocol: str
@@ -41,23 +40,18 @@ class GatedMetric:
     judge: str = ""
 
     def fold(self, name: str) -> Fold:
-        """How the summed parts of items become the value."""
+        """Return the function from summed parts to the value."""
         return item_fold(name, self.aggregate)
 
     @property
     def value_bounds(self) -> Bounds | None:
-        """The bounds as the statistics take them."""
+        """The bounds for the statistics."""
         return self.bounds
 
 
 @dataclass(frozen=True, slots=True)
 class ItemScore:
-    """The score of one item.
-
-    Args:
-        value: None unless `status` is `ok`. parts: what the item adds to the sums of the value.
-        transcript: of a recogniser, or None.
-    """
+    """One item's score; `value` is None unless `status` is `ok`, `parts` add to the sums."""
 
     value: float | None
     status: str
@@ -70,13 +64,11 @@ class RunScores:
     """The scores of one system of a run.
 
     Args:
-        system: its name. metrics: their facts by name.
-        contents: by item id, a hash of what the item is: its reference audio, text, question and expected answer.
+        contents: by item id, a hash of its reference audio, text, question and expected answer.
         units: by item id its independent unit (the speaker), or None. texts: by item id its reference text, or None.
         scores: by metric and item id.
-        identity: what the run must share with a baseline, as a hash or name for each part: data, prompt, decoding, ...
-        failed, silent, truncated: how many items have no estimate, a silent one, an answer without its end.
-        seed: of the run.
+        identity: hashes or names of what a baseline must share: data, prompt, decoding, ...
+        failed, silent, truncated: items without an estimate, with a silent one, or an answer without its end.
     """
 
     system: str
@@ -92,15 +84,15 @@ class RunScores:
     seed: int | None = None
 
     def items(self, metric: str) -> list[ItemParts]:
-        """The scores of a metric, as the statistics take them."""
+        """Return the scores of a metric for the statistics."""
         return [ItemParts(id, one.value, one.parts, self.units[id]) for id, one in self.scores[metric].items()]
 
 
 def read_scores(run: Run, system: str | None = None) -> RunScores:
-    """Reads the scores of one system.
+    """Read the scores of one system of a complete run.
 
     Args:
-        run: a complete run. system: its name; None for the only one.
+        system: its name; None for the only one.
 
     Raises:
         UserError: the run is not complete, has several systems and none is named, or has no metric with scores by item.
@@ -178,7 +170,7 @@ def _item_score(row: Any) -> ItemScore:
 
 
 def _identity(run: Run) -> dict[str, str]:
-    """The parts of a run that a baseline and a run to check must share, beside items and metrics."""
+    """Return what run and baseline must share, next to items and metrics."""
     identity = identity_of(run)
     parts = {name: getattr(identity, name) for name in ("data", "prompt", "reading", "choices", "precision", "control")}
     fingerprint = run.meta.get("fingerprint") or {}

@@ -1,4 +1,4 @@
-"""The YAML file of a gate: margins and limits, which people edit and keep in their repository."""
+"""The YAML file of a gate: margins and limits, edited by people."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class MetricSpec(BaseModel):
-    """What is accepted of one metric.
+    """The accepted change of one metric.
 
     Args:
-        margin: the largest loss that is accepted, in the metric's unit.
+        margin: the largest accepted loss, in the metric's unit.
         max, min: hard limits of the value. failed: most items without a score.
         items_above_50: most items with a value above 0.5, for error rates.
     """
@@ -57,9 +57,9 @@ class GateSpec(BaseModel):
     """A gate.
 
     Args:
-        alpha: the rate of false alarms of the whole gate. power: with which `gate_calibrate` computes what is found.
+        alpha: the rate of false alarms of the whole gate. power: of detection in `gate_calibrate`.
         cannot_tell: whether an undecided metric fails the gate.
-        limits: of the run. metrics: those that are compared, by name; empty for all of the baseline with margin 0.
+        limits: of the run. metrics: to compare, by name; empty for all of the baseline with margin 0.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -74,21 +74,21 @@ class GateSpec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, document: object) -> object:
-        """A key without a value, as `limits:` alone, means the default."""
+        """Drop keys without a value, as `limits:` alone."""
         return {k: v for k, v in document.items() if v is not None} if isinstance(document, dict) else document
 
 
 def read_spec(file: Path) -> GateSpec:
-    """Reads a gate's YAML file.
+    """Read a gate's YAML file.
 
     Raises:
-        UserError: it cannot be read, or a field does not fit; the message names the file and the field.
+        UserError: it cannot be read, or a field is wrong; the message names file and field.
     """
     return fit(load_mapping(file), GateSpec, source=str(file))
 
 
 def write_spec(spec: GateSpec, file: Path) -> None:
-    """Writes a gate's YAML file, whole or not at all.
+    """Write a gate's YAML file, atomically.
 
     Raises:
         UserError: the file cannot be written.

@@ -1,8 +1,7 @@
 """The verdict of a gate on each metric, and its limits.
 
 A metric is `worse` if its loss is beyond the margin at the gate's rate of false alarms (Holm over metrics), `better` if
-its interval lies beyond the margin on the other side, `same` if the interval ends below the margin, and else
-`cannot_tell`.
+its interval is beyond the margin on the other side, `same` if the interval ends below the margin, else `cannot_tell`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from codec_bench.stats.paired import holm
 Verdict = Literal["better", "same", "worse", "cannot_tell"]
 MOST_MOVED = 10
 HALF = 0.5
-"""Above it an error rate is counted by `items_above_50`."""
+"""The threshold of `items_above_50`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class MovedItem:
     """An item whose score changed.
 
     Args:
-        id: of the item. loss: how much worse it is; negative is better. before, after: mean scores over repeats.
+        loss: negative is better. before, after: mean scores over repeats.
         text: the reference text. transcript_before, transcript_after: of a recogniser; None for other metrics.
     """
 
@@ -49,13 +48,11 @@ class MetricVerdict:
     """The verdict on one metric.
 
     Args:
-        metric, unit: its name and unit. higher_is_better: its direction.
-        verdict: see the module. baseline, value: of the items that both have scores for.
-        margin: the largest loss that is accepted. loss: with its interval; None if a value is not defined.
+        baseline, value: of the items that both have scores for.
+        margin: the largest accepted loss. loss: with its interval; None if undefined.
         p_holm: of a loss beyond the margin, adjusted for all metrics of the gate.
-        items: compared. few_speakers: whether items are the units because there are fewer than six speakers.
-        lost: ids with a score in the baseline and none in the run.
-        moved: the items that lost most.
+        items: compared. few_speakers: items are the units because there are fewer than six speakers.
+        lost: ids with a score in the baseline and none in the run. moved: the items that lost most.
     """
 
     metric: str
@@ -75,11 +72,11 @@ class MetricVerdict:
 
 @dataclass(frozen=True, slots=True)
 class LimitCheck:
-    """A limit and the number that it is compared with.
+    """A limit and its value.
 
     Args:
-        code: `max`, `min`, `failed`, `silent`, `truncated` or `items_above_50`. metric: None for one of the whole run.
-        limit: of the spec, or of the baseline where the spec has none. value: of the run. passed: whether it holds.
+        code: `max`, `min`, `failed`, `silent`, `truncated` or `items_above_50`. metric: None for the whole run.
+        limit: of the spec, or of the baseline where the spec has none. value: of the run.
     """
 
     code: str
@@ -91,13 +88,7 @@ class LimitCheck:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What a gate found.
-
-    Args:
-        system: of the run. repeats: of the baseline. alpha: the rate of false alarms.
-        metrics: a verdict for each. limits: those that were checked.
-        fail_undecided: whether a metric that cannot be told fails the gate.
-    """
+    """The result of a gate; with `fail_undecided`, a metric that cannot be told fails it."""
 
     system: str
     repeats: int
@@ -108,7 +99,7 @@ class GateResult:
 
     @property
     def regressed(self) -> bool:
-        """Whether a metric is worse or a limit does not hold."""
+        """Whether a metric is worse or a limit is exceeded."""
         return any(one.verdict == "worse" for one in self.metrics) or not all(one.passed for one in self.limits)
 
     @property
@@ -129,7 +120,7 @@ class GateResult:
 
 
 def judge_run(baseline: Sequence[RunScores], candidate: Sequence[RunScores], spec: GateSpec) -> GateResult:
-    """Compares a run, or repeats of it, with a baseline over the same items.
+    """Compare a run, or repeats of it, with a baseline over the same items.
 
     Raises:
         UserError: a metric has scores of fewer than six items.
@@ -148,7 +139,7 @@ def judge_run(baseline: Sequence[RunScores], candidate: Sequence[RunScores], spe
 
 
 def shared_parts(runs: Sequence[RunScores], metric: str) -> tuple[list[str], list[np.ndarray]]:
-    """The ids that every run has a score for, sorted, and each run's parts of them, `(items, k)`."""
+    """Return the sorted ids with scores in every run, and each run's parts, `(items, k)`."""
     held = [run.scores[metric] for run in runs]
     ids = sorted(id for id in held[0] if all(of[id].value is not None and of[id].parts for of in held))
     return ids, [
@@ -157,10 +148,7 @@ def shared_parts(runs: Sequence[RunScores], metric: str) -> tuple[list[str], lis
 
 
 def find_units(run: RunScores, metric: str, ids: Sequence[str]) -> tuple[np.ndarray | None, bool]:
-    """The independent units of items: speakers, or the items themselves if there are fewer than six speakers.
-
-    Returns:
-        The codes of the units (see `stats.intervals.unit_codes`), and whether there were too few speakers.
+    """Return unit codes: speakers, or items below six speakers, and whether that applies.
 
     Raises:
         UserError: there are fewer than six items.
@@ -268,5 +256,5 @@ def _metric_limits(
 
 
 def count_failed(run: RunScores, metric: str) -> int:
-    """How many items of a run have no score, for whatever reason."""
+    """Count items without a score."""
     return sum(one.value is None for one in run.scores[metric].values())

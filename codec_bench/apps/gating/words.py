@@ -30,14 +30,14 @@ CALIBRATE_HEADS = ("metric", "value", "SE items", "SD repeats", "finds", "margin
 
 
 def limit_text(check: LimitCheck) -> str:
-    """A limit as a sentence, with the number that was found."""
+    """Describe a limit with the observed number."""
     name = "run" if check.metric is None else plain(check.metric)
     value_text = "no value" if check.value is None else f"{check.value:.6g}"
     return f"{name}: {LIMITS[check.code].format(limit=check.limit)}; found {value_text}"
 
 
 def check_rows(result: GateResult) -> list[list[str]]:
-    """The rows of a check, one for each metric."""
+    """Build a row for each metric of a check."""
     return [_check_row(one) for one in result.metrics]
 
 
@@ -57,7 +57,7 @@ def _check_row(one: MetricVerdict) -> list[str]:
 
 
 def check_notes(result: GateResult) -> list[str]:
-    """What to know below the table: limits that do not hold, and lost items."""
+    """Describe exceeded limits and lost items."""
     notes = [limit_text(check) for check in result.limits if not check.passed]
     if fixed := [plain(one.metric) for one in result.metrics if one.few_speakers]:
         notes.append(NOTES["items_as_units"].format(metrics=", ".join(fixed)))
@@ -73,7 +73,7 @@ def check_notes(result: GateResult) -> list[str]:
 
 
 def conclusion(result: GateResult) -> str:
-    """The result in a line."""
+    """Describe the result in a line."""
     worse = [plain(one.metric) for one in result.metrics if one.verdict == "worse"]
     undecided = [plain(one.metric) for one in result.metrics if one.verdict == "cannot_tell"]
     limits = sum(not one.passed for one in result.limits)
@@ -87,7 +87,7 @@ def conclusion(result: GateResult) -> str:
 
 
 def calibrate_rows(calibration: Calibration) -> list[list[str]]:
-    """The rows of a calibration, one for each metric."""
+    """Build a row for each metric of a calibration."""
     return [
         [plain(name), number(one.value), number(one.spread.items), number(one.spread.repeats),
          number(one.detectable), number(one.margin)]
@@ -96,7 +96,7 @@ def calibrate_rows(calibration: Calibration) -> list[list[str]]:
 
 
 def calibrate_notes(calibration: Calibration) -> list[str]:
-    """What to know below the table, with what more repeats and more items would give."""
+    """Describe what more repeats and more items would give."""
     notes = [NOTES["one_run"]] if calibration.repeats == 1 else []
     if calibration.undefined:
         notes.append(NOTES["undefined"].format(metrics=", ".join(map(plain, calibration.undefined))))
@@ -109,13 +109,13 @@ def calibrate_notes(calibration: Calibration) -> list[str]:
 
 
 def number(value: float | None, *, signed: bool = False) -> str:
-    """A number with four significant digits."""
+    """Format with four significant digits."""
     if value is None:
         return "–"
     return f"{value:+.4g}" if signed else f"{value:.4g}"
 
 
 def moved_metric(result: GateResult) -> MetricVerdict | None:
-    """The metric whose items are shown: a worse one before others, the smallest p first."""
+    """Return the metric to show items of: worse ones first, then the smallest p."""
     shown: Sequence[MetricVerdict] = [one for one in result.metrics if one.moved]
     return min(shown, key=lambda one: (one.verdict != "worse", 1.0 if one.p_holm is None else one.p_holm), default=None)

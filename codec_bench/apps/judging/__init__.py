@@ -1,18 +1,15 @@
-"""Judges: whether a judge can be believed, and what changes when another one takes its place.
+"""Judges: their validation, and the effect of replacing one.
 
 Which file to open
-    `api.py`        the verb `judge_check`: sounds and texts with known answers are put to a judge, and its replies are
-                    counted.
-    `sounds.py`     the sounds, made on the spot, and what is true of each. `claims.py` asks about them.
-    `question.py`   one question to a judge; `questions.py` makes benchmarks of all and reads the replies from their
-                    records.
-    `planted.py`    answers of known quality (`planted.yaml`), which a judge of texts marks by the rubrics that are in
-                    use.
-    `figures.py`    from replies to figures: Youden's J, changed verdicts, biases, refusals. `words.py` says them.
+    `api.py`        the verb `judge_check`: sounds and texts with known answers for a judge, and its score.
+    `sounds.py`     the generated sounds with true statements. `claims.py` has the questions.
+    `question.py`   one question to a judge; `questions.py` writes benchmarks of all and reads the replies.
+    `planted.py`    answers of known quality (`planted.yaml`), for the rubrics of judges of texts.
+    `figures.py`    figures from replies: Youden's J, changed verdicts, biases, refusals. `words.py` describes them.
     `compare.py`    the verb `judge_compare`: another judge marks the same answers.
-    `strengths.py`  the verb `judge_strengths`: how strong many systems are by verdicts on pairs of answers.
+    `strengths.py`  the verb `judge_strengths`: systems ranked by verdicts on pairs of answers.
     `page/`         the pages of a test and of a comparison.
-    `command.py`    what is typed. What is kept of a check is read by `store/judge_tests.py`.
+    `command.py`    the commands. `store/judge_tests.py` reads stored tests.
 """
 
 from __future__ import annotations

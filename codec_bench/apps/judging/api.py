@@ -1,8 +1,4 @@
-"""The verb `judge_check`: sounds and texts with known answers are put to a judge.
-
-The questions are written as benchmarks of their own and asked by `run_benchmark`, which resumes, keeps to limits and
-knows what it costs.
-"""
+"""The verb `judge_check`: `run_benchmark` asks a judge questions with known answers."""
 
 from __future__ import annotations
 
@@ -47,13 +43,12 @@ CHECK_FILE, QUESTIONS, ANSWERS, PAGE = "check.json", "questions", "answers", "re
 
 @dataclass(frozen=True, slots=True)
 class JudgeCheck:
-    """What a check of a judge found.
+    """The result of a judge's check.
 
     Args:
-        folder: of the questions and the record of the replies. test: the figures by part, which are kept for this user.
-        excluded: what was not asked, each with the reason. broken: parts that could not be finished, each with the
-            reason; the same call goes on with them.
-        previews: with `dry_run`, what would be asked and what it would cost; there is no test then.
+        folder: of the questions and the record of the replies. test: the figures by part, stored for this user.
+        excluded: what was not asked, with reasons. broken: unfinished parts with reasons; the same call continues them.
+        previews: with `dry_run`, the questions and their cost; there is no test then.
     """
 
     folder: Path
@@ -78,28 +73,27 @@ def judge_check(
     running: Running | None = None,
     **running_fields: Any,
 ) -> JudgeCheck:
-    """Tests a judge with sounds and texts of which the truth is known.
+    """Test a judge with sounds and texts with known answers.
 
-    The same call continues a check that was stopped. Answers of other runs are not taken, because a judge is asked what
-    it says today.
+    The same call continues a stopped check. Answers of other runs are not reused, because the judge's present behaviour
+    is tested.
 
     Args:
-        judge: a model's name or own file. parts: `sounds`, `texts` or both; None for what the model takes.
-        rubrics: by which planted answers are marked; None for all that they fit.
-        per_kind: sounds of each kind, a multiple of 4, so that no preference pays. repeats: how often each question is
-            asked.
+        judge: a model's name or own file. parts: `sounds`, `texts` or both; None for all that the model takes.
+        rubrics: for the planted answers; None for all that fit.
+        per_kind: sounds of each kind, a multiple of 4 for balance. repeats: of each question.
         seed: of the sounds. out: the folder; None for the unfinished check of the same call under `runs/`, or a new
             one.
         options: arguments by model. terms: limits of cost and time, as for `run_benchmark`.
-        dry_run: whether nothing is asked; the outcome then holds `previews`.
+        dry_run: ask nothing; the result has `previews`.
         running: how to run it, or its fields as keywords.
 
     Returns:
-        The figures. They are also kept for this user (`store.judge_tests`), and stand beside every number of this judge
-        from then on.
+        The figures. They are also stored for this user (`store.judge_tests`), and accompany every later number of this
+        judge.
 
     Raises:
-        UserError: a name or number is wrong, a model that takes no sound is to hear, or nothing could be asked.
+        UserError: a name or number is wrong, a model without audio input is to hear, or nothing could be asked.
 
     Examples:
         >>> from pathlib import Path
@@ -164,7 +158,7 @@ def judge_check(
 def _ask(
     folder: Path, plan: QuestionPlan, judge: str, settings: Mapping[str, Mapping[str, Any]], terms: Terms | None, running: Running, dry_run: bool = False
 ) -> Outcome:  # fmt: skip
-    """Asks the unanswered questions, after their cost was reported."""
+    """Ask the unanswered questions, after reporting their cost."""
     quiet_running = replace(running, cache=False, page=False, retry_failed=True, on_folder=lambda *_: None)
     run = partial(
         run_benchmark, benchmark=[str(one) for one in write_questions(folder / QUESTIONS, plan)], model=judge, out=folder / ANSWERS,
@@ -191,10 +185,10 @@ def _check_counts(per_kind: int, repeats: int) -> None:
 def _select_parts(
     judge: str, settings: Mapping[str, Mapping[str, Any]], parts: str | Sequence[str] | None, rubrics: str | Sequence[str] | None, running: Running
 ) -> tuple[dict[str, JudgeMetric], list[tuple[str, str]], tuple[str, ...]]:  # fmt: skip
-    """Selects rubrics and kinds of sounds, and gives reasons for the others.
+    """Select rubrics and kinds of sounds, and give reasons for the others.
 
     Raises:
-        UserError: the model cannot do what was asked for, or a rubric does not fit.
+        UserError: the model does not support the request, or a rubric does not fit.
     """
     requested = names(parts or PARTS)
     for part_name in requested:
@@ -226,11 +220,7 @@ def _select_parts(
 
 
 def _start_or_resume(folder: Path, request: Mapping[str, Any]) -> str:
-    """The day on which the check in a folder began.
-
-    Raises:
-        UserError: the folder holds another check.
-    """
+    """Return the day when the check in a folder began; raises UserError for another check."""
     path = folder / CHECK_FILE
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,8 @@
-"""What is asked about each sound: claims that are true or false of it, and choices between the two, in several
-wordings.
+"""Questions about each sound: true and false claims, and choices, in several wordings.
 
-Conventions
-    Of every sound a true and a false claim are asked, each in two wordings of the claim and of the question, and the
-    choice between them in both orders. In half of the sounds of a kind the true statement of a choice is the longer
-    one, in the others the false one. So a judge that always says yes, takes the first or takes the longer is right as
-    often as it is wrong. A reply is read as replies of judges are (`benchmark/judge/replies.py`).
+Each sound has a true and a false claim, in two wordings of claim and question, and a choice in both orders. The true
+statement is the longer one in half of a kind's sounds. So preferences for yes, the first or the longer are right half
+of the time. `benchmark/judge/replies.py` parses replies.
 """
 
 from __future__ import annotations
@@ -30,9 +27,8 @@ class Claim(JudgeQuestion):
     """One question about a sound.
 
     Args:
-        text: what is asked. right: whether the right reply is yes, or A.
-        options: the two statements of a choice, whose replies are A and B; empty for a claim, whose replies are yes and
-            no.
+        right: whether the right reply is yes, or A.
+        options: the statements A and B of a choice; empty for a claim.
     """
 
     text: str
@@ -40,7 +36,7 @@ class Claim(JudgeQuestion):
     options: tuple[str, ...] = ()
 
     def read(self, reply: str) -> bool | None:
-        """Whether a reply says yes, or A; None if it says neither, or both."""
+        """Whether a reply says yes, or A; None if neither or both."""
         if not self.options:
             return None if (answer := read_yes_no(reply)).reason else answer.values["score"] == 1
         letter = read_letter(reply, choices=dict(zip("AB", self.options)))
@@ -50,11 +46,7 @@ class Claim(JudgeQuestion):
 def claims(
     per_kind: int, repeats: int, seed: int, kinds: Collection[str] = tuple(KINDS)
 ) -> Iterator[tuple[str, PlantedSound, list[Claim]]]:
-    """Every sound with its name and what is asked about it.
-
-    Args:
-        per_kind: sounds of each kind. repeats: how often each question is asked. seed: of the sounds. kinds: of sounds.
-    """
+    """Yield every sound with its name and questions."""
     for kind in (one for one in KINDS if one in kinds):
         for number in range(per_kind):
             name = f"{kind.replace(' ', '-')}-{number}"

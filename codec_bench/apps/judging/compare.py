@@ -1,7 +1,6 @@
-"""The verb `judge_compare`: what changes when another judge marks the same answers.
+"""The verb `judge_compare`: the effect of another judge on the same answers.
 
-The answers of a run are copied, and the new judge marks the copy (`run_benchmark`, phase `scores`). The run itself
-stays as it is.
+The new judge marks a copy of a run (`run_benchmark`, phase `scores`); the run itself stays as it is.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ from codec_bench.store.judge_tests import Figure, judge_words
 from codec_bench.store.record import DATABASE, Run
 
 PAGE, MOST, SHOWN = "comparison.html", 20, 400
-"""The page in the folder of the copies, how many answers it shows, and how many characters of each text."""
+"""The page next to the copies, its number of answers, and characters of a text."""
 _ABOVE = 4
-"""How many folders above a run are searched for the definition of an own benchmark."""
+"""Parent folders of a run to search for an own benchmark's definition."""
 Mark = tuple[str, str, str, str, float, float]
 """Benchmark, system, sample, unit, the old judge's mark and the new one's."""
 
@@ -57,31 +56,35 @@ def judge_compare(
     running: Running | None = None,
     **running_fields: Any,
 ) -> list[Succession]:
-    """Lets a new judge mark answers that an old one has marked, and compares their verdicts. The same call goes on
-    after a stop.
+    r"""Let a new judge mark answers again, and compare both judges' verdicts.
+
+    The same call continues after a stop.
 
     Args:
-        runs: folders of runs with verdicts of the old judge. judges: the old one, as the record names it or as it was
-            named, and the new one. Twice the same one shows what changed behind its name since the runs were marked.
-        out: folder of the copies with the new verdicts. benchmark: folders of own benchmarks; those in the current folder
-            and in the folders above a run are found without it.
+        runs: folders of runs with verdicts of the old judge.
+        judges: the old one, by its recorded or requested name, and the new one. The same one twice shows changes behind
+            its name.
+        out: folder of the copies with the new verdicts. benchmark: folders of own benchmarks; those in the current
+            folder and above a run are found without it.
         options: arguments by model. terms: limits of cost and time. running: how to run it, or its fields as keywords.
 
     Returns:
-        One for each rubric. They are also kept for this user (`store.judge_successions`), and boards show them.
+        One for each rubric. They are also stored for this user (`store.judge_successions`), and boards show them.
 
     Raises:
-        UserError: there are not two judges, a run has no verdicts of the old one, or the copy in `out` is of other
+        UserError: there are not two judges, a run has no verdicts of the old one, or the copy in `out` has other
             answers.
 
     Examples:
         >>> from pathlib import Path
         >>> from codec_bench import judge_compare, run_benchmark
         >>> Path("towns").mkdir(exist_ok=True)
-        >>> written = Path("towns/rows.jsonl").write_text("\\n".join(f'{{"id": "{n}", "q": "Question {n}?"}}' for n in range(12)))
-        >>> about = "version: 1, title: Towns, summary: Which town., category: QA, kind: qa, language: en, primary: 'rating[alpaca-1-10]'"
-        >>> asks = "data: {path: rows.jsonl, id: id, columns: {question: q}}, prompt: {messages: [{content: ['{{ question }}']}]}"
-        >>> written = Path("towns/benchmark.yaml").write_text(f"{{{about}, {asks}, metrics: ['rating[alpaca-1-10]']}}")
+        >>> rows = [f'{{"id": "{n}", "q": "Question {n}?"}}' for n in range(12)]
+        >>> written = Path("towns/rows.jsonl").write_text("\n".join(rows))
+        >>> written = Path("towns/benchmark.yaml").write_text('''
+        ... {version: 1, title: Towns, summary: Which town., category: QA, kind: qa, language: en,
+        ... data: {path: rows.jsonl, id: id, columns: {question: q}}, prompt: {messages: [{content: ["{{ question }}"]}]},
+        ... metrics: ["rating[alpaca-1-10]"], primary: "rating[alpaca-1-10]"}''')
         >>> for name, says in (("teller", "Paris"), ("strict", "[[6]]"), ("mild", "[[8]]")):
         ...     written = Path(f"{name}.py").write_text(f'''
         ... from codec_bench.models.base import Model, ModelInfo
@@ -92,8 +95,9 @@ def judge_compare(
         ...     async def ask(self, request):
         ...         return Response(text="{says}")
         ... ''')
-        >>> asked = run_benchmark(benchmark="./towns", model="./teller.py:Says", judge="./strict.py:Says", out="runs/towns")
-        >>> (change,) = judge_compare("runs/towns", ["./strict.py:Says", "./mild.py:Says"], out="runs/mild", benchmark="./towns")
+        >>> old, new = "./strict.py:Says", "./mild.py:Says"
+        >>> asked = run_benchmark(benchmark="./towns", model="./teller.py:Says", judge=old, out="runs/towns")
+        >>> (change,) = judge_compare("runs/towns", [old, new], out="runs/mild", benchmark="./towns")
         >>> change.offset.value
         2.0
     """
@@ -157,7 +161,7 @@ def judge_compare(
 
 
 def _tested(successions: Sequence[Succession], index: int) -> str:
-    """How one of the two judges did in its test, for each rubric."""
+    """Return one judge's test result for each rubric."""
     texts = {
         judge_words(
             (one.old, one.new)[index], one.rubric, bool(load_rubric(part_name(one.rubric)).hears), one.served[index]
@@ -168,7 +172,7 @@ def _tested(successions: Sequence[Succession], index: int) -> str:
 
 
 def _moved_most(marks: Mapping[str, Sequence[Mark]], folders: Mapping[tuple[str, str], Path]) -> list[MovedItem]:
-    """The answers whose two marks lie farthest apart, the farthest first; those that both mark alike are none of them."""
+    """List the answers with the most different marks, without equal ones."""
     every = ((rubric, mark) for rubric, held in sorted(marks.items()) for mark in held if mark[4] != mark[5])
     most = nsmallest(MOST, every, key=lambda one: (-abs(one[1][5] - one[1][4]), one[1][:3]))
     texts: dict[tuple[str, str, str], tuple[str, str]] = {}
@@ -188,7 +192,7 @@ def _short(text: str) -> str:
 
 
 def _once(notify: Callable[[str], None]) -> Callable[[str], None]:
-    """Tells each sentence once: what is said of a judge is said for every run that it marks."""
+    """Forward each sentence once, since judges repeat them for every run."""
     sent: set[str] = set()
 
     def once(words: str) -> None:
@@ -200,7 +204,7 @@ def _once(notify: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def _reaches(run: Run) -> dict[str, float]:
-    """How far two marks may lie apart, by rubric."""
+    """Return the largest possible difference of marks, by rubric."""
     marked = [facts for facts in run.metrics.values() if facts.get("judge")]
     return {str(one["protocol"]).rpartition("/")[0]: float(one["range"][1] - one["range"][0]) for one in marked}
 
@@ -210,7 +214,7 @@ def _labels(run: Run) -> list[str]:
 
 
 def _find_definitions(folders: Sequence[Path]) -> dict[str, str]:
-    """The folders of own benchmarks by name: of those of the runs, in the current folder or in one above a run."""
+    """Find own benchmarks by name, in the current folder or above a run."""
     definitions: dict[str, str] = {}
     for folder in folders:
         with closing(Run(folder)) as run:
@@ -227,11 +231,10 @@ def _find_definitions(folders: Sequence[Path]) -> dict[str, str]:
 
 
 def _check_can_mark(folders: Sequence[Path], old: str, own_paths: Mapping[str, str]) -> None:
-    """Checks that each run has verdicts of the old judge, by a rubric that a new one can take, and that its benchmark
-    is there.
+    """Check that a new judge can mark each run: verdicts of the old one, and the benchmark.
 
     Raises:
-        UserError: one has none, its verdicts are beside answers of another run, or there is no such benchmark.
+        UserError: one has none, its verdicts are next to another run's answers, or there is no such benchmark.
     """
     for folder in folders:
         with closing(Run(folder)) as run:
@@ -260,11 +263,7 @@ def _is_marked(folder: Path, judge: str) -> bool:
 
 
 def _copied(run: Run, copy: Path, *, without_scores: bool) -> Path:
-    """A copy of a run, or the one that is there.
-
-    Raises:
-        UserError: the copy holds other answers.
-    """
+    """Return an existing or new copy of a run; raises UserError for other answers."""
     if not (copy / DATABASE).is_file():
         copy.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=copy.parent, prefix=".copy-") as temporary:
@@ -282,7 +281,7 @@ def _copied(run: Run, copy: Path, *, without_scores: bool) -> Path:
 
 
 def _verdicts(run: Run, judge: str, served: set[str]) -> dict[str, dict[str, float]]:
-    """The marks of a judge by rubric and sample."""
+    """Return a judge's marks by rubric and sample."""
     verdicts: dict[str, dict[str, float]] = {}
     for name, facts in run.metrics.items():
         if facts.get("judge") != judge or not name.startswith(STEM):
@@ -316,7 +315,7 @@ def _offset(marks: Sequence[Mark], reach: float) -> Figure:
 
 
 def _figure(values: Sequence[float], marks: Sequence[Mark], bounds: tuple[float, float]) -> Figure:
-    """The mean with its interval over units; the answers of several systems to one question are one unit."""
+    """Average with an interval over units; all systems' answers to a question are one."""
     if not values:
         return Figure(None, note="no answer was marked by both")
     estimate = interval(

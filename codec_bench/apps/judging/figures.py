@@ -1,14 +1,9 @@
-"""From a judge's replies to figures.
+"""Figures from a judge's replies.
 
-Conventions
-    A reply that declines or that is no verdict counts half: it is as good as a coin. So a judge that says nothing has J
-    = 0, as has one that always says the same. Calls that failed say nothing of the judge and are left out. Of claims, J
-    is the share of true claims that are affirmed less that of false ones (Youden, "Index for rating diagnostic tests",
-    1950). Claims come in pairs of a true and a false one about the same sound, so it is the mean over pairs of (right
-    replies - 1), and so is that of choices in both orders. Of marks, a pair is a better and a worse answer to one
-    question, and counts 1, 0 or -1 as the better one has the higher mark. How high marks are, and how often they are the
-    middle of the range, is told as the difference from a perfect judge of the same rubric. The units of the intervals are the sounds, or
-    the facts: what is asked about one of them is not independent.
+Declined or unreadable replies count half, so silence and constant replies have J = 0; failed calls are excluded. Of
+claims, J is the share of affirmed true claims less that of false ones (Youden 1950), the mean over pairs of (right
+replies - 1), as for choices in both orders. A pair of marks counts 1, 0 or -1 for the better answer. Biases to high or
+middle marks are relative to a perfect judge. Units of intervals are the sounds or facts.
 """
 
 from __future__ import annotations
@@ -27,23 +22,20 @@ from codec_bench.store.judge_tests import Figure, PartTest
 
 COIN = 0.5
 MID = 0.01
-"""A mark is the middle of the range to this share of half of it."""
+"""Tolerance of the middle, as a share of half the range."""
 YES, FIRST, LONG, HIGH, MIDDLE = "yes", "the first", "the longer", "high marks", "the middle"
-"""What a judge may prefer."""
+"""Possible biases of a judge."""
 Case = tuple[str, float]
 """A unit and a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeReply:
-    """What a judge replied to a question.
+    """A judge's reply to a question.
 
     Args:
-        to: the question. verdict: of a claim, whether it says yes, or A; of a planted answer, its mark; None if it is
-            no verdict.
-        first: of a rubric that marks two answers, how much more the first one gets than the second; None for other
-            rubrics.
-        declined: whether it declines. failed: whether the call failed.
+        verdict: of a claim, whether it says yes, or A; of a planted answer, its mark; None if unreadable.
+        first: of a rubric for two answers, the first one's lead; None for other rubrics.
     """
 
     to: JudgeQuestion
@@ -54,7 +46,7 @@ class JudgeReply:
 
 
 def of_sounds(replies: Sequence[JudgeReply], date: str, served: Iterable[str]) -> PartTest:
-    """The figures of the replies to claims and choices about sounds."""
+    """Compute the figures of replies to claims and choices about sounds."""
     answered = [reply for reply in replies if not reply.failed]
     pairs: dict[tuple[Any, ...], list[tuple[Claim, float]]] = defaultdict(list)
     biases: dict[str, list[Case]] = {YES: [], FIRST: [], LONG: []}
@@ -83,12 +75,11 @@ def _claim(reply: JudgeReply) -> Claim:
 def of_texts(
     replies: Sequence[JudgeReply], span: tuple[float, float], date: str, served: Iterable[str], *, prefers: bool = False
 ) -> PartTest:
-    """The figures of the marks of planted answers.
+    """Compute the figures of the marks of planted answers.
 
     Args:
         replies, date, served: as `of_sounds`. span: the range of the rubric.
-        prefers: whether the rubric prefers one of two, the planted answer or the reference. A perfect judge then calls a
-            right answer equal to the reference, and never prefers one.
+        prefers: the rubric prefers planted answer or reference; a perfect judge calls right answers equal.
     """
     perfect = [0.0 if prefers and kind in RIGHT else float(kind in RIGHT) * 2 - 1 for kind in KINDS]
     usual, middles = sum(perfect) / len(perfect), sum(value == 0 for value in perfect) / len(perfect)
@@ -116,12 +107,12 @@ def of_texts(
 
 
 def _sign(better: float | None, worse: float | None) -> float:
-    """1 if the better one is marked higher, -1 if the worse one is, and 0 if they are equal or one has no mark."""
+    """Return 1 if the better one has the higher mark, -1 if lower, else 0."""
     return 0.0 if better is None or worse is None else float(better > worse) - float(better < worse)
 
 
 def _centred(value: float | None, span: tuple[float, float]) -> float:
-    """A mark from -1 to 1; the middle if there is none."""
+    """Scale a mark to -1 to 1; 0 without one."""
     low, high = span
     return 0.0 if value is None else max(-1.0, min(1.0, 2.0 * (value - low) / (high - low) - 1.0))
 
@@ -148,7 +139,7 @@ def _part_test(
 
 
 def _changed(replies: Sequence[JudgeReply]) -> list[Case]:
-    """For each question and each repeat after the first, whether the verdict is another than the one before."""
+    """Return for each repeat after the first whether the verdict changed."""
     held: dict[str, list[JudgeReply]] = defaultdict(list)
     for reply in sorted((one for one in replies if not one.failed), key=lambda one: one.to.repeat):
         held[reply.to.same].append(reply)
@@ -160,7 +151,7 @@ def _changed(replies: Sequence[JudgeReply]) -> list[Case]:
 
 
 def figure(cases: Sequence[Case], low: float = -1.0) -> Figure:
-    """The mean of cases with its interval over their units; values lie between `low` and 1."""
+    """Average cases, between `low` and 1, with an interval over their units."""
     if not cases:
         return Figure(None, note="nothing was asked")
     values = [value for _, value in cases]

@@ -1,4 +1,4 @@
-"""What the questions to a judge have in common, whether they are about sounds or about texts."""
+"""The base of questions to a judge about sounds and texts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ class JudgeQuestion:
     """One question to a judge.
 
     Args:
-        id: of the question. unit: the sound, or the fact that a text is about; what is asked of one unit is not
-            independent.
-        kind: of the sound, or of the planted answer. repeat: from 0; questions that differ in nothing else are the
-            same.
+        unit: the sound or fact; questions on one are dependent.
+        kind: of the sound, or of the planted answer. repeat: from 0.
     """
 
     id: str
@@ -23,5 +21,5 @@ class JudgeQuestion:
 
     @property
     def same(self) -> str:
-        """What all repeats of a question have in common."""
+        """The common id of all repeats."""
         return self.id.rpartition("~")[0]

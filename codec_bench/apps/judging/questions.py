@@ -1,4 +1,4 @@
-"""The questions of a test as benchmarks that `run_benchmark` asks, and the replies that its records hold."""
+"""The questions of a test as benchmarks for `run_benchmark`, and the recorded replies."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class QuestionPlan:
-    """What a judge is asked.
+    """The questions to a judge.
 
     Args:
-        metrics: of the rubrics, by the names of their questions. kinds: of sounds; empty if none are asked about.
-        per_kind: sounds of each kind. repeats: how often each question is asked. seed: of the sounds.
+        metrics: rubrics by the names of their questions. kinds: of sounds; empty for none.
+        per_kind: sounds of each kind. repeats: of each question. seed: of the sounds.
     """
 
     metrics: Mapping[str, JudgeMetric]
@@ -42,14 +42,14 @@ class QuestionPlan:
     seed: int
 
     def as_dict(self) -> dict[str, Any]:
-        """What tells this test from another, as JSON values."""
+        """The test's identity as JSON values."""
         rubrics = [one.protocol for one in self.metrics.values()]
         counts = {"per_kind": self.per_kind, "repeats": self.repeats, "seed": self.seed}
         return {"version": VERSION, "kinds": list(self.kinds), "rubrics": rubrics, **counts}
 
 
 def write_questions(folder: Path, plan: QuestionPlan) -> list[Path]:
-    """Writes the questions as benchmarks; returns their folders."""
+    """Write the questions as benchmarks; returns their folders."""
     written = [_write_claims(folder / HEARING, plan)] if plan.kinds else []
     return written + [_write_planted(folder / name, one, plan) for name, one in plan.metrics.items()]
 
@@ -95,7 +95,7 @@ def _row_id(request: Request, of: Planted) -> str:
 def _write(
     folder: Path, title: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], prompt: Mapping[str, Any], decoding: Mapping[str, Any]
 ) -> Path:  # fmt: skip
-    """Writes a benchmark that only asks. What its decoding does not name is left to the model, as for every judge."""
+    """Write a benchmark that only asks; unnamed decoding is the model's own."""
     definition = {
         "version": 1, "title": title, "summary": "Questions with known answers, which test a judge.", "category": "Judges", "kind": "qa",
         "language": "en", "data": {"path": "rows.jsonl", "id": "id", "size": len(rows), "columns": dict(columns)}, "prompt": prompt,
@@ -107,7 +107,7 @@ def _write(
 
 
 def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: QuestionPlan) -> tuple[str, PartTest]:
-    """The name of a part and what its replies show."""
+    """Return the name of a part, and its figures."""
     answers = {one.question.id: one.answer for one in exchanges(run)}
     served = {answer.state for answer in answers.values() if answer.state}
     if metric is None:

@@ -1,10 +1,8 @@
-"""The sounds that a judge is tested with, made on the spot, and what is true of each of them.
+"""The generated sounds of a judge's test, with true and false statements.
 
-Conventions
-    A kind has two or more alternatives, such as a rising and a falling pitch, and every sound holds one of them. A
-    claim that is true of one sound is false of another, so nobody gains by knowing which claims are likely. Sounds
-    depend on the seed, their kind and their number alone. They are float32 at 16 kHz; those of the kind `side` have two
-    channels. What is called `speech` is the embedded speech of four synthetic voices (`data/embedded`).
+A kind has two or more alternatives, such as rising and falling pitch; a claim that is true of one sound is false of
+another. Sounds depend on seed, kind and number alone. They are float32 at 16 kHz, stereo for `side`. Speech is the
+embedded speech of four synthetic voices (`data/embedded`).
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from codec_bench.types import Audio, Sample
 
 RATE_HZ = 16_000
 FEMALE = ("slt",)
-"""The voices of the embedded speech that are a woman's."""
+"""Female voices of the embedded speech."""
 MOST_BEEPS = 7
 Claims = tuple[str, str]
 """One statement in two wordings."""
@@ -30,11 +28,7 @@ Claims = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PlantedSound:
-    """A sound with a statement that is true of it and one that is false, each in two wordings.
-
-    Args:
-        samples: float32 `(samples,)` or `(channels, samples)`. true, false: the statements.
-    """
+    """A sound, float32 `(samples,)` or `(channels, samples)`, with a true and a false statement."""
 
     samples: np.ndarray
     true: Claims
@@ -50,7 +44,7 @@ Draws = np.random.Generator
 
 
 def make_sound(kind: str, number: int, seed: int) -> PlantedSound:
-    """One sound of a kind; even and odd numbers hold different alternatives where there are two.
+    """Make one sound of a kind; even and odd numbers alternate where there are two.
 
     Args:
         kind: one of `KINDS`. number: from 0. seed: decides levels, pitches, lengths and which speech is used.
@@ -72,7 +66,7 @@ def _quiet(seconds: float) -> np.ndarray:
 
 
 def _faded(signal: np.ndarray) -> np.ndarray:
-    """Without clicks at its ends: 5 ms are faded in and out."""
+    """Fade 5 ms at both ends."""
     ramp = np.minimum(1.0, np.arange(signal.size) / (0.005 * RATE_HZ))
     return signal * ramp * ramp[::-1]
 
@@ -91,7 +85,7 @@ def _spoken() -> tuple[Sample, ...]:
 
 
 def _speech(draws: Draws, female: bool | None = None) -> tuple[np.ndarray, Sample]:
-    """One utterance at a peak of 0.5, with what is known of it."""
+    """Draw one utterance at a peak of 0.5, with its sample."""
     fitting = [one for one in _spoken() if female is None or (one.speaker in FEMALE) == female]
     sample = fitting[int(draws.integers(len(fitting)))]
     signal = Audio.read(str(sample.audio)).samples[0].astype(np.float64)
@@ -109,7 +103,7 @@ def _silence(number: int, draws: Draws) -> PlantedSound:
 
 
 def _snr(number: int, draws: Draws) -> PlantedSound:
-    """Speech alone, or with white noise of the same power (0 dB)."""
+    """Make speech alone, or with white noise of the same power (0 dB)."""
     speech, _ = _speech(draws)
     noise = draws.standard_normal(speech.size)
     noise *= np.sqrt(np.mean(speech**2) / np.mean(noise**2))
@@ -140,7 +134,7 @@ def _counted(count: int) -> Claims:
 
 
 def _beeps(number: int, draws: Draws) -> PlantedSound:
-    """From 1 to 7 beeps; the false number is one or two away."""
+    """Make 1 to 7 beeps; the false number is one or two away."""
     count = 1 + (2 + 2 * number) % MOST_BEEPS
     others = [n for n in range(1, MOST_BEEPS + 1) if 1 <= abs(n - count) <= 2]
     hz = draws.uniform(600, 1200)
@@ -155,7 +149,7 @@ def _clicks(bpm: float, beats: int) -> np.ndarray:
 
 
 def _tempo(number: int, draws: Draws) -> PlantedSound:
-    """Eight beats at 120 a minute and eight at 140, in either order."""
+    """Make eight beats at 120 a minute and eight at 140, in either order."""
     faster = number % 2 == 0
     first, second = (120.0, 140.0) if faster else (140.0, 120.0)
     return _either(
@@ -166,7 +160,7 @@ def _tempo(number: int, draws: Draws) -> PlantedSound:
 
 
 def _pitch(number: int, draws: Draws) -> PlantedSound:
-    """A tone that glides over an octave in two seconds."""
+    """Make a tone that glides over an octave in two seconds."""
     rising, low = number % 2 == 0, draws.uniform(200, 400)
     times = _times(2.0)
     hz = low * 2.0 ** (times / 2.0 if rising else 1.0 - times / 2.0)
@@ -179,7 +173,7 @@ def _pitch(number: int, draws: Draws) -> PlantedSound:
 
 
 def _loudness(number: int, draws: Draws) -> PlantedSound:
-    """The same speech twice, once 14 dB softer."""
+    """Repeat speech, once 14 dB softer."""
     speech, _ = _speech(draws)
     louder = number % 2 == 0
     first, second = (0.2, 1.0) if louder else (1.0, 0.2)
@@ -191,7 +185,7 @@ def _loudness(number: int, draws: Draws) -> PlantedSound:
 
 
 def _channel_side(number: int, draws: Draws) -> PlantedSound:
-    """Speech in one of two channels; the other is silent."""
+    """Make speech in one of two channels; the other is silent."""
     speech, _ = _speech(draws)
     left = number % 2 == 0
     return _either(
@@ -241,7 +235,7 @@ def _spoken_claims(word: str) -> Claims:
 
 
 def _word(number: int, draws: Draws) -> PlantedSound:
-    """The longest word of the sentence that is said, and that of another sentence."""
+    """Make a sentence; ask for its longest word, or that of another one."""
     speech, sample = _speech(draws)
     text = str(sample.text)
     others = [w for one in _spoken() if (w := _longest(str(one.text))) not in text.lower()]
@@ -253,7 +247,7 @@ def _word(number: int, draws: Draws) -> PlantedSound:
 
 
 def _cut(number: int, draws: Draws) -> PlantedSound:
-    """A sentence that ends, with silence after it, or that breaks off at 55 % of its length."""
+    """Make a complete sentence with silence, or one that breaks off at 55 %."""
     speech, _ = _speech(draws)
     broken = number % 2 == 0
     full = np.concatenate([speech, _quiet(0.6)])
@@ -265,7 +259,7 @@ def _cut(number: int, draws: Draws) -> PlantedSound:
 
 
 def _delivery(number: int, draws: Draws) -> PlantedSound:
-    """The same speech a third faster and higher, or a quarter slower and lower, as excited and weary people speak."""
+    """Repeat speech a third faster and higher, or a quarter slower and lower."""
     speech, _ = _speech(draws)
     excited = number % 2 == 0
     claimed_hz = round(RATE_HZ / (1.33 if excited else 0.75))
@@ -283,4 +277,4 @@ KINDS: Mapping[str, Callable[[int, Draws], PlantedSound]] = {
 }  # fmt: skip
 """The kinds of sounds by name."""
 TWO_CHANNELS = ("side",)
-"""The kinds that are lost in one channel."""
+"""The kinds that need two channels."""

@@ -1,10 +1,8 @@
-"""The verb `judge_strengths`: how strong many systems are by verdicts on pairs of their answers.
+"""The verb `judge_strengths`: systems by verdicts on pairs of their answers.
 
-Conventions
-    A comparison is one verdict of a rubric that prefers one of two answers: a system's answer beside that of its
-    baseline. Runs with several baselines are joined by the systems that are in several of them. Verdicts of another
-    benchmark, rubric or judge, or of another state of a judge, are not mixed. The units of the intervals are speakers
-    where they are known, and else questions.
+A comparison is one verdict of a rubric on a system's answer and its baseline's. Runs with several baselines are joined
+by common systems, but never across benchmarks, rubrics, judges or states of a judge. Units of intervals are speakers
+where known, else questions.
 """
 
 from __future__ import annotations
@@ -25,19 +23,17 @@ from codec_bench.store.record import Run
 from codec_bench.store.statuses import NOT_APPLICABLE
 
 OF_THE_DATA = "the answer of the data"
-"""What the other answer is called where the command that ran the benchmark named no baseline."""
+"""Name of the other answer where the run had no baseline."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedStrengths:
-    """The systems that one judge compared by one rubric on one benchmark.
+    """The systems compared by one judge and rubric on one benchmark.
 
     Args:
-        benchmark: its name. rubric: its protocol without a judge. judge: its label. served: what its service called the
-            model that gave the verdicts.
-        tested: who marked, and how the judge did in its test. lost: answers without a verdict, which are in no
-            comparison.
-        found: the strengths; without systems, and with the reason as its note, if the comparisons are not connected.
+        rubric: its protocol without a judge. served: the service's names of the judge.
+        tested: judge and test result. lost: answers without a verdict.
+        found: the strengths; without systems and with a note if the comparisons are not connected.
     """
 
     benchmark: str
@@ -49,7 +45,7 @@ class JudgedStrengths:
     found: Strengths
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures as JSON values."""
+        """As JSON values."""
         return asdict(self)
 
 
@@ -71,10 +67,10 @@ class _Verdicts(NamedTuple):
 def judge_strengths(
     runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, seed: int = 0
 ) -> list[JudgedStrengths]:
-    """How strong systems are by a judge's verdicts on pairs of answers (Bradley and Terry, with Davidson's ties).
+    r"""Estimate strengths from verdicts on pairs (Bradley and Terry, with Davidson's ties).
 
     Args:
-        runs: folders of runs whose answers a rubric compared with those of a baseline, or folders that hold some.
+        runs: folders of runs whose answers a rubric compared with a baseline, or folders that hold some.
         seed: of the draws of items.
 
     Returns:
@@ -87,20 +83,14 @@ def judge_strengths(
         >>> from pathlib import Path
         >>> from codec_bench import judge_strengths, run_benchmark
         >>> Path("pairs").mkdir(exist_ok=True)
-        >>> written = Path("pairs/rows.jsonl").write_text("\\n".join(f'{{"id": "{n}", "q": "Question {n}?"}}' for n in range(12)))
+        >>> rows = [f'{{"id": "{n}", "q": "Question {n}?"}}' for n in range(12)]
+        >>> written = Path("pairs/rows.jsonl").write_text("\n".join(rows))
         >>> written = Path("pairs/benchmark.yaml").write_text('''
-        ... version: 1
-        ... title: Pairs
-        ... summary: Two answers side by side.
-        ... category: QA
-        ... kind: qa
-        ... language: en
-        ... data: {path: rows.jsonl, id: id, columns: {question: q}}
-        ... prompt: {messages: [{content: ["{{ question }}"]}]}
-        ... metrics: ["rating[pair-answers]"]
-        ... primary: "rating[pair-answers]"
-        ... ''')
-        >>> longer = "'tie' if 'Question 3' in said else 'first' if ('course' in said.split('</first')[0]) != ('Question 1' in said) else 'second'"
+        ... {version: 1, title: Pairs, summary: Two answers side by side., category: QA, kind: qa, language: en,
+        ... data: {path: rows.jsonl, id: id, columns: {question: q}}, prompt: {messages: [{content: ["{{ question }}"]}]},
+        ... metrics: ["rating[pair-answers]"], primary: "rating[pair-answers]"}''')
+        >>> wins = "('course' in said.split('</first')[0]) != ('Question 1' in said)"
+        >>> longer = f"'tie' if 'Question 3' in said else 'first' if {wins} else 'second'"
         >>> for name, says in (("brief", "'Paris'"), ("wordy", "'Paris, of course'"), ("longer", longer)):
         ...     written = Path(f"{name}.py").write_text(f'''
         ... from codec_bench.models.base import Model, ModelInfo
@@ -112,8 +102,8 @@ def judge_strengths(
         ...         said = str(request.messages[-1].content[-1])
         ...         return Response(text={says})
         ... ''')
-        >>> models = ["./brief.py:Says", "./wordy.py:Says"]
-        >>> asked = run_benchmark(benchmark="./pairs", model=models, judge="./longer.py:Says", baseline=models[0], out="runs/pairs")
+        >>> models, judge = ["./brief.py:Says", "./wordy.py:Says"], "./longer.py:Says"
+        >>> asked = run_benchmark(benchmark="./pairs", model=models, judge=judge, baseline=models[0], out="runs/pairs")
         >>> (one,) = judge_strengths("runs/pairs")
         >>> [(found.system, round(found.points)) for found in one.found.systems]  # 8 wins, 3 losses and a tie
         [('wordy', 85), ('brief', -85)]
@@ -157,7 +147,7 @@ def _strengths(of: _Of, held: Sequence[_Verdicts], labels: Mapping[str, str], se
 
 
 def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
-    """The verdicts on pairs of answers that a run holds, for each judge."""
+    """Yield a run's verdicts on pairs of answers, for each judge."""
     units = {one.id: one.speaker or one.id for one in run.samples()}
     benchmark = str((run.meta.get("benchmark") or {}).get("name"))
     for name, facts in run.metrics.items():

@@ -1,4 +1,4 @@
-"""What the figures of a judge's test say, in words and as tables."""
+"""The figures of a judge's test in sentences and tables."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from codec_bench.store.judge_successions import Succession
 from codec_bench.store.judge_tests import HEARING, Figure, JudgeTest, PartTest
 
 RIGHT, RIGHT_AT_LEAST, MOSTLY = 0.9, 0.5, 0.7
-"""From which J on a judge is right, with the lower end of its interval, and from which it is mostly right."""
+"""Thresholds of J for right, with its interval's lower end, and for mostly right."""
 DISTINGUISHED_SHARE = 0.5
-"""From this J on, with an interval above 0, a kind counts as one that the judge can tell."""
+"""From this J on, with an interval above 0, a kind counts as distinguished."""
 MOST_BIAS = 0.25
 MOST_CHANGED, MOST_UNUSABLE = 0.05, 0.05
 _PREFERS = {
@@ -25,9 +25,7 @@ _PREFERS = {
 
 
 def findings(test_part: PartTest) -> list[str]:
-    """What kind of judge it is by one part of its test: the most important first, each as a sentence without its
-    subject.
-    """
+    """Describe a judge by one part of its test, most important first, without subject."""
     return [
         _trust(test_part.j),
         *_biases(test_part),
@@ -71,7 +69,7 @@ def _restless(changed: Figure) -> list[str]:
 
 
 def _partly(test_part: PartTest) -> list[str]:
-    """Which kinds it can tell and which it cannot, where both occur."""
+    """Describe which kinds it distinguishes, where results differ."""
     can = [name for name, one in test_part.kinds.items() if _is_distinguished(one)]
     cannot = [name for name, one in test_part.kinds.items() if not _is_distinguished(one)]
     return [f"can tell {', '.join(can)}, and cannot tell {', '.join(cannot)}"] if can and cannot else []
@@ -95,7 +93,7 @@ def _unusable_replies(test_part: PartTest) -> list[str]:
 
 
 def part_name(name: str) -> str:
-    """What a part of a test is called in tables."""
+    """Return the name of a part in tables."""
     return "hearing" if name == HEARING else name.removeprefix("rating/").rpartition("-")[0]
 
 
@@ -104,7 +102,7 @@ COLUMNS = ("part", "J", "changed", *BIASES, "asked", "declined", "unread", "fail
 
 
 def part_rows(test: JudgeTest) -> list[tuple[str, ...]]:
-    """A row for each part, with the columns `COLUMNS`."""
+    """Build a row for each part, with the columns `COLUMNS`."""
     return [
         (
             part_name(name), test_part.j.words, test_part.changed.words,
@@ -116,7 +114,7 @@ def part_rows(test: JudgeTest) -> list[tuple[str, ...]]:
 
 
 def kind_rows(test: JudgeTest) -> list[tuple[str, str, str]]:
-    """J by kind: the part, the kind and the figure."""
+    """Build the rows of J by kind: part, kind and figure."""
     return [
         (part_name(name), kind, one.words)
         for name, test_part in test.parts.items()
@@ -125,7 +123,7 @@ def kind_rows(test: JudgeTest) -> list[tuple[str, str, str]]:
 
 
 def sentences(test: JudgeTest) -> list[str]:
-    """What kind of judge it is, a sentence for each part."""
+    """Describe the judge by each part."""
     return [f"{part_name(name)}: the judge {'; '.join(findings(test_part))}" for name, test_part in test.parts.items()]
 
 
@@ -133,7 +131,7 @@ SUCCESSION = ("rubric", "answers", "new less old", "equal", "ranks of systems", 
 
 
 def succession_rows(successions: Sequence[Succession]) -> list[tuple[str, ...]]:
-    """A row for each rubric, with the columns `SUCCESSION`."""
+    """Build a row for each rubric, with the columns `SUCCESSION`."""
     return [
         (
             part_name(one.rubric),
@@ -148,12 +146,12 @@ def succession_rows(successions: Sequence[Succession]) -> list[tuple[str, ...]]:
 
 
 def moved_rows(successions: Sequence[Succession]) -> list[tuple[str, str, str]]:
-    """How far each kind of items moves, the farthest first."""
+    """Build the rows of shifts by kind of items, largest first."""
     return [(part_name(one.rubric), kind, moved.words) for one in successions for kind, moved in one.kinds.items()]
 
 
 def strengths_words(one: JudgedStrengths) -> list[str]:
-    """What the strengths of some systems rest on, a sentence each."""
+    """Describe the basis of strengths, one sentence each."""
     notes = [
         f"{one.benchmark}: {part_name(one.rubric)}, {one.tested}; {one.found.duels:,} comparisons over {one.found.units:,} units"
     ]

@@ -26,11 +26,7 @@ TIME_LIMIT_S = 600.0
 
 
 class RemoteScorer:
-    """A running service.
-
-    Args:
-        url: its address. token: that it needs, or None.
-    """
+    """A running service at `url`, with its token if it needs one."""
 
     def __init__(self, url: str, *, token: str | None = None) -> None:
         self._url, self._token = url.rstrip("/"), token
@@ -41,7 +37,7 @@ class RemoteScorer:
         self.higher_is_better = {one["name"]: one["higher_is_better"] for one in metrics}
 
     def score(self, items: Iterable[Item | Mapping[str, Any]]) -> list[Result]:
-        """Scores items together; a bad item gives failed scores, and the others theirs.
+        """Score items together; a bad item gets failed scores.
 
         Raises:
             UserError: the service cannot be reached.
@@ -49,11 +45,11 @@ class RemoteScorer:
         return list(self._threads.map(self._score_or_fail, items))
 
     def submit(self, item: Item | Mapping[str, Any]) -> Future[Result]:
-        """Has an item scored; the future gets its `Result`, or a `BadItem`."""
+        """Submit an item; the future gets its `Result`, or a `BadItem`."""
         return self._threads.submit(self._score, item)
 
     async def score_async(self, item: Item | Mapping[str, Any]) -> Result:
-        """Scores an item.
+        """Score an item.
 
         Raises:
             BadItem: the item cannot be scored. UserError: the service cannot be reached.
@@ -61,7 +57,7 @@ class RemoteScorer:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._score, item)
 
     def reward(self, item: Item | Mapping[str, Any]) -> dict[str, Any]:
-        """The reward of an item: `score`, and the values of its metrics.
+        """Return the reward of an item: `score`, and the values of its metrics.
 
         Raises:
             BadItem: the item has no reward. UserError: the service cannot be reached.
@@ -69,7 +65,7 @@ class RemoteScorer:
         return self._send("POST", "/v1/reward", as_item(item))
 
     def put_reference(self, id: str, audio: AudioInput) -> None:
-        """Keeps a reference at the service.
+        """Store a reference at the service.
 
         Raises:
             BadItem: the audio cannot be used. UserError: the service cannot be reached.
@@ -77,7 +73,7 @@ class RemoteScorer:
         self._call("PUT", f"/v1/references/{urllib.parse.quote(id, safe='')}", audio_bytes(audio, "the reference"))
 
     def close(self) -> None:
-        """Ends the connections."""
+        """Close the connections."""
         self._threads.shutdown()
 
     def __enter__(self) -> RemoteScorer:

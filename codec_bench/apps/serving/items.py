@@ -1,4 +1,4 @@
-"""One item to score: what may be in it, and how its audio is checked before it reaches a worker."""
+"""One item to score: its fields, and the checks of its audio before a worker gets it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RATES_HZ = (4_000, 192_000)
 MOST_CHANNELS = 8
 MOST_TEXT = 20_000
 UNKNOWN_LENGTH = 2**60
-"""Samples that libsndfile gives for a FLAC stream of unknown length, at least."""
+"""libsndfile's least length for a FLAC stream of unknown length."""
 
 AudioInput = Audio | bytes | str | Path | np.ndarray
 
@@ -39,8 +39,8 @@ class Item:
     Args:
         audio: the generated audio: bytes of a file, an `Audio`, or the path of a local file.
         reference: the audio to compare it with, in the same forms; None for metrics without one.
-        reference_id: a reference that was kept with `put_reference`, in place of `reference`.
-        text: what is spoken. language: such as `en`. id: for messages and results.
+        reference_id: a reference stored by `put_reference`, in place of `reference`.
+        text: the transcript. language: such as `en`. id: for messages and results.
     """
 
     audio: AudioInput
@@ -60,8 +60,8 @@ class Result:
     """The scores of an item.
 
     Args:
-        id: of the item. scores: by metric. duration_s: of the audio; None if it could not be read.
-        seconds: from its arrival to its scores. unreadable: why the audio or its reference could not be read, or None.
+        scores: by metric. duration_s: of the audio; None if unreadable.
+        seconds: from arrival to scores. unreadable: why the audio or its reference could not be read.
     """
 
     id: str
@@ -72,7 +72,7 @@ class Result:
 
 
 def as_item(value: Item | Mapping[str, Any]) -> Item:
-    """An item of a mapping with the names of its fields.
+    """Build an item from a mapping of its fields.
 
     Raises:
         BadItem: a field is unknown, missing or of another type.
@@ -92,18 +92,14 @@ def as_item(value: Item | Mapping[str, Any]) -> Item:
 
 
 def check_text(item: Item) -> None:
-    """Checks the texts of an item.
-
-    Raises:
-        BadItem: a text is too long.
-    """
+    """Check the texts of an item; raises BadItem if one is too long."""
     for name in ("text", "language", "id", "reference_id"):
         if len(getattr(item, name) or "") > MOST_TEXT:
             raise BadItem(f"the {name} has more than {MOST_TEXT:,} characters", code="text_too_long")
 
 
 def audio_bytes(audio: AudioInput, name: str) -> bytes:
-    """The bytes of an audio file, checked as far as its header tells.
+    """Return the bytes of an audio file, checked by its header.
 
     Args:
         audio: an `Audio`, bytes of a file, or the path of a local file. name: for messages.
@@ -133,7 +129,7 @@ def audio_bytes(audio: AudioInput, name: str) -> bytes:
 
 
 def _check_header(data: bytes, name: str) -> None:
-    """Checks the length of formats whose header tells it; the worker that decodes it checks all others."""
+    """Check the length if the header states it; else the decoding worker does."""
     import soundfile
 
     try:
@@ -144,11 +140,7 @@ def _check_header(data: bytes, name: str) -> None:
 
 
 def check_shape(samples: int, channels: int, rate_hz: int, name: str) -> None:
-    """Checks length, channels and rate.
-
-    Raises:
-        BadItem: one of them is beyond its limit.
-    """
+    """Check length, channels and rate; raises BadItem beyond a limit."""
     if not RATES_HZ[0] <= rate_hz <= RATES_HZ[1]:
         raise BadItem(
             f"{name} has a rate of {rate_hz:,} Hz; expected {RATES_HZ[0]:,} to {RATES_HZ[1]:,} Hz", code="bad_rate"
@@ -162,7 +154,7 @@ def check_shape(samples: int, channels: int, rate_hz: int, name: str) -> None:
 
 
 def wav_bytes(samples: Any, rate_hz: int, name: str) -> bytes:
-    """Float samples, `(channels, samples)` or `(samples,)`, as a WAV file of 32-bit floats.
+    """Encode float samples, `(channels, samples)` or `(samples,)`, as a WAV file of 32-bit floats.
 
     Raises:
         BadItem: there are none, or one is not finite.

@@ -2,9 +2,8 @@
 
     serve run codec_bench.apps.serving.ray:deployment metrics=stoi,sim[ge2e] reward=reward.yaml
 
-How it works
-    Each replica runs the service of one machine on a loopback address and passes requests on to it, so that answers are
-    the same. References are with an actor of their own, since a later request may come to another replica.
+Each replica runs the service on a loopback address and forwards requests, so answers are the same. References are in an
+actor of their own, since a later request may reach another replica.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from codec_bench.config import fit, load_mapping
 from codec_bench.errors import UserError
 
 HOP_HEADERS = {"connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
-"""Headers of one connection, which are not passed on."""
+"""Headers of one connection, which are not forwarded."""
 
 
 class Arguments(BaseModel):
@@ -69,7 +68,7 @@ class Arguments(BaseModel):
 
 
 def deployment(options: Arguments | dict[str, Any]) -> serve.Application:
-    """The application, for `serve run`, a configuration file of Ray Serve, or `serve.run` in Python.
+    """Build the application, for `serve run`, a configuration file of Ray Serve, or `serve.run` in Python.
 
     Args:
         options: of the service, as `Arguments` or as the texts of a command line.
@@ -98,25 +97,25 @@ class References:
         self._references: dict[str, tuple[bytes, bytes]] = {}
 
     async def put(self, id: str, data: bytes) -> bool:
-        """Keeps a reference; whether there is room for it."""
+        """Store a reference; returns whether there is room for it."""
         if not fits_references({name: known for name, (_, known) in self._references.items()}, id, data):
             return False
         self._references[id] = blake2b(data, digest_size=16).digest(), data
         return True
 
     async def drop(self, id: str) -> bool:
-        """Frees a reference; whether there was one."""
+        """Delete a reference; returns whether there was one."""
         return self._references.pop(id, None) is not None
 
     async def get(self, id: str, digest: bytes | None) -> tuple[bytes, bytes | None] | None:
-        """The digest of a reference and its bytes, without these if the caller has them; None if there is none."""
+        """Return a reference's digest, and its bytes unless the caller has them; or None."""
         known, data = self._references.get(id, (None, None))
         return None if known is None else (known, None if known == digest else data)
 
 
 @dataclass(slots=True)
 class ClusterService(Service):
-    """The service of a replica, whose references are those of all replicas; `shared` is the handle of `References`."""
+    """The service of a replica; `shared` is the handle of the common `References`."""
 
     shared: Any = None
     fetched: OrderedDict[str, tuple[bytes, bytes]] = field(default_factory=OrderedDict)
@@ -146,11 +145,7 @@ class ClusterService(Service):
 
 
 class Replica:
-    """One replica: a scorer and its service.
-
-    Args:
-        arguments: the options. references: the handle of `References`.
-    """
+    """One replica: a scorer and its service; `references` is the handle of `References`."""
 
     def __init__(self, arguments: Arguments, references: Any) -> None:
         token = os.environ.get(arguments.token_env, "") if arguments.token_env else None
@@ -168,7 +163,7 @@ class Replica:
         self._stop = asyncio.Event()
 
     async def __call__(self, request: Request) -> StreamingResponse:
-        """Passes a request on to the service of this replica."""
+        """Forward a request to the service of this replica."""
         if self._address is None:
             self._address = asyncio.get_running_loop().create_future()
             self._session = ClientSession(auto_decompress=False, timeout=ClientTimeout(total=None))
@@ -190,7 +185,7 @@ class Replica:
         return StreamingResponse(parts(), reply.status, forwarded)
 
     def check_health(self) -> None:
-        """Ends a replica whose scorer has ended; Ray Serve starts another.
+        """Fail for a scorer that has ended, so that Ray Serve starts another replica.
 
         Raises:
             RuntimeError: the scorer has ended.
@@ -199,7 +194,7 @@ class Replica:
             raise RuntimeError("the scorer has ended")
 
     async def close(self) -> None:
-        """Finishes what waits."""
+        """Finish waiting items."""
         self._stop.set()
         if self._address is not None:
             await self._running

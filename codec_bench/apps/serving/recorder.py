@@ -1,4 +1,4 @@
-"""The run of a scorer: every item that is scored goes into a record that `report` and `export` read."""
+"""The run of a scorer: a record of every scored item for `report` and `export`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ NAME = "requests"
 
 
 class Recorder:
-    """Writes items to a run folder, in a thread of its own; a folder with a record of the same metrics is continued.
+    """Writes items to a run folder in a thread; a record of the same metrics is continued.
 
     Args:
-        folder: the run folder. plan: of the scorer. options: arguments by feature name.
+        options: arguments by feature name.
         on_fault: called with a sentence if the record cannot be written any more.
 
     Raises:
@@ -54,7 +54,7 @@ class Recorder:
             raise
 
     def add(self, sample: Sample, record: ItemRecord) -> None:
-        """Has an item written."""
+        """Enqueue an item."""
         with self._lock:
             self._waiting.append((sample, record))
             is_first = len(self._waiting) == 1
@@ -62,7 +62,7 @@ class Recorder:
             self._thread.submit(self._write)
 
     def close(self) -> None:
-        """Writes what waits, and ends the run."""
+        """Write waiting items, and end the run."""
         self._thread.submit(self._finish)
         self._thread.shutdown()
 

@@ -1,6 +1,6 @@
-"""One number from several metrics: named terms with transforms and weights, in a YAML file or in Python.
+"""One number from several metrics: named terms with transforms and weights, in YAML or Python.
 
-A missing value fails the reward; it is never a silent 0. A value of a silent or unrelated output counts as missing.
+A missing value fails the reward; it is never a silent 0. Values of silent or unrelated output count as missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class NoReward(UserError):
-    """A reward without a number, because a metric has none; `metric` names it, `score` is what it has."""
+    """A reward without a number: `metric` has none, and `score` says why."""
 
     def __init__(self, message: str, metric: str, score: Score | None) -> None:
         super().__init__(message)
@@ -65,7 +65,7 @@ class Transform(BaseModel):
         return self
 
     def apply(self, x: float) -> float:
-        """The value after this step."""
+        """Apply this step."""
         if self.clip is not None:
             return min(max(x, self.clip[0]), self.clip[1])
         if self.linear is not None:
@@ -81,8 +81,8 @@ class Term(BaseModel):
     """One term.
 
     Args:
-        metric: its name. transform: steps, in order. weight: of the term in the sum.
-        missing: `fail`, or the number that stands in where the metric has no value.
+        transform: steps, in order. weight: in the sum.
+        missing: `fail`, or the substitute for a missing value.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -105,7 +105,7 @@ class Reward:
 
     Args:
         score: the weighted sum. terms: each term after its transforms. values: each metric that has a value.
-        missing: by term whose number stands in, the code of why.
+        missing: by term with a substitute, the code of why.
     """
 
     score: float
@@ -115,14 +115,14 @@ class Reward:
 
 
 def read_reward(reward: str | Path | Mapping[str, Any] | RewardSpec, better: Mapping[str, bool | None]) -> RewardSpec:
-    """A reward of a YAML file, of a mapping, or of a metric's name alone.
+    """Read a reward from a YAML file, a mapping, or a metric's name alone.
 
     Args:
-        reward: the file, the mapping, or the name. A name means its value, negated if lower is better.
-        better: by metric that is scored, whether higher is better.
+        reward: a name means its value, negated if lower is better.
+        better: by scored metric, whether higher is better.
 
     Raises:
-        UserError: a field does not fit, or a term names a metric that is not scored.
+        UserError: a field is wrong, or a term names a metric that is not scored.
     """
     if isinstance(reward, str) and reward in better:
         steps = (Transform(negate=True),) if better[reward] is False else ()
@@ -148,10 +148,10 @@ def is_reward_file(reward: str) -> bool:
 
 
 def parse_reward(reward: str | Path | Mapping[str, Any] | RewardSpec) -> RewardSpec:
-    """A reward of a YAML file or of a mapping, before it is known what is scored.
+    """Parse a reward of a YAML file or a mapping, before the scored metrics are known.
 
     Raises:
-        UserError: a field does not fit.
+        UserError: a field is wrong.
     """
     if isinstance(reward, RewardSpec):
         return reward
@@ -161,28 +161,28 @@ def parse_reward(reward: str | Path | Mapping[str, Any] | RewardSpec) -> RewardS
 
 
 def flag_code(score: Score) -> str | None:
-    """The code of what puts a value in doubt, such as `silent_estimate`; None for a score without a flag."""
+    """Return the code of a doubtful score, such as `silent_estimate`; None without a flag."""
     flag = score.detail.get("flag")
     return flag.code if isinstance(flag, Diagnostic) else None
 
 
 def _has_value(score: Score) -> bool:
-    """Whether a value says something of the audio: one of silence or of another sound does not."""
+    """Whether a value describes the audio: one of silence or of another sound does not."""
     flag = score.detail.get("flag")
     is_doubtful = isinstance(flag, Diagnostic) and flag.severity == "error"
     return score.value is not None and score.denominator != 0 and not is_doubtful
 
 
 def _is_refused(score: Score | None) -> bool:
-    """Whether the caller gave too little, such as no text or one without words: that is a mistake."""
+    """Whether the caller's input is insufficient, such as no text: that is a mistake."""
     return score is None or score.status == "refused" or score.denominator == 0
 
 
 def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
-    """The reward of an item.
+    """Compute the reward of an item.
 
     Raises:
-        NoReward: a metric of a term has no value, and the term does not say what stands in.
+        NoReward: a metric of a term has no value, and the term has no substitute.
     """
     terms: dict[str, float] = {}
     missing: dict[str, str] = {}

@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 QUEUE = 1_024
 QUEUE_BYTES = 2 << 30
-"""Of the audio files of all items that wait or are being scored."""
+"""Limit of the audio files of all open items."""
 MAX_WAIT_MS = 10.0
 MOST_REFERENCES, REFERENCE_BYTES = 1_024, 2 << 30
-"""Of all references that are kept."""
+"""Limits of all stored references."""
 RESERVED_FILES = 256
-"""Open files that are left to workers, sockets and libraries."""
+"""Open files for workers, sockets and libraries."""
 
 
 def _room_for_files() -> int:
-    """How many items may be open at a time, each with two files; raises the limit of open files as far as allowed."""
+    """Return the limit of open items with two files each, after raising the file limit."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -69,12 +69,12 @@ class Scorer:
     Args:
         metrics: names, as on the command line.
         device: `auto`, `cpu` or `cuda:0`.
-        workers: processes for work of the CPU; None for one a core.
+        workers: processes for CPU work; None for one a core.
         options: arguments by feature name, such as `{"utmos": {"weights": "path"}}`.
-        max_wait_ms: how long an item waits for others, so that a batch fills.
-        queue: most items that wait or are being scored.
+        max_wait_ms: how long an item waits for others to fill a batch.
+        queue: limit of open items.
         time_limit_s: seconds that a batch may take.
-        record: a run folder that takes every item that is scored; None writes nothing.
+        record: a run folder for every scored item; None writes nothing.
 
     Raises:
         UserError: a metric is unknown, its weights are missing, or the folder cannot be written; the message names the
@@ -156,27 +156,26 @@ class Scorer:
 
     @property
     def is_running(self) -> bool:
-        """Whether items are scored: it was not closed, and its workers can be kept alive."""
+        """Whether items are scored: it is open, and its workers can be restarted."""
         return not self._closed and self._fault is None and self._thread.is_alive()
 
     @property
     def waiting(self) -> int:
-        """How many items wait or are being scored."""
+        """How many items are open."""
         return self._open
 
     @property
     def queue(self) -> int:
-        """How many items may wait or be scored at a time."""
+        """The limit of open items."""
         return self._most
 
     # ---- scoring ----
 
     def submit(self, item: Item | Mapping[str, Any], then: Callable[[], bool] | None = None) -> Future[Result]:
-        """Has an item scored; the future gets its `Result`.
+        """Submit an item; the future gets its `Result`.
 
         Args:
-            item: an `Item` or a mapping with its fields. then: whether nobody waits for it any more, asked before it
-                is scored.
+            then: whether nobody waits for it any more; called before it is scored.
 
         Raises:
             BadItem: the item cannot be scored. QueueFull: too many items wait. UserError: the scorer has ended.
@@ -246,7 +245,7 @@ class Scorer:
         return future
 
     def score(self, items: Iterable[Item | Mapping[str, Any]]) -> list[Result]:
-        """Scores items together; a bad item gives failed scores, and the others theirs.
+        """Score items together; a bad item gets failed scores.
 
         Raises:
             UserError: the scorer has ended.
@@ -265,7 +264,7 @@ class Scorer:
         return [one.result() if isinstance(one, Future) else one for one in futures]
 
     async def score_async(self, item: Item | Mapping[str, Any]) -> Result:
-        """Scores an item.
+        """Score an item.
 
         Raises:
             BadItem: the item cannot be scored. QueueFull: too many items wait. UserError: the scorer has ended.
@@ -274,7 +273,7 @@ class Scorer:
         return await asyncio.wrap_future(future)
 
     def warm_up(self) -> None:
-        """Has items of embedded speech scored, so that every worker has loaded what it needs."""
+        """Score embedded speech, so that every worker loads its models."""
         from codec_bench.data import open_source
 
         sample = next(iter(open_source("embedded")))
@@ -285,7 +284,7 @@ class Scorer:
         self.finished, self.failed, self.audio_s = 0, 0, 0.0
 
     def put_reference(self, id: str, audio: AudioInput) -> None:
-        """Keeps a reference, such as a prompt; its embeddings are computed once.
+        """Store a reference, such as a prompt; its embeddings are computed once.
 
         Raises:
             BadItem: the audio cannot be used, or there are too many references.
@@ -297,12 +296,12 @@ class Scorer:
             self._references[id] = data
 
     def drop_reference(self, id: str) -> bool:
-        """Frees a reference; whether there was one."""
+        """Delete a reference; returns whether there was one."""
         with self._lock:
             return self._references.pop(id, None) is not None
 
     def close(self, timeout_s: float = 60.0) -> None:
-        """Finishes what waits, and ends the workers."""
+        """Finish waiting items, and end the workers."""
         with self._lock:
             if self._closed:
                 return
@@ -322,7 +321,7 @@ class Scorer:
 
     @staticmethod
     def connect(url: str, *, token: str | None = None) -> Any:
-        """The scorer of a running service, with the same methods: `Scorer.connect("http://127.0.0.1:8765")`."""
+        """Connect to a running service, such as `Scorer.connect("http://127.0.0.1:8765")`."""
         from codec_bench.apps.serving.client import RemoteScorer
 
         return RemoteScorer(url, token=token)
@@ -336,7 +335,6 @@ class Scorer:
             self._end(str(error))
 
     def _end(self, reason: str) -> None:
-        """Refuses items from now on."""
         self._fault = reason
         LOG.error("the scorer has ended: %s", reason)
 
@@ -374,11 +372,7 @@ class Scorer:
 
 
 def check_reference(id: str, audio: AudioInput) -> bytes:
-    """The bytes of a reference that can be decoded.
-
-    Raises:
-        BadItem: the audio cannot be used.
-    """
+    """Return the bytes of a decodable reference; raises BadItem for other audio."""
     from codec_bench.decoding.decode import decode_bytes
 
     name = f"the reference {id[:60]}"
@@ -391,18 +385,18 @@ def check_reference(id: str, audio: AudioInput) -> bytes:
 
 
 def fits_references(others: Mapping[str, bytes], id: str, data: bytes) -> bool:
-    """Whether there is room for a reference among those that are kept; it takes the place of one with its id."""
+    """Whether there is room for a reference; it replaces one with its id."""
     sizes = [len(one) for name, one in others.items() if name != id]
     return len(sizes) < MOST_REFERENCES and sum(sizes) + len(data) <= REFERENCE_BYTES
 
 
 def too_many_references() -> BadItem:
-    """The error of a reference beyond the most that are kept."""
+    """Build the error of a reference beyond the limit."""
     message = f"at most {MOST_REFERENCES:,} references of {REFERENCE_BYTES >> 20:,} MiB together are kept"
     return BadItem(message, code="too_many_references", hint="DELETE /v1/references/ID frees one")
 
 
 def unknown_reference(id: str) -> BadItem:
-    """The error of an item whose reference was not put before."""
+    """Build the error of an item without its stored reference."""
     hint = "PUT /v1/references/ID, or put_reference, keeps one"
     return BadItem(f"there is no reference '{id[:60]}'", code="unknown_reference", hint=hint)

@@ -1,8 +1,8 @@
 """The HTTP service of a warm scorer.
 
-Every error has a status and `{"error": {"code", "message"}}`: 401 no or a wrong token, 404 an unknown place or
-reference, 408 a slow body, 413 too large, 415 a compressed body, 422 an item that cannot be scored, 503 with Retry-After
-a full queue, 504 a time limit.
+Errors have a status and `{"error": {"code", "message"}}`: 401 no or a wrong token, 404 an unknown path or reference,
+408 a slow body, 413 too large, 415 a compressed body, 422 an item that cannot be scored, 503 with Retry-After a full
+queue, 504 a time limit.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ if TYPE_CHECKING:
 BODY_BYTES = 2 * (MOST_BYTES * 4 // 3) + (1 << 20)
 """Of a request: an item and its reference in base64."""
 ALL_BODIES_BYTES = 4 << 30
-"""Of the bodies of all requests that are open; one of unknown length counts as the longest, a stream as what is read."""
+"""Limit of all open bodies; unknown lengths count as the longest, streams as read."""
 BODY_S = 60.0
 """Seconds for the body of a request."""
 HEAD_S = 30.0
 """Seconds for the head of the first request of a connection."""
 MOST_CONNECTIONS = 4_096
-"""Open at a time, and at most a sixth of the files that the process may open."""
+"""Open at a time, and at most a sixth of the process's file limit."""
 CLIENT_GONE = 499
-"""The status under which `/metrics` counts requests whose client went away, as nginx does."""
+"""The status in `/metrics` of requests whose client left, as in nginx."""
 DRAIN_S = 30.0
-"""Seconds for what waits when the service ends."""
+"""Seconds for open items when the service ends."""
 _MALFORMED = (ValueError, AssertionError, HttpProcessingError, web.RequestPayloadError)
-"""What aiohttp raises for a body that is not what its headers say."""
+"""aiohttp's errors for a body that contradicts its headers."""
 T = TypeVar("T")
 AT_ONCE = 64
-"""Items of one stream that are scored at a time."""
+"""Concurrent items of one stream."""
 PARTS = ("audio", "reference", "item", "text", "language", "id", "reference_id")
 """Of a multipart request, each once."""
 STATUSES = {
@@ -67,7 +67,7 @@ HEADERS = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": 'Basic realm="co
 
 
 class _WithoutBadRequests(logging.Filter):
-    """Keeps what is no HTTP out of the log, in which its sender could write."""
+    """Excludes non-HTTP input from the log, where its sender could write."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
@@ -82,7 +82,7 @@ class Service:
     """A running service.
 
     Args:
-        scorer: what scores. reward: what `/v1/reward` computes; None without one. token: that requests need, or None.
+        reward: what `/v1/reward` computes. token: that requests need.
         time_limit_s: of an item.
     """
 
@@ -99,7 +99,7 @@ class Service:
     silent: set[Any] = field(default_factory=set)  # connections that have sent no request
 
     def application(self) -> web.Application:
-        """The application of aiohttp."""
+        """Build the aiohttp application."""
         app = web.Application(middlewares=[self._guard], client_max_size=BODY_BYTES)
         app.add_routes(
             [
@@ -121,11 +121,11 @@ class Service:
     # ---- requests ----
 
     async def score(self, request: web.Request) -> web.Response:
-        """Scores one item."""
+        """Score one item."""
         return web.json_response(result_json(await self._result(await _timed(_read_item(request)))))
 
     async def scores(self, request: web.Request) -> web.StreamResponse:
-        """Scores many: a line of JSON each, answered as they are done."""
+        """Score many: a line of JSON each, answered on completion."""
         reply = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await reply.prepare(request)
         lock, open_bytes = asyncio.Lock(), 0
@@ -172,17 +172,17 @@ class Service:
         return reply
 
     async def reward_of(self, request: web.Request) -> web.Response:
-        """The reward of one item."""
+        """Return the reward of one item."""
         reward = await self._reward(await _timed(_read_item(request)))
         value = {**reward.values, "terms": dict(reward.terms), "missing": dict(reward.missing)}
         return web.json_response({**value, "score": reward.score})
 
     async def verl(self, request: web.Request) -> web.Response:
-        """The reward of one item, in verl-omni's protocol."""
+        """Return the reward of one item, in verl-omni's protocol."""
         return web.json_response(verl_reply(await self._reward(verl_item(parse_json(await _body(request))))))
 
     async def put_reference(self, request: web.Request) -> web.Response:
-        """Keeps a reference."""
+        """Store a reference."""
         if request.content_type.startswith("multipart/"):
             parts = await _timed(_read_parts(request))
             data = parts.get("reference", parts.get("audio", b""))
@@ -194,29 +194,29 @@ class Service:
         return web.json_response({"id": request.match_info["id"]}, status=201)
 
     async def drop_reference(self, request: web.Request) -> web.Response:
-        """Frees a reference."""
+        """Delete a reference."""
         if not await self._drop_reference(request.match_info["id"]):
             raise unknown_reference(request.match_info["id"])
         return web.Response(status=204)
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """The metrics that are scored."""
+        """List the scored metrics."""
         better = self.scorer.higher_is_better
         metrics = [{"name": n, "protocol": p, "higher_is_better": better[n]} for n, p in self.scorer.protocols.items()]
         return web.json_response({"metrics": metrics})
 
     async def health(self, request: web.Request) -> web.Response:
-        """Whether the process lives."""
+        """Report that the process runs."""
         return web.json_response({"status": "ok"})
 
     async def ready(self, request: web.Request) -> web.Response:
-        """Whether requests are taken."""
+        """Report whether requests are accepted."""
         if self.draining or not self.scorer.is_running:
             return web.json_response({"status": "draining" if self.draining else "ended"}, status=503)
         return web.json_response({"status": "ready"})
 
     async def prometheus(self, request: web.Request) -> web.Response:
-        """Counters in Prometheus' text format."""
+        """Report counters in Prometheus' text format."""
         scorer = self.scorer
         lines = [
             "# TYPE codec_bench_items_total counter", f"codec_bench_items_total {scorer.finished}",
@@ -230,7 +230,7 @@ class Service:
         return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
 
     async def page(self, request: web.Request) -> web.Response:
-        """A page with load, throughput and the latest errors."""
+        """Render a page with load, throughput and the latest errors."""
         text = service_page(self.scorer, self.started, self.requests, list(self.latencies), list(self.errors))
         return web.Response(body=text.encode("utf-8", "replace"), content_type="text/html", charset="utf-8")
 
@@ -251,7 +251,7 @@ class Service:
             raise BadItem(error.message, code="no_value") from error
 
     async def _result(self, item: Item, *, wait: bool = False) -> Result:
-        """Scores an item; with `wait`, it waits for a place in the queue."""
+        """Score an item; with `wait`, wait for room in the queue."""
         while True:
             try:
                 result = await asyncio.wait_for(self.scorer.score_async(item), self.time_limit_s)
@@ -267,10 +267,7 @@ class Service:
 
     @contextmanager
     def _room(self) -> Iterator[Callable[[int], None]]:
-        """A function that counts bytes of a request among those of all, and frees them if they are negative.
-
-        What is not freed is freed at the end.
-        """
+        """Count bytes of a request among those of all, negative to free them; frees the rest."""
         held = 0
 
         def take(size: int) -> None:
@@ -287,7 +284,7 @@ class Service:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Checks the token, and turns what goes wrong into a status with a sentence."""
+        """Check the token, and convert errors to a status with a sentence."""
         self.silent.discard(request.protocol)
         try:
             if self.token is not None and request.path not in ("/healthz", "/readyz"):
@@ -310,7 +307,7 @@ class Service:
 
 
 def _token_of(header: str) -> bytes:
-    """The token of `Bearer TOKEN`, or of `Basic` with it as the password, which a browser can send."""
+    """Return the token of `Bearer TOKEN`, or of `Basic` as the password, for browsers."""
     scheme, _, value = header.partition(" ")
     if scheme.lower() == "basic":
         try:
@@ -321,11 +318,7 @@ def _token_of(header: str) -> bytes:
 
 
 def _check_body(request: web.Request) -> int:
-    """The most bytes that a request may hold of its body at once, before they are counted.
-
-    Raises:
-        BadItem: the body is compressed, or too large.
-    """
+    """Return the limit of a body; raises BadItem if compressed or too large."""
     if "Content-Encoding" in request.headers:
         raise BadItem("the body is compressed; expected one that is not", code="compressed")
     if request.path == STREAM or not request.can_read_body:
@@ -337,7 +330,6 @@ def _check_body(request: web.Request) -> int:
 
 
 def _error(error: BaseException) -> tuple[int, dict[str, Any]]:
-    """The status of an error, and its JSON."""
     if isinstance(error, web.HTTPException):
         code = {404: "not_found", 405: "not_allowed", 413: "too_large"}.get(error.status, "bad_request")
         return error.status, {"error": {"code": code, "message": error.reason}}
@@ -359,7 +351,7 @@ async def _body(request: web.Request) -> bytes:
 
 
 async def _timed(reading: Coroutine[Any, Any, T]) -> T:
-    """What is read of a body, within its time limit."""
+    """Read from a body within its time limit."""
     try:
         return await asyncio.wait_for(reading, BODY_S)
     except TimeoutError as error:
@@ -367,7 +359,7 @@ async def _timed(reading: Coroutine[Any, Any, T]) -> T:
 
 
 async def _read_item(request: web.Request) -> Item:
-    """The item of a request in JSON or multipart."""
+    """Parse the item of a JSON or multipart request."""
     if request.content_type.startswith("multipart/"):
         parts = await _read_parts(request)
         if "audio" not in parts:
@@ -381,7 +373,7 @@ async def _read_item(request: web.Request) -> Item:
 
 
 async def _read_parts(request: web.Request) -> dict[str, bytes]:
-    """The parts of a multipart request by name."""
+    """Read the parts of a multipart request by name."""
     parts: dict[str, bytes] = {}
     size = 0
     async for field_part in await request.multipart():
@@ -398,7 +390,7 @@ async def _read_parts(request: web.Request) -> dict[str, bytes]:
 
 
 async def _lines(request: web.Request, take: Callable[[int], None]) -> AsyncIterator[bytes]:
-    """The lines of a body, without blank ones; `take` counts their bytes."""
+    """Yield the lines of a body, without blank ones; `take` counts their bytes."""
     parts, size = list[bytes](), 0
     async for chunk in request.content.iter_chunked(1 << 16):
         *ends, rest = chunk.split(b"\n")
@@ -419,7 +411,7 @@ async def _lines(request: web.Request, take: Callable[[int], None]) -> AsyncIter
 
 
 def check_port(host: str, port: int) -> None:
-    """Checks that a port is free, before networks are loaded.
+    """Check that a port is free, before networks are loaded.
 
     Raises:
         UserError: it cannot be used.
@@ -438,11 +430,10 @@ def _unusable_port(host: str, port: int, error: OSError) -> UserError:
 async def run_service(
     service: Service, host: str, port: int, *, on_ready: Callable[[str], None], stop: Awaitable[Any]
 ) -> None:
-    """Serves until `stop` is done, then finishes what waits.
+    """Serve until `stop` is done, then finish open items.
 
     Args:
-        service: what is served. host, port: where; port 0 takes a free one. on_ready: called with the address.
-        stop: ends the service.
+        port: 0 takes a free one. on_ready: called with the address.
 
     Raises:
         UserError: the port cannot be used.
@@ -470,7 +461,7 @@ async def run_service(
 
 
 def _protocols(service: Service, runner: web.AppRunner) -> Callable[[], asyncio.BaseProtocol]:
-    """The factory of a listener's protocols: connections are limited, and end where no request comes in time."""
+    """Build the listener's protocol factory, with limits of connections and idle time."""
     server, loop = runner.server, asyncio.get_running_loop()
     assert server is not None
     most = min(MOST_CONNECTIONS, max(64, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 6))

@@ -1,7 +1,7 @@
 """Version 1 of verl-omni's protocol of remote audio rewards.
 
-A request holds a waveform as base64 of little-endian floats; the reply is `score`, a finite number, with further
-finite scalars. The client repeats 408, 429 and 5xx, and stops training at any other status or a score that is missing.
+A request has a waveform as base64 of little-endian floats; the reply is a finite `score` with further finite scalars.
+The client repeats 408, 429 and 5xx, and stops training at any other status or missing score.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ VERSION = "1"
 
 
 def verl_item(value: Mapping[str, Any]) -> Item:
-    """The item of a request.
+    """Parse the item of a request.
 
     Raises:
         BadItem: it is no request of version 1.
@@ -50,5 +50,5 @@ def _whole_number(value: Mapping[str, Any], name: str) -> int:
 
 
 def verl_reply(reward: Reward) -> dict[str, float]:
-    """The reply: the reward, the metrics, and the terms that have no metric's name."""
+    """Build the reply: the reward, the metrics, and terms not named like a metric."""
     return {**{f"term_{name}": x for name, x in reward.terms.items()}, **reward.values, "score": reward.score}

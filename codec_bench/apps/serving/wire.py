@@ -1,4 +1,4 @@
-"""Requests of the service as items, and results as JSON. Nothing that a client names is opened."""
+"""Requests of the service as items, and results as JSON. No file named by a client is opened."""
 
 from __future__ import annotations
 
@@ -31,11 +31,7 @@ OF_AUDIO = ("audio_base64", "waveform_f32_base64", "num_samples", "sample_rate_h
 
 
 def parse_json(data: bytes | str) -> dict[str, Any]:
-    """A JSON object.
-
-    Raises:
-        BadItem: it is none.
-    """
+    """Parse a JSON object; raises BadItem for anything else."""
     try:
         value = parse_once(data if isinstance(data, str) else data.decode())
     except DoubleKey as error:
@@ -48,10 +44,10 @@ def parse_json(data: bytes | str) -> dict[str, Any]:
 
 
 def item_of(value: Mapping[str, Any], audio: bytes | None = None, reference: bytes | None = None) -> Item:
-    """The item of a JSON object.
+    """Build the item of a JSON object with the fields of `FIELDS`.
 
     Args:
-        value: with the fields of `FIELDS`. audio, reference: parts of a multipart request.
+        audio, reference: parts of a multipart request.
 
     Raises:
         BadItem: a field is unknown, missing, or has a wrong value.
@@ -84,10 +80,10 @@ def item_of(value: Mapping[str, Any], audio: bytes | None = None, reference: byt
 
 
 def audio_of(value: Mapping[str, Any], name: str) -> bytes:
-    """The bytes of an audio file in a JSON object: a file in base64, or little-endian floats in base64 with a rate.
+    """Decode audio in JSON: a file, or little-endian floats with a rate, in base64.
 
     Raises:
-        BadItem: there is none, or it is not what it says.
+        BadItem: there is none, or it is malformed.
     """
     if (text := value.get("audio_base64")) is not None:
         return decode_base64(text, f"{name} (audio_base64)")
@@ -100,13 +96,13 @@ def audio_of(value: Mapping[str, Any], name: str) -> bytes:
 
 
 def waveform_bytes(text: Any, num_samples: Any, rate_hz: int, name: str) -> bytes:
-    """A WAV file of little-endian 32-bit floats in base64.
+    """Decode base64 of little-endian 32-bit floats to a WAV file.
 
     Args:
-        text: the base64. num_samples: how many floats there should be, or None. rate_hz: of them. name: for messages.
+        num_samples: the expected number of floats, or None. name: for messages.
 
     Raises:
-        BadItem: there are others, or they are not finite.
+        BadItem: the number differs, or one is not finite.
     """
     data = decode_base64(text, name)
     if len(data) % 4:
@@ -120,11 +116,7 @@ def waveform_bytes(text: Any, num_samples: Any, rate_hz: int, name: str) -> byte
 
 
 def decode_base64(text: Any, name: str) -> bytes:
-    """The bytes of a base64 text.
-
-    Raises:
-        BadItem: it is none, or too long.
-    """
+    """Decode base64; raises BadItem if invalid or too long."""
     if not isinstance(text, str):
         raise BadItem(f"{name} is a {type(text).__name__}; expected a text in base64", code="bad_base64")
     if len(text) > MOST_BYTES * 4 // 3 + 4:
@@ -141,7 +133,7 @@ def _flag_of(score: Score) -> dict[str, Any] | None:
 
 
 def result_json(result: Result) -> dict[str, Any]:
-    """A result as JSON values."""
+    """Convert a result to JSON values."""
     return {
         "id": result.id,
         "scores": {

@@ -1,14 +1,13 @@
-"""A site over many runs: plain files that open from a disk and from any host, with leaderboards, comparisons and sound.
+"""A static site over many runs: leaderboards, comparisons and audio, from disk or any host.
 
 Which file to open
-    `api.py`              the verb: runs are added to a site, and other sites are taken over.
-    `make.py`             adds runs and finishes a site, whose files `folder.py` knows.
-    `records.py`          what a site holds of one run.
+    `api.py`              the verb: adds runs and other sites to a site.
+    `make.py`             adds runs and finishes a site, whose files `folder.py` manages.
+    `records.py`          a site's content of one run.
     `boards.py`           its leaderboards and index; `best.py` marks the best rows, and `published.py` writes the
                           published boards.
-    `contradictions.py`   which runs contradict each other; `same_sounds.py` which heard the same. `merge.py` takes
-                          another site over.
-    `assets/`             the pages' markup, style and scripts. `command.py` is what is typed.
+    `contradictions.py`   contradicting runs; `same_sounds.py` runs over the same audio. `merge.py` imports other sites.
+    `assets/`             the pages' markup, style and scripts. `command.py` is the command.
 """
 
 from __future__ import annotations

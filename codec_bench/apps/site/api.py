@@ -1,4 +1,4 @@
-"""A site over many runs: the function behind `codec-bench site`."""
+"""A static site over many runs: the function behind `codec-bench site`."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def site(
     title: str | None = None,
     notify: Callable[[str], None] = lambda _: None,
 ) -> Site:
-    """Makes a static site over runs, or adds runs to a site that there is.
+    """Make a static site over runs, or add runs to an existing one.
 
-    A run that the site holds already is left as it is, unless its record has changed. The runs of another site are
-    taken over from its files, so that the runs themselves are not needed. Runs of shards are left out.
+    Runs in the site stay as they are, unless their record has changed. Runs of another site are copied from its files,
+    without the run folders. Runs of shards are excluded.
 
     Args:
         runs: run folders, folders that hold run folders at any depth, and folders of other sites.
         out: the folder of the site; new, empty, or a site.
-        audio_mb: megabytes of sound to copy from each run; 0 copies none.
-        title: of the site; None keeps the one that it has.
-        notify: gets sentences on the way.
+        audio_mb: megabytes of audio to copy from each run; 0 copies none.
+        title: of the site; None keeps the present one.
+        notify: receives sentences on progress.
 
     Returns:
-        What was added, replaced and left as it is, and which runs contradict each other.
+        Added, replaced and unchanged runs, and contradictions.
 
     Raises:
         UserError: a folder holds neither a run nor a site, a record is damaged, or `out` holds something else.
@@ -72,8 +72,7 @@ def site(
 
 
 def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
-    """The runs that contradict each other: numbers of one system and protocol over the same data outside each other's
-    intervals.
+    """Find runs of one system, protocol and data with values outside each other's intervals.
 
     Args:
         runs: as for `site`. Nothing is written.
@@ -103,7 +102,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
 
 
 def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
-    """The run folders that are meant, and the sites among them."""
+    """Split folders into runs and sites."""
     from codec_bench.apps.site.folder import SiteFolder, is_site
     from codec_bench.store.folders import run_folders
 
@@ -118,7 +117,7 @@ def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
 
 
 def _published(site_folder: SiteFolder, notify: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
-    """The published leaderboards that runs of the site stand on, and published codecs if the site holds codecs."""
+    """Return published leaderboards with runs of the site, and codecs if it has any."""
     from codec_bench.apps.leaderboards.api import board_names, definition_of, leaderboard
     from codec_bench.apps.leaderboards.codecs import codec_board
     from codec_bench.apps.site.published import published_board, published_codecs

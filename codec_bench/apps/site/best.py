@@ -1,9 +1,7 @@
-"""The best rows of a leaderboard of a site and those not distinguishable from them, as `stats.verdict` decides it.
+"""The best rows of a site's leaderboard and indistinguishable ones, by `stats.verdict`.
 
-Conventions
-    The rivals are what a leaderboard begins with: of each system the newest finished row, and for what that run did not
-    measure an older row of a system of which the record says the same. `newestRows` of `assets/table.js` chooses the
-    same rows.
+Rivals are the rows shown first: each system's newest finished row, and for missing values an older row of the same
+recorded system. `newestRows` of `assets/table.js` chooses the same rows.
 """
 
 from __future__ import annotations
@@ -28,14 +26,11 @@ Entry = Mapping[str, Any]
 def mark_best(
     rows: Sequence[Row], columns: Sequence[tuple[str, str]], entries: Mapping[str, Entry], site: SiteFolder | None
 ) -> None:
-    """Gives each row the numbers of the columns in which it is the best, as `best`, not distinguishable from the best,
-    as `alike`, and not compared, as `barred`.
+    """Add to each row its columns as `best`, `alike` (indistinguishable) and `barred`.
 
     Args:
-        rows: of the leaderboard, the newest first. columns: the name and the protocol of each. entries: of its runs, by
-            key.
-        site: whose files hold the scores, which rows of several runs are compared by; None compares rows of one run
-            only.
+        rows: the newest first. columns: the name and the protocol of each.
+        site: holds the scores to compare rows of several runs; None compares within runs only.
     """
     shown: dict[str, list[Row]] = {}
     for row in rows:
@@ -56,14 +51,14 @@ def mark_best(
 
 
 def _out(rivals: Sequence[Row], column: int) -> set[int]:
-    """Which rows are compared with no other: suspects, and those that their own run compared with none."""
+    """Return rows that are not compared: suspects, and those excluded by their own run."""
     return {n for n, row in enumerate(rivals) if row.get("suspect") or column in row.get("barred", ())}
 
 
 def _standings(
     rivals: Sequence[Row], column: int, metric: str, entries: Mapping[str, Entry], held: _Scores
 ) -> list[Mapping[str, Any]]:
-    """How each row stands in a column, as in the summary of a run; empty where nothing can be compared."""
+    """Return each row's standing in a column; empty where nothing is comparable."""
     if not rivals or metric == BITRATE:
         return []
     facts = entries[rivals[0]["run"]]["metrics"][metric]
@@ -82,7 +77,7 @@ def _standings(
 
 
 class _Scores:
-    """The scores that a site holds of its runs, each file read once."""
+    """The scores of a site's runs, each file read once."""
 
     def __init__(self, site: SiteFolder | None) -> None:
         self._site = site
@@ -91,9 +86,7 @@ class _Scores:
         self._numbers: dict[str, int] = {}
 
     def parts(self, entry: Entry, system: str, metric: str) -> Parts | None:
-        """What the items of one system add to a metric; None where the site holds no sums, as for a value of a whole
-        set.
-        """
+        """Return the items' contributions to a metric; None without sums, as for sets."""
         if self._site is None:
             return None
         key, index = entry["key"], list(entry["metrics"]).index(metric)

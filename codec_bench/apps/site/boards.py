@@ -1,13 +1,9 @@
-"""The leaderboards of a site, and its index, made of the entries of its runs.
+"""The leaderboards and index of a site, from the entries of its runs.
 
-Conventions
-    A leaderboard is of one benchmark, or of one set of data, with the same part of it. Its columns are metrics with
-    their
-    protocols: numbers of two protocols are never in one column. It has a row for every run and system.
-    A cell is `[value, low, high, n, failed, note]` in the unit of the record, with `None` where there is no number.
-    An unfinished run has rows, marked as such. `best` of a row numbers the columns in which it is the best, `alike`
-    those in which it is not distinguishable from the best, `barred` those in which it is not compared, and `suspect`
-    says what the checks of its system found.
+A leaderboard has one benchmark or data set with one part of it. Columns are metrics with one protocol each; rows are
+runs and systems, unfinished ones marked. A cell is `[value, low, high, n, failed, note]` in the record's unit, with
+`None` for missing numbers. `best`, `alike` and `barred` of a row are column numbers; `suspect` has its system's
+findings.
 """
 
 from __future__ import annotations
@@ -28,11 +24,11 @@ Entry = Mapping[str, Any]
 def boards_of(
     entries: Sequence[Entry], conflicts: Sequence[Contradiction], site: SiteFolder | None = None
 ) -> dict[str, dict[str, Any]]:
-    """The leaderboards by key, those with the newest runs first.
+    """Build the leaderboards by key, those with the newest runs first.
 
     Args:
-        entries: of the runs, the oldest first. conflicts: the numbers that contradict each other, which are marked.
-        site: whose files hold the scores, for the best rows of several runs; None marks none of these.
+        entries: the oldest first. conflicts: contradictions to mark.
+        site: holds the scores for the best rows of several runs; None marks none of these.
     """
     of: dict[str, list[Entry]] = {}
     for entry in entries:
@@ -85,9 +81,7 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: Si
 
 
 def _primary(entry: Entry, order: Sequence[tuple[str, str]]) -> int | None:
-    """The number of the column by which a leaderboard is sorted at first: the primary metric of the benchmark, or the
-    only metric.
-    """
+    """Return the column to sort by first: the primary metric, or the only one."""
     name = (entry["benchmark"] or {}).get("primary")
     if name in entry["metrics"]:
         return order.index((name, entry["metrics"][name]["protocol"]))
@@ -97,7 +91,7 @@ def _primary(entry: Entry, order: Sequence[tuple[str, str]]) -> int | None:
 
 
 def _has_front(board: Mapping[str, Any]) -> bool:
-    """Whether a leaderboard has bitrates and, beside them, a metric of which more or less is better."""
+    """Whether a leaderboard has bitrates and a metric with a direction."""
     rated = any(
         row["cells"][c] for c, head in enumerate(board["columns"]) if head["name"] == "bitrate" for row in board["rows"]
     )
@@ -105,7 +99,7 @@ def _has_front(board: Mapping[str, Any]) -> bool:
 
 
 def _barred(system: Mapping[str, Any], order: Sequence[tuple[str, str]]) -> list[int]:
-    """The numbers of the columns in which a system is not compared with the others of its run."""
+    """Return the columns in which a system is not compared within its run."""
     standings = [system["metrics"].get(metric, {}).get("standing") or {} for metric, _ in order]
     return [c for c, standing in enumerate(standings) if not standing.get("compared", True)]
 
@@ -129,7 +123,7 @@ def _short(value: float | None) -> float | None:
 
 
 def _head(entries: Sequence[Entry], name: str, protocol: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands above a column, and how its numbers are written."""
+    """Describe a column's heading and number format."""
     column = [
         Estimate(held["value"], held["ci95"])
         for entry in entries
@@ -140,7 +134,7 @@ def _head(entries: Sequence[Entry], name: str, protocol: str, facts: Mapping[str
 
 
 def definitions_of(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
-    """The data files `metrics` and `benchmarks`: what the runs say about both. The newest run counts."""
+    """Build the data files `metrics` and `benchmarks`; the newest run counts."""
     metrics: dict[str, dict[str, Any]] = {}
     benchmarks: dict[str, Any] = {}
     for entry in entries:
@@ -161,11 +155,7 @@ def index_of(
     conflicts: Sequence[Contradiction],
     title: str,
 ) -> dict[str, Any]:
-    """The index, which every page loads: names of runs, leaderboards, systems and metrics.
-
-    Args:
-        entries: of the runs. boards, published: the leaderboards. conflicts: the contradictions. title: of the site.
-    """
+    """Build the index of every page: names of runs, leaderboards, systems and metrics."""
     index = {key: n for n, key in enumerate(boards)}
     systems: dict[str, list[int]] = {}
     for n, board in enumerate(boards.values()):

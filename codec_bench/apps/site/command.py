@@ -73,7 +73,6 @@ def _print(conflicts: Sequence[Contradiction]) -> None:
 
 
 def _sentences(conflicts: Sequence[Contradiction]) -> list[str]:
-    """What is said of contradictions while a site is made."""
     sentences = [
         f"{one.run_a} and {one.run_b} contradict each other: {one.metric} of {one.system} on {one.board} is {one.value_a:.4g} and {one.value_b:.4g}"
         for one in conflicts[:3]

@@ -1,6 +1,4 @@
-"""Which runs contradict each other: the same system and protocol over the same data, and numbers outside each other's
-intervals.
-"""
+"""Runs of one system, protocol and data with values outside each other's intervals."""
 
 from __future__ import annotations
 
@@ -12,13 +10,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Two runs of one system whose numbers lie outside each other's 95 % intervals.
+    """Two runs of one system with values outside each other's 95 % intervals.
 
     Args:
-        system, metric, protocol: what both measured. board: the title of the leaderboard that both stand on.
+        board: the title of the common leaderboard.
         key_a, key_b: the keys of the runs, the older first. run_a, run_b: their names.
-        value_a, value_b: the numbers. interval_a, interval_b: their intervals as (low, high).
-        versions: the programs that both runs name with other versions, as `name old to new`.
+        versions: programs of different versions, as `name old to new`.
     """
 
     system: str
@@ -36,21 +33,19 @@ class Contradiction:
     versions: tuple[str, ...] = ()
 
     def as_row(self) -> list[Any]:
-        """As the data file `checks` holds it: system, metric, both keys, both values with their intervals, and the
-        versions.
-        """
+        """As in the data file `checks`: system, metric, keys, values with intervals, versions."""
         sides = ([self.value_a, *self.interval_a], [self.value_b, *self.interval_b])
         return [self.system, self.metric, self.key_a, self.key_b, *sides, list(self.versions)]
 
 
 def contradictions(entries: Sequence[Mapping[str, Any]]) -> list[Contradiction]:
-    """The pairs of finished runs that contradict each other.
+    """Find pairs of finished runs that contradict each other.
 
-    A system is the same if the record says the same of it: its name, its weights and its options. Numbers without an
-    interval contradict none, since nothing is known of their spread.
+    Systems are the same if the record has the same name, weights and options. Values without an interval contradict
+    none.
 
     Args:
-        entries: of the runs, as `records.describe_run` gives them, the oldest first.
+        entries: as `records.describe_run` gives them, the oldest first.
     """
     same: dict[tuple[str, ...], list[tuple[Mapping[str, Any], Mapping[str, Any]]]] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""The files of a site: which there are, how they are written whole, and how they are read again."""
+"""The files of a site: their names, atomic writing, and reading."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SCRIPTS = (
 
 
 def age(entry: Mapping[str, Any]) -> tuple[str, str, str]:
-    """What runs are sorted by, the oldest first: when they ended, to the second; of one second, when they began."""
+    """Return the sort key of runs, oldest first: end to the second, then start."""
     return entry["date"] or "", entry["started"] or "", entry["key"]
 
 
@@ -47,7 +47,7 @@ class SiteFolder:
     """The folder of a site, new or existing.
 
     Args:
-        path: the folder. new: whether it may be made, or must be a site already.
+        new: whether it may be created, or must be a site already.
 
     Raises:
         UserError: the folder holds something else, or a site of another version, or cannot be written.
@@ -83,7 +83,7 @@ class SiteFolder:
     # ------------------------------------------------------------------------------------------------------------- data
 
     def write_data(self, name: str, payload: Any) -> None:
-        """Writes a data file whole or not at all: `data/NAME.js`, with a hash of what it holds.
+        """Write a data file atomically: `data/NAME.js`, with a hash of its content.
 
         Raises:
             UserError: it cannot be written.
@@ -93,10 +93,10 @@ class SiteFolder:
         self._write(Path("data", f"{name}.js"), f'{_HEAD}{held},"{_digest(held)}"{_TAIL}')
 
     def read_data(self, name: str) -> Any:
-        """What a data file holds. Nothing of it is run.
+        """Read a data file without executing it.
 
         Raises:
-            UserError: it cannot be read, or is not as it was written.
+            UserError: it cannot be read, or was changed.
         """
         file = self.path / "data" / f"{name}.js"
         try:
@@ -125,19 +125,19 @@ class SiteFolder:
     # ------------------------------------------------------------------------------------------------------------- runs
 
     def run_folder(self, key: str) -> Path:
-        """The folder of what is known of a run."""
+        """Return the folder of a run's files."""
         return self.path / "data" / "runs" / key
 
     def keys(self) -> list[str]:
-        """The keys of all runs that the site holds whole."""
+        """Return the keys of all complete runs."""
         files = (self.path / "data" / "runs").glob("*/run.js")
         return sorted(path.parent.name for path in files if _KEY.fullmatch(path.parent.name))
 
     def entry(self, key: str) -> dict[str, Any] | None:
-        """What the site knows of a run; None if it does not hold it.
+        """Return the entry of a run, or None.
 
         Raises:
-            UserError: the file is not as it was written.
+            UserError: the file was changed.
         """
         if not (self.run_folder(key) / "run.js").is_file():
             return None
@@ -150,30 +150,29 @@ class SiteFolder:
         return value
 
     def entries(self) -> list[dict[str, Any]]:
-        """What the site knows of all its runs, the oldest first."""
+        """Return the entries of all runs, the oldest first."""
         readable = [entry for key in self.keys() if (entry := self.entry(key)) is not None]
         return sorted(readable, key=age)
 
     def remove(self, key: str) -> None:
-        """Removes what the site holds of a run."""
+        """Remove a run's files."""
         if (folder := self.run_folder(key)).is_dir():
             self._forgot = True
             (folder / "run.js").unlink(missing_ok=True)
             shutil.rmtree(folder)
 
     def remember(self, key: str, folder: Path) -> None:
-        """Notes where the folder of a run lies, as seen from the site."""
+        """Note a run's folder, relative to the site."""
         self._facts["folders"][key] = os.path.relpath(folder.resolve(), self.path.resolve())
 
     def folders(self) -> dict[str, Path]:
-        """By key, the folders of those runs of the site that are on this machine."""
+        """Return the run folders on this machine, by key."""
         held = set(self.keys())
         by_key = {key: (self.path / str(path)).resolve() for key, path in self._facts["folders"].items() if key in held}
         return {key: path for key, path in by_key.items() if path.is_dir()}
 
     def keep_sound(self, path: Path) -> str:
-        """Copies a sound, named by its content so that equal sounds are kept once; returns its name from the site's
-        folder.
+        """Copy audio once, named by its content; returns its name from the site's folder.
 
         Raises:
             UserError: it cannot be copied.
@@ -191,7 +190,7 @@ class SiteFolder:
         return name
 
     def drop_sounds(self) -> None:
-        """Removes the sounds that no run refers to any more; there can be some only if a run was forgotten."""
+        """Remove audio without a run, as after a removal."""
         if not self._forgot:
             return
         named = {sound for entry in self.entries() for sound in self._sounds(entry)}
@@ -201,7 +200,7 @@ class SiteFolder:
         self._forgot = False
 
     def _sounds(self, entry: Mapping[str, Any]) -> Iterator[str]:
-        """The names of the sounds of a run."""
+        """Yield the names of a run's audio."""
         for chunk in range(-(-entry["board"]["samples"] // entry["chunk"])):
             for sample in self.read_data(f"runs/{entry['key']}/texts-{chunk}")["samples"]:
                 yield from sample.get("sound", {}).values()
@@ -209,17 +208,17 @@ class SiteFolder:
     # ------------------------------------------------------------------------------------------------------------ pages
 
     def title(self, title: str | None) -> str:
-        """The title of the site, changed to `title` unless that is None."""
+        """Return the title of the site, after changing it to `title` unless that is None."""
         if title is not None:
             self._facts["title"] = title
         return str(self._facts.get("title") or "codec-bench")
 
     def write_boards(self, boards: Mapping[str, Any]) -> None:
-        """Writes the leaderboards of the runs, and removes those that are no more."""
+        """Write the leaderboards of the runs, and remove others."""
         self._replace("boards", boards)
 
     def write_published(self, boards: Mapping[str, Any]) -> None:
-        """Writes the published leaderboards, and removes those that are no more."""
+        """Write the published leaderboards, and remove others."""
         self._replace("published", boards)
 
     def _replace(self, kind: str, payloads: Mapping[str, Any]) -> None:
@@ -230,7 +229,7 @@ class SiteFolder:
             self.write_data(f"{kind}/{name}", payload)
 
     def write_pages(self) -> None:
-        """Writes the markup, the style and the script of the site, and what it remembers."""
+        """Write the site's markup, style, script and state."""
         text = lambda file: (files(file[0]) / file[1]).read_text("utf-8")  # noqa: E731
         script = "\n".join(map(text, _SCRIPTS))
         self._write(Path("assets", "site.css"), "\n".join(map(text, _STYLES)))

@@ -1,11 +1,8 @@
 """Adds runs to a site, and makes its leaderboards, index and pages.
 
-Conventions
-    Everything that pages show is in `data/`, as scripts that call `codecBench(NAME, JSON, HASH)`, because a browser
-    that opens a file from disk reads no JSON. Pages load what a view needs and nothing else. Text from data is not
-    trusted: in data files `<` is written as an escape, and the scripts set text as text. What is known of a run lies in
-    `data/runs/KEY/`. Leaderboards and the index are made of these files, so that a run is added without the folders of
-    the others.
+All content is in `data/`, as scripts that call `codecBench(NAME, JSON, HASH)`, because a browser reads no JSON from
+disk. Data files escape `<`, and scripts set text as text. `data/runs/KEY/` holds a run; leaderboards and index come
+from these files, so the folders of earlier runs are not needed.
 """
 
 from __future__ import annotations
@@ -26,12 +23,7 @@ from codec_bench.store.record import Run
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What a call did to a site.
-
-    Args:
-        folder: of the site. added, replaced, unchanged: the names of the runs by what became of them.
-        contradictions: pairs of runs whose numbers lie outside each other's intervals.
-    """
+    """The result of a call: run names by what happened to them, and contradictions."""
 
     folder: Path
     added: tuple[str, ...]
@@ -42,7 +34,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of the runs that a site was given, by name; `parts` are those of shards, which are left out."""
+    """Run names by what happened to them; `parts` are excluded shards."""
 
     added: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
@@ -51,10 +43,10 @@ class Added:
 
 
 def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_mb: float) -> Added:
-    """Writes what a site holds of runs; a run that it holds already, with the same content, is left as it is.
+    """Write the files of runs; unchanged runs stay as they are.
 
     Args:
-        site: the site. folders: of the runs. audio_mb: megabytes of sound to copy from each run.
+        audio_mb: megabytes of audio to copy from each run.
 
     Raises:
         UserError: a folder holds no run, or its record is damaged.
@@ -83,11 +75,11 @@ def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_
 
 
 def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, Any]], title: str | None) -> Site:
-    """Makes the leaderboards, the index and the pages of a site from the runs that it holds.
+    """Make the leaderboards, the index and the pages of a site from its runs.
 
     Args:
-        site: the site. done: what became of the runs of this call. published: the published leaderboards by name, as
-            `published.py` writes them. title: of the site; None keeps the one that it has.
+        published: the published leaderboards by name, as `published.py` writes them.
+        title: of the site; None keeps the present one.
     """
     entries = placed(site.entries())
     conflicts = contradictions(entries)

@@ -1,7 +1,4 @@
-"""Takes the runs of another site over.
-
-Its data files are read as JSON and written again, so that nothing of them is run.
-"""
+"""Imports the runs of another site; its data files are parsed as JSON, never executed."""
 
 from __future__ import annotations
 
@@ -44,13 +41,13 @@ _NEEDED = (
 
 
 def take_over(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str], list[str]]:
-    """Copies the runs of another site that this one does not hold, or that the other one holds from a later time.
+    """Copy the missing or newer runs of another site.
 
     Returns:
-        The names of the runs that were added, replaced and left as they are.
+        The names of the added, replaced and unchanged runs.
 
     Raises:
-        UserError: both are the same folder, or a file of the other site is not as a site writes it.
+        UserError: both are the same folder, or a file of the other site is malformed.
     """
     if site.path.resolve() == other.path.resolve():
         raise UserError(
@@ -73,11 +70,7 @@ def take_over(site: SiteFolder, other: SiteFolder) -> tuple[list[str], list[str]
 
 
 def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
-    """The entry of a run of another site.
-
-    Raises:
-        UserError: it lacks something, or is not what leaderboards can be made of.
-    """
+    """Validate the entry of another site's run; raises UserError for a bad one."""
     entry = other.entry(key)
     lacking = [name for name in _NEEDED if entry is None or name not in entry]
     if entry is None or lacking:
@@ -123,7 +116,7 @@ def _copy(site: SiteFolder, other: SiteFolder, key: str, entry: dict[str, Any]) 
 
 
 def _with_sound(payload: Any, copied: Callable[[str], str | None]) -> None:
-    """Copies the sounds of a file of texts, and leaves out what is no sound."""
+    """Copy the audio of a file of texts, and exclude other files."""
     for sample in payload["samples"]:
         saved = {
             system: name for system, sound in sample.pop("sound", {}).items() if (name := copied(sound)) is not None
@@ -140,12 +133,11 @@ def _sound(site: SiteFolder, other: SiteFolder, name: Any) -> str | None:
 
 
 def _is_own(path: Path) -> bool:
-    """Whether a file is there, and is not a link to a file of this machine."""
+    """Whether a file exists, and is no link to this machine's files."""
     return path.is_file() and not path.is_symlink()
 
 
 def _is_parquet(path: Path) -> bool:
-    """Whether a file of the other site is a Parquet file."""
     if not _is_own(path):
         return False
     with path.open("rb") as file:

@@ -1,6 +1,4 @@
-"""What others published, as JSON values: a leaderboard with the runs of a site among its rows, and codecs in tables of
-their own.
-"""
+"""Published leaderboards with the site's runs, and published codecs, as JSON values."""
 
 from __future__ import annotations
 
@@ -19,10 +17,9 @@ _KBPS = {"unit": "bps", "higher_is_better": False, "summary": "The bitrate."}
 
 
 def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
-    """The data file of a published leaderboard.
+    """Build the data file of a published leaderboard.
 
     Args:
-        board: as `leaderboard` gives it, with `trust` and `likeness` where they are known.
         keys: the keys of the site's runs, by their folders.
     """
     trust, like = board.trust, board.likeness
@@ -88,19 +85,14 @@ def _mean(row: Row, board: Board, group: str) -> str | None:
 
 
 def _link(row: Row, column: Column, keys: Mapping[Path, str]) -> list[str] | None:
-    """The run, the system and the metric that a cell of an own row comes from."""
+    """Return run, system and metric of an own cell."""
     source = row.sources.get(column.name)
     key = None if source is None else keys.get(Path(source.folder).resolve())
     return None if source is None or key is None else [key, source.system, source.metric]
 
 
 def published_codecs(board: CodecBoard) -> dict[str, Any]:
-    """The data file of codecs that others published: a table for each source and data, in the form of the site's
-    leaderboards.
-
-    Args:
-        board: as `codec_board` gives it without runs, against the bitrate.
-    """
+    """Build the data file of published codecs: a leaderboard for each source and data."""
     groups: dict[tuple[str, str], list[CodecTable]] = {}
     for table in board.tables:
         groups.setdefault((table.source, table.data), []).append(table)
@@ -112,9 +104,7 @@ def published_codecs(board: CodecBoard) -> dict[str, Any]:
 
 
 def _codec_table(source: str, data: str, tables: Sequence[CodecTable]) -> dict[str, Any]:
-    """Codecs as rows, the bitrate and the metrics as columns; `front` numbers the columns in which a codec is on the
-    front.
-    """
+    """Build a table of codecs; `front` has the columns in which a codec is on the front."""
     points = {point.name: point for table in tables for point in table.points}
     of = [{point.name: point for point in table.points} for table in tables]
     heads = [head_of("bitrate", "", _KBPS, [Estimate(point.costs["bitrate"]) for point in points.values()])]

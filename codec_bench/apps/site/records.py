@@ -1,11 +1,8 @@
-"""What a site holds of one run: facts and numbers for its pages, the scores of its samples, texts, and sound.
+"""A site's content of one run: facts and numbers, scores of samples, texts, and audio.
 
-Conventions
-    `run` is the entry that leaderboards are made of. `samples` holds ids, independent units and groups, `values-M` the
-    scores of metric number M, and `texts-K` what was said in the K-th `CHUNK` samples, why values are missing, and
-    where sound is. All of them name samples and systems by position. `run.json`, `summary.json` and `scores.parquet`
-    are for people. A score is kept as what it adds to the numerator and the denominator of its metric, with seven
-    digits.
+`run` is the entry of leaderboards. `samples` has ids, independent units and groups, `values-M` the scores of metric
+number M, `texts-K` texts, reasons and audio of the K-th `CHUNK` samples, all by position. `run.json`, `summary.json`
+and `scores.parquet` are for people. Scores are numerators and denominators with seven digits.
 """
 
 from __future__ import annotations
@@ -52,14 +49,14 @@ _CHARACTERS = 1000
 _MOST_GROUPS = 60
 _MOST_REASONS = 100
 _ELSEWHERE = ("where", "batch_s")
-"""Facts of a system that say how it was run, and not what it is."""
+"""Facts of how a system was run, which do not identify it."""
 _SHOWN = ("value", "ci95", "note", "units", "n", "failed", "missing", "unit", "higher_is_better", "common", "standing")
-"""What pages show of a metric: the number, and what is to be known of it."""
+"""Displayed fields of a metric."""
 _COLUMNS = ("speaker", "language", "duration")
 
 
 def key_of(run: Run) -> str:
-    """The key of a run: the same wherever its folder lies, and another one for every run that was begun."""
+    """Return the key of a run: independent of its folder, unique for every start."""
     meta = run.meta
     return _hash([meta.get("fingerprint"), meta.get("started"), list(run.systems)], 6)
 
@@ -71,12 +68,12 @@ def is_part(run: Run) -> bool:
 
 
 def content_of(run: Run) -> str:
-    """The hash of a record, which changes with everything in it."""
+    """Hash the whole record."""
     return (read_seal(run.folder) or seal_of(run.folder / DATABASE)).hash
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """The entry of a run: what leaderboards, comparisons and its own page need to know of it, without its samples."""
+    """Build the entry of a run, without its samples."""
     meta, summary, counts = run.meta, summarise(run), run.counts()
     config, written = meta.get("config") or {}, summary.as_dict()
     reasons = summary.failures.reasons
@@ -127,15 +124,11 @@ def describe_run(run: Run) -> dict[str, Any]:
 
 
 def _board(run: Run, samples: int) -> dict[str, Any]:
-    """The leaderboard of a run: that of its benchmark as it was asked, or of its data, with the part that a limit
-    takes.
+    """Return the leaderboard of a run: its benchmark as asked, or its data, with the limited part.
 
-    What the files hold is not in its key: `same_sounds.placed` finds the runs that heard the same.
-
-    The title says where a benchmark of ours was asked in another way, or the data hold another number of questions.
-
-    The data of a run that scored generated sound are known by the hash of that sound too, which other systems do not
-    have. Such runs stand on one leaderboard if their ids and texts are equal.
+    The key excludes audio content; `same_sounds.placed` separates that. The title states changes of a benchmark, and
+    other numbers of questions. Generated audio is left out of the data's identity, so runs with equal ids and texts
+    share a board.
     """
     meta = run.meta
     benchmark, data, config = (meta.get(name) or {} for name in ("benchmark", "data", "config"))
@@ -171,8 +164,7 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
 
 
 def _protocols(run: Run, summary: Summary) -> dict[str, str]:
-    """The protocol of each metric, with what the service of its judge called the models that gave the verdicts: another
-    state is another column."""
+    """Return protocols with the served judge models: another state is another column."""
     states = states_of(run, summary)
     return {
         name: f"{facts['protocol']} ({states[name]})" if states[name] else facts["protocol"]
@@ -206,13 +198,13 @@ def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Summary) -> 
 
 
 def _count_failed(held: SystemSummary) -> int:
-    """How many items a system has, if it failed on all of them; else 0."""
+    """Return the number of items of a system that failed on all; else 0."""
     items = max((entry.n + entry.failed for entry in held.metrics.values()), default=0)
     return items if items == held.without_estimate else 0
 
 
 def _hash(value: Any, size: int) -> str:
-    """A short name for a JSON value."""
+    """Return a short hash of a JSON value."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
 
@@ -221,7 +213,7 @@ def _hash(value: Any, size: int) -> str:
 
 
 class _Scores:
-    """The scores of a run as arrays `(systems, metrics, samples)`, filled while its rows pass by."""
+    """The scores of a run as arrays `(systems, metrics, samples)`, filled from its rows."""
 
     def __init__(self, run: Run, ids: list[str]) -> None:
         self.systems, self.metrics = list(run.systems), run.metrics
@@ -233,7 +225,7 @@ class _Scores:
         self._places = ({name: n for n, name in enumerate(names)} for names in (self.systems, self.metrics, ids))
 
     def noted(self, rows: Iterator[TableRow]) -> Iterator[TableRow]:
-        """Passes rows on, and takes from each what the site holds."""
+        """Pass rows on, and collect their scores."""
         systems, metrics, samples = self._places
         for row in rows:
             s, m, n = systems[row.system], metrics[row.metric], samples[row.id]
@@ -250,7 +242,7 @@ class _Scores:
             yield row
 
     def values(self, metric: int) -> dict[str, Any]:
-        """The data file of one metric."""
+        """Build the data file of one metric."""
         systems = []
         for s in range(len(self.systems)):
             below = self.below[s, metric]
@@ -260,16 +252,15 @@ class _Scores:
 
 
 def _numbers(values: np.ndarray) -> list[float | int | None]:
-    """Numbers with seven digits, whole ones without a point; None where there is none."""
+    """Round to seven digits, whole numbers without a point; None for missing ones."""
     return [None if v != v else int(v) if v == int(v) and abs(v) < 1e15 else float(f"{v:.7g}") for v in values.tolist()]
 
 
 def write_run(site: SiteFolder, run: Run, entry: Mapping[str, Any], *, audio_mb: float) -> None:
-    """Writes everything that a site holds of a run. The entry is written last, so that a run is there whole or not at
-    all.
+    """Write all files of a run, the entry last, so that a run is complete or absent.
 
     Args:
-        site: the site. run: the run. entry: as `describe_run` gives it. audio_mb: megabytes of sound to copy.
+        audio_mb: megabytes of audio to copy.
 
     Raises:
         UserError: a file cannot be written, or the record is damaged.
@@ -304,14 +295,11 @@ def write_run(site: SiteFolder, run: Run, entry: Mapping[str, Any], *, audio_mb:
 
 
 def _shortened(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry without the summary, which is a file of its own."""
     return {key: value for key, value in entry.items() if key != "summary"}
 
 
 def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
-    """By column, the names of its groups and of each sample the position of its group; columns with one group are left
-    out.
-    """
+    """Return group names and positions by column, without single-group columns."""
     subsets = dict(subsets_of(run))
     for column in _COLUMNS:
         with suppress(UserError):  # too many values to be groups
@@ -330,7 +318,7 @@ def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def _texts(run: Run, samples: list[Any], scores: _Scores) -> list[dict[str, Any]]:
-    """What is known of each sample beside its scores."""
+    """Collect the texts of each sample."""
     texts: list[dict[str, Any]] = [
         {
             "text": beginning(sample.text or "", _CHARACTERS),
@@ -357,7 +345,7 @@ def _texts(run: Run, samples: list[Any], scores: _Scores) -> list[dict[str, Any]
 
 
 def _with_reasons(texts: list[dict[str, Any]]) -> dict[str, Any]:
-    """A file of texts, in which every reason stands once."""
+    """Build a file of texts, with every reason once."""
     reasons: dict[tuple[str, str], int] = {}
     for held in texts:
         if "lost" in held:
@@ -370,9 +358,7 @@ def _with_reasons(texts: list[dict[str, Any]]) -> dict[str, Any]:
 def _keep_sound(
     site: SiteFolder, run: Run, ids: list[str], scores: _Scores, audio_mb: float
 ) -> dict[int, dict[int, str]]:
-    """Copies sound of the worst samples and of random ones, each with its reference and all systems; by sample and
-    system.
-    """
+    """Copy audio of the worst and of random samples, by sample and system."""
     if audio_mb <= 0:
         return {}
     index = {id: n for n, id in enumerate(ids)}

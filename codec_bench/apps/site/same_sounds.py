@@ -1,10 +1,6 @@
-"""Which runs heard the same sounds: files may have got another content under their names and sizes, and are other data
-then.
+"""Runs over the same audio: files with equal names and sizes may have changed.
 
-Conventions
-    A record holds a hash of every reference that it read. A run of which all are known has one hash over them. A few of
-    each run, the same ids in every run over the same files, stand beside it, so that a run with an item that could not
-    be read, or with items that are not there yet, finds its place too.
+A complete run has one hash over all references. Hashes of the same few ids in every run place incomplete runs too.
 """
 
 from __future__ import annotations
@@ -18,13 +14,11 @@ from codec_bench.store.record import Run
 
 Entry = Mapping[str, Any]
 SOME = 200
-"""Of so many samples the hash itself is kept; runs over no more are compared sample by sample."""
+"""Number of stored sample hashes; smaller runs are compared sample by sample."""
 
 
 def sounds_of(run: Run) -> dict[str, Any]:
-    """What a run heard: `all` is one hash over all references, or None if one is not known; `some` are hashes by the
-    hash of an id.
-    """
+    """Hash a run's references: `all` or None if incomplete, and `some` by hashed id."""
     held = run.query("SELECT id, sound FROM samples ORDER BY id")
     known = {_short(id): sound for id, sound in held if sound is not None}
     is_complete = bool(held) and len(known) == len(held) and run.meta.get("state") == "finished"
@@ -35,11 +29,7 @@ def sounds_of(run: Run) -> dict[str, Any]:
 
 
 def placed(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries of a site, each with the leaderboard of those that heard the same sounds as its `board`.
-
-    Args:
-        entries: the oldest first.
-    """
+    """Assign each entry, oldest first, the `board` of its audio."""
     groups: dict[str, list[list[Entry]]] = {}
     for entry in entries:
         among = groups.setdefault(entry["board"]["key"], [])
@@ -56,7 +46,7 @@ def placed(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _other(one: Entry, other: Entry) -> bool:
-    """Whether two runs heard other sounds under the same ids, as far as that is known."""
+    """Whether two runs are known to differ in audio under equal ids."""
     (a, b) = (entry["board"]["sounds"] for entry in (one, other))
     if a["all"] is not None and b["all"] is not None:
         return bool(a["all"] != b["all"])
@@ -64,9 +54,7 @@ def _other(one: Entry, other: Entry) -> bool:
 
 
 def _board(group: Sequence[Entry], before: int) -> dict[str, str]:
-    """The key and the title of the leaderboard of some runs; `before` is how many there are over the same files with
-    other sounds.
-    """
+    """Return key and title of the board after `before` others over the same files."""
     board, sound_hashes = group[0]["board"], [entry["board"]["sounds"]["all"] for entry in group]
     sounds = next((one for one in sound_hashes if one is not None), None) or (str(before) if before else None)
     suffix = "" if not before else " (other sounds)" if before == 1 else f" (other sounds, {before})"

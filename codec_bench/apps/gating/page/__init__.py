@@ -1,7 +1,4 @@
-"""The page of a gate's result: verdicts, limits, and the items that lost most, with their audio.
-
-One HTML file that loads nothing and has no script. Text from data is not trusted: the template escapes it.
-"""
+"""The static page of a gate's result: verdicts, limits, and the worst items with audio."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ BUDGET_BYTES = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class ShownItem:
-    """An item with the files of its audio; None where the run keeps none."""
+    """An item with its audio files; None where the run has none."""
 
     item: MovedItem
     reference: Path | None
@@ -43,10 +40,7 @@ class ShownMetric:
 
 
 def write_page(result: GateResult, run: str | os.PathLike[str], path: Path) -> None:
-    """Writes the page.
-
-    Args:
-        result: of a check. run: the run that was checked, for its audio. path: of the page.
+    """Write the page of a result, with audio of the checked run.
 
     Raises:
         UserError: the file cannot be written.

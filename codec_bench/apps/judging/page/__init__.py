@@ -1,9 +1,7 @@
-"""The pages of a judge's test and of two judges over the same answers: one HTML file each.
+"""The pages of a judge's test and of a comparison: one HTML file each.
 
-Conventions
-    A page can be opened from disk and loads nothing. It has the style and the content security policy of a run's page,
-    and no script. Text from data is not trusted: the template escapes it. `judging.html.j2` is the template of both, a
-    section for each `Section`.
+They open from disk, load nothing and have no script; style and security policy are those of a run's page. The template
+`judging.html.j2` escapes text from data, and has a section for each `Section`.
 """
 
 from __future__ import annotations
@@ -25,17 +23,12 @@ _LAYOUT = Layout(
 )
 Cells = Sequence[str | Figure]
 _WIDE = 100.0
-"""Of the line from the least to the greatest value, in units of the drawing."""
+"""Length of the value line, in units of the drawing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One section of a page: a table with what leads to it, and sentences below it.
-
-    Args:
-        rows: of cells, which are texts, and figures, which are drawn beside their words on a line from `least` to
-            `most`.
-    """
+    """A table with lead and notes; figures are drawn on a line from `least` to `most`."""
 
     id: str
     title: str
@@ -47,13 +40,13 @@ class Section:
     most: float = 1.0
 
     def at(self, value: float) -> float:
-        """Where a value stands on the line."""
+        """Return the position of a value on the line."""
         return round(_WIDE * (value - self.least) / ((self.most - self.least) or 1.0), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class MovedItem:
-    """An answer that two judges marked: what was asked and answered, and both marks."""
+    """An answer with both judges' marks, and its question."""
 
     rubric: str
     benchmark: str
@@ -68,11 +61,10 @@ class MovedItem:
 def write_check_page(
     test: JudgeTest, spent: Mapping[str, str], excluded: Sequence[tuple[str, str]], path: Path
 ) -> None:
-    """Writes the page of a judge's test.
+    """Write the page of a judge's test.
 
     Args:
-        test: the figures. spent: what the questions of each part cost, in words. excluded: what was not asked, each
-            with the reason.
+        spent: costs of each part in words. excluded: what was not asked, with reasons.
 
     Raises:
         UserError: the file cannot be written.
@@ -112,11 +104,10 @@ def write_check_page(
 def write_compare_page(
     successions: Sequence[Succession], moved: Sequence[MovedItem], tested: Mapping[str, str], path: Path
 ) -> None:
-    """Writes the page of two judges over the same answers; there is one rubric at least.
+    """Write the page of two judges over the same answers.
 
     Args:
-        successions: what changes, by rubric. moved: the answers whose marks lie farthest apart. tested: how each judge did in
-            its test, by what it is called.
+        successions: by rubric, at least one. moved: the answers of most different marks. tested: test results by judge.
 
     Raises:
         UserError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""The page at `/` of the service: load, throughput, latency, the latest errors. It loads nothing and has no script."""
+"""The static page at `/` of the service: load, throughput, latency, the latest errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LAYOUT = Layout((__package__, "serving.html.j2"), ((SHARED, "style.css"), (SHAR
 
 RECENT_S = 60.0
 LATENCIES = 10_000
-"""How many of the latest items the page is computed of."""
+"""Number of latest items behind the page."""
 ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
@@ -28,10 +28,10 @@ def service_page(
     latencies: Sequence[tuple[float, float]],
     errors: Sequence[tuple[float, str, str]],
 ) -> str:
-    """The page as text.
+    """Render the page.
 
     Args:
-        scorer: of the service. started: when, by the monotonic clock. requests: how many by status.
+        started: by the monotonic clock. requests: counts by status.
         latencies: of the latest items, as the time of the answer and seconds.
         errors: the latest, as time, code and message.
     """
