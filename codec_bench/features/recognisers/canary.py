@@ -1,7 +1,6 @@
-"""Transcripts by NVIDIA's Canary through transformers, in batches, greedily: Parakeet's encoder before a decoder that
-is told the language.
+"""Transcripts by NVIDIA's Canary through transformers: Parakeet's encoder and a decoder.
 
-Its front end and its encoder are Parakeet's, and padding changes nothing for the reasons that `parakeet.py` gives.
+Front end and encoder are Parakeet's; `parakeet.py` explains why padding changes nothing.
 """
 
 from __future__ import annotations
@@ -24,25 +23,24 @@ MAX_TOKENS = 512
 
 
 class Canary(PiecewiseRecogniser):
-    """Transcripts by Canary, with capitals, punctuation and digits: the most probable token at each step.
+    """Transcripts by Canary with capitals, punctuation and digits, decoded greedily.
 
-    The network needs to know the language of the signal. It was trained on signals of at most 40 s, so a longer one is
-    heard in pieces (`PiecewiseRecogniser`).
+    The network needs the language of the signal. It was trained on up to 40 s; a longer signal is cut
+    (`PiecewiseRecogniser`).
 
-    Result: `transcript` and `language`, the one that was told. If a text did not end, `fault` says so.
+    Result: `transcript` and `language` (the input). `fault` reports a text that did not end.
 
     Paper: M. Sekoyan et al., "Canary-1B-v2 & Parakeet-TDT-0.6B-v3", 2025, arXiv 2509.14128. Reference implementation:
     transformers 5.23 `CanaryForConditionalGeneration.generate` with `CanaryProcessor`, each signal alone: the same
     tokens in float32.
 
     Args:
-        model: a key of `models`.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, or a hub id in the local cache, in place of the published one.
-        point: `tf32` or `bfloat16`, or None for float32.
+        model: a key of `models`. device: `cpu` or `cuda:N`.
+        weights: a transformers folder or a hub id in the local cache; None for the published ones.
+        point: `tf32` or `bfloat16`; None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine, or are those of something else.
+        WeightsError: the weights are missing or belong to another model.
     """
 
     name = "canary"
@@ -63,11 +61,11 @@ class Canary(PiecewiseRecogniser):
 
     @property
     def shortest(self) -> int:
-        """The samples of two frames: the front end divides by their variance."""
+        """Two frames in samples: the front end divides by their variance."""
         return 2 * int(self._extractor.hop_length)
 
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
-        """Why a signal cannot be transcribed, or None."""
+        """Return why a signal cannot be transcribed, or None."""
         if language is None:
             return f"{self.name} must be told the language, and the sample has none"
         if language not in EUROPEAN:
@@ -75,7 +73,7 @@ class Canary(PiecewiseRecogniser):
         return super().refusal(signal, language)
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """The text of each piece."""
+        """Transcribe each piece."""
         from codec_bench.networks.transfer import sent
 
         (prompts,) = sent([np.asarray([self._prompt(str(code)) for code in languages], np.int64)], self.device)
@@ -92,14 +90,14 @@ class Canary(PiecewiseRecogniser):
         return transcripts
 
     def _generated(self, inputs: Mapping[str, Any], prompts: Any) -> Any:
-        """The tokens that follow the prompts, and these."""
+        """Generate tokens; return all of them, prompts included."""
         return self._net.generate(
             **inputs, decoder_input_ids=prompts, max_new_tokens=MAX_TOKENS, **GREEDY,
             decoder_start_token_id=self._net.config.decoder_start_token_id,
         )  # fmt: skip
 
     def _prompt(self, language: str) -> list[int]:
-        """The tokens that tell the decoder what to write. They are equally many for all languages."""
+        """Return the decoder's prompt, which is equally long for all languages."""
         prompt = {"type": "text", "source_language": language, "target_language": language, "punctuation": True}
         ids: list[int] = self._tokenizer.apply_chat_template(
             [{"role": "user", "content": [{"type": "audio"}, prompt]}],
@@ -110,5 +108,5 @@ class Canary(PiecewiseRecogniser):
         return ids
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
-        """The result of a signal from what was heard in its pieces, in order."""
+        """Join the pieces of a signal."""
         return {**super().result(parts, language), "language": language, "language_detected": False}

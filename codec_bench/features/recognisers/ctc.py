@@ -1,9 +1,8 @@
-"""Transcripts by recognisers of letters: HuBERT and wav2vec 2.0 with a CTC head, through transformers, in batches.
+"""Transcripts by CTC recognisers of letters: HuBERT and wav2vec 2.0 through transformers.
 
-Where padding would change results, and what is done about it
-    Large models normalise each frame by itself. Attention is masked, the positional convolution reads zeros beyond an
-    item's end, and no other layer reads beyond the end. wav2vec2-base normalises its first convolution over the whole
-    signal (a group norm); here the statistics are those of each item's own frames.
+Padding changes no result. Large models normalise each frame by itself, attention is masked, and the positional
+convolution reads zeros beyond an item's end. wav2vec2-base normalises its first convolution over the whole signal
+(group norm), here with the statistics of each item's own frames.
 """
 
 from __future__ import annotations
@@ -31,22 +30,21 @@ WEIGHTS = {
     "wav2vec2-base-960h": "wav2vec2-base-960h",
     "wav2vec2-large-960h-lv60-self": "wav2vec2-large-960h-lv60-self",
 }
-"""The recognisers, and the names of their weights in the catalogue."""
+"""Recognisers of letters and their weights in the catalogue."""
 PHONES = {"phones-wav2vec2-lv60": "wav2vec2-lv60-espeak"}
-"""The recognisers of phones, likewise."""
+"""Recognisers of phones, likewise."""
 UNUSED = r"masked_spec_embed$"
-"""A tensor that is used only in training. Published files may lack it."""
+"""A tensor for training only. Published files may lack it."""
 LEAKS = ("add_adapter", "conv_pos_batch_norm")
-"""Parts of configurations whose results would depend on the padding."""
+"""Configurations whose results would depend on the padding."""
 
 
 class Ctc(PiecewiseRecogniser):
-    """Transcripts by a CTC recogniser: the most probable letter of each frame, without repeats and blanks.
+    """Transcripts by a CTC recogniser: the most probable letter per frame, collapsed.
 
-    There is no language model. A transcript depends on its signal alone: each signal is brought to zero mean and unit
-    variance by itself (if the checkpoint requests it), and padding is masked. A signal longer than 60 s is cut where it
-    is quietest (0.1 s frames) between the 20th and the 30th second of each piece, and each piece is recognised by
-    itself. The network may give letters for silence.
+    There is no language model. Each signal is brought to zero mean and unit variance by itself (if the checkpoint
+    requests it), and padding is masked. A signal longer than 60 s is cut where it is quietest (0.1 s frames) between
+    the 20th and the 30th second of each piece. The network may write letters for silence.
 
     Result: `{"transcript": str}`, in the checkpoint's letters (capitals and the apostrophe for the published ones).
 
@@ -55,13 +53,12 @@ class Ctc(PiecewiseRecogniser):
     logits to 1e-5 of their scale, the same transcripts.
 
     Args:
-        model: a key of `WEIGHTS`.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, or a hub id in the local cache, in place of the published one.
-        point: `tf32` or `bfloat16`, or None for float32.
+        model: a key of `WEIGHTS`. device: `cpu` or `cuda:N`.
+        weights: a transformers folder or a hub id in the local cache; None for the published ones.
+        point: `tf32` or `bfloat16`; None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine, or are those of something else.
+        WeightsError: the weights are missing or belong to another model.
     """
 
     times_words = True
@@ -69,7 +66,7 @@ class Ctc(PiecewiseRecogniser):
     languages: tuple[str, ...] = ("en",)
     models = WEIGHTS
     tokens: ClassVar[tuple[str, dict[str, Any]]] = ("Wav2Vec2CTCTokenizer", {})
-    """The class of the tokens, and its arguments."""
+    """The tokens' class and its arguments."""
 
     def _network(self) -> Any:
         from codec_bench.weights.pretrained import load_pretrained
@@ -90,24 +87,24 @@ class Ctc(PiecewiseRecogniser):
         return net
 
     def frames(self, samples: int) -> int:
-        """The number of frames of a signal; 0 below the receptive field. The network must be loaded."""
+        """Return the number of frames of a signal; 0 below the receptive field."""
         for kernel, stride in self._convolutions:
             samples = (samples - kernel) // stride + 1 if samples >= kernel else 0
         return samples
 
     @property
     def shortest(self) -> int:
-        """The number of samples from which the network computes one frame. The network must be loaded."""
+        """Samples of one frame. The network must be loaded."""
         field = 1
         for kernel, stride in reversed(self._convolutions):
             field = (field - 1) * stride + kernel
         return field
 
     def logits(self, signals: Sequence[np.ndarray]) -> tuple[torch.Tensor, list[int]]:
-        """One pass over signals of at least `shortest` samples each; the network must be loaded.
+        """Run the network on signals of at least `shortest` samples each.
 
         Returns:
-            float32 `(batch, frames, letters)` on the device, and the frames that are each signal's own.
+            float32 `(batch, frames, letters)` on the device, and each signal's own frames.
         """
         from codec_bench.networks.speech_encoder import padded
 
@@ -117,7 +114,6 @@ class Ctc(PiecewiseRecogniser):
         return logits.float(), [self.frames(length) for length in lengths]
 
     def _masked(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """The logits of padded waves `(batch, samples)`."""
         from codec_bench.networks.ragged import inside, on_device, uploaded
 
         kernel, stride = self._convolutions[0]
@@ -128,16 +124,14 @@ class Ctc(PiecewiseRecogniser):
         return logits
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """The letters of each piece."""
+        """Transcribe each piece."""
         logits, frames = self.logits(pieces)
         best = logits.argmax(dim=-1).cpu().numpy()
         texts = self._tokenizer.batch_decode([ids[:count] for ids, count in zip(best, frames)])
         return [PieceTranscript(text) for text in texts]
 
     def words(self, segment: np.ndarray) -> list[Word]:
-        """As `PiecewiseRecogniser.words`: a word lasts from the first frame of its first letter to the last one of its
-        last letter.
-        """
+        """Align words: from the first frame of the first letter to the last of the last."""
         logits, (count,) = self.logits([segment])
         ids = logits[0, :count].argmax(dim=-1).cpu().numpy()
         offsets = self._tokenizer.decode(ids, output_word_offsets=True).word_offsets
@@ -148,26 +142,24 @@ class Ctc(PiecewiseRecogniser):
 
 
 class CtcPhones(Ctc):
-    """The phones of speech by a CTC recogniser: the most probable phone of each frame, without repeats and blanks.
+    """Phones of speech by a CTC recogniser: the most probable phone per frame, collapsed.
 
-    It knows the phones of some 60 languages, as eSpeak writes them in IPA, and hears no words, so that no dictionary
-    and no language model corrects what is heard. What is said of `Ctc` holds here.
+    It knows the phones of some 60 languages in eSpeak's IPA. No dictionary and no language model corrects them.
+    Otherwise as `Ctc`.
 
     Result: `{"transcript": str}`, phones with spaces between them.
 
     Paper: Q. Xu, A. Baevski, M. Auli, "Simple and Effective Zero-shot Cross-lingual Phoneme Recognition", Interspeech
-    2022.
-    Reference implementation: transformers 5.23 `Wav2Vec2ForCTC` with its `Wav2Vec2PhonemeCTCTokenizer`, each signal
-        alone: the same phones.
+    2022. Reference implementation: transformers 5.23 `Wav2Vec2ForCTC` with its `Wav2Vec2PhonemeCTCTokenizer`, each
+    signal alone: the same phones.
 
     Args:
-        model: a key of `PHONES`.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, or a hub id in the local cache, in place of the published one.
-        point: `tf32` or `bfloat16`, or None for float32.
+        model: a key of `PHONES`. device: `cpu` or `cuda:N`.
+        weights: a transformers folder or a hub id in the local cache; None for the published ones.
+        point: `tf32` or `bfloat16`; None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine, or are those of something else.
+        WeightsError: the weights are missing or belong to another model.
     """
 
     name = "ctc-phones"
@@ -178,25 +170,22 @@ class CtcPhones(Ctc):
 
 
 def normalised(signal: np.ndarray) -> np.ndarray:
-    """A signal `(samples,)` brought to zero mean and unit variance."""
+    """Bring a signal `(samples,)` to zero mean and unit variance."""
     return (signal - signal.mean()) / np.sqrt(signal.var() + VARIANCE_FLOOR)
 
 
 def own_group_norm(channels: torch.Tensor, norm: torch.nn.GroupNorm, frames: torch.Tensor) -> torch.Tensor:
-    """A group norm of one channel per group, with the statistics of each item's own frames.
+    """Apply a group norm, one channel per group, with statistics of each item's own frames.
 
     Args:
-        channels: `(batch, channels, frames)`, the fresh output of a convolution: it is overwritten.
-        norm: the layer. frames: how many are each item's own, `(batch,)`.
-
-    Returns:
-        float32 of the same shape.
+        channels: `(batch, channels, frames)`, overwritten.
+        frames: each item's own frames, `(batch,)`.
     """
     import torch
 
     beyond = torch.arange(channels.shape[-1], device=channels.device) >= frames[:, None, None]
     counts = frames[:, None, None]
-    # In place, because this is by far the largest tensor of the network.
+    # In place: this is by far the largest tensor of the network.
     centred = channels.float().masked_fill_(beyond, 0.0)
     centred.sub_(centred.sum(-1, keepdim=True) / counts).masked_fill_(beyond, 0.0)
     variance = torch.linalg.vector_norm(centred, dim=-1, keepdim=True).square() / counts
@@ -204,7 +193,7 @@ def own_group_norm(channels: torch.Tensor, norm: torch.nn.GroupNorm, frames: tor
 
 
 def _model_class(folder: Path) -> Any:
-    """The class of transformers that a folder's configuration names. It ignores a tensor that only training needs."""
+    """Return the class that a folder's configuration names, ignoring a training tensor."""
     from transformers import HubertForCTC, Wav2Vec2ForCTC
 
     config = config_of(folder)

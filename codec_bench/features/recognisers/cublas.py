@@ -1,10 +1,8 @@
 """cuBLAS 12 for CTranslate2, loaded before CTranslate2 needs it.
 
-CTranslate2's wheels are built for CUDA 12. They open `libcublas.so.12` by its name at the first product of matrices on
-a GPU, and torch may bring cuBLAS of another version only. A library of that name that the process has already loaded is
-the one that is found, so the one of the package nvidia-cublas-cu12 is loaded here from where pip has put it. Version 13
-has another name inside the file, by which a process that has loaded it knows it, so it cannot stand in here
-(`docs/speed.md`).
+CTranslate2's wheels open `libcublas.so.12` by name at the first matrix product on a GPU, and torch may bring another
+version. The loader finds a library of that name that the process has already loaded, so this loads the one of the
+package nvidia-cublas-cu12. Version 13 has another soname and cannot replace it (`docs/speed.md`).
 """
 
 from __future__ import annotations
@@ -22,17 +20,17 @@ PACKAGE = "nvidia-cublas-cu12"
 
 
 def load_cublas(purpose: str, otherwise: str | None = None) -> str:
-    """Loads cuBLAS 12 into this process: the system's if the loader finds one, else that of the package.
+    """Load cuBLAS 12: the system's if the loader finds one, else the package's.
 
     Args:
-        purpose: needs it, for the message.
-        otherwise: what can be done without it, for the message.
+        purpose: what needs it, for the message.
+        otherwise: what works without it, for the message.
 
     Returns:
-        The name or the path that it was loaded from; empty on systems other than Linux, whose loaders work otherwise.
+        The name or path of the library; empty on systems other than Linux, whose loaders differ.
 
     Raises:
-        MissingExtra: there is none.
+        MissingExtra: it is not installed.
     """
     if sys.platform != "linux":
         return ""

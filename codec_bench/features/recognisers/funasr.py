@@ -1,16 +1,13 @@
-"""The common part of FunASR's models: building one from a published folder without running code in it, and the front
-end.
+"""FunASR's models, built without running code of their folder, and their front end.
 
-A published folder holds `config.yaml`, `model.pt`, `am.mvn` and a vocabulary. FunASR's own loader unpickles the
-weights, sets the number of threads, seeds torch, asks a server for updates and logs. Here the same classes of FunASR
-are built from the same configuration, and nothing else is done.
+A published folder holds `config.yaml`, `model.pt`, `am.mvn` and a vocabulary. FunASR's loader unpickles the weights,
+sets the number of threads, seeds torch, contacts a server and logs; here its classes are built from the configuration
+alone.
 
-The front end, and its noise
-    Kaldi's filter bank (frames of 25 ms every 10 ms, 80 bands), seven frames joined every six, a fixed shift and scale
-    per coefficient. The published configurations leave FunASR's `dither` at 1: every frame gets noise of one 16-bit
-    step from torch's global generator, so FunASR's own transcripts depend on what was recognised before. The noise is
-    kept, because without it digital silence is -15.9 in every band, and no model was trained on that. But every signal
-    gets the noise of a generator that is seeded with 0. FunASR computes the same right after `torch.manual_seed(0)`.
+The front end is Kaldi's filter bank (25 ms every 10 ms, 80 bands), seven frames joined every six, a fixed shift and
+scale. The published `dither` of 1 adds noise of one 16-bit step from torch's global generator, so FunASR's transcripts
+depend on earlier ones. Without it digital silence is -15.9 in every band, which no model saw in training. So the noise
+stays, seeded with 0 for every signal, as FunASR computes right after `torch.manual_seed(0)`.
 """
 
 from __future__ import annotations
@@ -39,23 +36,20 @@ FULL_SCALE = 32_768.0
 FRAMES_AT_ONCE = 8_192
 """Frames whose spectra are computed at a time: 13 MB of samples."""
 SIMILAR = 1.4
-"""By what factor the lengths in one pass may differ on a CPU.
-
-Batches make these networks up to 1.5 times faster there.
-"""
+"""Largest ratio of lengths in one pass on a CPU, where batches are up to 1.5 times faster."""
 _FRONT_END = {"fs": RATE_HZ, "window": "hamming", "frame_length": 25, "frame_shift": 10, "snip_edges": True}
 _STATE_ENTRIES = ("state_dict", "model_state_dict", "model")
 
 
 def require(purpose: str) -> None:
-    """Raises MissingExtra if FunASR is not installed. It is not imported, because that takes ten seconds."""
+    """Raise MissingExtra if FunASR is not installed. Importing it would take ten seconds."""
     if importlib.util.find_spec("funasr") is None:
         raise MissingExtra(purpose, "funasr", "asr")
 
 
 @cache
 def tables() -> Any:
-    """FunASR's registry of classes. Its import prints, and changes the root logger; both are undone."""
+    """Return FunASR's registry of classes; undo what its import prints and logs."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     try:
@@ -72,10 +66,8 @@ class Recogniser:
 
     Args:
         found: the folder with `config.yaml`, `am.mvn`, the weights and the vocabulary's file.
-        allowed: the classes that the configuration may name, by key. Others are refused, because a class could fetch or
-            run something when it is built.
+        allowed: the classes that the configuration may name, by key. Another class could download or run something.
         vocabulary: the name of the tokenizer's argument for its vocabulary, and the file.
-        device: `cpu` or `cuda:N`.
 
     Raises:
         WeightsError: the configuration is another kind of model's, or the weights do not fit it.
@@ -131,11 +123,11 @@ class FunasrFeature(Feature):
 
     Args:
         device: `cpu` or `cuda:N`.
-        weights: a folder in the published layout, or a `.pt` file in one; None for the published weights.
+        weights: a folder in the published layout or its `.pt` file; None for the published weights.
         model: the registered name.
 
     Raises:
-        MissingExtra: FunASR is not installed. WeightsError: the weights are not on this machine.
+        MissingExtra: FunASR is not installed. WeightsError: the weights are missing.
     """
 
     rate_hz = RATE_HZ
@@ -153,7 +145,7 @@ class FunasrFeature(Feature):
         self._recogniser: Recogniser | None = None
 
     def load(self) -> None:
-        """Builds the network and loads its weights."""
+        """Build the network and load its weights."""
         self._loaded()
 
     def _loaded(self) -> Recogniser:
@@ -176,7 +168,7 @@ def _configuration(folder: Path, allowed: Mapping[str, Sequence[str | None]]) ->
 
 
 def _load(net: Any, path: Path) -> None:
-    """Loads a model's tensors. None may be missing; further tensors are ignored, as in FunASR."""
+    """Load a model's tensors. None may be missing; FunASR ignores further ones."""
     from codec_bench.weights import load_into, load_state
 
     state = load_state(path)
@@ -189,16 +181,14 @@ def _load(net: Any, path: Path) -> None:
 
 
 class FrontEnd:
-    """Features of FunASR's `WavFrontend`, for a batch, on a device. They equal those of `WavFrontend` for single
-    signals.
+    """FunASR's `WavFrontend` for a batch on a device, equal to it signal by signal.
 
     Args:
         wave: the `WavFrontend`, whose settings and normalisation are used.
-        folder: where it comes from, for messages.
-        device: `cpu` or `cuda:N`.
+        folder: its origin, for messages.
 
     Raises:
-        WeightsError: it has settings other than those of the published models.
+        WeightsError: its settings differ from the published ones.
     """
 
     def __init__(self, wave: Any, folder: Path, device: str) -> None:
@@ -216,10 +206,10 @@ class FrontEnd:
         self._noise = torch.zeros((0, WINDOW))
 
     def __call__(self, signals: Sequence[np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Features of signals float32 `(samples,)`, each of a frame at least.
+        """Compute features of signals float32 `(samples,)`, each of at least one frame.
 
         Returns:
-            Float32 `(signals, frames, coefficients)`, zero behind each, and the frames of each, int64 on the CPU.
+            Float32 `(signals, frames, coefficients)`, zero-padded, and the frames of each, int64 on the CPU.
         """
         import torch
 
@@ -245,9 +235,7 @@ class FrontEnd:
         return (rows + self._shift) * self._scale
 
     def _noise_for(self, count: int) -> torch.Tensor:
-        """The noise of the first frames `(count, 400)`. torch fills tensors in order, so it is the same for longer
-        signals.
-        """
+        """Return noise `(count, 400)`. torch fills in order, so longer signals begin alike."""
         if len(self._noise) < count:
             import torch
 
@@ -257,7 +245,7 @@ class FrontEnd:
 
 
 def why_not(signal: np.ndarray) -> str | None:
-    """Why a signal cannot be recognised, or None."""
+    """Return why a signal cannot be recognised, or None."""
     if signal.size < WINDOW:
         return f"the signal is shorter than a frame of {WINDOW / RATE_HZ * 1000:g} ms"
     return None if np.isfinite(signal).all() else "the signal is not finite"

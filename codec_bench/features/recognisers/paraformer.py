@@ -1,11 +1,8 @@
-"""Transcripts of Mandarin by Paraformer, through FunASR's networks. Batches give the same results as FunASR file by
-file.
+"""Transcripts of Mandarin by Paraformer through FunASR's networks, in batches.
 
-Where padding changes the results of FunASR itself, and what is done about it
-    The encoder masks its attention and its memory, so an item's own frames do not depend on the padding. The frames
-    after them are not zero. The convolution before the predictor reads one of these at an item's last frame, and one of
-    them may end the last token. Here they are set to zero. FunASR also fails on a batch whose last item has no token;
-    here, items without a token are removed from the batch before the decoder.
+FunASR masks attention and memory, but its predictor's convolution reads unmasked frames after an item's end, which can
+also end the last token; here they are zero. FunASR fails on a batch whose last item has no token; here, such items skip
+the decoder.
 """
 
 from __future__ import annotations
@@ -43,38 +40,37 @@ ALLOWED: dict[str, tuple[str | None, ...]] = {
 class Paraformer(funasr.FunasrFeature):
     """Transcripts by Paraformer: Mandarin, and the English words in it, without punctuation.
 
-    There are two published models. FunASR calls both of them `paraformer-zh`, one on each hub:
+    FunASR calls both published models `paraformer-zh`, one on each hub:
 
     * `paraformer-zh`: Paraformer-large, `funasr/paraformer-zh` on the Hugging Face hub,
       `iic/speech_paraformer-large_asr_nat-zh-cn-16k-common-vocab8404-pytorch` on ModelScope.
     * `seaco-paraformer-zh`: SeACo-Paraformer-large,
-      `iic/speech_seaco_paraformer_large_asr_nat-zh-cn-16k-common-vocab8404-pytorch` on ModelScope, where FunASR's
-      `paraformer-zh` means this one since January 2024: the recogniser of seed-tts-eval and of UltraEval-Audio. Without
-      hotwords its second decoder does not take part.
+      `iic/speech_seaco_paraformer_large_asr_nat-zh-cn-16k-common-vocab8404-pytorch` on ModelScope, FunASR's
+      `paraformer-zh` there since January 2024: the recogniser of seed-tts-eval and UltraEval-Audio. Its second decoder
+      is for hotwords only.
 
-    The text is FunASR's: that of `paraformer-zh` has no spaces between Chinese characters, that of
-    `seaco-paraformer-zh` has one after every character and word (as every text for which FunASR also gives times).
-    Error rates by character ignore these spaces.
+    The text is FunASR's: `paraformer-zh` writes no spaces between Chinese characters, `seaco-paraformer-zh` one after
+    every character and word. Error rates by character ignore these spaces.
 
     The whole signal is recognised in one pass, without voice activity detection and punctuation. Memory grows with the
     square of its length (about 5 GB for ten minutes). `@28s` cuts the signal every 28 s and joins the texts without
-    spaces between them, as UltraEval-Audio does for long speech. A rest of less than 25 ms is ignored.
+    spaces, as UltraEval-Audio does for long speech. A rest of less than 25 ms is ignored.
 
     Result: `{"transcript": str, "tokens": int64 (tokens,)}`; the tokens are entries of the model's `tokens.json`.
 
     Paper: Z. Gao, S. Zhang, I. McLoughlin, Z. Yan, "Paraformer", Interspeech 2022. Reference implementation: FunASR 1.4
     `AutoModel.generate`, one file at a time, right after `torch.manual_seed(0)`: the same tokens and text
-    (log-probabilities to 1e-5 of their largest; a tie closer than that may fall either way).
+    (log-probabilities to 1e-5 of their largest; closer ties may differ).
 
     Args:
         device: `cpu` or `cuda:N`.
-        weights: a folder in the published layout, or a `.pt` file in one; None for the published weights.
+        weights: a folder in the published layout or its `.pt` file; None for the published weights.
         model: `paraformer-zh` or `seaco-paraformer-zh`.
         point: `28s`, `tf32`, `bfloat16`, or None.
 
     Raises:
-        UserError: there is no such model or point. MissingExtra: FunASR is not installed. WeightsError: the weights are
-            not on this machine, or belong to another model (raised by `load`).
+        UserError: no such model or point. MissingExtra: FunASR is not installed. WeightsError: the weights are missing
+            or belong to another model (raised by `load`).
     """
 
     name = "paraformer-zh"
@@ -96,7 +92,7 @@ class Paraformer(funasr.FunasrFeature):
 
     @classmethod
     def protocol_id(cls, model: str = "paraformer-zh", point: str | None = None) -> str:
-        """The id of a model at a point. Neither the weights nor FunASR are needed for it.
+        """Return the id of a model at a point; weights and FunASR need not be installed.
 
         Raises:
             UserError: no such model or point.
@@ -111,7 +107,7 @@ class Paraformer(funasr.FunasrFeature):
             raise UserError(error.message, hint=f"use {model}, {model}@{CHUNK}, @tf32 or @bfloat16") from None
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One transcript per signal `(samples,)`, float32 at 16 kHz."""
+        """Transcribe signals `(samples,)`, float32 at 16 kHz."""
         self.load()
         reasons = [funasr.why_not(signal) for signal in signals]
         pieces, owners = [], []
@@ -140,7 +136,6 @@ class Paraformer(funasr.FunasrFeature):
         return results
 
     def _recognise(self, signals: Sequence[np.ndarray]) -> list[list[int]]:
-        """The tokens of each signal."""
         net = self._loaded().net
         tokens: list[list[int]] = [[] for _ in signals]
         places, logits, counts = self._logits(signals)
@@ -151,7 +146,11 @@ class Paraformer(funasr.FunasrFeature):
         return tokens
 
     def _logits(self, signals: Sequence[np.ndarray]) -> tuple[list[int], Any, list[int]]:
-        """Which signals have tokens, their log-probabilities `(items, tokens, vocabulary)`, and how many tokens."""
+        """Compute log-probabilities `(items, tokens, vocabulary)` of the signals with tokens.
+
+        Returns:
+            Which signals these are, the log-probabilities, and the number of tokens of each.
+        """
         import torch
 
         from codec_bench.networks.transfer import sent
@@ -160,7 +159,7 @@ class Paraformer(funasr.FunasrFeature):
         with computing(self.device, self._precision):
             with torch.autocast(torch.device(self.device).type, enabled=False):
                 features, lengths = front(signals)
-            # FunASR makes its masks from lengths on the CPU; of lengths on a device it would request the values.
+            # FunASR makes its masks from lengths on the CPU; lengths on a device would make the host wait.
             encoded, real_counts = net.encode(features, lengths)
             real = torch.arange(encoded.shape[1], device=self.device) < real_counts[:, None]
             encoded = encoded.float() * real[:, :, None]
@@ -186,25 +185,24 @@ class Paraformer(funasr.FunasrFeature):
 
         recogniser = self._loaded()
         text, words = sentence_postprocess(recogniser.tokenizer.ids2tokens(tokens))
-        # FunASR joins the words with spaces where it also gives their times. It does where the predictor has a second
-        # half.
+        # FunASR joins with spaces where it also has times, which is where the predictor has a second half.
         timed = recogniser.kind != "Paraformer" and hasattr(recogniser.net.predictor, "get_upsample_timestamp")
         return " ".join(words).strip() if timed else text
 
 
 def integrate_and_fire(predictor: Any, encoded: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
-    """Acoustic embeddings of tokens: frames are summed with their weights, and a token ends when the weights sum to 1.
+    """Sum frames by their weights into token embeddings; a token ends at a sum of 1.
 
-    A frame that ends a token is shared between that token and the next. These frames are found on the CPU, with the
-    arithmetic of FunASR's predictor for one item. One matrix product then gives all embeddings.
+    A frame that ends a token is shared with the next one. The CPU finds these frames with the arithmetic of FunASR's
+    predictor for one item; one matrix product then computes all embeddings.
 
     Args:
         predictor: FunASR's `CifPredictorV2` or `CifPredictorV3`.
-        encoded: float32 `(items, frames, size)`, zero behind each item's frames.
+        encoded: float32 `(items, frames, size)`, zero-padded.
         lengths: the frames of each item, on the CPU.
 
     Returns:
-        Float32 `(items, tokens, size)`, zero behind each item's tokens, and the tokens of each item.
+        Float32 `(items, tokens, size)`, zero-padded, and the tokens of each item.
     """
     import torch
 
@@ -235,14 +233,12 @@ def integrate_and_fire(predictor: Any, encoded: torch.Tensor, lengths: torch.Ten
 
 
 def _runs(predictor: Any) -> bool:
-    """Whether the predictor sums the weights frame by frame (`CifPredictorV3`), and not all at once."""
+    """Whether the predictor sums frame by frame (`CifPredictorV3`), not all at once."""
     return hasattr(predictor, "get_upsample_timestamp")
 
 
 def _ends_running(weights: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
-    """The frames that end a token, and the rest of their weight for the next token: by a running sum in single
-    precision.
-    """
+    """Find token-ending frames and carried weights by a running sum in single precision."""
     ends, over = np.zeros(weights.shape, bool), np.zeros_like(weights)
     total = np.zeros(len(weights), np.float32)
     for frame, weight in enumerate(weights.T):
@@ -255,7 +251,7 @@ def _ends_running(weights: np.ndarray, threshold: float) -> tuple[np.ndarray, np
 
 
 def _ends_summed(weights: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """The same by cumulative sums in double precision: a token ends where the sum passes an integer."""
+    """The same by cumulative sums in double precision: a token ends at each integer."""
     import torch
 
     sums = torch.cumsum(weights, dim=1, dtype=torch.float64).float()

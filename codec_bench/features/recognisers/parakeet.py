@@ -1,11 +1,8 @@
-"""Transcripts by NVIDIA's Parakeet through transformers, in batches: FastConformer with a CTC head or a transducer
-(TDT).
+"""Transcripts by NVIDIA's Parakeet through transformers: FastConformer with CTC or TDT.
 
-Where padding would change results, and what is done about it
-    The front end normalises each band over the whole recording, so every piece goes through it alone; frames are zero
-    beyond a piece's end. The convolutions that subsample and those of the blocks read zeros there, and attention is
-    masked. The transducer stops at each piece's own last frame. (That of transformers writes on while others of its
-    batch go on.)
+Padding changes no result. The front end normalises each band over the whole recording, so every piece passes it alone.
+Frames beyond a piece's end are zero, attention is masked, and the transducer stops at each piece's own last frame (that
+of transformers goes on while others of its batch do).
 """
 
 from __future__ import annotations
@@ -30,15 +27,15 @@ EUROPEAN = (
     "bg", "hr", "cs", "da", "nl", "en", "et", "fi", "fr", "de", "el", "hu", "it", "lv", "lt", "mt", "pl", "pt", "ro", "sk",
     "sl", "es", "sv", "ru", "uk",
 )  # fmt: skip
-"""The languages of the third version, by its model card."""
+"""The third version's languages, by its model card."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What a published checkpoint is.
+    """A published checkpoint.
 
     Args:
-        kind: the type of model that its configuration states. languages: base codes of those that it transcribes.
+        kind: the `model_type` of its configuration. languages: base codes of those that it transcribes.
     """
 
     kind: str
@@ -53,16 +50,16 @@ CHECKPOINTS = {
 }
 """The recognisers. Their weights have the same names in the catalogue."""
 CHECKED_EVERY = 16
-"""After how many steps of a transducer the host asks whether all items have ended."""
+"""Steps of a transducer between checks of the host whether all items have ended."""
 FRAMES_PER_S, FRAMES_UNIT = 100, 8
-"""Of a spectrogram, and how many of them are one of the encoder's."""
+"""Frames of a spectrogram per second, and per frame of the encoder."""
 SPACE = "▁"
-"""What a token begins with that begins a word."""
+"""The mark at the start of a token that begins a word."""
 CLASSES = {"parakeet_ctc": "ParakeetForCTC", "parakeet_tdt": "ParakeetForTDT"}
 
 
 class Token(NamedTuple):
-    """A token that was written: its id, its first frame, and the frame after its last one."""
+    """A token: its id, its first frame, and the frame after its last one."""
 
     id: int
     begin: int
@@ -70,14 +67,14 @@ class Token(NamedTuple):
 
 
 class Parakeet(PiecewiseRecogniser):
-    """Transcripts by Parakeet, decoded greedily: `ctc` takes the most probable token of each frame, without repeats and
-    blanks; `tdt` takes the most probable token and the most probable number of frames to go on.
+    """Transcripts by Parakeet, decoded greedily.
 
-    There is no language model. A signal longer than 60 s is heard in pieces (`PiecewiseRecogniser`), where NeMo hears
-    up to 24 minutes whole. `ctc` writes small letters, and `tdt` capitals, punctuation and digits. The third version
-    finds the language by itself and does not say which.
+    `ctc` takes the most probable token of each frame, without repeats and blanks; `tdt` takes the most probable token
+    and the most probable number of frames to advance. There is no language model. A signal longer than 60 s is cut
+    (`PiecewiseRecogniser`); NeMo reads up to 24 minutes whole. `ctc` writes small letters, and `tdt` capitals,
+    punctuation and digits. The third version detects the language and does not report it.
 
-    Result: `transcript`; where a transducer does not come to the end of its frames, `fault` says so.
+    Result: `transcript`; `fault` reports a transducer that did not reach the end of its frames.
 
     Papers: D. Rekesh et al., "Fast Conformer with linearly scalable attention", ASRU 2023; H. Xu et al., "Efficient
     sequence transduction by jointly predicting tokens and durations", ICML 2023. Reference implementation: transformers
@@ -85,13 +82,12 @@ class Parakeet(PiecewiseRecogniser):
     scale, the same transcripts.
 
     Args:
-        model: a key of `CHECKPOINTS`.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, or a hub id in the local cache, in place of the published one.
-        point: `tf32` or `bfloat16`, or None for float32.
+        model: a key of `CHECKPOINTS`. device: `cpu` or `cuda:N`.
+        weights: a transformers folder or a hub id in the local cache; None for the published ones.
+        point: `tf32` or `bfloat16`; None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine, or are those of something else.
+        WeightsError: the weights are missing or belong to another model.
     """
 
     times_words = True
@@ -105,7 +101,7 @@ class Parakeet(PiecewiseRecogniser):
 
     @classmethod
     def languages_of(cls, model: str) -> tuple[str, ...]:
-        """The base codes of the languages that a recogniser transcribes."""
+        """Return the base codes of the languages that a recogniser transcribes."""
         return CHECKPOINTS[model].languages
 
     def _network(self) -> Any:
@@ -127,18 +123,18 @@ class Parakeet(PiecewiseRecogniser):
 
     @property
     def shortest(self) -> int:
-        """The samples of two frames: the front end divides by their variance."""
+        """Two frames in samples: the front end divides by their variance."""
         return 2 * int(self._extractor.hop_length)
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """The text of each piece. The language is not told to the network."""
+        """Transcribe each piece. The network ignores the language."""
         return self._transcribe_frames(pieces) if self._kind == "parakeet_ctc" else self._transduce(pieces)
 
     def logits(self, pieces: Sequence[np.ndarray]) -> tuple[torch.Tensor, list[int]]:
-        """One pass of a CTC network.
+        """Run a CTC network.
 
         Returns:
-            float32 `(batch, frames, tokens)` on the device, and the frames that are each piece's own.
+            float32 `(batch, frames, tokens)` on the device, and each piece's own frames.
         """
         import torch
 
@@ -168,7 +164,7 @@ class Parakeet(PiecewiseRecogniser):
         return str(self._tokenizer.decode(ids, group_tokens=False, skip_special_tokens=True)).strip()
 
     def _written(self, pieces: Sequence[np.ndarray]) -> Iterator[tuple[list[Token], int, int]]:
-        """What a transducer writes for each piece: the tokens, how many frames it has gone on, and how many there are."""
+        """Return a transducer's tokens, the frames before each, and the number of frames."""
         import torch
 
         def written(inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -186,11 +182,10 @@ class Parakeet(PiecewiseRecogniser):
             yield [Token(*step) for step in steps if step[0] not in skipped], places[-1], count
 
     def words(self, segment: np.ndarray) -> list[Word]:
-        """As `PiecewiseRecogniser.words`: from the first frame of a word's first token to the last one of its last
-        token.
+        """Align words: from the first frame of the first token to the last of the last.
 
-        A token of `ctc` lasts as long as it is the most probable one, and one of `tdt` as many frames as the network
-        says; a mark of punctuation makes no word longer.
+        A token of `ctc` lasts while it is the most probable one, and one of `tdt` as many frames as the network
+        predicts. Punctuation makes no word longer.
         """
         if self._kind == "parakeet_ctc":
             logits, (count,) = self.logits([segment])
@@ -201,7 +196,6 @@ class Parakeet(PiecewiseRecogniser):
         return [(text, begin * frame_s, end * frame_s) for text, begin, end in self._joined(tokens)]
 
     def _joined(self, tokens: Sequence[Token]) -> Iterator[tuple[str, int, int]]:
-        """The words that tokens make, with their frames. A token that begins with the mark of a space begins a word."""
         words: list[list[Token]] = []
         for token, token_text in zip(tokens, self._tokenizer.convert_ids_to_tokens([token.id for token in tokens])):
             if not words or token_text.startswith(SPACE):
@@ -214,18 +208,18 @@ class Parakeet(PiecewiseRecogniser):
 
 
 def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The tokens that a token-and-duration transducer writes, greedily, for all items together.
+    """Decode a token-and-duration transducer greedily, all items together.
 
-    An item ends after its last frame, or after as many steps as the model allows for that number of frames, so what it
-    writes does not depend on the others. The host checks every `CHECKED_EVERY` steps whether all have ended.
+    An item ends after its last frame, or after as many steps as the model allows for its frames, so it does not depend
+    on the others. The host checks every `CHECKED_EVERY` steps whether all have ended.
 
     Args:
-        net: transformers' `ParakeetForTDT`. encoded: the projected output of its encoder, `(items, frames, width)`.
-        frames: how many are each item's own, int64 `(items,)`, on the same device.
+        net: transformers' `ParakeetForTDT`. encoded: the projected encoder output, `(items, frames, width)`.
+        frames: each item's own, int64 `(items,)`, on the same device.
 
     Returns:
-        Tokens `(items, steps + 1)`, blank after an item's end, and how many frames each item has gone on before each of
-        them, of the same shape. The last token is blank, and what is next to it is how far the item has come.
+        Tokens `(items, steps + 1)`, blank after an item's end, and the frames passed before each of them, of the same
+        shape. The last token is blank; the frames beside it are the item's total.
     """
     import torch
 
@@ -262,7 +256,7 @@ def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[t
 
 
 def _runs(best: Sequence[int], blank: int) -> list[Token]:
-    """The tokens of a CTC network from the most probable one of each frame."""
+    """Collapse the most probable token of each frame into tokens."""
     out, at = [], 0
     for token, run in groupby(best):
         end = at + len(list(run))
@@ -273,19 +267,19 @@ def _runs(best: Sequence[int], blank: int) -> list[Token]:
 
 
 def _predict(decoder: Any, token: torch.Tensor, states: Any) -> tuple[torch.Tensor, Any]:
-    """The output `(items, width)` and the states of the network that is told what was written, after one more token."""
+    """Advance the prediction network by one token; return its output and states."""
     outputs, moved = decoder.lstm(decoder.embedding(token[:, None]), states)
     return decoder.decoder_projector(outputs)[:, 0], moved
 
 
 def spectrograms(extractor: Any, pieces: Sequence[np.ndarray], device: str) -> tuple[torch.Tensor, list[int]]:
-    """Log-mel spectrograms, each of its piece alone.
+    """Compute log-mel spectrograms, each of its piece alone.
 
     Args:
-        extractor: transformers' front end. pieces: float32 `(samples,)`. device: where they are put.
+        extractor: transformers' front end. pieces: float32 `(samples,)`.
 
     Returns:
-        Float32 `(batch, bands, frames)`, and how many frames are each piece's own.
+        Float32 `(batch, bands, frames)` on the device, and each piece's own frames.
     """
     import torch
 
@@ -303,11 +297,11 @@ def spectrograms(extractor: Any, pieces: Sequence[np.ndarray], device: str) -> t
 def masked(
     forward: Callable[..., Any], mels: torch.Tensor, counts: Sequence[int], still: Sequence[torch.Tensor] = ()
 ) -> Any:
-    """What a network gives for spectrograms, on a GPU in one of a few shapes.
+    """Run a network on masked spectrograms, on a GPU in one of a few shapes.
 
     Args:
-        forward: is given the network's arguments for the spectrograms and their mask, and then each of `still`.
-        mels, counts: as `spectrograms` gives them. still: further tensors with a row for each piece.
+        forward: a function of the network's arguments for the spectrograms and their mask, and of each of `still`.
+        mels, counts: as returned by `spectrograms`. still: further tensors with a row per piece.
     """
     from codec_bench.networks.batch_shapes import in_shape
     from codec_bench.networks.ragged import inside
@@ -321,6 +315,5 @@ def masked(
 
 
 def _subsampled(net: Any, counts: torch.Tensor) -> torch.Tensor:
-    """How many frames an encoder makes of spectrograms of so many frames, int64."""
     frames: torch.Tensor = net._get_subsampling_output_length(counts).long()
     return frames

@@ -1,6 +1,4 @@
-"""What recognisers have in common that take a signal whole, or a long one in pieces, and hear pieces of many signals
-together.
-"""
+"""The base of recognisers that take a signal whole and cut a long one into pieces."""
 
 from __future__ import annotations
 
@@ -23,12 +21,11 @@ RATE_HZ = 16_000
 
 @dataclass(frozen=True, slots=True)
 class PieceTranscript:
-    """What was heard in one piece.
+    """The transcript of one piece.
 
     Args:
-        text: the transcript. language: base code of the language in which the recogniser wrote it, empty if it does not
-            say.
-        fault: why the text cannot be trusted, or an empty string.
+        language: base code of the language that the recogniser reports, or empty.
+        fault: why the text cannot be trusted, or empty.
     """
 
     text: str
@@ -37,21 +34,20 @@ class PieceTranscript:
 
 
 class PiecewiseRecogniser(Feature):
-    """A recogniser of transformers that hears signals of at most `whole_s` seconds whole.
+    """A recogniser of transformers that takes signals of at most `whole_s` seconds whole.
 
-    Longer ones are cut, because the time and memory of attention grow with the square of the length. Such a signal is
-    cut where it is quietest (0.1 s frames) between the 20th and the 30th second of each piece, each piece is recognised
-    by itself, and one space stands between the texts. On a CPU a batch is split into passes of similar length.
+    Time and memory of attention grow with the square of the length. So a longer signal is cut where it is quietest (0.1
+    s frames) between the 20th and the 30th second of each piece, and the texts are joined by a space. On a CPU a batch
+    is split into passes of similar length.
 
     Args:
-        model: a key of `models`.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, or a hub id in the local cache, in place of the published one.
-        point: `tf32` or `bfloat16`, or None for float32.
+        model: a key of `models`. device: `cpu` or `cuda:N`.
+        weights: a transformers folder or a hub id in the local cache; None for the published ones.
+        point: `tf32` or `bfloat16`; None for float32.
 
     Class attributes
-        models: the names of the weights in the catalogue by the names of the recognisers.
-        whole_s: how long a signal may be that is heard whole.
+        models: the names of the weights in the catalogue, by recogniser.
+        whole_s: the longest signal that is not cut.
     """
 
     rate_hz = RATE_HZ
@@ -70,7 +66,7 @@ class PiecewiseRecogniser(Feature):
 
     @classmethod
     def protocol_id(cls, model: str, point: str | None = None) -> str:
-        """The id of a recogniser. No weights are needed for it.
+        """Return the id of a recogniser, without its weights.
 
         Raises:
             UnknownName: no such recogniser. UserError: no such precision.
@@ -80,7 +76,7 @@ class PiecewiseRecogniser(Feature):
         return f"{model}/{cls.decoding_id()}{suffix(parse_precision(model, point))}"
 
     def load(self) -> None:
-        """Loads the network, its front end and its tokens.
+        """Load the network, its front end and its tokens.
 
         Raises:
             WeightsError: they do not fit together, or belong to another kind of model.
@@ -90,26 +86,24 @@ class PiecewiseRecogniser(Feature):
 
     @abstractmethod
     def _network(self) -> Any:
-        """The network on the CPU. It also keeps the front end and the tokens, after it has checked that they fit."""
+        """Load the network on the CPU, and the front end and tokens that fit it."""
 
     @classmethod
     def decoding_id(cls) -> str:
-        """The part of a protocol id that says how the recogniser decodes."""
+        """Return the part of a protocol id that describes the decoding."""
         return f"greedy/whole-to-{cls.whole_s:g}s"
 
     @property
     @abstractmethod
     def shortest(self) -> int:
-        """The number of samples from which a piece has something to be heard in. The network is loaded."""
+        """The shortest piece in samples. The network must be loaded."""
 
     @abstractmethod
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """What is heard in each piece `(samples,)`, of at least `shortest` samples, in the language given for it or
-        None.
-        """
+        """Transcribe pieces `(samples,)` of at least `shortest` samples, in their languages."""
 
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
-        """Why a signal cannot be transcribed, or None."""
+        """Return why a signal cannot be transcribed, or None."""
         if signal.size < self.shortest:
             return f"the signal has {signal.size} samples; the recogniser needs at least {self.shortest}"
         return None if np.isfinite(signal).all() else "the signal has samples that are not numbers"
@@ -117,10 +111,10 @@ class PiecewiseRecogniser(Feature):
     def compute(
         self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None
     ) -> list[Result | Unavailable]:
-        """One transcript per signal `(samples,)`, float32 at `rate_hz`.
+        """Transcribe signals `(samples,)`, float32 at `rate_hz`.
 
         Args:
-            languages: base code of each signal's language, None where it is not known.
+            languages: base code of each signal's language, None where unknown.
         """
         self.load()
         codes = list(languages) if languages is not None else [None] * len(signals)
@@ -155,14 +149,14 @@ class PiecewiseRecogniser(Feature):
         return [results[position] for position in range(len(signals))]
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
-        """The result of a signal from what was heard in its pieces, in order."""
+        """Join the pieces of a signal, in order."""
         result: Result = {"transcript": joined(parts)}
         if fault := next((transcript.fault for transcript in parts if transcript.fault), ""):
             result["fault"] = fault
         return result
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """As `Feature.timed`. Raises `Unavailable` as `refusal` says."""
+        """As `Feature.timed`. Raises `Unavailable` as `refusal` states."""
         self.load()
         if (reason := self.refusal(signal, None)) is not None:
             raise Unavailable(reason)
@@ -173,13 +167,11 @@ class PiecewiseRecogniser(Feature):
         return out
 
     def words(self, segment: np.ndarray) -> list[Word]:
-        """The words of one piece with their times in it, if `times_words`."""
+        """Return the words of one piece with their times in it, if `times_words`."""
         raise NotImplementedError
 
     def _pieces(self, signal: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """The signal, or the pieces of a long one in which something can be heard, each with the sample where it
-        begins.
-        """
+        """Cut a signal into audible pieces, each with its first sample."""
         if signal.size <= self.whole_s * self.rate_hz:
             yield 0, signal
             return
@@ -189,5 +181,5 @@ class PiecewiseRecogniser(Feature):
 
 
 def joined(parts: Sequence[PieceTranscript], *, between: str = " ") -> str:
-    """One transcript from the texts of the pieces, in order, with a space or nothing between them."""
+    """Join the texts of pieces with a space or nothing between them."""
     return between.join(transcript.text for transcript in parts if transcript.text)

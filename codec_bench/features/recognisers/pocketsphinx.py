@@ -1,7 +1,7 @@
-"""Transcripts by PocketSphinx: a small English recogniser whose models come with its package, so that it works offline.
+"""Transcripts by PocketSphinx: a small English recogniser that works offline.
 
-It is much worse than a large recogniser, also on clean read speech. If systems are compared on the same speech, its
-error rate says how much intelligible structure a codec keeps.
+It is much worse than a large recogniser, also on clean read speech. Over systems on the same speech, its error rate
+shows how much intelligible structure a codec keeps.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ FAST = {
     "lponlybeam": 1e-26,
     "fwdflatwbeam": 1e-20,
 }
-"""The search called `fast`: two densities per state, a phone look-ahead of 3 frames with more weight, at most 2000
-states and 10 word ends per frame, narrower beams. Everything else is the package's default, with both further passes
-(flat lexicon, best path through the lattice). It takes less time than the default; docs/metrics/recognisers.md says how
-much less, and at what cost in words."""
+"""The `fast` search: two densities per state, a 3-frame phone look-ahead with more weight, at most 2000 states and 10
+word ends per frame, narrower beams. All else is the package's default, with both further passes (flat lexicon,
+lattice). docs/metrics/recognisers.md compares its time and words with the default's.
+"""
 
 WINDOW_S = 30.0
 EARLIEST_CUT_S = 20.0
@@ -40,12 +40,11 @@ MODEL_FILES = ("en-us/mdef", "en-us.lm.bin", "cmudict-en-us.dict")
 
 
 class Pocketsphinx(Feature):
-    """What PocketSphinx hears, as lower-case words without punctuation; numbers are spelled out.
+    """Transcripts by PocketSphinx: lower-case words without punctuation, numbers spelled out.
 
-    A transcript depends on its signal alone. The recogniser adapts its noise and channel estimates to earlier signals;
-    here they are reset for every signal, and the channel is estimated from the whole signal. Signals longer than 30 s
-    are cut where they are quietest (0.1 s frames) in the last 10 s of each 30 s, so that time and memory grow linearly
-    with the length. Silence gives an empty transcript.
+    The recogniser adapts its noise and channel estimates to earlier signals; here they are reset for every signal, and
+    the channel is estimated from the whole signal. Signals longer than 30 s are cut where they are quietest (0.1 s
+    frames) in the last 10 s of each 30 s, so time and memory grow linearly. Silence gives an empty transcript.
 
     Result: `{"transcript": str}`.
 
@@ -53,7 +52,7 @@ class Pocketsphinx(Feature):
     the same transcripts.
 
     Args:
-        device: not used; it always runs on the CPU.
+        device: unused; it runs on the CPU.
         weights: a folder with the layout of the package's `model/en-us`, or None for that folder.
 
     Raises:
@@ -76,7 +75,7 @@ class Pocketsphinx(Feature):
 
     @classmethod
     def protocol_id(cls, model: str = "pocketsphinx", point: str | None = None) -> str:
-        """The id of the recogniser as installed.
+        """Return the id of the installed recogniser.
 
         Raises:
             MissingExtra: the package is not installed.
@@ -86,7 +85,7 @@ class Pocketsphinx(Feature):
         return f"pocketsphinx-{'.'.join(version('pocketsphinx').split('.')[:2])}-en-us-fast"
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One transcript per signal `(samples,)`, float32 at 16 kHz."""
+        """Transcribe signals `(samples,)`, float32 at 16 kHz."""
         return [{"transcript": self._transcript(signal)} for signal in signals]
 
     def _transcript(self, signal: np.ndarray) -> str:
@@ -141,7 +140,7 @@ class Pocketsphinx(Feature):
 
 
 def windows(pcm: np.ndarray, rate_hz: int = 16_000) -> Iterator[tuple[int, int]]:
-    """Where a signal `(samples,)` is cut: consecutive (start, end), none longer than 30 s."""
+    """Cut a signal into consecutive (start, end) of at most 30 s."""
     longest, earliest, frame = (round(rate_hz * s) for s in (WINDOW_S, EARLIEST_CUT_S, FRAME_S))
     start = 0
     while pcm.size - start > longest:

@@ -1,9 +1,8 @@
 """Transcripts by Qwen3-ASR through transformers, in batches, greedily.
 
-Where padding would change results, and what is done about it
-    The front end normalises a spectrogram by its own maximum, so every piece goes through it alone. The encoder reads
-    seconds of 100 frames one by one and attends within 8 s of one recording; frames beyond the end are omitted.
-    Prompts are padded on the left, and the padding is masked.
+Padding changes no result. Every piece passes the front end alone, because it normalises by its maximum. The encoder
+reads seconds of 100 frames one by one and attends within 8 s of one recording; frames beyond the end are omitted.
+Prompts are padded on the left and masked.
 """
 
 from __future__ import annotations
@@ -25,35 +24,32 @@ LANGUAGES = (
     "ar", "yue", "zh", "cs", "da", "nl", "en", "fil", "fi", "fr", "de", "el", "hi", "hu", "id", "it", "ja", "ko", "mk", "ms",
     "fa", "pl", "pt", "ro", "ru", "es", "sv", "th", "tr", "vi",
 )  # fmt: skip
-"""Base codes of the languages that the model card names. Its 22 dialects of Chinese have no codes of their own."""
+"""Base codes of the model card's languages. Its 22 dialects of Chinese have no codes of their own."""
 MAX_TOKENS = 512
-"""As `qwen-asr` decodes by default. Sixty seconds of fast speech take about half of them."""
+"""The default of `qwen-asr`. Sixty seconds of fast speech take about half of it."""
 
 
 class Qwen3Asr(PiecewiseRecogniser):
-    """Transcripts by Qwen3-ASR, as written text with punctuation: the most probable token at each step, without a
-    context.
+    """Transcripts by Qwen3-ASR with punctuation, decoded greedily without a context.
 
-    The language is the given one, which the model is told; else the model finds it and says which. As the model's
-    authors do, more than 20 repetitions of a character or of a short pattern in a text become one. A signal longer than
-    60 s is heard in pieces (`PiecewiseRecogniser`), where the authors' package hears 20 minutes whole; a signal of less
-    than 0.5 s is filled up with zeros, as there.
+    The model gets the signal's language, or detects and reports it. As in the authors' code, more than 20 repetitions
+    of a character or a short pattern become one. A signal longer than 60 s is cut (`PiecewiseRecogniser`; the authors'
+    package reads 20 minutes whole), and one shorter than 0.5 s is padded with zeros, as there.
 
-    Result: `transcript`; `language`, the one that was given or found (empty where the model says none), and
-    `language_detected`. If a text did not end, `fault` says so.
+    Result: `transcript`; `language`, the input or the detected one (empty if the model states none), and
+    `language_detected`. `fault` reports a text that did not end.
 
     Paper: Qwen team, "Qwen3-ASR Technical Report", 2026, arXiv 2601.21337. Reference implementation: transformers 5.23
     `Qwen3ASRForConditionalGeneration.generate` with `Qwen3ASRProcessor`, each signal alone: the same tokens in float32.
-    The prompts and the text after them are those of `qwen-asr`.
+    Prompts and the processing of the text are those of `qwen-asr`.
 
     Args:
-        model: a key of `models`.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, or a hub id in the local cache, in place of the published one.
-        point: `tf32` or `bfloat16`, or None for float32.
+        model: a key of `models`. device: `cpu` or `cuda:N`.
+        weights: a transformers folder or a hub id in the local cache; None for the published ones.
+        point: `tf32` or `bfloat16`; None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine, or are those of something else.
+        WeightsError: the weights are missing or belong to another model.
     """
 
     name = "qwen3-asr"
@@ -74,17 +70,17 @@ class Qwen3Asr(PiecewiseRecogniser):
 
     @property
     def shortest(self) -> int:
-        """The samples of one frame."""
+        """One frame in samples."""
         return int(self._processor.feature_extractor.hop_length)
 
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
-        """Why a signal cannot be transcribed, or None."""
+        """Return why a signal cannot be transcribed, or None."""
         if language is not None and language not in LANGUAGES:
             return f"{self.name} does not know the language '{language}'"
         return super().refusal(signal, language)
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """The text of each piece."""
+        """Transcribe each piece."""
         inputs = self._collated([self._prompt(segment, code) for segment, code in zip(pieces, languages)])
         config = self._net.generation_config
         with computing(self.device, self._precision):
@@ -96,12 +92,12 @@ class Qwen3Asr(PiecewiseRecogniser):
         ]
 
     def _prompt(self, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
-        """The inputs of one piece, as a batch of one."""
+        """Return the inputs of one piece, as a batch of one."""
         inputs: Any = self._processor.apply_transcription_request(segment, language=language)
         return inputs
 
     def _collated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The inputs of several pieces on the device: prompts padded on the left, spectrograms on the right."""
+        """Batch inputs on the device: prompts padded on the left, spectrograms on the right."""
         import torch
 
         from codec_bench.networks.transfer import sent
@@ -125,7 +121,7 @@ class Qwen3Asr(PiecewiseRecogniser):
         return PieceTranscript(parsed["transcription"], language or _code(parsed["language"]), fault)
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
-        """The result of a signal from what was heard in its pieces, in order."""
+        """Join the pieces of a signal."""
         spoken = next((transcript.language for transcript in parts if transcript.language), "")
         result = super().result(parts, language)
         if spoken in UNSPACED:
@@ -134,7 +130,6 @@ class Qwen3Asr(PiecewiseRecogniser):
 
 
 def _code(name: str | None) -> str:
-    """The base code of a language that the model has named, or an empty string."""
     from transformers.models.qwen3_asr.processing_qwen3_asr import LANGUAGE_CODE_TO_NAME
 
     return next((code for code, known in LANGUAGE_CODE_TO_NAME.items() if known == name), "")

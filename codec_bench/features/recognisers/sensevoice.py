@@ -1,4 +1,4 @@
-"""Transcripts in five languages by SenseVoice-Small, through FunASR's network, in masked batches."""
+"""Transcripts in five languages by SenseVoice-Small, through FunASR's network."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALLOWED = {
     "tokenizer": ("SentencepiecesTokenizer",),
 }
 EVENT_AND_EMOTION = (1, 2)
-"""The rows of the model's prompt table that request the sound event and the emotion."""
+"""Rows of the model's prompt table that request the sound event and the emotion."""
 NO_NUMERALS = "woitn"
 FRAMES_PER_S = 100 / 6
 LANGUAGES = ("zh", "en", "yue", "ja", "ko", "nospeech")
@@ -37,29 +37,27 @@ _TAG = re.compile(r"<\|([^|]*)\|>")
 
 
 class SenseVoice(funasr.FunasrFeature):
-    """Transcripts by SenseVoice-Small, without punctuation and with numbers as words, and its tags for the speech.
+    """Transcripts by SenseVoice-Small, without punctuation, with tags for the speech.
 
-    Four prompts precede the signal: its language (`auto` if none is given or the model does not know it), the sound
-    event, the emotion, and that numbers stay words (`woitn`, FunASR's default). The model answers with tags at the
-    start of the text, such as `<|zh|><|NEUTRAL|><|Speech|><|woitn|>`. They are removed from the text; the rest is
-    FunASR's text. The whole signal is recognised in one pass. FunASR itself masks all layers, so a padded batch gives
-    the same results.
+    Four prompts precede the signal: its language (`auto` if unknown), the sound event, the emotion, and that numbers
+    stay words (`woitn`, FunASR's default). The model writes tags such as `<|zh|><|NEUTRAL|><|Speech|><|woitn|>` at the
+    start of its text, which are removed. The whole signal is recognised in one pass. FunASR masks all layers, so
+    padding changes nothing.
 
     Result: `{"transcript": str, "tokens": int64 (tokens,), "language": str, "emotion": str, "event": str}`. The tokens
-    are entries of the vocabulary, including tags. A tag that the model did not give is "".
+    are entries of the vocabulary, including tags. A missing tag is "".
 
     Paper: K. An et al., "FunAudioLLM", 2024. Reference implementation: FunASR 1.4 `AutoModel.generate`, one file at a
-    time, right after `torch.manual_seed(0)`: the same tokens and text
-    (log-probabilities to 1e-5 of their largest).
+    time, right after `torch.manual_seed(0)`: the same tokens and text (log-probabilities to 1e-5 of their largest).
 
     Args:
         device: `cpu` or `cuda:N`.
-        weights: a folder in the published layout, or a `.pt` file in one; None for the published weights.
+        weights: a folder in the published layout or its `.pt` file; None for the published weights.
         point: `tf32`, `bfloat16`, or None.
 
     Raises:
-        UserError: there is no such point. MissingExtra: FunASR is not installed. WeightsError: the weights are not on
-            this machine, or belong to another model (raised by `load`).
+        UserError: no such point. MissingExtra: FunASR is not installed. WeightsError: the weights are missing or belong
+            to another model (raised by `load`).
     """
 
     name = NAME
@@ -75,7 +73,7 @@ class SenseVoice(funasr.FunasrFeature):
 
     @classmethod
     def protocol_id(cls, model: str = NAME, point: str | None = None) -> str:
-        """The id at a point. Neither the weights nor FunASR are needed for it.
+        """Return the id at a point; weights and FunASR need not be installed.
 
         Raises:
             UserError: no such model or point.
@@ -87,10 +85,10 @@ class SenseVoice(funasr.FunasrFeature):
     def compute(
         self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None
     ) -> list[Result | Unavailable]:
-        """One transcript per signal `(samples,)`, float32 at 16 kHz.
+        """Transcribe signals `(samples,)`, float32 at 16 kHz.
 
         Args:
-            languages: what is spoken in each, as a base code, or None.
+            languages: base code of each signal's language, or None.
         """
         self.load()
         languages = [None] * len(signals) if languages is None else languages
@@ -109,7 +107,7 @@ class SenseVoice(funasr.FunasrFeature):
         return results
 
     def _recognise(self, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[list[int]]:
-        """The tokens of each signal: the most probable token of every frame, without repetitions and blanks."""
+        """Return each signal's most probable token of every frame, collapsed."""
         import torch
 
         logits, lengths = self._logits(signals, languages)
@@ -120,7 +118,7 @@ class SenseVoice(funasr.FunasrFeature):
         return tokens
 
     def _logits(self, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> tuple[Any, Any]:
-        """Log-probabilities `(signals, frames, vocabulary)`, and the frames of each signal, prompts included."""
+        """Compute log-probabilities `(signals, frames, vocabulary)` and frames, with prompts."""
         import torch
 
         from codec_bench.networks.transfer import sent
@@ -140,7 +138,6 @@ class SenseVoice(funasr.FunasrFeature):
             return logits, lengths + prompts.shape[1]
 
     def _encoded(self, features: Any, prompts: Any, lengths: Sequence[int]) -> Any:
-        """Log-probabilities of the frames of prompts and of features `(signals, coefficients, frames)`."""
         import torch
 
         from codec_bench.networks.ragged import on_device

@@ -1,8 +1,7 @@
-"""Named protocols that cut a recording of any length for a recogniser that takes 30 s at a time.
+"""Named protocols that cut recordings for a recogniser that takes 30 s at a time.
 
-Conventions
-    Signals are mono float32 `(samples,)` at 16 kHz. The recogniser's front end takes each part as one recording, and
-    normalises it by its own maximum. Parts are slices of the signal or of its speech, in order.
+Signals are mono float32 `(samples,)` at 16 kHz. Parts are slices of the signal or of its speech, in order. The
+recogniser's front end normalises each part by its own maximum.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ VAD: dict[str, float] = {
     "min_silence_duration_ms": 160,
     "speech_pad_ms": 400,
 }
-"""The options with which faster-whisper's batched transcription calls its voice-activity network."""
+"""The voice-activity options of faster-whisper's batched transcription."""
 VAD_ASSET = "silero_vad_v6.onnx"
 UNSPACED = ("zh", "yue", "ja", "th", "lo", "my")
-"""Languages that are written without spaces between words."""
+"""Languages written without spaces between words."""
 
 
 def window_id(windows: Windows) -> str:
-    """The part of a protocol id that names the windows. It names the network for voice activity too."""
+    """Return the windows' part of a protocol id, which also names the network for voice activity."""
     return "vad-silero-v6" if windows == "vad" else windows
 
 
 def check_windows(windows: Windows) -> None:
-    """Checks that the windows can be computed on this machine.
+    """Check that this machine can compute the windows.
 
     Raises:
-        UserError: the installed faster-whisper carries another network for voice activity.
+        UserError: the installed faster-whisper contains another network for voice activity.
     """
     if windows != "vad":
         return
@@ -58,17 +57,14 @@ def check_windows(windows: Windows) -> None:
 
 
 def parts(signal: np.ndarray, windows: Windows) -> list[np.ndarray]:
-    """The parts of a signal, in order.
+    """Cut a signal into parts, in order.
 
     `30s`: the whole signal. The recogniser takes its log-mel spectrogram in steps of exactly 30 s.
     `28s`: every 28 s of the signal, without overlap. The last part may be shorter.
-    `vad`: the speech that the Silero network of faster-whisper 1.2 finds (512 samples at a time; speech from a
+    `vad`: the speech that the Silero network of faster-whisper 1.2 detects (512 samples at a time; speech from a
     probability of 0.5 on, silence under 0.35; silences of at least 160 ms removed; 0.4 s added on either side;
-    stretches of at most 30 s). Neighbouring stretches are joined up to 30 s, without the silence between them. The
-    silences of short signals are removed too. A signal without speech has no parts.
-
-    Args:
-        signal: float32 `(samples,)`.
+    stretches of at most 30 s). Neighbouring stretches are joined up to 30 s, without the silence between them. A signal
+    without speech has no parts.
     """
     if windows == "30s":
         return [signal] if signal.size else []
@@ -82,9 +78,9 @@ def parts(signal: np.ndarray, windows: Windows) -> list[np.ndarray]:
 
 
 def speech(signal: np.ndarray) -> list[tuple[int, int]]:
-    """The stretches of speech: (start, end) in samples, in order, each at most 30 s.
+    """Return the stretches of speech, (start, end) in samples, each at most 30 s.
 
-    Reference implementation: this is faster-whisper's `get_speech_timestamps` with the options `VAD`.
+    Reference implementation: faster-whisper's `get_speech_timestamps` with the options `VAD`.
     """
     if not signal.size:
         return []
@@ -95,7 +91,7 @@ def speech(signal: np.ndarray) -> list[tuple[int, int]]:
 
 
 def grouped(spans: Sequence[tuple[int, int]], longest: int) -> list[list[tuple[int, int]]]:
-    """Groups neighbouring spans, so that the sum of their lengths is at most `longest` samples."""
+    """Group neighbouring spans of at most `longest` samples in total."""
     groups: list[list[tuple[int, int]]] = []
     length = 0
     for start, end in spans:
@@ -108,12 +104,10 @@ def grouped(spans: Sequence[tuple[int, int]], longest: int) -> list[list[tuple[i
 
 
 def joined(texts: Sequence[str], windows: Windows, language: str) -> str:
-    """One transcript from the texts of the windows, in order.
+    """Join the texts of windows, in order.
 
-    `28s`: each text without white space around it, and one space between texts. In languages that are written without
-    spaces there is none.
-    `30s` and `vad`: the unchanged texts one after the other, because Whisper begins each word with its space. White
-    space around the whole is removed.
+    `28s`: stripped texts with one space between them, or none in languages that are written without spaces.
+    `30s` and `vad`: the texts as they are, because Whisper begins each word with its space; the whole is stripped.
     """
     if windows != "28s":
         return "".join(texts).strip()

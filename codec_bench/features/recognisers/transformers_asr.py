@@ -1,11 +1,9 @@
-"""Transcripts by recognisers of transformers that are asked through their own processors, greedily and in batches, by a
-table.
+"""Transcripts by recognisers that run through their own processors of transformers.
 
-Where padding would change results, and what is done about it
-    The processor sees every piece alone, because front ends normalise by what else is there. Prompts are padded on the
-    left and spectrograms on the right, and both are masked. What a network of frames writes beyond a piece's own frames
-    is omitted: a transducer of transformers writes on while others of its batch go on, and so does a network that
-    writes after each frame. Nothing that such a network heard comes from later frames.
+Padding changes no result. The processor gets every piece alone, because front ends normalise over their input. Prompts
+are padded on the left and spectrograms on the right, both masked. Tokens beyond a piece's own frames are dropped: a
+transducer, like a network that writes after each frame, goes on while others of its batch do. No token depends on later
+frames.
 """
 
 from __future__ import annotations
@@ -25,28 +23,27 @@ from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, che
 from codec_bench.networks.precision import computing
 
 MAX_TOKENS = 512
-"""Of a piece. Thirty-five seconds of fast speech take less than half of them."""
+"""Limit per piece. Thirty-five seconds of fast speech take less than half of it."""
 ON_THE_LEFT = ("input_ids", "attention_mask")
-"""What is padded on the left, where there is a prompt: that and its mask."""
+"""Inputs padded on the left where there is a prompt: the prompt and its mask."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """How the recognisers of one class are asked.
+    """The inputs and outputs of the recognisers of one class.
 
     Args:
         kind: the `model_type` that a checkpoint states. net: the class of the network in transformers.
         languages: base codes of those that it transcribes.
         ask: the processor's inputs for a piece `(samples,)` in a language or None, as a batch of one.
-        whole_s: how long a signal may be that is heard whole.
-        told: whether it needs to know the language.
-        writes: `text` is written token by token until its end; `frames` are a token or a blank for each frame; a
-            `transducer` writes tokens and blanks, and goes on by a frame after a blank; after each step of sound,
-            `steps` are a token or padding written by the network that hears it, and `codes` the same from a codec's
-            frames.
-        needs: a package that its processor imports, and the extra that has it.
-        longer: how many times `MAX_TOKENS` are written of a piece at most. rate_hz: of what it hears.
-        clean: what is left of a decoded text. mended: the network with what transformers omits.
+        whole_s: the longest signal that is not cut.
+        takes_language: whether it needs the language.
+        writes: `text`: tokens until an end; `frames`: a token or blank per frame; `transducer`: tokens and blanks, a
+            blank advances one frame; `steps`: a token or padding per step of sound; `codes`: the same per frame of a
+            codec.
+        needs: a package that its processor imports, and its extra.
+        longer: the limit of tokens per piece, as a multiple of `MAX_TOKENS`. rate_hz: of the input.
+        clean: post-processes a decoded text. mended: the network with what transformers omits.
     """
 
     kind: str
@@ -74,7 +71,7 @@ def _requested(processor: Any, segment: np.ndarray, language: str | None) -> Map
 
 
 def _written_down(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    """For recognisers that say who spoke and when, and are told no language."""
+    """Inputs of recognisers that write speakers and times and take no language."""
     inputs: Any = processor.apply_transcription_request(segment, return_tensors="pt")
     return inputs
 
@@ -85,7 +82,7 @@ def _audio_inputs(processor: Any, segment: np.ndarray, language: str | None) -> 
 
 
 def _prompted(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    """For Nemotron 3.5, which is told a language by the name of a place where it is spoken, or by the code alone."""
+    """Inputs of Nemotron 3.5: a language with a region where it is spoken, or the code alone."""
     known = processor.prompt_dictionary
     spoken = (name for name in known if name == language or name.startswith(f"{language}-"))
     inputs: Any = processor(segment, language=next(spoken, "auto"), sampling_rate=RATE_HZ, return_tensors="pt")
@@ -93,42 +90,38 @@ def _prompted(processor: Any, segment: np.ndarray, language: str | None) -> Mapp
 
 
 def _framed(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    """For Kyutai's recognisers, whose processor adds the silence at both ends."""
+    """Inputs of Kyutai's recognisers, whose processor adds the silence at both ends."""
     inputs: Any = processor(audio=segment, sampling_rate=24_000, return_tensors="pt")
     return {"input_values": inputs["input_values"]}
 
 
 def _stepped(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    """For Voxtral Realtime, whose tokenizer adds silence at both ends, and before the text a token of padding for each
-    step of it.
-    """
+    """Inputs of Voxtral Realtime: the tokenizer adds silence and a padding token per step."""
     inputs: Any = processor(segment, sampling_rate=RATE_HZ, return_tensors="pt")
     return {**inputs, "num_delay_tokens": processor.num_delay_tokens}
 
 
 def _words_alone(processor: Any, text: str) -> str:
-    """A text without its speakers and times; as it is, if it cannot be read."""
+    """Return a text without its speakers and times; unreadable text as it is."""
     return str(processor.extract_transcription(text))
 
 
 def _without_noise(processor: Any, segment: np.ndarray, language: str | None) -> Mapping[str, Any]:
-    """For VibeVoice ASR, which by itself adds noise to what it hears, so that no two transcripts would be alike."""
+    """Inputs of VibeVoice ASR without its random noise, so transcripts are reproducible."""
     return {**_written_down(processor, segment, language), "sample": False}
 
 
 def _masked_adaptor(net: Any) -> Any:
-    """Fun-ASR-Nano whose adaptor masks what is padded.
+    """Mask the padding in Fun-ASR-Nano's adaptor.
 
-    In transformers 5.23 its attention has no implementation, and adds the mask's truth to the weights.
+    In transformers 5.23 its attention has no implementation, and adds the boolean mask to the weights.
     """
     net.config.adaptor_config._attn_implementation = net.config.audio_config._attn_implementation
     return net
 
 
 def _precise_codec(net: Any) -> Any:
-    """Kyutai's network whose codec is computed in float32 at every precision, as transformers keeps it: else its codes
-    would be others.
-    """
+    """Keep Kyutai's codec in float32 at every precision, as transformers does: else its codes change."""
     import torch
 
     encode = net.codec_model.encode
@@ -145,7 +138,7 @@ NEMOTRON = (
     "en", "es", "de", "fr", "it", "ar", "ja", "ko", "pt", "ru", "hi", "zh", "vi", "he", "nl", "cs", "da", "pl", "no", "nb", "nn",
     "sv", "th", "tr", "bg", "el", "et", "fi", "hr", "hu", "lt", "lv", "ro", "sk", "uk", "mt", "sl",
 )  # fmt: skip
-"""What Nemotron 3.5 transcribes by its card. Eight of its forty places are said to need more training."""
+"""Nemotron 3.5's languages by its card, which says that eight of its forty locales need more training."""
 
 FAMILIES = {
     "cohere-transcribe-03-2026": Family(
@@ -188,39 +181,36 @@ FAMILIES = {
         needs=("mistral-common", "audio-llm"),
     ),
 }  # fmt: skip
-"""How each recogniser is asked. Their weights have the same names in the catalogue."""
+"""The recognisers. Their weights have the same names in the catalogue."""
 
 
 class TransformersRecogniser(PiecewiseRecogniser):
-    """Transcripts by a recogniser that is asked as its processor in transformers says: the most probable token at each
-    step.
+    """Transcripts by recognisers with their own processors, decoded greedily.
 
-    Cohere Transcribe needs to know the language, of 14, and writes capitals and punctuation. Fun-ASR-Nano hears
-    Mandarin, English and Japanese and is told the language if it is known. Granite Speech 5.0 TurboCTC hears English
-    and writes the most probable token of each frame, without repeats and blanks. The Nemotrons look ahead by as many
-    frames as their processor states, and the signal is given to them whole; 3.5 is told the language, or to find it.
-    MOSS-Transcribe-Diarize and VibeVoice ASR write who spoke and when, and find the language; only the words are kept,
-    and if what they wrote cannot be read, all of it. VibeVoice hears its latents without the noise that it draws by
-    default. Kyutai's recognisers write a token or padding after each frame of 80 ms, some frames later than it is
-    spoken; their processor adds the silence before and the delay after. Voxtral Realtime does so too, after each 80 ms
-    and with the delay that its tokenizer's file states (480 ms); its tokenizer rounds sounds to 16 bits. A longer
-    signal than `whole_s` is heard in pieces (`PiecewiseRecogniser`): Cohere's processor cuts after 30 to 35 s by a
-    similar rule, and Fun-ASR's package after 30 s by a voice activity network.
+    Cohere Transcribe needs the language, one of 14, and writes capitals and punctuation. Fun-ASR-Nano transcribes
+    Mandarin, English and Japanese and takes the language if it is known. Granite Speech 5.0 TurboCTC transcribes
+    English: the most probable token of each frame, without repeats and blanks. The Nemotrons look ahead by as many
+    frames as their processor states and get the signal whole; 3.5 takes the language or detects it.
+    MOSS-Transcribe-Diarize and VibeVoice ASR write speakers and times and detect the language; only the words stay, or
+    all of an unreadable text. VibeVoice runs without the noise on its latents that it draws by default. Kyutai's
+    recognisers write a token or padding after each frame of 80 ms, with a delay; their processor adds the silence
+    before and the delay after. Voxtral Realtime does so too, with the delay that its tokenizer's file states (480 ms);
+    its tokenizer rounds audio to 16 bits. A signal longer than `whole_s` is cut (`PiecewiseRecogniser`): Cohere's
+    processor cuts after 30 to 35 s by a similar rule, and Fun-ASR's package after 30 s by a voice activity network.
 
-    Result: `transcript`; `language`, the one that was told, where one was. If a text did not end, `fault` says so.
+    Result: `transcript`; `language`, if it was an input. `fault` reports a text that did not end.
 
     Reference implementation: each class of `FAMILIES` and its processor in transformers 5.23, each signal alone: the
     same tokens in float32.
 
     Args:
-        model: a key of `FAMILIES`.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, or a hub id in the local cache, in place of the published one.
-        point: `tf32` or `bfloat16`, or None for float32.
+        model: a key of `FAMILIES`. device: `cpu` or `cuda:N`.
+        weights: a transformers folder or a hub id in the local cache; None for the published ones.
+        point: `tf32` or `bfloat16`; None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine, or are those of something else. MissingExtra: when it is
-            loaded, Voxtral Realtime's package is not installed.
+        WeightsError: the weights are missing or belong to another model. MissingExtra: Voxtral Realtime's package is
+            not installed (raised by `load`).
     """
 
     name = "asked"
@@ -234,13 +224,13 @@ class TransformersRecogniser(PiecewiseRecogniser):
 
     @classmethod
     def protocol_id(cls, model: str, point: str | None = None) -> str:
-        """As for every recogniser in pieces, with the length that this one hears whole."""
+        """As `PiecewiseRecogniser.protocol_id`, with the family's `whole_s`."""
         protocol = super().protocol_id(model, point)
         return protocol.replace(cls.decoding_id(), f"greedy/whole-to-{FAMILIES[model].whole_s:g}s", 1)
 
     @classmethod
     def languages_of(cls, model: str) -> tuple[str, ...]:
-        """The base codes of the languages that a recogniser transcribes."""
+        """Return the base codes of the languages that a recogniser transcribes."""
         return FAMILIES[model].languages
 
     @property
@@ -273,7 +263,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return self._family.mended(load_pretrained(net, str(self._folder), {}))
 
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
-        """Why a signal cannot be transcribed, or None."""
+        """Return why a signal cannot be transcribed, or None."""
         if language is None and self._family.takes_language:
             return f"{self.name} must be told the language, and the sample has none"
         if language is not None and self.languages and language not in self.languages:
@@ -281,7 +271,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return super().refusal(signal, language)
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """The text of each piece."""
+        """Transcribe each piece."""
         rows = [self._family.ask(self._processor, segment, code) for segment, code in zip(pieces, languages)]
         inputs = self._collated(rows)
         with computing(self.device, self._precision):
@@ -302,14 +292,14 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return [transcript_of(tokens[skipped:], code) for tokens, code in zip(generated.tolist(), languages)]
 
     def _own_tokens(self, rows: Sequence[Mapping[str, Any]], generated: Any) -> Iterator[list[int]]:
-        """What a transducer wrote in each piece's own frames."""
+        """Return a transducer's tokens within each piece's own frames."""
         for row, tokens, steps in zip(rows, generated.sequences.tolist(), generated.durations.tolist()):
             frames = self._net.encoder._get_subsampling_output_length(row["attention_mask"].sum(-1)).item()
             starts = accumulate(steps[:-1], initial=0)
             yield [token for token, start in zip(tokens[: self._most_tokens(row)], starts) if start < frames]
 
     def _own_steps(self, rows: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Iterator[list[int]]:
-        """What was written after each piece's own steps, until its end, without the tokens of the silence before it."""
+        """Return the tokens of each piece's own steps until its end, without leading silence."""
         before, ends = inputs["input_ids"].shape[1], self._ends()
         counts = [-(-row["input_features"].shape[-1] // self._net.config.audio_length_per_tok) for row in rows]
         generated = self._net.generate(**inputs, **GREEDY, max_new_tokens=max(counts) - before)
@@ -317,10 +307,10 @@ class TransformersRecogniser(PiecewiseRecogniser):
             yield list(takewhile(lambda token: token not in ends, tokens[before:count]))
 
     def _own_codes(self, rows: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Iterator[list[int]]:
-        """What was written after each piece's own frames, without the token that stands at the beginning.
+        """Return the tokens of each piece's own frames, without the start token.
 
-        As transformers has the published checkpoints compute it, the codec hears one frame at a time, and the first one
-        twice. Here it hears all at once, with the first frame repeated: the same codes.
+        transformers runs the codec frame by frame, and on the first frame twice. Here it runs at once, with the first
+        frame repeated: the same codes.
         """
         import torch
 
@@ -335,12 +325,12 @@ class TransformersRecogniser(PiecewiseRecogniser):
             yield tokens[1 : 1 + count]
 
     def _most_tokens(self, row: Mapping[str, Any]) -> int:
-        """How many tokens a transducer writes of a piece at most, by the rule of transformers."""
+        """Return a transducer's limit of tokens for a piece, by the rule of transformers."""
         frames = row["attention_mask"].new_tensor([row["input_features"].shape[1]], dtype=int)
         return int(self._net.max_symbols_per_step * self._net.encoder._get_subsampling_output_length(frames).item())
 
     def _collated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The inputs of several pieces on the device: prompts padded on the left, spectrograms on the right."""
+        """Batch inputs on the device: prompts padded on the left, spectrograms on the right."""
         import torch
 
         from codec_bench.networks.transfer import sent
@@ -364,7 +354,6 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return {**same, **dict(zip(batch, sent(list(batch.values()), self.device)))}
 
     def _ends(self) -> set[int]:
-        """The tokens with which a text ends."""
         ends = self._net.generation_config.eos_token_id
         return set(ends if isinstance(ends, list) else [ends])
 
@@ -376,7 +365,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return PieceTranscript(self._family.clean(self._processor, str(text)).strip(), language or "", fault)
 
     def _merged(self, tokens: list[int], language: str | None) -> PieceTranscript:
-        """The text of the tokens of frames, of which equal neighbours are one."""
+        """Join the tokens of frames, with equal neighbours merged."""
         return self._joined(tokens, language, group_tokens=True)
 
     def _joined(self, tokens: list[int], language: str | None, **options: bool) -> PieceTranscript:
@@ -384,7 +373,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         return PieceTranscript(str(text).strip(), language or "")
 
     def result(self, parts: Sequence[PieceTranscript], language: str | None) -> Result:
-        """The result of a signal from what was heard in its pieces, in order."""
+        """Join the pieces of a signal, in order."""
         result = super().result(parts, language)
         if language in UNSPACED:
             result["transcript"] = joined(parts, between="")
@@ -392,15 +381,12 @@ class TransformersRecogniser(PiecewiseRecogniser):
 
 
 class TransformersRecogniser24k(TransformersRecogniser):
-    """Recognisers of `FAMILIES` that hear 24 kHz.
+    """Recognisers of `FAMILIES` that read 24 kHz.
 
-    Result: as for `TransformersRecogniser`.
-
-    Reference implementation: as for `TransformersRecogniser`.
+    Result and reference implementation: as `TransformersRecogniser`.
 
     Args:
-        model: the name of VibeVoice ASR or of a recogniser of Kyutai. device, weights, point: as for
-            `TransformersRecogniser`.
+        model: VibeVoice ASR or a recogniser of Kyutai. device, weights, point: as for `TransformersRecogniser`.
     """
 
     rate_hz = 24_000

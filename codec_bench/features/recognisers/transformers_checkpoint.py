@@ -1,4 +1,4 @@
-"""What recognisers read of a folder in the layout of transformers next to its weights, and how they have it decoded."""
+"""Configuration, front end and tokens of a recogniser's folder in transformers' layout."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from codec_bench.errors import WeightsError
 GREEDY: dict[str, Any] = {
     "do_sample": False, "num_beams": 1, "repetition_penalty": 1.0, "temperature": None, "top_p": None, "top_k": None,
 }  # fmt: skip
-"""Arguments of `generate` for the most probable token at each step, whatever the checkpoint's own settings say."""
+"""Arguments of `generate` for greedy decoding, whatever the checkpoint's settings are."""
 
 
 def config_of(folder: Path) -> dict[str, Any]:
-    """The configuration of a checkpoint, which names its `model_type`.
+    """Read the configuration of a checkpoint, which names its `model_type`.
 
     Raises:
         WeightsError: it cannot be read, or names no model.
@@ -29,13 +29,13 @@ def config_of(folder: Path) -> dict[str, Any]:
 
 
 def check_kind(name: str, folder: Path, kind: str) -> None:
-    """Refuses a checkpoint of another kind of model.
+    """Refuse a checkpoint of another kind of model.
 
     Args:
-        name: of the recogniser, for the message. folder: of the checkpoint. kind: the `model_type` that it must state.
+        name: of the recogniser, for the message. kind: the expected `model_type`.
 
     Raises:
-        WeightsError: it is of another kind, or says none.
+        WeightsError: it states another kind, or none.
     """
     model_type = config_of(folder)["model_type"]
     if model_type != kind:
@@ -43,16 +43,15 @@ def check_kind(name: str, folder: Path, kind: str) -> None:
 
 
 def parts_of(folder: Path, rate_hz: int, extractor: str, tokenizer: str, **options: Any) -> tuple[Any, Any]:
-    """The front end and the tokens of a checkpoint.
+    """Load the front end and the tokens of a checkpoint.
 
     Args:
-        folder: of the checkpoint.
-        rate_hz: the rate that the front end must read.
+        rate_hz: the expected rate of the front end.
         extractor, tokenizer: the names of their classes in transformers.
-        options: further arguments for the tokens.
+        options: further arguments of the tokens.
 
     Raises:
-        WeightsError: they cannot be read, or the front end reads another rate.
+        WeightsError: they cannot be read, or the front end has another rate.
     """
     import transformers
 

@@ -1,8 +1,7 @@
-"""Transcripts by Whisper through CTranslate2 or torch. Windows of many recordings are decoded together, greedily.
+"""Transcripts by Whisper through CTranslate2 or torch, decoded greedily in batches.
 
-Conventions
-    Signals are mono float32 `(samples,)` at 16 kHz. A window is 30 s of log-mel spectrogram, `(n_mels, 3000)`.
-    Languages are base codes (`en`, `zh`, `yue`), as Whisper writes them.
+Signals are mono float32 `(samples,)` at 16 kHz. A window is 30 s of log-mel spectrogram, `(n_mels, 3000)`. Languages
+are base codes (`en`, `zh`, `yue`), as Whisper writes them.
 """
 
 from __future__ import annotations
@@ -52,15 +51,12 @@ RATE_HZ = 16_000
 FRAME_SAMPLES = 160
 WINDOW_S = 30.0
 WINDOWS_AT_ONCE = {"cpu": 8, "cuda": 128}
-"""Windows that are encoded and decoded together, at most.
-
-On a GPU they are as many as fill `FILLED` of the free memory.
-"""
+"""The most windows per batch. On a GPU, as many as fill `FILLED` of the free memory."""
 
 
 @dataclass(slots=True)
 class _Together(Budget):
-    """How many windows are computed together, as padded seconds; it is halved when the memory is full, and recovers."""
+    """The windows of a batch, as padded seconds, halved when memory is full."""
 
     budget_s: float
     growing: bool = False
@@ -72,7 +68,7 @@ class _Together(Budget):
 
 @dataclass(slots=True, eq=False)
 class _Window:
-    """One window of one signal: its spectrogram `(frames, n_mels)`, at most 3000 frames, and what was decoded."""
+    """One window of a signal, `(frames, n_mels)` of at most 3000 frames, and its output."""
 
     item: int
     mel: torch.Tensor
@@ -84,12 +80,11 @@ class _Window:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Batch:
-    """A batch that is ready.
+    """A prepared batch.
 
     Args:
-        refused: why a signal cannot be transcribed, or None. codes: the language of each signal, None to have it
-            detected.
-        items, frames: the signal to which each part belongs, and its frames. laid: the parts on the device.
+        refused: why a signal cannot be transcribed, or None. codes: the language of each signal, None to detect it.
+        items, frames: the signal of each part, and the part's frames. laid: the parts on the device.
     """
 
     refused: list[Unavailable | None]
@@ -102,46 +97,41 @@ class _Batch:
 class Whisper(PreparedFeature):
     """Transcripts by Whisper, as written text with punctuation.
 
-    Protocol `<model>/greedy/<windows>[/<compute type>]`: one decoding without timestamps, which takes the most
-    probable token at each step. There is no second decoding at a higher temperature, the text of the previous window is
-    not a prompt, and no text is dropped for its low probability. The tokens that faster-whisper suppresses by default
-    are suppressed. The language is the given one, else the most probable one of the first window. Without `@`, windows
-    are 30 s and the type is float32.
+    Protocol `<model>/greedy/<windows>[/<compute type>]`: one greedy decoding without timestamps. There is no second
+    decoding at a higher temperature, no prompt from the previous window, and no text is dropped for its low
+    probability. The tokens that faster-whisper suppresses by default are suppressed. The language is the sample's, else
+    the most probable one of the first window. Without `@`, windows are 30 s and the type is float32.
 
-    What computes the network is no part of the protocol, because both write the same tokens in float32: `torch`, the
-    default on a GPU, from a checkpoint in the layout of transformers, and `ct2` (CTranslate2), the default on a CPU,
-    from a converted one. Given weights decide by their layout, and so do the published ones if they are on this machine
-    in one layout alone.
+    The library is not part of the protocol, because both write the same tokens in float32: `torch`, the default on a
+    GPU, reads checkpoints of transformers; `ct2` (CTranslate2), the default on a CPU, reads converted ones. The layout
+    of custom weights decides, and so does that of the published ones if only one is on this machine.
 
-    Result: `transcript`; `tokens`, int32, those of all windows in order; `language`, the one that was used (empty if
-    there was no speech to detect it in) and `language_detected`; `no_speech_prob`, the highest of all windows, because
-    one silent window can give invented text (1 if the voice-activity network found no speech); `avg_logprob`, per
-    token, where the end of each window counts as a token; `windows`, their number; `seconds`, their length. If a
-    decoding did not end, `fault` says so.
+    Result: `transcript`; `tokens`, int32, of all windows in order; `language` (empty if there was no speech to detect
+    it in) and `language_detected`; `no_speech_prob`, the highest of all windows, because one silent window can give
+    invented text (1 if the voice-activity network detected no speech); `avg_logprob`, per token, counting each window's
+    end; `windows`, their number; `seconds`, their length. `fault` reports a decoding that did not end.
 
-    All windows of a batch of signals are encoded together, at most `WINDOWS_AT_ONCE` at a time and the longest first,
-    so that windows of similar length are decoded together. Each window is encoded once, for its language and its text.
-    If that does not fit into a GPU's memory, torch gives back what it keeps, and it is tried again; then with half as
-    many.
+    All windows of a batch are encoded together, at most `WINDOWS_AT_ONCE` at a time and the longest first, so windows
+    of similar length are decoded together. If they do not fit into a GPU's memory, torch frees its cache and tries
+    again, then with half as many.
 
     Paper: A. Radford et al., "Robust speech recognition via large-scale weak supervision", ICML 2023; distil: S. Gandhi
     et al., "Distil-Whisper", 2023. Reference implementation: faster-whisper 1.2.1 `WhisperModel.transcribe(beam_size=1,
     temperature=0, without_timestamps=True, condition_on_previous_text=False)` with all thresholds None, for `vad`
-    `BatchedInferencePipeline.transcribe`: token for token in float32. `torch` is compared with `ct2` on the same
-    weights: the same tokens in float32. Where a model writes timestamps in spite of `<|notimestamps|>`, faster-whisper
-    may move its next window; docs/metrics/whisper.md has the details.
+    `BatchedInferencePipeline.transcribe`: token for token in float32. `torch` and `ct2` write the same tokens on the
+    same weights in float32. Where a model writes timestamps in spite of `<|notimestamps|>`, faster-whisper may move its
+    next window (docs/metrics/whisper.md).
 
     Args:
         device: `cpu` or `cuda:N`.
-        weights: a folder with a checkpoint of the same kind, in the layout of transformers or converted to CTranslate2;
-            None for the published one.
+        weights: a folder of a checkpoint of the same kind, in the layout of transformers or CTranslate2; None for the
+            published one.
         model: the registered name.
         point: backend, windows and compute type, joined by `+`.
 
     Raises:
-        MissingExtra: faster-whisper is not installed, or, when it is loaded for a GPU, no cuBLAS 12.
-        UserError: there is no such model or point.
-        WeightsError: there are no such weights.
+        MissingExtra: faster-whisper is not installed, or cuBLAS 12 when it is loaded for a GPU.
+        UserError: no such model or point. WeightsError: no such weights.
     """
 
     name = "whisper"
@@ -167,7 +157,7 @@ class Whisper(PreparedFeature):
         self.by: Backend = "ct2" if backend is None else backend
         self.protocol = protocol_id(model, point)
         self.languages = self.facts.languages
-        # torch aligns nothing, and windows that were put together from speech have no times of their own.
+        # torch aligns nothing, and windows joined from speech have no times of their own.
         self.times_words = self.by == "ct2" and self.windows == "30s"
         if any(importlib.util.find_spec(package) is None for package in ("ctranslate2", "faster_whisper")):
             raise MissingExtra(f"the recogniser '{model}'", "faster-whisper", "asr")
@@ -179,12 +169,12 @@ class Whisper(PreparedFeature):
         self._read: Tokens | None = None
 
     def load(self) -> None:
-        """Loads the model.
+        """Load the model.
 
         Raises:
-            UserError: the device cannot compute in the type that was requested, or not at all.
-            MissingExtra: it is for a GPU, and there is no cuBLAS 12.
-            WeightsError: the checkpoint is broken, or that of another kind of model.
+            UserError: the device cannot compute, or not in the requested type. MissingExtra: cuBLAS 12 is missing for a
+                GPU.
+            WeightsError: the checkpoint is broken or of another kind of model.
         """
         if self._net is not None:
             return
@@ -208,7 +198,7 @@ class Whisper(PreparedFeature):
         return CTranslate2Whisper(*options)
 
     def _try(self, net: WhisperNetwork) -> None:
-        """Encodes one silent window: a library that is missing or too old for the device is found before any item is."""
+        """Encode one silent window, to detect a missing or old library before any item."""
         other = "" if self.by == "torch" else f"; {self.name}@torch computes without CTranslate2"
         try:
             right = net.computes()
@@ -247,10 +237,10 @@ class Whisper(PreparedFeature):
             raise WeightsError(f"the weights in '{self._folder}' are not those of {self.name}: {'; '.join(wrong)}")
 
     def prepare(self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None) -> _Batch:
-        """The parts of the signals that are transcribed, on the device, and the languages.
+        """Cut the signals into parts on the device, and resolve their languages.
 
         Args:
-            languages: base code of each signal's language, None to have it detected.
+            languages: base code of each signal's language, None to detect it.
         """
         from codec_bench.networks.log_mel import laid_out
 
@@ -276,12 +266,12 @@ class Whisper(PreparedFeature):
     def compute(
         self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None
     ) -> list[Result | Unavailable]:
-        """One transcript per signal `(samples,)`, float32 at 16 kHz; `languages` as `prepare` takes them."""
+        """Transcribe signals `(samples,)`, float32 at 16 kHz; `languages` as for `prepare`."""
         self.load()
         return self.compute_prepared(self.prepare(signals, languages))
 
     def compute_prepared(self, batch: _Batch) -> list[Result | Unavailable]:
-        """One transcript per signal."""
+        """Transcribe a prepared batch."""
         by_item, codes = self._decode_windows(batch)
         return [
             batch.refused[item] or self._result(windows, codes[item] or "", detected=batch.codes[item] is None)
@@ -289,11 +279,10 @@ class Whisper(PreparedFeature):
         ]
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """As `Feature.timed`, by the alignment of the decoder's attention. Raises `Unavailable` for a signal that
-        cannot be transcribed.
+        """As `Feature.timed`, by the decoder's attention. Raises `Unavailable` for a refused signal.
 
         Reference implementation: faster-whisper 1.2.1 `transcribe(..., word_timestamps=True)`: the same words and
-            times.
+        times.
         """
         self.load()
         batch = self.prepare([signal])
@@ -315,7 +304,7 @@ class Whisper(PreparedFeature):
         return [word for word in out if any(map(str.isalnum, word[0]))]
 
     def _decode_windows(self, batch: _Batch) -> tuple[list[list[_Window]], list[str | None]]:
-        """The decoded windows of each signal, and the languages that they were decoded in."""
+        """Decode the windows of each signal; return them and their languages."""
         from codec_bench.networks.log_mel import log_mels_of
         from codec_bench.networks.precision import computing
 
@@ -329,7 +318,7 @@ class Whisper(PreparedFeature):
         return by_item, codes
 
     def _language(self, code: str | None) -> str | Unavailable | None:
-        """The language to decode in, None to detect it."""
+        """Return the language to decode in, None to detect it."""
         if self.facts.languages == ENGLISH:
             return (
                 "en"
@@ -342,8 +331,8 @@ class Whisper(PreparedFeature):
         return known
 
     def _decode(self, windows: list[_Window], codes: list[str | None]) -> None:
-        """Decodes windows, and fills in the languages that are to be detected."""
-        # The first windows of items without a language come first, because the item's other windows need the language.
+        """Decode windows, and fill in the languages to detect."""
+        # First windows of items without a language come first: the item's other windows need it.
         waiting = sorted(windows, key=lambda w: (not (w.first and codes[w.item] is None), -w.mel.shape[0]))
         full = False  # whether the last ones did not fit, though torch had given its memory back
         while waiting:
@@ -381,15 +370,14 @@ class Whisper(PreparedFeature):
             )
 
     def _encode(self, windows: list[_Window]) -> Any:
-        """The encoder's output, on the model's device."""
-        # On a CPU, windows are encoded one at a time: the attention of several windows does not fit into a core's
-        # cache.
+        """Encode windows on the model's device."""
+        # On a CPU one window at a time: the attention of several does not fit into a core's cache.
         at_once = len(windows) if self._kind == "cuda" else 1
         groups = (windows[first : first + at_once] for first in range(0, len(windows), at_once))
         return self._loaded.encode(self._batch(group) for group in groups)
 
     def _batch(self, windows: list[_Window]) -> torch.Tensor:
-        """Windows as the encoder takes them, float32 `(windows, n_mels, 3000)`, with zeros after the last frame."""
+        """Pad windows to the encoder's input, float32 `(windows, n_mels, 3000)`."""
         import torch
 
         batch = torch.zeros((len(windows), self.facts.n_mels, WINDOW_FRAMES), dtype=torch.float32, device=self.device)
@@ -422,21 +410,20 @@ class Whisper(PreparedFeature):
 
 
 class WhisperLanguage(Whisper):
-    """The language that Whisper finds in the first 30 s of a signal, and its probability among all languages.
+    """The language that Whisper detects in the first 30 s, and its probability.
 
-    The data's own language is not read. Nothing is decoded.
+    The probability is that among all languages. The sample's own language is not read, and nothing is decoded.
 
     Result: `{"language": str, "probability": float}`.
 
     Paper and reference implementation: as `Whisper`; faster-whisper 1.2.1 `detect_language`, to 1e-4.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: as of `Whisper`.
+        device: `cpu` or `cuda:N`. weights: as for `Whisper`.
         variant: a multilingual Whisper; None for `whisper-large-v3`. point: its backend and compute type.
 
     Raises:
-        UserError: there is no such model, or it knows one language. WeightsError, MissingExtra: as `Whisper`.
+        UserError: no such model, or it knows one language. WeightsError, MissingExtra: as `Whisper`.
     """
 
     reads_language = False
@@ -452,7 +439,7 @@ class WhisperLanguage(Whisper):
         self.protocol = "lid/" + self.protocol
 
     def compute_prepared(self, batch: _Batch) -> list[Result | Unavailable]:
-        """One language per signal."""
+        """Detect one language per signal."""
         from codec_bench.networks.log_mel import log_mels_of
         from codec_bench.networks.precision import computing
 
@@ -473,12 +460,12 @@ class WhisperLanguage(Whisper):
 
 
 def windows_that_fit(facts: Facts, compute_type: str, room_bytes: float) -> int:
-    """How many windows a GPU computes at once, if so much of its memory is free when the model is loaded."""
+    """Return how many windows a GPU computes at once with this much free memory."""
     return min(WINDOWS_AT_ONCE["cuda"], max(1, int(FILLED * room_bytes / window_bytes(facts, compute_type))))
 
 
 def _refusal(signal: np.ndarray, language: str | Unavailable | None) -> Unavailable | None:
-    """Why a signal cannot be transcribed, or None."""
+    """Return why a signal cannot be transcribed, or None."""
     if isinstance(language, Unavailable):
         return language
     if signal.size < FRAME_SAMPLES:
@@ -489,6 +476,6 @@ def _refusal(signal: np.ndarray, language: str | Unavailable | None) -> Unavaila
 
 
 def _windows(item: int, mel: torch.Tensor, *, first: bool) -> list[_Window]:
-    """Steps of 3000 frames through the spectrogram of a part; `first` if it is the item's first part."""
+    """Cut the spectrogram of a part into steps of 3000 frames; `first` marks the item's first part."""
     starts = range(0, mel.shape[0], WINDOW_FRAMES)
     return [_Window(item, mel[start : start + WINDOW_FRAMES], first and start == 0) for start in starts]

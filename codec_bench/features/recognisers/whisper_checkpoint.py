@@ -1,4 +1,4 @@
-"""Whisper's checkpoints: which there are, what their names and points mean, and what is next to the weights."""
+"""Whisper's checkpoints: their names, points, layouts and tokenisers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.recognisers.speech_windows import WINDOWS, Windows, window_id
 
 Backend = Literal["ct2", "torch"]
-"""What computes the network: CTranslate2, or torch."""
+"""The library that computes the network."""
 COMPUTE_TYPES: dict[Backend, tuple[str, ...]] = {
     "ct2": ("float32", "float16", "bfloat16", "int8", "int8_float16", "int8_float32"),
     "torch": ("float32", "float16", "bfloat16"),
@@ -25,16 +25,15 @@ LANGUAGES = (
 ).split()
 """The 99 languages of the first models; large-v3 and turbo also know Cantonese, `yue`."""
 ALIASES = {"fil": "tl", "jv": "jw", "nb": "no", "iw": "he"}
-"""Other codes of languages, and the codes of Whisper's tokens for them."""
+"""Other codes of languages, and Whisper's tokens for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a checkpoint must have.
+    """The size of a checkpoint.
 
     Args:
-        n_mels: its mel bands. multilingual: whether it knows tokens of languages. languages: those it was trained for.
-        width: of its hidden states. decoder_layers: how many it has.
+        n_mels: mel bands. multilingual: whether it has tokens of languages. width: of the hidden states.
     """
 
     n_mels: int
@@ -61,10 +60,10 @@ MODELS = tuple(_FACTS)
 
 
 def facts_of(model: str) -> Facts:
-    """What a checkpoint must have.
+    """Return the size of a checkpoint.
 
     Raises:
-        UserError: there is no such model.
+        UserError: no such model.
     """
     if model not in _FACTS:
         raise UserError(f"there is no recogniser called '{model}'", hint=f"there is {', '.join(MODELS)}")
@@ -78,10 +77,10 @@ _HALVES = ("float16", "bfloat16", "int8_float16")
 
 
 def window_bytes(facts: Facts, compute_type: str) -> int:
-    """About how much memory one window needs while others are computed with it.
+    """Estimate the memory of one window among others.
 
-    In the decoder it is the keys and values of every layer, for the encoder's frames and for the tokens. In the encoder
-    it is the attention of every head over all frames, and what the layers hold of a frame. The larger of both counts.
+    The decoder holds the keys and values of every layer, for the encoder's frames and the tokens. The encoder holds the
+    attention of every head over all frames, and each layer's frames. The larger counts.
     """
     caches = 2 * facts.decoder_layers * (ENCODED_FRAMES + _TOKENS) * facts.width
     attention = facts.width // _HEAD * ENCODED_FRAMES**2
@@ -89,9 +88,7 @@ def window_bytes(facts: Facts, compute_type: str) -> int:
 
 
 class Point(NamedTuple):
-    """What stands after the `@` of a name: what computes the network (None: the device decides), the windows, and the
-    type of numbers.
-    """
+    """The options after the `@` of a name: library (None: the device's), windows, number type."""
 
     backend: Backend | None
     windows: Windows
@@ -99,10 +96,10 @@ class Point(NamedTuple):
 
 
 def parse_point(model: str, point: str | None) -> Point:
-    """The options of a name such as `whisper-large-v3@28s+float16`.
+    """Parse the options of a name such as `whisper-large-v3@28s+float16`.
 
     Raises:
-        UserError: an option that does not exist, two of one kind, or a type that torch does not compute Whisper in.
+        UserError: an unknown option, two of one kind, or a type that torch does not compute Whisper in.
     """
     types = COMPUTE_TYPES["ct2"]
     kinds: dict[str, Sequence[str]] = {"backend": tuple(COMPUTE_TYPES), "windows": WINDOWS, "compute_type": types}
@@ -128,11 +125,10 @@ def parse_point(model: str, point: str | None) -> Point:
 
 
 def protocol_id(model: str, point: str | None = None) -> str:
-    """The id of a recogniser. Neither its weights nor its package are needed for it; what computes the network is no
-    part of it.
+    """Return the id of a recogniser, without its weights; the library is not part of it.
 
     Raises:
-        UserError: there is no such model or point.
+        UserError: no such model or point.
     """
     facts_of(model)
     _, windows, compute_type = parse_point(model, point)
@@ -140,16 +136,16 @@ def protocol_id(model: str, point: str | None = None) -> str:
 
 
 def exact_point(model: str, point: str | None, weights: str | None, *, gpu: bool) -> str:
-    """The point that says what computes the network, where a name leaves that to the device.
+    """Add the library to a point that leaves it to the device.
 
-    On a GPU torch computes it, on a CPU CTranslate2. Of the two, only that counts which reads the layout of the given
-    folder and has the type; if the published checkpoint lies here in the other's layout alone, it is the other.
+    It is torch on a GPU and CTranslate2 on a CPU, unless only the other one reads the folder's layout and has the type,
+    or the published checkpoint is here in the other's layout alone.
 
     Args:
-        point: of the name. weights: as `folder_of` takes them. gpu: whether it is computed on one.
+        weights: as for `folder_of`. gpu: whether it runs on one.
 
     Raises:
-        UserError: there is no such model or point.
+        UserError: no such model or point.
     """
     backend, _, compute_type = parse_point(model, point)
     if backend is not None:
@@ -161,7 +157,7 @@ def exact_point(model: str, point: str | None, weights: str | None, *, gpu: bool
 
 
 def _layout(weights: str | None) -> Backend | None:
-    """What reads the weights that were given, as far as their files say it."""
+    """Return the library for custom weights, as far as their files show it."""
     if weights is None:
         return None
     path = Path(weights).expanduser()
@@ -173,7 +169,6 @@ def _layout(weights: str | None) -> Backend | None:
 
 
 def _is_here(model: str, backend: Backend, weights: str | None) -> bool:
-    """Whether a backend finds its checkpoint."""
     try:
         folder_of(model, backend, weights)
     except WeightsError:
@@ -182,18 +177,18 @@ def _is_here(model: str, backend: Backend, weights: str | None) -> bool:
 
 
 def languages_of(model: str) -> tuple[str, ...]:
-    """Base codes of the languages that a model was trained for, with other codes of the same languages."""
+    """Return base codes of a model's languages, with other codes of the same languages."""
     return facts_of(model).languages
 
 
 def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
-    """The folder of a checkpoint in the layout that a backend reads.
+    """Find the folder of a checkpoint in a library's layout.
 
     Args:
         weights: a folder, a file in it, or a hub id in the local cache; None for the published checkpoint.
 
     Raises:
-        WeightsError: there is no such folder. For a checkpoint in another layout, the hint says what can be done.
+        WeightsError: no such folder. For a checkpoint in another layout, the hint tells what to do.
     """
     from codec_bench.weights import find
 
@@ -228,7 +223,7 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
 
 
 def declared_bands(folder: Path, otherwise: int) -> int:
-    """The number of mel bands in preprocessor_config.json; `otherwise` for older checkpoints, which lack that file."""
+    """Read the mel bands in preprocessor_config.json; `otherwise` for older checkpoints without it."""
     path = folder / "preprocessor_config.json"
     if not path.is_file():
         return otherwise
@@ -254,7 +249,7 @@ class Tokens:
 
     @classmethod
     def read(cls, folder: Path, multilingual: bool) -> Tokens:
-        """Reads tokenizer.json.
+        """Read tokenizer.json.
 
         Raises:
             WeightsError: it is broken, or not a Whisper's.
@@ -287,11 +282,11 @@ class Tokens:
         return cls(tokenizer, start, end, transcribe, no_timestamps, no_speech, known, multilingual, suppressed)
 
     def prompt(self, language: str) -> list[int]:
-        """The tokens that precede the decoder's text."""
+        """Return the tokens that precede the decoder's text."""
         if not self.multilingual:
             return [self.start, self.no_timestamps]
         return [self.start, self.languages[language], self.transcribe, self.no_timestamps]
 
     def text(self, tokens: Sequence[int]) -> str:
-        """The text of tokens, without special tokens."""
+        """Decode tokens without special ones."""
         return self.tokenizer.decode([token for token in tokens if token < self.end])

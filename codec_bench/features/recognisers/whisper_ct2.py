@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TOKENS_PER_S, FRAMES_PER_S = 50, 100
 PUNCTUATION = ("\"'“¿([{-", "\"'.。,，!！?？:：”)]}、")
-"""Marks that belong to the word behind them, and to the word before them: faster-whisper's defaults."""
+"""Marks that belong to the next word and to the last one: faster-whisper's defaults."""
 
 
 class CTranslate2Whisper(WhisperNetwork):
@@ -40,13 +40,10 @@ class CTranslate2Whisper(WhisperNetwork):
     Args:
         name: of the recogniser, for messages.
         folder: of the checkpoint, in CTranslate2's layout.
-        device: `cpu` or `cuda:N`.
         compute_type: one of CTranslate2's.
-        tokens: of the checkpoint.
 
     Raises:
-        MissingExtra: it is for a GPU, and there is no cuBLAS 12.
-        UserError: the device cannot compute in the type.
+        MissingExtra: cuBLAS 12 is missing for a GPU. UserError: the device cannot compute in the type.
         WeightsError: the file is broken. MemoryError: the model does not fit into memory.
     """
 
@@ -83,7 +80,7 @@ class CTranslate2Whisper(WhisperNetwork):
         self.n_mels, self.multilingual = self.model.n_mels, self.model.is_multilingual
 
     def encode(self, batches: Iterable[torch.Tensor]) -> Any:
-        """The encoder's output `(windows, 1500, width)`, on the model's device."""
+        """Encode windows to `(windows, 1500, width)`, on the model's device."""
         import ctranslate2
         import torch
 
@@ -96,7 +93,7 @@ class CTranslate2Whisper(WhisperNetwork):
         return self.model.encode(ctranslate2.StorageView.from_array(batch))
 
     def computes(self) -> bool:
-        """Whether the encoder's output for a silent window is numbers."""
+        """Return whether the encoder's output for a silent window is finite."""
         import ctranslate2
 
         silence = np.zeros((1, self.n_mels, WINDOW_FRAMES), np.float32)
@@ -104,14 +101,14 @@ class CTranslate2Whisper(WhisperNetwork):
         return bool(np.isfinite(np.asarray(encoded)).all())
 
     def detect_languages(self, encoded: Any) -> list[tuple[str, float]]:
-        """The most probable language of each window, and its probability."""
+        """Return each window's most probable language and its probability."""
         best = [ranked[0] for ranked in self.model.detect_language(encoded)]
         return [(token.strip("<|>"), float(probability)) for token, probability in best]
 
     def words(
         self, encoded: Any, tokens: Sequence[int], language: str, begin_s: float, frames: int, before_s: float
     ) -> list[Word]:
-        """As `WhisperNetwork.words`, by faster-whisper's own rules, with this model in place of its own."""
+        """As `WhisperNetwork.words`, by faster-whisper's own rules with this model."""
         from faster_whisper.tokenizer import Tokenizer
         from faster_whisper.transcribe import WhisperModel
 
@@ -125,7 +122,7 @@ class CTranslate2Whisper(WhisperNetwork):
         return [(word["word"].strip(), float(word["start"]), float(word["end"])) for word in segment["words"]]
 
     def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[WhisperOutput]:
-        """The most probable token at each step, for each window."""
+        """Decode each window greedily."""
         decoded = self.model.generate(
             encoded,
             [list(prompt) for prompt in prompts],

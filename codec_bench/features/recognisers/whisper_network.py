@@ -1,8 +1,7 @@
-"""What Whisper's network must do, whichever library computes it.
+"""The interface of Whisper's network, whichever library computes it.
 
-Conventions
-    A window is 30 s of log-mel spectrogram. Batches are float32 `(windows, n_mels, 3000)` on the network's device.
-    All prompts of a call have the same number of tokens.
+A window is 30 s of log-mel spectrogram. Batches are float32 `(windows, n_mels, 3000)` on the network's device. All
+prompts of a call have the same number of tokens.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ if TYPE_CHECKING:
 
 WINDOW_FRAMES = 3_000
 MAX_LENGTH = 448
-"""Whisper's context in tokens. At most half as many new tokens are written, so an endless text ends after 224."""
+"""Whisper's context in tokens. At most half as many are written, so an endless text ends after 224."""
 
 
 def most_tokens(prompt: Sequence[int]) -> int:
-    """How many tokens a text may have after its prompt."""
+    """Return the limit of tokens after a prompt."""
     return min(MAX_LENGTH // 2, MAX_LENGTH - len(prompt) + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class WhisperOutput:
-    """What was decoded from one window.
+    """The decoded text of one window.
 
     Args:
         tokens: of the text, without the end.
-        log_probability: natural logarithm of the probability of the tokens and the end, among those that were allowed.
+        log_probability: natural, of the tokens and the end, among the allowed ones.
         no_speech: probability that the window holds no speech.
     """
 
@@ -44,10 +43,10 @@ class WhisperOutput:
 
 
 class WhisperNetwork(ABC):
-    """A checkpoint that was loaded on a device.
+    """A loaded checkpoint on a device.
 
     Attributes
-        n_mels: the mel bands that it reads. multilingual: whether it knows tokens of languages.
+        n_mels: its mel bands. multilingual: whether it has tokens of languages.
     """
 
     n_mels: int
@@ -55,11 +54,11 @@ class WhisperNetwork(ABC):
 
     @abstractmethod
     def encode(self, batches: Iterable[torch.Tensor]) -> Any:
-        """The encoder's output for all windows of the batches, as the other calls take it."""
+        """Encode all windows of the batches, for the other methods."""
 
     @abstractmethod
     def computes(self) -> bool:
-        """Whether the encoder's output for a silent window is numbers.
+        """Return whether the encoder's output for a silent window is finite.
 
         Raises:
             RuntimeError: the device, or a library that it needs, cannot compute it.
@@ -67,7 +66,7 @@ class WhisperNetwork(ABC):
 
     @abstractmethod
     def detect_languages(self, encoded: Any) -> list[tuple[str, float]]:
-        """The most probable language of each window, as Whisper's code, and its probability among all languages.
+        """Return each window's most probable language code and its probability.
 
         The network is multilingual.
         """
@@ -75,21 +74,21 @@ class WhisperNetwork(ABC):
     def words(
         self, encoded: Any, tokens: Sequence[int], language: str, begin_s: float, frames: int, before_s: float
     ) -> list[Word]:
-        """The words of one window with their times in the signal, where the library can align them.
+        """Align the words of one window, where the library can.
 
         Args:
-            encoded: of the window alone. tokens: its text. begin_s: where the window begins. frames: that are its own.
-            before_s: where the last word before it ends.
+            encoded: of the window alone. tokens: its text. begin_s: the window's start. frames: its own.
+            before_s: the end of the last word before it.
         """
         raise NotImplementedError
 
     @abstractmethod
     def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[WhisperOutput]:
-        """The most probable token at each step, without timestamps, for each window; `prompts` has one for each."""
+        """Decode each window greedily without timestamps; `prompts` has one for each."""
 
 
 def joined_batches(batches: Iterable[torch.Tensor]) -> torch.Tensor:
-    """One batch of several; a single one is not copied."""
+    """Join batches; return a single one uncopied."""
     import torch
 
     parts = list(batches)
@@ -97,6 +96,6 @@ def joined_batches(batches: Iterable[torch.Tensor]) -> torch.Tensor:
 
 
 def refuse_if_too_large(name: str, device: str, error: Exception) -> None:
-    """Raises a MemoryError if an error says that memory did not suffice."""
+    """Raise a MemoryError if an error reports too little memory."""
     if out_of_memory(error):
         raise MemoryError(f"{name} does not fit into the memory of '{device}'") from error

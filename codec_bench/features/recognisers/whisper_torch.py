@@ -1,11 +1,9 @@
-"""Whisper's network in torch, for checkpoints in the layout of transformers; see `codec_bench.networks.whisper`.
+"""Whisper's network in torch, for checkpoints of transformers (`codec_bench.networks.whisper`).
 
-Why a batch gives what each of its windows gives alone
-    Every window has 3000 frames and every prompt of a batch as many tokens as the others, so nothing is padded.
+Every window has 3000 frames and every prompt of a batch as many tokens as the others, so nothing is padded.
 
-When a window leaves the batch
-    The keys and values of the encoder's output are nearly all that a step reads. To copy those of the windows that stay
-    costs as much as two steps of them. Once a quarter of the windows has ended, that is paid back within eight steps.
+The keys and values of the encoder's output are nearly all that a step reads. Copying those of the remaining windows
+costs two steps of them. Once a quarter has ended, that pays off within eight steps.
 """
 
 from __future__ import annotations
