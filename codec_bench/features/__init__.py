@@ -1,12 +1,11 @@
-"""Features: heavy batched models. Each is computed once per signal, and all metrics that need it share the result.
+"""Features: batched models, computed once per signal and shared by all metrics.
 
 Which file to open
-    `scorers.py`    the table of the learned scorers; `learned.py` makes features of its rows that hold a network.
-    `base.py`       what every feature promises; `encoder_feature.py` a speech encoder with a head. `precision_names.py`
-                    names float16 and the like.
-    `padded.py`, `windowed.py`  whole signals, and windows of signals, as the passes of a network.
-    `recognisers/`, `speakers/`  transcripts and speaker embeddings. Every other file is one model, or one family of
-                                 them.
+    `scorers.py`    the table of learned scorers; `learned.py` builds features of rows that hold a network.
+    `base.py`       the interface; `encoder_feature.py` a speech encoder with a head. `precision_names.py` parses
+    `@float16`.
+    `padded.py`, `windowed.py`  passes of a network over whole signals, and over windows.
+    `recognisers/`, `speakers/`  transcripts and speaker embeddings. Every other file is one model or family.
 """
 
 from __future__ import annotations
@@ -101,17 +100,15 @@ REGISTRY = Registry("feature", "FEATURES", TABLE)
 
 
 def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) -> Feature:
-    """Builds a feature from its name, such as `ge2e`, `dnsmos[all-windows]` or `utmos@float16`.
+    """Build a feature from its name, such as `ge2e`, `dnsmos[all-windows]` or `utmos@float16`.
 
-    If a class is in the table under several names, its argument `model` gets the name.
+    A class with several names in the table gets the name as its argument `model`.
 
     Args:
-        text: the name.
-        device: `cpu` or `cuda:N`.
         weights: a file, folder or hub id in place of the feature's own weights, or None.
 
     Raises:
-        UnknownName: there is no such feature. MissingExtra: its package is not installed.
+        UnknownName: no such feature. MissingExtra: its package is not installed.
     """
     spec = Spec.parse(text)
     options: dict[str, Any] = {"device": device, "weights": weights}
@@ -127,13 +124,13 @@ def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) 
 
 
 def exact_name(text: str, *, gpu: bool, weights: str | None = None) -> str:
-    """The name of a feature that also says what computes it, where that is left to the device; else the name itself.
+    """Add the library to a name that leaves it to the device.
 
     Args:
-        text: the name. gpu: whether it is computed on one. weights: those that are used in place of its own, or None.
+        gpu: whether it runs on one. weights: custom ones, or None.
 
     Raises:
-        UnknownName: there is no such feature.
+        UnknownName: no such feature.
     """
     spec = Spec.parse(text)
     resolve = getattr(REGISTRY.resolve(spec.name), "exact_point", None)

@@ -1,6 +1,4 @@
-"""Audiobox Aesthetics: how much people would enjoy a sound, find it useful, complex, and well produced; four numbers at
-once.
-"""
+"""Audiobox Aesthetics: enjoyment, usefulness, complexity and quality of a sound."""
 
 from __future__ import annotations
 
@@ -30,16 +28,16 @@ WINDOW = WINDOW_S * RATE_HZ
 WEIGHTS = "audiobox-aesthetics"
 WINDOWS_AT_ONCE = {"cpu": 1, "cuda": 24}
 FIXED = {"nth_layer": 13, "use_weighted_layer_sum": True, "output_dim": 1, "proj_act_fn": "gelu"}
-"""What the configuration of a checkpoint must say."""
+"""Required values of a checkpoint's configuration."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Windows:
-    """A batch that is ready.
+    """A prepared batch.
 
     Args:
         obstacles: why a signal has no result, or None. items: the signal of each window. samples: its own samples.
-        passes: the windows that go through the network together, float32 `(windows, WINDOW)` on the device.
+        passes: float32 `(windows, WINDOW)` each, on the device.
     """
 
     obstacles: list[Unavailable | None]
@@ -49,11 +47,10 @@ class _Windows:
 
 
 class Audiobox(PreparedFeature):
-    """The four aesthetic scores of Audiobox Aesthetics, for speech, music and other sound. Trained on scores of 1 to
-    10.
+    """The four scores of Audiobox Aesthetics, for speech, music and other sound, 1 to 10.
 
-    Windows of 10 s without overlap, the last one filled up with zeros; the score of a signal is the mean of its
-    windows, weighted by their own lengths. A batch gives the scores of the signals one by one.
+    Windows of 10 s without overlap, the last one zero-padded; a score is the mean over windows, weighted by their own
+    lengths. Batches do not change it.
 
     Result: `{"ce", "cu", "pc", "pq": float, "windows": int}`.
 
@@ -61,12 +58,11 @@ class Audiobox(PreparedFeature):
     github.com/facebookresearch/audiobox-aesthetics at 16 kHz, to 5e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a folder with config.json and model.safetensors in place of the published one, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine, or another network's. UserError: no such precision.
+        WeightsError: the weights are missing, or another network's. UserError: no such precision.
     """
 
     name = "audiobox"
@@ -83,11 +79,11 @@ class Audiobox(PreparedFeature):
 
     @classmethod
     def protocol_id(cls, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        """Return the protocol id, without the weights."""
         return f"audiobox-aesthetics/10s{suffix(parse_precision('audiobox', point, BY_WEIGHTS))}"
 
     def load(self) -> None:
-        """Loads the network."""
+        """Load the network."""
         if self._net is None:
             from codec_bench.networks.audiobox import AudioboxNet
             from codec_bench.networks.half_precision import reduce_weights
@@ -103,7 +99,7 @@ class Audiobox(PreparedFeature):
         return WAVLM_BASE
 
     def prepare(self, signals: Sequence[np.ndarray]) -> _Windows:
-        """The windows of all signals, on the device."""
+        """Cut all signals into windows on the device."""
         from codec_bench.networks.transfer import padded_rows
 
         obstacles = [None if signal.size else Unavailable(Diagnostic("no_samples_heard")) for signal in signals]
@@ -120,7 +116,7 @@ class Audiobox(PreparedFeature):
         return _Windows(obstacles, [item for item, _ in cut], [segment.size for _, segment in cut], passes)
 
     def compute_prepared(self, batch: _Windows) -> list[Result | Unavailable]:
-        """The scores of each signal `(samples,)`, float32 at 16 kHz."""
+        """Score signals `(samples,)`, float32 at 16 kHz."""
         from codec_bench.networks.transfer import fetched
 
         samples = iter(batch.samples)
@@ -142,8 +138,7 @@ class Audiobox(PreparedFeature):
 
 
 def settings(path: Path) -> tuple[Head, Mapping[str, tuple[float, float]]]:
-    """The small networks that a configuration describes, and the mean and deviation of each axis in training, by its
-    name.
+    """Read a configuration's small networks and the training mean and deviation per axis.
 
     Raises:
         WeightsError: it cannot be read, lacks a value, or describes another kind of network.

@@ -1,4 +1,4 @@
-"""AudioSeal: whether a signal carries a mark that cannot be heard, and the message of the mark."""
+"""AudioSeal: whether a signal carries an inaudible watermark, and its message."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from codec_bench.networks.batch_shapes import in_shape
 
 
 class AudioSeal(Learned):
-    """The share of a signal's samples in which AudioSeal's detector hears its mark, and the message of 16 bits.
+    """The share of watermarked samples by AudioSeal's detector, and the 16-bit message.
 
-    The signal goes through the detector as a whole. A sample is marked where its probability is above 0.5, and a bit is
-    the sigmoid of its mean over all samples, as the package has them. Batches give the results of the signals one by
-    one.
+    The signal passes the detector whole. A sample is marked from a probability of 0.5, and a bit is the sigmoid of its
+    mean over all samples, as in the package. Batches do not change the result.
 
     Result: `{"share": float, "bits": float32 (16,)}`; a bit is the probability that it is 1.
 
@@ -26,11 +25,10 @@ class AudioSeal(Learned):
     implementation: the package audioseal 0.2 `AudioSealDetector`, signal by signal, to 1e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one, or None.
+        weights: a file in the published layout, or None.
 
     Raises:
-        WeightsError: the weights are not on this machine.
+        WeightsError: the weights are missing.
     """
 
     name = "audioseal"
@@ -43,7 +41,6 @@ class AudioSeal(Learned):
     )  # fmt: skip
 
     def _passed(self, one: Any) -> Any:
-        """As of the class it derives from, of signals, which have lengths of their own."""
         return in_shape(self._net, [one.waves], one.lengths, steps_per_s=self.rate_hz)
 
     def _scored(self, windows: np.ndarray) -> Result | Unavailable:

@@ -1,6 +1,4 @@
-"""Auto-ATT: how human speech sounds, from how likely a Qwen2-Audio that was trained on people's verdicts finds each of
-three words.
-"""
+"""Auto-ATT: how human speech sounds to a Qwen2-Audio trained on listeners' verdicts."""
 
 from __future__ import annotations
 
@@ -21,12 +19,9 @@ from codec_bench.weights import find
 RATE_HZ = 16_000
 KIND = "qwen2_audio"
 SHORTEST = 961
-"""Samples of the shortest signal that gives the language model two frames.
-
-Where it has one, transformers takes it for a mark to be filled in.
-"""
+"""The shortest signal in samples. With a single frame, transformers would mistake it for a placeholder."""
 WORTH = {"Good": 3.0, "Fair": 2.0, "Bad": 1.0}
-"""The words, one of which answers the question, and what each is worth."""
+"""The three answers and their values."""
 SYSTEM = "You are a helpful assistant."
 QUESTION = (
     "Suppose you are an expert in judging and evaluating the quality of audios.\n"
@@ -41,36 +36,33 @@ QUESTION = (
     "Please note, only the category (Good, Fair, Bad) needs to be output.\n"
     "Now please rate this audio:"
 )
-"""The question that the network was trained to answer, letter by letter: in other words it would give other scores."""
+"""The training question, letter by letter: other words give other scores."""
 PRECISIONS: dict[str, Precision] = {"bfloat16": "bfloat16-weights", "tf32": "tf32"}
 ON_CPU, ON_GPU = 4, 32
-"""Signals that go through the network together, at most."""
+"""The most signals per pass."""
 
 
 class AutoAtt(Feature):
-    """How human speech sounds to Auto-ATT, from 1 to 3. Higher is better; trained on what people said of Mandarin
-    speech.
+    """How human speech sounds to Auto-ATT, 1 to 3. Higher is better; trained on Mandarin.
 
-    Qwen2-Audio hears the speech and is asked whether it is Good, Fair or Bad. Of the next token's logits those of the
-    three words are taken, softmax makes shares of them, and the score is 3, 2 and 1 weighted by these shares. Nothing
-    is written. The first 30 s are heard, as by the published program; `heard_s` says how much that was. Prompts are
-    padded on the left and masked, spectrograms are as long as 30 s, and so a batch gives the scores of the signals one
-    by one.
+    Qwen2-Audio gets the speech and the question whether it is Good, Fair or Bad. A softmax over the next token's logits
+    of these words gives their shares, which weight 3, 2 and 1. It reads the first 30 s, as the published program does;
+    `heard_s` is their length. Prompts are padded on the left and masked, and spectrograms are 30 s long, so batches do
+    not change the scores.
 
     Result: `{"score": float, "good": float, "fair": float, "bad": float, "heard_s": float}`; the three are the shares.
 
     Paper: X. Wang et al., "Audio Turing Test: Benchmarking the Human-likeness of Large Language Model-based
     Text-to-Speech Systems in Chinese", 2025, arXiv 2505.11200. Reference implementation: inference.py
     (github.com/AudioTuring/Auto-ATT-Inference eff2e49) over transformers 5.23 in float32, signal by signal, to 1e-5.
-    That program computes in the checkpoint's type, which is bfloat16.
+    That program computes in the checkpoint's bfloat16.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, in place of the published checkpoint, or None.
+        weights: a transformers folder in place of the published checkpoint, or None.
         point: `bfloat16` for weights in bfloat16 (17 GB in place of 34), `tf32`, or None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: no such precision.
+        WeightsError: the weights are missing. UserError: no such precision.
     """
 
     name = "auto-att"
@@ -87,11 +79,11 @@ class AutoAtt(Feature):
 
     @classmethod
     def protocol_id(cls, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        """Return the protocol id, without the weights."""
         return f"auto-att/first-30s/1{suffix(parse_precision(cls.name, point, PRECISIONS))}"
 
     def load(self) -> None:
-        """Loads the network, its front end and its tokens.
+        """Load the network, its front end and its tokens.
 
         Raises:
             WeightsError: they do not fit together, or belong to another kind of model.
@@ -122,7 +114,7 @@ class AutoAtt(Feature):
         self._words = self._net.lm_head.weight[[tokens[0] for tokens in ids.values()]]
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 16 kHz."""
+        """Score signals `(samples,)`, float32 at 16 kHz."""
         self.load()
         results: dict[int, Result | Unavailable] = {
             index: why for index, signal in enumerate(signals) if (why := _obstacle(signal)) is not None
@@ -139,12 +131,12 @@ class AutoAtt(Feature):
         return [results[index] for index in range(len(signals))]
 
     def _inputs(self, signal: np.ndarray) -> Mapping[str, Any]:
-        """The inputs of one signal, as a batch of one."""
+        """Return the inputs of one signal, as a batch of one."""
         inputs: Any = self._processor(text=[self._prompt], audio=[signal], sampling_rate=RATE_HZ, return_tensors="pt")
         return inputs
 
     def _shares(self, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """The shares of the three words after each prompt, float64 `(rows, 3)`."""
+        """Compute the shares of the three words after each prompt, float64 `(rows, 3)`."""
         import torch
 
         from codec_bench.networks.transfer import fetched, sent
@@ -175,7 +167,7 @@ class AutoAtt(Feature):
 
 
 def _obstacle(signal: np.ndarray) -> Unavailable | None:
-    """Why a signal has no score, or None."""
+    """Return why a signal has no score, or None."""
     if (why := unusable(signal)) is not None:
         return why
     if signal.size >= SHORTEST:

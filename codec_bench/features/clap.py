@@ -1,4 +1,4 @@
-"""CLAP: one embedding of any sound, from a network that was trained on sounds and their descriptions."""
+"""CLAP: sound embeddings of a network trained on sounds and their descriptions."""
 
 from __future__ import annotations
 
@@ -20,31 +20,30 @@ from codec_bench.weights import find, load_into, load_state, unfilled
 
 RATE_HZ = 48_000
 WINDOW, HOP = 10 * RATE_HZ, RATE_HZ
-"""Samples that the network hears at a time, and from one window's beginning to the next one's."""
+"""Samples of a window, and from one window's start to the next."""
 FULL_SCALE = 32767.0
 FFT, FRAME_HOP, BANDS = 1024, 480, 64
 LOW_HZ, HIGH_HZ = 50.0, 14_000.0
 FLOOR = 1e-10
 LIMITS = WindowLimits(on_cpu=WINDOW, on_gpu=32 * WINDOW)
-"""On a CPU one window goes through the network at a time, so that a batch gives what its signals give alone."""
+"""On a CPU one window per pass, so batches do not change results."""
 AUDIO_PREFIXES = ("audio_model.", "audio_projection.")
-"""What the names of the tensors begin with that hear; those of `TEXT_PREFIXES` read texts."""
+"""Prefixes of the audio tensors; those of `TEXT_PREFIXES` read texts."""
 MOST_TOKENS = 77
-"""Of a text: as many as CLAP was trained on."""
+"""Tokens of a text, as in CLAP's training."""
 TOKENS = ("tokenizer.json", "vocab.json")
 TEXT_PREFIXES = ("text_model.", "text_projection.")
 PLACES = ("embeddings.position_ids", "embeddings.token_type_ids")
 INDEX = "relative_position_index"
-"""Ends the names of tensors that follow from the architecture, which not every file holds."""
+"""Suffix of tensors that follow from the architecture; not every file holds them."""
 
 
 class Clap(PreparedFeature):
-    """The embedding of a sound by CLAP (HTSAT, without fusion): the mean of unit vectors of windows of 10 s, a window
-    every second.
+    """The sound embedding of CLAP (HTSAT, without fusion): the mean of unit vectors of windows.
 
-    Windows at the end are filled up with zeros, and samples are rounded to 16 bits first, as fadtk does for its CLAP.
-    fadtk takes the windows of all sounds as one set; here each sound has the mean of its own, so that it counts once
-    however long it is.
+    A window of 10 s every second. Windows at the end are zero-padded, and samples are rounded to 16 bits first, as
+    fadtk does. fadtk pools the windows of all sounds; here each sound has its own mean, so it counts once whatever its
+    length.
 
     Result: `{"embedding": float32 (512,)}`.
 
@@ -53,11 +52,10 @@ class Clap(PreparedFeature):
     `ClapModel.get_audio_features`, window by window, to 1e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, in place of the published checkpoint, or None.
+        weights: a transformers folder in place of the published checkpoint, or None.
 
     Raises:
-        WeightsError: the weights are not on this machine.
+        WeightsError: the weights are missing.
     """
 
     name = "clap-htsat-unfused"
@@ -72,7 +70,7 @@ class Clap(PreparedFeature):
         self._net: Any = None
 
     def load(self) -> None:
-        """Loads the network."""
+        """Load the network."""
         if self._net is not None:
             return
         import torch
@@ -93,11 +91,11 @@ class Clap(PreparedFeature):
         self._hann, self._bands = (torch.from_numpy(values).to(self.device) for values in _analysis())
 
     def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
-        """The windows of the signals, on the device."""
+        """Cut the signals into windows on the device."""
         return windowed_batch(signals, unusable, _windows, self.device, LIMITS)
 
     def compute_prepared(self, batch: WindowedBatch) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 48 kHz."""
+        """Embed signals `(samples,)`, float32 at 48 kHz."""
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
@@ -105,10 +103,10 @@ class Clap(PreparedFeature):
         return batch.results(outputs, _result)
 
     def _pass(self, waves: Any) -> Any:
-        """Unit vectors of windows, float32 `(windows, 512)` on the device."""
+        """Compute unit vectors of windows, float32 `(windows, 512)` on the device."""
         import torch
 
-        # In float64: rounding in float32 would disturb bands that are far below the strongest of their frame.
+        # In float64: rounding in float32 would disturb bands far below the strongest of their frame.
         spectra = torch.stft(
             waves.double(), FFT, FRAME_HOP, window=self._hann, center=True, pad_mode="reflect", return_complex=True
         )
@@ -128,10 +126,10 @@ def _config(folder: Path) -> Any:
 
 
 class TextEncoder:
-    """CLAP's other half: the embeddings of texts, from the published checkpoint on this machine.
+    """CLAP's text encoder, from the published checkpoint on this machine.
 
     Raises:
-        WeightsError: it is not on this machine, or lacks what turns texts into tokens.
+        WeightsError: it is missing, or lacks the tokeniser.
     """
 
     def __init__(self) -> None:
@@ -156,7 +154,7 @@ class TextEncoder:
         load_into(self._net, state, path=checkpoint.path)
 
     def embeddings(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """One unit vector for each text, float64 `(dimensions,)`, of its first 77 tokens."""
+        """Embed texts by their first 77 tokens as unit vectors, float64 `(dimensions,)`."""
         import torch
 
         if not texts:
@@ -168,7 +166,7 @@ class TextEncoder:
 
 
 def _windows(signal: np.ndarray) -> list[np.ndarray]:
-    """What the network hears of a signal, each `(WINDOW,)`."""
+    """Cut a signal into windows `(WINDOW,)`."""
     quantised = np.trunc(np.clip(signal, -1.0, 1.0) * FULL_SCALE) / FULL_SCALE
     filled = np.pad(quantised, (0, WINDOW)).astype(np.float32)
     return [filled[start : start + WINDOW] for start in range(0, signal.size, HOP)]
@@ -176,7 +174,7 @@ def _windows(signal: np.ndarray) -> list[np.ndarray]:
 
 @cache
 def _analysis() -> tuple[np.ndarray, np.ndarray]:
-    """The window of a frame, float64 `(FFT,)`, and Slaney's mel bands, float64 `(FFT // 2 + 1, BANDS)`."""
+    """Return a frame's window, float64 `(FFT,)`, and Slaney's mel bands, `(FFT // 2 + 1, BANDS)`."""
     from transformers.audio_utils import mel_filter_bank, window_function
 
     bands = mel_filter_bank(FFT // 2 + 1, BANDS, LOW_HZ, HIGH_HZ, RATE_HZ, norm="slaney", mel_scale="slaney")

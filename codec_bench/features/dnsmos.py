@@ -1,4 +1,4 @@
-"""DNSMOS: opinion scores of a noisy or processed voice, predicted without a reference (P.835 and P.808 networks)."""
+"""DNSMOS: opinion scores of a noisy or processed voice without a reference (P.835, P.808)."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ RATE_HZ = 16_000
 WINDOW_S = 9.01
 WINDOW = 144_160
 WINDOWS_AT_ONCE = 96
-"""How many windows are computed together. It bounds the memory (about 100 MB) for signals of any length."""
+"""Windows per pass. It bounds the memory (about 100 MB) for signals of any length."""
 
 
 @dataclass(frozen=True, slots=True)
 class DnsmosProtocol:
-    """How a signal is cut into windows.
+    """The windows of a signal.
 
     Args:
-        id: the protocol id.
-        windows: which windows count: those of `speechmos`, `all`, or the `first`, which is filled up with zeros.
+        windows: the windows that count: those of `speechmos`, `all`, or the zero-padded `first`.
         peak: whether the signal is first divided by its largest absolute value.
         reflect: whether the mel levels extend a window by its mirror image instead of zeros.
     """
@@ -57,8 +56,7 @@ _POLYNOMIALS = {
     "bak": (-0.13166888, 1.60915514, -0.39604546),
     "ovrl": (-0.06766283, 1.11546468, 0.04602535),
 }
-"""Polynomials that turn the raw outputs of the P.835 network into scores, highest power first, in the outputs' order.
-"""
+"""Polynomials from raw P.835 outputs to scores, highest power first."""
 
 
 class Dnsmos(PreparedFeature):
@@ -123,16 +121,16 @@ class Dnsmos(PreparedFeature):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it; the library is no part of it.
+        """Return the protocol id, without the weights; the library is not part of it.
 
         Raises:
-            UserError: there is no such variant or library.
+            UserError: no such variant or library.
         """
         backend_of(point)
         return protocol_of(variant)
 
     def load(self) -> None:
-        """Reads the networks and prepares them for the library that computes them."""
+        """Read the networks and prepare them for the library."""
         self._loaded()
 
     def _loaded(self) -> _Kernels | _Torch | _OnnxRuntime:
@@ -147,12 +145,12 @@ class Dnsmos(PreparedFeature):
         return self._scorer
 
     def prepare(self, signals: Sequence[np.ndarray]) -> _Batch:
-        """The windows of the signals, and what the library takes of them."""
+        """Cut the signals into windows and prepare them for the library."""
         clips = [self._clip(signal) for signal in signals]
         return _Batch(clips, self._loaded().prepare([clip for clip in clips if isinstance(clip, _Clip)]))
 
     def compute_prepared(self, batch: _Batch) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 16 kHz in [-1, 1]."""
+        """Score signals `(samples,)`, float32 at 16 kHz in [-1, 1]."""
         outputs = iter(self._loaded().score(batch.ready))
         return [clip if isinstance(clip, Unavailable) else clip.result(*next(outputs)) for clip in batch.clips]
 
@@ -175,7 +173,7 @@ class Dnsmos(PreparedFeature):
             )
         repeated = repeat(signal)
         starts = window_starts(repeated.size, "all-windows" if self._variant.windows == "all" else None)
-        # In a repeated signal, windows that start a whole number of repetitions apart are the same samples.
+        # In a repeated signal, windows whole repetitions apart are the same samples.
         period = signal.size if repeated.size > signal.size else None
         phases = [start * RATE_HZ % period if period else start for start in starts]
         distinct = dict(zip(reversed(phases), reversed(starts)))
@@ -188,10 +186,9 @@ class _Clip:
     """A signal of at least one window, and its windows.
 
     Args:
-        signal: float32 `(samples,)`.
         starts: the seconds at which its distinct windows start, ascending.
-        places: for every window that counts, its place in `starts`.
-        period: the number of samples after which the signal repeats itself, or None.
+        places: the index in `starts` of every window that counts.
+        period: the samples after which the signal repeats itself, or None.
     """
 
     signal: np.ndarray
@@ -200,14 +197,14 @@ class _Clip:
     period: int | None
 
     def parts(self, most: int) -> list[tuple[np.ndarray, int]]:
-        """The signal of every stretch of windows without a gap, and how many windows it holds."""
+        """Return the signal of every gapless stretch of windows, and their number."""
         return [
             (self.signal[first * RATE_HZ : (first + count - 1) * RATE_HZ + WINDOW], count)
             for first, count in runs(self.starts, most)
         ]
 
     def result(self, raw: np.ndarray, p808: np.ndarray) -> Result:
-        """The four scores from the raw outputs `(starts, 3)` and `(starts,)` of the distinct windows."""
+        """Compute the scores from raw outputs `(starts, 3)` and `(starts,)` of distinct windows."""
         result: Result = {
             name: float(np.polyval(polynomial, raw[self.places, n].astype(np.float64)).mean())
             for n, (name, polynomial) in enumerate(_POLYNOMIALS.items())
@@ -216,19 +213,19 @@ class _Clip:
 
 
 _Outputs = list[tuple[np.ndarray, np.ndarray]]
-"""The raw outputs of the two networks, `(starts, 3)` and `(starts,)`, for each clip."""
+"""Raw outputs of the networks, `(starts, 3)` and `(starts,)`, per clip."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Batch:
-    """A batch that is ready: the clips, or why there is none, and what `prepare` of the library's class gave."""
+    """A prepared batch: the clips or why there is none, and the library's input."""
 
     clips: list[_Clip | Unavailable]
     ready: Any
 
 
 class _ClipByClip:
-    """What measures the windows of one clip at a time."""
+    """A library that scores the windows of one clip at a time."""
 
     def prepare(self, clips: list[_Clip]) -> list[_Clip]:
         return clips
@@ -237,12 +234,12 @@ class _ClipByClip:
         return [self.windows(clip) for clip in clips]
 
     def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
-        """The outputs of both networks for every window of a clip."""
+        """Compute the outputs of both networks for every window of a clip."""
         raise NotImplementedError
 
 
 class _Kernels(_ClipByClip):
-    """The project's own kernels, clip by clip."""
+    """This project's kernels."""
 
     def __init__(self, feature: Dnsmos, p835: Any, p808: Any) -> None:
         from codec_bench.kernels.dnsmos import cpu
@@ -270,7 +267,7 @@ class _Torch:
         self._networks = Networks(p835, p808, feature.device, feature._variant.reflect)
 
     def prepare(self, clips: list[_Clip]) -> tuple[list[int], Any]:
-        """How many runs each clip has, and the runs on the device."""
+        """Return the number of runs of each clip, and the runs on the device."""
         parts = [clip.parts(min(WINDOWS_AT_ONCE, self._networks.longest_run)) for clip in clips]
         return [len(some) for some in parts], self._networks.sent([run for some in parts for run in some])
 
@@ -282,7 +279,7 @@ class _Torch:
 
 
 class _OnnxRuntime(_ClipByClip):
-    """The published files as they are, window by window."""
+    """The published files, window by window."""
 
     def __init__(self, feature: Dnsmos, p835: Any, p808: Any) -> None:
         try:
@@ -319,10 +316,10 @@ class _OnnxRuntime(_ClipByClip):
 
 
 def backend_of(point: str | None) -> str | None:
-    """The library that a name such as `dnsmos@torch` requests.
+    """Parse the library of a name such as `dnsmos@torch`.
 
     Raises:
-        UserError: there is no such library.
+        UserError: no such library.
     """
     if point is not None and point not in BACKENDS:
         raise UserError(f"dnsmos has no '@{point}'", hint=f"use dnsmos, or dnsmos@ one of: {', '.join(BACKENDS)}")
@@ -330,7 +327,6 @@ def backend_of(point: str | None) -> str | None:
 
 
 def _onnxruntime_has_cuda() -> bool:
-    """Whether ONNX Runtime for CUDA is installed. It is not imported."""
     try:
         version("onnxruntime-gpu")
     except PackageNotFoundError:
@@ -339,7 +335,7 @@ def _onnxruntime_has_cuda() -> bool:
 
 
 def protocol_of(variant: str | None) -> str:
-    """The protocol id of a variant.
+    """Return the protocol id of a variant.
 
     Raises:
         UserError: no such variant.
@@ -353,7 +349,7 @@ def protocol_of(variant: str | None) -> str:
 
 
 def repeat(signal: np.ndarray) -> np.ndarray:
-    """A signal `(samples,)`, not empty, appended to itself until it is at least a window long."""
+    """Double a signal `(samples,)`, not empty, until it is at least a window long."""
     while signal.size < WINDOW:
         signal = concatenate([signal, signal])
     return signal
@@ -367,16 +363,16 @@ def _fit_tensor(samples: torch.Tensor) -> torch.Tensor:
 
 
 def window_starts(num_samples: int, variant: str | None = None) -> list[int]:
-    """The seconds at which the counted windows of a signal start. The signal has at least `WINDOW` samples."""
+    """Return the start in seconds of each counted window of a signal of at least `WINDOW` samples."""
     if variant == "all-windows":
         return list(range((num_samples - WINDOW) // RATE_HZ + 1))
-    # This is the arithmetic of speechmos in double precision. Its rounding decides which windows count.
+    # speechmos's arithmetic in double precision. Its rounding decides which windows count.
     tried = range(int(num_samples // RATE_HZ - WINDOW_S) + 1)
     return [i for i in tried if min(int((i + WINDOW_S) * RATE_HZ), num_samples) - i * RATE_HZ >= WINDOW]
 
 
 def runs(starts: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Groups ascending numbers into runs without a gap, each `(first, count)` and at most `most` long."""
+    """Group ascending numbers into gapless runs `(first, count)` of at most `most`."""
     stretches: list[tuple[int, int]] = []
     for start in starts:
         first, count = stretches[-1] if stretches else (start, 0)

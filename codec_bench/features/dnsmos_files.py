@@ -1,4 +1,4 @@
-"""The two networks of DNSMOS as published: where their files are, what is in them, and how they are read."""
+"""The two published networks of DNSMOS: files, layout and reader."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The file of a network, and the operations and shapes in it, in order.
-
-    They tell the published network from others.
-    """
+    """A network's file, and its operations and shapes in order, which identify it."""
 
     file: str
     operations: str
@@ -50,13 +47,13 @@ P808 = Network(
 
 
 def folder_of(weights: str | None) -> Path:
-    """The folder that holds both files.
+    """Find the folder of both files.
 
     Args:
         weights: a folder; None for that of the installed package.
 
     Raises:
-        MissingExtra: None was given, and speechmos is not installed. WeightsError: the folder lacks a file.
+        MissingExtra: speechmos is not installed and `weights` is None. WeightsError: the folder lacks a file.
     """
     if weights is None:
         spec = importlib.util.find_spec("speechmos")
@@ -74,7 +71,7 @@ def folder_of(weights: str | None) -> Path:
 
 
 def read_network(path: Path, network: Network) -> Weights:
-    """The weights of one of the two networks, from its ONNX file.
+    """Read the weights of one network from its ONNX file.
 
     Raises:
         WeightsError: the file cannot be read, or holds another network.
@@ -118,6 +115,5 @@ def read_network(path: Path, network: Network) -> Weights:
 
 
 def _complete(layers: Sequence[Sequence[np.ndarray | None]]) -> list[list[np.ndarray]]:
-    """The layers of which every tensor is in the file."""
     present = [[tensor for tensor in layer if tensor is not None] for layer in layers]
     return [tensors for tensors, layer in zip(present, layers) if tensors and len(tensors) == len(layer)]

@@ -21,14 +21,14 @@ from codec_bench.weights.state import check_archive
 
 TRAINED_ON = ("nisqa", "bvcc", "vcc2018")
 MIN_SAMPLES = 800
-"""Six frames, of which the pooling leaves two."""
+"""Six frames, which the pooling reduces to two."""
 
 
 def checked(variant: str | None) -> str:
-    """The data set that a variant names; `nisqa` without one.
+    """Return the data set of a variant; `nisqa` for None.
 
     Raises:
-        UserError: there is no such network.
+        UserError: no such network.
     """
     if variant is not None and variant not in TRAINED_ON:
         names = ", ".join(f"dnsmos_pro[{name}]" for name in TRAINED_ON)
@@ -37,25 +37,22 @@ def checked(variant: str | None) -> str:
 
 
 class DnsmosPro(PreparedFeature):
-    """The mean and the variance of the opinion score that DNSMOS Pro gives a signal. Higher is better; trained on 1 to
-    5.
+    """Mean and variance of the opinion score by DNSMOS Pro, 1 to 5. Higher is better.
 
-    A spectrogram of 20 ms every 10 ms, four convolutions, the largest value of each channel, three linear layers. The
-    signal is heard as a whole; its authors recommend 10 s. A batch gives the scores of the signals one by one.
+    A spectrogram of 20 ms every 10 ms, four convolutions, the maximum of each channel, three linear layers. The network
+    reads the whole signal; its authors recommend 10 s. Batches do not change the scores.
 
     Result: `{"mean": float, "variance": float}`.
 
     Paper: F. Cumlin et al., "DNSMOS Pro: A Reduced-Size DNN for Probabilistic MOS of Speech", Interspeech 2024.
-    Reference
-    implementation: github.com/fcumlin/DNSMOSPro at f9da568 with librosa's spectrogram, to 1e-4.
+    Reference implementation: github.com/fcumlin/DNSMOSPro at f9da568 with librosa's spectrogram, to 1e-4.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published ones, or None.
-        variant: the data set that the network was trained on: `nisqa` (also if None), `bvcc` or `vcc2018`.
+        weights: a file in the published layout, or None.
+        variant: the training set: `nisqa` (also if None), `bvcc` or `vcc2018`.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: no such network.
+        WeightsError: the weights are missing. UserError: no such network.
     """
 
     name = "dnsmos-pro"
@@ -71,11 +68,11 @@ class DnsmosPro(PreparedFeature):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        """Return the protocol id, without the weights."""
         return f"dnsmos-pro/{checked(variant)}"
 
     def load(self) -> None:
-        """Loads the network."""
+        """Load the network."""
         if self._net is None:
             from codec_bench.networks.dnsmos_pro import DnsmosProNet, state_of
 
@@ -88,11 +85,11 @@ class DnsmosPro(PreparedFeature):
             self._net = net.to(self.device)
 
     def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
-        """The padded passes of the network."""
+        """Build the padded passes."""
         return padded_batch(signals, _obstacle, self.device)
 
     def compute_prepared(self, batch: PaddedBatch) -> list[Result | Unavailable]:
-        """One score per signal `(samples,)`, float32 at 16 kHz."""
+        """Score signals `(samples,)`, float32 at 16 kHz."""
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
@@ -115,7 +112,7 @@ def _scored(row: np.ndarray) -> Result | Unavailable:
 
 
 def tensors_of(path: Path) -> dict[str, bytes]:
-    """The bytes of the tensors of a TorchScript archive by their places. Its programs are neither read nor run.
+    """Read the tensors' bytes of a TorchScript archive by position; its programs are never run.
 
     Raises:
         WeightsError: it is no such archive, or damaged.

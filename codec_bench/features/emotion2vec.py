@@ -1,4 +1,4 @@
-"""emotion2vec+: a vector of how speech sounds emotionally, and the probabilities of nine emotions."""
+"""emotion2vec+: an embedding of emotional speech, and probabilities of nine emotions."""
 
 from __future__ import annotations
 
@@ -18,29 +18,25 @@ WAVE_FIELD = 400
 
 
 class Emotion2vecPlusLarge(EncoderFeature):
-    """What emotion2vec+ large hears in a signal: a mean of its frames, and the probabilities of nine emotions.
+    """The mean frame of emotion2vec+ large, and the probabilities of nine emotions.
 
     Protocol `emotion2vec-plus-large/funasr-1.4`: the wave standardised over its whole length; a data2vec 2.0 encoder of
     164 million parameters; the mean of its last frames; a linear layer and a softmax. Fine-tuned on 42,526 hours of
-    speech whose emotions were labelled by its own smaller versions.
-
-    Batches are padded and masked layer by layer: a result does not depend on the other signals of its batch, to 1e-5 in
-    float32.
+    speech with emotion labels of its own smaller versions. Padding is masked layer by layer: batches change a result by
+    less than 1e-5 in float32.
 
     Result: `{"embedding": float32 (1024,), "probabilities": float32 (9,)}`, in the order angry, disgusted, fearful,
     happy, neutral, other, sad, surprised, unknown.
 
     Paper: Z. Ma et al., "emotion2vec: Self-Supervised Pre-Training for Speech Emotion Representation", Findings of ACL
-    2024.
-    Reference implementation: FunASR 1.4 `Emotion2vec`, signal by signal, to 1e-5.
+    2024. Reference implementation: FunASR 1.4 `Emotion2vec`, signal by signal, to 1e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a file in the layout of the published `model.pt`, or a folder with it, or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32, each a protocol of its own.
 
     Raises:
-        WeightsError: the checkpoint is not on this machine. UserError: no such precision.
+        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "emotion2vec-plus-large"

@@ -1,4 +1,4 @@
-"""What features have in common that are a speech encoder with a head, over padded batches of whole signals."""
+"""The base of features that are a speech encoder with a head over whole signals."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ NOT_FINITE = Diagnostic("not_finite")
 
 
 class EncoderFeature(PreparedFeature):
-    """A speech encoder with a head. A result depends on its signal alone: the network masks what is beyond a signal's
-    end.
+    """A speech encoder with a head that masks padding, so batches do not change results.
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a file or folder in place of the published checkpoint, or None.
         precision: that of the encoder.
     """
@@ -38,29 +36,29 @@ class EncoderFeature(PreparedFeature):
 
     @abstractmethod
     def _network(self) -> Any:
-        """The network with its weights, on the CPU: a function of padded waves and their lengths."""
+        """Build the network with its weights on the CPU: a function of padded waves and lengths."""
 
     @abstractmethod
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
-        """Why a signal has no result, or None."""
+        """Return why a signal has no result, or None."""
 
     @abstractmethod
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
-        """The result of a signal from its row of the network's output and its length in samples."""
+        """Build a signal's result from its row of the output and its length in samples."""
 
     def load(self) -> None:
-        """Loads the network."""
+        """Load the network."""
         if self._net is None:
             from codec_bench.networks.half_precision import reduce_weights
 
             self._net = reduce_weights(self._network(), self._precision).to(self.device)
 
     def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
-        """The padded passes of the network."""
+        """Build the padded passes."""
         return padded_batch(signals, self._obstacle, self.device)
 
     def compute_prepared(self, batch: PaddedBatch) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 16 kHz."""
+        """Compute one result per signal `(samples,)`, float32 at 16 kHz."""
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, self._precision):
@@ -73,11 +71,11 @@ class EncoderFeature(PreparedFeature):
         return batch.results(outputs, self._result)
 
     def _pass(self, waves: Any, lengths: Sequence[int]) -> Any:
-        """The network's output for a padded batch."""
+        """Run the network on a padded batch."""
         return self._net(waves, lengths)
 
     def _step(self) -> int:
-        """Samples of which the length of a padded batch is a multiple."""
+        """The unit in samples of a padded batch's length."""
         from codec_bench.networks.speech_encoder import SpeechEncoder
 
         return next(module.step for module in self._net.modules() if isinstance(module, SpeechEncoder))

@@ -1,4 +1,4 @@
-"""The frames of any upstream of s3prl: one hidden state, as it is over time."""
+"""Frames of any s3prl upstream: one hidden state over time."""
 
 from __future__ import annotations
 
@@ -15,26 +15,24 @@ from codec_bench.networks.precision import computing
 
 
 class S3prlFrames(S3prl):
-    """A hidden state of an s3prl upstream, frame by frame: the last one, or the one of a layer, as in
-    `s3prl-frames[wavlm_large@14]`.
+    """Frames of an s3prl upstream's last hidden state, or of a layer (`s3prl-frames[wavlm_large@14]`).
 
-    Protocol `s3prl-VERSION/NAME/last` or `.../layer-14`. Layer 0 is what the first layer is given. Only signals of
-    equal length share a batch, so frames do not depend on the other signals. Frames take 150 kB a second and more, so
-    they are not cached.
+    Protocol `s3prl-VERSION/NAME/last` or `.../layer-14`. Layer 0 is the input of the first layer. Only signals of equal
+    length share a batch, so frames do not depend on other signals. Frames take 150 kB a second and more, so they are
+    not cached.
 
     Result: `{"frames": float32 (frames, width)}`.
 
     Paper: S. Yang et al., "SUPERB", Interspeech 2021. Reference implementation: s3prl 0.4.18 itself, signal by signal.
 
     Args:
-        variant: the upstream, a name of `s3prl.hub`, with the number of a hidden state after an `@` or without.
-        device: `cpu` or `cuda:N`.
+        variant: the upstream, a name of `s3prl.hub`, optionally with `@` and the number of a hidden state.
         weights: a checkpoint for an upstream that takes one (`hubert_local`, `wavlm_local`, ...).
         point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
 
     Raises:
-        MissingExtra: s3prl is not installed. UserError: no upstream was named, its layer is no number, or a file was
-            given to one that takes none.
+        MissingExtra: s3prl is not installed. UserError: no upstream, a layer that is no number, or a file for an
+            upstream that takes none.
     """
 
     name = "s3prl-frames"
@@ -52,11 +50,11 @@ class S3prlFrames(S3prl):
         self.protocol = frames_protocol(variant or "") + suffix(self._precision)
 
     def load(self) -> None:
-        """Builds the upstream, and counts its hidden states if one of them was requested.
+        """Build the upstream, and count its hidden states if a layer was requested.
 
         Raises:
-            UnknownName: s3prl has no such upstream. WeightsError: its checkpoint cannot be fetched or read, or it has
-                not so many hidden states.
+            UnknownName: s3prl has no such upstream. WeightsError: its checkpoint cannot be fetched or read, or has too
+                few hidden states.
         """
         first = self._net is None
         super().load()
@@ -79,10 +77,10 @@ class S3prlFrames(S3prl):
 
 
 def layer_of(variant: str) -> tuple[str, int | None]:
-    """The upstream and the hidden state that a variant names; None for the last.
+    """Parse the upstream and the hidden state of a variant; None for the last.
 
     Raises:
-        UserError: what stands after the `@` is no number.
+        UserError: the text after the `@` is no number.
     """
     upstream, _, layer = variant.partition("@")
     if layer and not layer.isdecimal():
@@ -91,7 +89,7 @@ def layer_of(variant: str) -> tuple[str, int | None]:
 
 
 def frames_protocol(variant: str) -> str:
-    """The protocol id of the frames that a variant names, in float32.
+    """Return the protocol id of a variant's frames in float32.
 
     Raises:
         MissingExtra: s3prl is not installed. UserError: the layer is no number.

@@ -1,6 +1,4 @@
-"""Features that are a network of the table `codec_bench.features.scorers`: prepare windows, run the network, name its
-outputs.
-"""
+"""Features built from the rows of `codec_bench.features.scorers` that hold a network."""
 
 from __future__ import annotations
 
@@ -31,14 +29,11 @@ Args:
 
 Raises:
     WeightsError: the weights are not on this machine."""
-"""Of every feature here, as its description ends."""
+"""The end of each description."""
 
 
 class Learned(PreparedFeature):
-    """A network over the windows of a signal.
-
-    Each of these features is a class derived from this one, made of its row.
-    """
+    """A network over the windows of a signal; each feature is a subclass with its row."""
 
     row: ClassVar[Network]
     where = "device"
@@ -50,7 +45,7 @@ class Learned(PreparedFeature):
         self.reads_seed = self.row.draws
 
     def load(self) -> None:
-        """Loads the network."""
+        """Load the network."""
         if self._net is None:
             net = unfilled(self._architecture)
             state = load_state(self._path, key=self.row.key)
@@ -63,7 +58,7 @@ class Learned(PreparedFeature):
         return load_attribute(cls.row.path)()
 
     def prepare(self, signals: Sequence[np.ndarray], seeds: Sequence[int | None] | None = None) -> WindowedBatch:
-        """The windows of the signals, on the device, and what the network draws for each."""
+        """Cut the signals into windows on the device, with the network's random draws."""
         kind = load_attribute(self.row.path)
         on_cpu, on_gpu = kind.at_once
         limits = WindowLimits(on_cpu, on_gpu, 1.0)
@@ -89,12 +84,12 @@ class Learned(PreparedFeature):
     def compute(
         self, signals: Sequence[np.ndarray], seeds: Sequence[int | None] | None = None
     ) -> list[Result | Unavailable]:
-        """One result per signal, in order."""
+        """Compute one result per signal, in order."""
         self.load()
         return self.compute_prepared(self.prepare(signals, seeds))
 
     def compute_prepared(self, batch: WindowedBatch) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at the feature's rate."""
+        """Compute one result per signal `(samples,)`, float32 at the feature's rate."""
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
@@ -102,7 +97,6 @@ class Learned(PreparedFeature):
         return batch.results(rows, self._scored)
 
     def _passed(self, one: Any) -> Any:
-        """What the network says of the windows of one pass, which are of one length."""
         return in_rows(self._net, [one.waves] if one.drawn is None else [one.waves, one.drawn], one.lengths)
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
@@ -129,7 +123,7 @@ class Learned(PreparedFeature):
 
 @cache
 def __getattr__(name: str) -> Any:
-    """The class of a feature that a row of the table describes, by the feature's name."""
+    """Return the class of a row's feature, by the feature's name."""
     rows = {row.feature: row for row in SCORERS if row.network is not None}
     if name not in rows:
         raise AttributeError(name)

@@ -15,21 +15,20 @@ FLOOR = 1e-10
 
 
 class Level(Feature):
-    """The level of a signal in dB of full scale, frame by frame, and how long the signal is.
+    """The level of a signal in dB of full scale, frame by frame, and its duration.
 
-    The root mean square over 25 ms every 10 ms, each frame around its moment, with zeros beyond both ends; at least
-    -200 dB. It is cheap, so it is not cached.
+    The root mean square over 25 ms every 10 ms, each frame centred, with zeros beyond both ends; at least -200 dB. Not
+    cached, because it is cheap.
 
     Result: `{"level_db": float32 (frames,), "hop_s": float, "duration_s": float}`.
 
     Reference implementation: `librosa.feature.rms` 0.11 with these frames, to 1e-5.
 
     Args:
-        device: not used; it is always computed on the CPU.
-        weights: must be None, because there are none.
+        device: unused; it runs on the CPU. weights: must be None.
 
     Raises:
-        UserError: weights were given.
+        UserError: weights were passed.
     """
 
     name = "level"
@@ -45,13 +44,13 @@ class Level(Feature):
         super().__init__(device, weights)
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 16 kHz."""
+        """Compute signals `(samples,)`, float32 at 16 kHz."""
         return [unusable(signal) or _levels(signal) for signal in signals]
 
 
 def _levels(signal: np.ndarray) -> Result:
     squares = np.pad(signal.astype(np.float64) ** 2, FRAME_SAMPLES // 2)
-    # Sums over sliding frames as differences of running sums; rounding leaves them at most 1e-12 below zero.
+    # Sliding sums as differences of running sums; rounding leaves them at most 1e-12 below zero.
     running = np.concatenate([[0.0], np.cumsum(squares)])
     power = (running[FRAME_SAMPLES:] - running[:-FRAME_SAMPLES])[::HOP_SAMPLES] / FRAME_SAMPLES
     level = 20.0 * np.log10(np.maximum(np.sqrt(np.maximum(power, 0.0)), FLOOR))

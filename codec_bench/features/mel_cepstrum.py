@@ -16,26 +16,24 @@ FFT_SAMPLES = 1024
 
 
 class MelCepstrum(Feature):
-    """The mel-cepstrum of a signal as VERSA computes it: 40 coefficients every 5 ms, from the envelope of WORLD's
-    CheapTrick.
+    """The mel-cepstrum as VERSA computes it: 40 coefficients every 5 ms by WORLD's CheapTrick.
 
     The signal in 16-bit units passes a high-pass of 255 taps at 70 Hz; CheapTrick with a transform of 1024 samples
     follows Harvest's pitch between 40 and 800 Hz; the envelope's cepstrum is warped by an all-pass of 0.466. VERSA uses
     this constant at every rate (at 16 kHz a mel scale would need 0.42).
 
     Result: `{"cepstra": float32 (frames, 40), "power_db": float32 (frames,), "hop_s": float}`. The power of a frame is
-    that over the mean of all frames.
+    relative to the mean of all frames.
 
     Papers: M. Morise, "CheapTrick, a spectral envelope estimator for high-quality speech synthesis", Speech
     Communication 67, 2015; K. Tokuda et al., "Mel-generalized cepstral analysis", ICSLP 1994. Reference implementation:
     pyworld 0.3.5 itself and pysptk 1.0 `sp2mc`, to 1e-6.
 
     Args:
-        device: not used; it is always computed on the CPU.
-        weights: must be None, because there are none.
+        device: unused; it runs on the CPU. weights: must be None.
 
     Raises:
-        UserError: weights were given. MissingExtra: pyworld is not installed.
+        UserError: weights were passed. MissingExtra: pyworld is not installed.
     """
 
     name = "mel_cepstrum"
@@ -53,7 +51,7 @@ class MelCepstrum(Feature):
         super().__init__(device, weights)
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 16 kHz."""
+        """Compute signals `(samples,)`, float32 at 16 kHz."""
         return [self._cepstra(signal) for signal in signals]
 
     def _cepstra(self, signal: np.ndarray) -> Result | Unavailable:

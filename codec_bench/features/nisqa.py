@@ -1,6 +1,4 @@
-"""NISQA: the opinion score of transmitted speech with four dimensions of its quality, and the naturalness of synthetic
-speech.
-"""
+"""NISQA: opinion score and four dimensions of transmitted speech; naturalness of synthetic speech."""
 
 from __future__ import annotations
 
@@ -21,22 +19,22 @@ from codec_bench.weights import find, load_into, load_state, unfilled
 RATE_HZ = 48_000
 HOP, REACH, SEGMENT = 480, 2048, 15
 LEAST = HOP * (SEGMENT - 1)
-"""The samples of the least signal: a piece of 15 frames."""
+"""The shortest signal in samples: a segment of 15 frames."""
 LIMITS = WindowLimits(on_cpu=16 * RATE_HZ, on_gpu=600 * RATE_HZ)
-"""They bound the memory of the convolutions: 12 MB for each second, four times as much for NISQA-TTS."""
+"""They bound the memory of the convolutions: 12 MB per second, four times as much for NISQA-TTS."""
 MOS_ONLY = "mos-only"
 SCORES = ("mos", "noisiness", "discontinuity", "coloration", "loudness")
 """In the order of the network's outputs."""
 
 
 class _Nisqa(PreparedFeature):
-    """The common part of both networks."""
+    """The base of both networks."""
 
     rate_hz = RATE_HZ
     where = "device"
     batch_s = 240.0
     most_frames: ClassVar[int]
-    """Of a window: what the published program takes."""
+    """The longest window of the published program."""
 
     def __init__(self, device: str, weights: str | None, checkpoint: str) -> None:
         super().__init__(device, weights)
@@ -47,21 +45,21 @@ class _Nisqa(PreparedFeature):
         raise NotImplementedError
 
     def load(self) -> None:
-        """Loads the network."""
+        """Load the network."""
         if self._net is None:
             net = unfilled(self._architecture)
             load_into(net, load_state(self._path, key="model_state_dict"), path=self._path)
             self._net = net.to(self.device)
 
     def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
-        """The windows of the signals, on the device, with their mirror images at both ends."""
+        """Cut the signals into mirrored windows on the device."""
         return windowed_batch(signals, _obstacle, self._mirrored, self.device, LIMITS)
 
     def _mirrored(self, signal: np.ndarray) -> list[np.ndarray]:
         return [np.pad(window, REACH, mode="reflect") for window in cut_up(signal, self.most_frames)]
 
     def compute_prepared(self, batch: WindowedBatch) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 48 kHz."""
+        """Score signals `(samples,)`, float32 at 48 kHz."""
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
@@ -77,29 +75,26 @@ class _Nisqa(PreparedFeature):
 
 
 class Nisqa(_Nisqa):
-    """The scores that NISQA 2.0 gives a signal: opinion score, noisiness, coloration, discontinuity, loudness. Higher
-    is better.
+    """NISQA 2.0's opinion score, noisiness, coloration, discontinuity and loudness. Higher is better.
 
-    The mel levels of the signal at 48 kHz, 48 bands up to 20 kHz every 10 ms, are cut into pieces of 15 frames, four
-    frames apart. Six convolutions see each piece, two layers of self-attention all pieces of the signal, and attention
-    pooling gives each score. The published program refuses signals of more than 1300 pieces (52 s); here they are cut
-    into the fewest equal windows that it takes, and the scores are means over them.
+    The mel levels at 48 kHz, 48 bands up to 20 kHz every 10 ms, are cut into segments of 15 frames, four frames apart.
+    Six convolutions process each segment, two layers of self-attention all of them, and attention pooling gives each
+    score. The published program refuses signals of more than 1300 segments (52 s); here they are cut into the fewest
+    equal windows of that size, and the scores are means over them.
 
     Result: `{"mos": float, "noisiness": float, "discontinuity": float, "coloration": float, "loudness": float,
     "windows": int}`; of the variant `mos-only`, the first and the last alone.
 
     Paper: G. Mittag et al., "NISQA: A Deep CNN-Self-Attention Model for Multidimensional Speech Quality Prediction with
     Crowdsourced Datasets", Interspeech 2021. Reference implementation: github.com/gabrielmittag/NISQA at fe84f0f with
-    librosa
-    0.11, on signals at 48 kHz, to 1e-4.
+    librosa 0.11, on signals at 48 kHz, to 1e-4.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one, or None.
-        variant: None, or `mos-only` for the network that was trained for the opinion score alone.
+        weights: a file in the published layout, or None.
+        variant: None, or `mos-only` for the network trained for the opinion score alone.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: no such variant.
+        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "nisqa"
@@ -112,7 +107,7 @@ class Nisqa(_Nisqa):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        """Return the protocol id, without the weights."""
         if variant not in (None, MOS_ONLY):
             raise UserError(f"NISQA has no variant '{variant}'", hint=f"use nisqa or nisqa_mos[{MOS_ONLY}]")
         return f"nisqa-2.0/{variant}/48khz" if variant else "nisqa-2.0/48khz"
@@ -124,25 +119,24 @@ class Nisqa(_Nisqa):
 
 
 class NisqaTts(_Nisqa):
-    """The naturalness that NISQA-TTS gives synthetic speech. Higher is better; trained on 1 to 5.
+    """The naturalness of synthetic speech by NISQA-TTS, 1 to 5. Higher is better.
 
-    The mel levels of the signal at 48 kHz, 48 bands up to 8 kHz every 10 ms, are cut into pieces of 15 frames, one
-    frame apart. Six convolutions see each piece, an LSTM in both directions all pieces; its last states give the score.
-    The published program refuses signals of more than 6000 pieces (60 s); here they are cut into the fewest equal
-    windows that it takes, and the score is the mean over them.
+    The mel levels at 48 kHz, 48 bands up to 8 kHz every 10 ms, are cut into segments of 15 frames, one frame apart. Six
+    convolutions process each segment, a bidirectional LSTM all of them; its last states give the score. The published
+    program refuses signals of more than 6000 segments (60 s); here they are cut into the fewest equal windows of that
+    size, and the score is the mean over them.
 
     Result: `{"mos": float, "windows": int}`.
 
     Paper: G. Mittag, S. Moeller, "Deep Learning Based Assessment of Synthetic Speech Naturalness", Interspeech 2020.
-    Reference
-    implementation: github.com/gabrielmittag/NISQA at fe84f0f with librosa 0.11, on signals at 48 kHz, to 1e-4.
+    Reference implementation: github.com/gabrielmittag/NISQA at fe84f0f with librosa 0.11, on signals at 48 kHz, to
+    1e-4.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one, or None.
+        weights: a file in the published layout, or None.
 
     Raises:
-        WeightsError: the weights are not on this machine.
+        WeightsError: the weights are missing.
     """
 
     name = "nisqa-tts"
@@ -160,7 +154,7 @@ class NisqaTts(_Nisqa):
 
 
 def cut_up(signal: np.ndarray, most_frames: int) -> list[np.ndarray]:
-    """A signal `(samples,)` as the fewest equal parts of at most that many frames each; as it is, if it has no more."""
+    """Cut a signal `(samples,)` into the fewest equal parts of at most this many frames."""
     parts = -(-signal.size // (most_frames * HOP - 1))  # a part of most_frames hops has one frame more
     return np.array_split(signal, parts)
 

@@ -1,4 +1,4 @@
-"""The signals of a batch as the padded passes of a network, made ready before the network runs."""
+"""The signals of a batch as the padded passes of a network."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from codec_bench.features.base import Unavailable
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaddedPass:
-    """Signals that go through the network together.
+    """Signals of one pass.
 
     Args:
-        places: of the signals in the batch. waves: float32 `(signals, longest)` on the device. lengths: of each, in
-            samples. drawn: what a network draws for each signal, on the device, or None.
+        places: their indexes in the batch. waves: float32 `(signals, longest)` on the device. lengths: in samples.
+        drawn: random draws for each signal, on the device, or None.
     """
 
     places: list[int]
@@ -29,17 +29,17 @@ class PaddedPass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaddedBatch:
-    """A batch that is ready: the passes, and by place why a signal is in none of them."""
+    """A prepared batch: the passes, and by index why a signal is in none."""
 
     passes: list[PaddedPass]
     obstacles: Mapping[int, Unavailable]
 
     def results(self, outputs: Sequence[Any], result: Callable[[Any, int], Any]) -> list[Any]:
-        """One result for each signal, in order.
+        """Build one result per signal, in order.
 
         Args:
-            outputs: of each pass, an array with a row for each signal.
-            result: makes the result of a signal from its row and its length in samples.
+            outputs: of each pass, an array with a row per signal.
+            result: a function of a signal's row and its length in samples.
         """
         by_index = dict(self.obstacles)
         for one, rows in zip(self.passes, outputs, strict=True):
@@ -51,10 +51,10 @@ class PaddedBatch:
 def padded_batch(
     signals: Sequence[np.ndarray], obstacle: Callable[[np.ndarray], Unavailable | None], device: str
 ) -> PaddedBatch:
-    """The passes of a speech encoder over signals, float32 `(samples,)`.
+    """Build the passes of a speech encoder over signals, float32 `(samples,)`.
 
     Args:
-        obstacle: says why a signal has no result, or gives None.
+        obstacle: returns why a signal has no result, or None.
     """
     from codec_bench.networks.speech_encoder import padded
 

@@ -39,26 +39,23 @@ class Pitch(Feature):
       in 16-bit units through a high-pass of 255 taps at 70 Hz (which delays it by 8 ms), then Harvest between 40 and
       800 Hz every 5 ms, without StoneMask's refinement. About 200 times slower than the default. Harvest continues the
       pitch through short unvoiced sounds, so more frames are voiced than with other trackers.
-    * `swift`, protocol `pitch/swift-f0-0.3/16ms`: SwiftF0, a small network that was trained on speech and music,
-      between 47 and 2094 Hz every 16 ms. A frame is voiced from a confidence of 0.5 on.
+    * `swift`, protocol `pitch/swift-f0-0.3/16ms`: SwiftF0, a small network trained on speech and music, between 47 and
+      2094 Hz every 16 ms. A frame is voiced from a confidence of 0.5 on.
 
     Result: `{"f0_hz": float32 (frames,), "hop_s": float}`.
 
-    Papers: P. Boersma, "Accurate short-term analysis of the fundamental frequency ...", IFA Proceedings 17, 1993;
-    M. Morise, "Harvest: A high-performance fundamental frequency estimator from speech signals", Interspeech 2017; L.
-    Nieradzik, "SwiftF0: Fast and Accurate Monophonic Pitch Detection", 2025, arXiv 2508.18440.
-    Reference implementations: Praat 6.1 through parselmouth 0.4 on clean speech, voicing equal on 99 % of the frames
-    and pitch to 0.2 % on 99 % of those voiced in both (found: 99.9 %, and 0.1 %; `docs/metrics/pitch.md` has noise);
-    pyworld 0.3.5 itself; swift-f0 0.3 itself.
+    Papers: P. Boersma, "Accurate short-term analysis of the fundamental frequency ...", IFA Proceedings 17, 1993; M.
+    Morise, "Harvest: A high-performance fundamental frequency estimator from speech signals", Interspeech 2017; L.
+    Nieradzik, "SwiftF0: Fast and Accurate Monophonic Pitch Detection", 2025, arXiv 2508.18440. Reference
+    implementations: Praat 6.1 through parselmouth 0.4 on clean speech, voicing equal on 99 % of the frames and pitch to
+    0.2 % on 99 % of those voiced in both (measured: 99.9 %, and 0.1 %; `docs/metrics/pitch.md` has noise); pyworld
+    0.3.5 itself; swift-f0 0.3 itself.
 
     Args:
-        device: not used; the pitch is always computed on the CPU.
-        weights: must be None, because a tracker has no weights.
-        variant: None, `swift` or `world`.
+        device: unused; it runs on the CPU. weights: must be None. variant: None, `swift` or `world`.
 
     Raises:
-        UserError: there is no such variant, or weights were given. MissingExtra: `world` needs pyworld, `swift` needs
-            swift-f0.
+        UserError: no such variant, or weights were passed. MissingExtra: pyworld or swift-f0 is not installed.
     """
 
     name = "pitch"
@@ -81,7 +78,7 @@ class Pitch(Feature):
         self._hop_s = {None: 0.01, "swift": SWIFT_HOP_S, "world": WORLD_HOP_S}[variant]
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 16 kHz."""
+        """Track signals `(samples,)`, float32 at 16 kHz."""
         return [self._pitch(signal) for signal in signals]
 
     def _pitch(self, signal: np.ndarray) -> Result | Unavailable:
@@ -89,7 +86,7 @@ class Pitch(Feature):
 
 
 def unusable(signal: np.ndarray) -> Unavailable | None:
-    """Why a signal has no pitch and no spectral envelope, if it has no samples or is not finite; else None."""
+    """Return why a signal without samples or finite values has no pitch; else None."""
     if not signal.size:
         return Unavailable(Diagnostic("no_samples_heard"))
     return None if np.isfinite(signal).all() else Unavailable(Diagnostic("signal_not_finite"))
@@ -106,17 +103,13 @@ def _world(signal: np.ndarray) -> np.ndarray:
 
 
 def harvest(signal: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """WORLD's Harvest as VERSA calls it.
-
-    Args:
-        signal: `(samples,)` at 16 kHz.
+    """Run WORLD's Harvest as VERSA calls it, on a signal `(samples,)` at 16 kHz.
 
     Returns:
-        The filtered signal in 16-bit units; the pitch of each frame in Hz, 0 where it is unvoiced; the frames' times in
-        seconds.
+        The filtered signal in 16-bit units; each frame's pitch in Hz, 0 where unvoiced; the frames' times in seconds.
 
     Raises:
-        MissingExtra: pyworld, or what it imports, is not installed.
+        MissingExtra: pyworld, or a package that it imports, is not installed.
     """
     from scipy.signal import firwin, lfilter
 
@@ -142,10 +135,10 @@ def _swift(signal: np.ndarray) -> np.ndarray:
 
 
 def check_swift(name: str) -> None:
-    """Checks that the network that the protocol names is installed.
+    """Check that the protocol's network is installed.
 
     Raises:
-        MissingExtra: swift-f0 is not installed. UserError: its version carries another network.
+        MissingExtra: swift-f0 is not installed. UserError: its version contains another network.
     """
     installed = package_version("swift-f0")
     if installed is None:
@@ -158,16 +151,16 @@ def check_swift(name: str) -> None:
 
 
 def check_world(name: str) -> None:
-    """Raises MissingExtra if pyworld is not installed, which the feature of this name needs."""
+    """Raise MissingExtra for a feature if pyworld is not installed."""
     if importlib.util.find_spec("pyworld") is None:
         raise MissingExtra(name, "pyworld", "pitch")
 
 
 def import_world() -> Any:
-    """The package pyworld.
+    """Import pyworld.
 
     Raises:
-        MissingExtra: it, or what it imports, is not installed.
+        MissingExtra: it, or a package that it imports, is not installed.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # pyworld imports pkg_resources, which warns that it is deprecated

@@ -1,4 +1,4 @@
-"""SCOREQ: an opinion score of one signal, or a point whose distance from a reference's tells quality; NOMAD's point."""
+"""SCOREQ's opinion score and embedding, and NOMAD's embedding."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from codec_bench.weights import find, load_into, load_state, unfilled
 
 DOMAINS = ("natural", "synthetic")
 MULTIPLE = 320
-"""Signals are filled up with zeros to a multiple of this many samples, as the reference does. The zeros count."""
+"""Signals are zero-padded to a multiple of this many samples, as in the reference. The zeros count."""
 TRAINING = ("embedding_layer.1.weight", "embedding_layer.1.bias")
-"""A layer that is used only in training."""
+"""A layer for training only."""
 
 
 def domain_of(variant: str | None) -> str:
-    """The domain that a variant names; `natural` without one.
+    """Return the domain of a variant; `natural` for None.
 
     Raises:
-        UserError: there is no such domain.
+        UserError: no such domain.
     """
     if variant is not None and variant not in DOMAINS:
         raise UserError(
@@ -39,13 +39,10 @@ def domain_of(variant: str | None) -> str:
 
 
 class _Scoreq(EncoderFeature):
-    """The common part of the two networks of each domain.
+    """The base of the two networks of each domain.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one, or None.
-        variant: the domain.
-        point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
+        variant: the domain. point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
     """
 
     batch_s = 240.0
@@ -64,7 +61,7 @@ class _Scoreq(EncoderFeature):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        """Return the protocol id, without the weights."""
         return f"scoreq-{domain_of(variant)}-{cls.mode}/1{suffix(parse_precision(cls.stem, point, BY_WEIGHTS))}"
 
     def _network(self) -> Any:
@@ -81,7 +78,7 @@ class _Scoreq(EncoderFeature):
         return WAV2VEC2_BASE
 
     def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
-        """The padded passes of the network."""
+        """Build the padded passes."""
         return super().prepare([np.pad(signal, (0, -signal.size % MULTIPLE)) for signal in signals])
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
@@ -96,27 +93,25 @@ class _Scoreq(EncoderFeature):
 
 
 class Scoreq(_Scoreq):
-    """The opinion score that SCOREQ gives a signal, without a reference. Higher is better; trained on scores of 1 to 5.
+    """SCOREQ's opinion score without a reference, 1 to 5. Higher is better.
 
-    A wav2vec 2.0 base network, fine-tuned so that distances between signals follow the differences of their scores; the
-    mean over time, of length 1; a linear layer. The signal is filled up with zeros to a multiple of 20 ms, as the
-    reference does. A batch gives the scores of the signals one by one.
+    A wav2vec 2.0 base network, fine-tuned to place signals of similar scores close together; the mean over time, of
+    length 1; a linear layer. The signal is zero-padded to a multiple of 20 ms, as in the reference. Batches do not
+    change the scores.
 
     Result: `{"scoreq": float}`.
 
     Paper: A. Ragano, J. Skoglund, A. Hines, "SCOREQ: Speech Quality Assessment with Contrastive Regression", NeurIPS
-    2024.
-    Reference implementation: github.com/alessandroragano/scoreq at 16 kHz, over fairseq's encoder as s3prl 0.4.18 has
-    it, to 2e-5.
+    2024. Reference implementation: github.com/alessandroragano/scoreq at 16 kHz, over fairseq's encoder in s3prl
+    0.4.18, to 2e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one, or None.
+        weights: a file in the published layout, or None.
         variant: the domain: `natural` (also if None) or `synthetic`.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: no such domain or precision.
+        WeightsError: the weights are missing. UserError: no such domain or precision.
     """
 
     name = "scoreq"
@@ -130,23 +125,21 @@ class Scoreq(_Scoreq):
 
 
 class ScoreqEmbedding(_Scoreq):
-    """The point on a sphere at which SCOREQ's other network puts a signal. Its distance from a clean signal's tells
-    quality.
+    """SCOREQ's embedding, whose distance from a clean signal's indicates quality.
 
-    As `Scoreq`, without the linear layer. The published network was trained for this use, so its weights are others.
+    As `Scoreq`, without the linear layer and with other published weights, trained for this use.
 
     Result: `{"embedding": float32 (768,)}`, of length 1.
 
     Paper and reference implementation: as `Scoreq`; embeddings to 1e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one, or None.
+        weights: a file in the published layout, or None.
         variant: the domain: `natural` (also if None) or `synthetic`.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: no such domain or precision.
+        WeightsError: the weights are missing. UserError: no such domain or precision.
     """
 
     name = "scoreq-embedding"
@@ -159,24 +152,23 @@ class ScoreqEmbedding(_Scoreq):
 
 
 class Nomad(EncoderFeature):
-    """The point on a sphere at which NOMAD puts a signal. Its distance from a clean signal's tells quality.
+    """NOMAD's embedding, whose distance from a clean signal's indicates quality.
 
-    A wav2vec 2.0 base network, fine-tuned so that signals of like quality lie close; the mean over time, a linear layer
-    and length 1. A batch gives the points of the signals one by one.
+    A wav2vec 2.0 base network, fine-tuned to place signals of similar quality close together; the mean over time, a
+    linear layer and length 1. Batches do not change the embeddings.
 
     Result: `{"embedding": float32 (256,)}`, of length 1.
 
     Paper: A. Ragano, J. Skoglund, A. Hines, "NOMAD: Unsupervised Learning of Perceptual Embeddings for Speech
     Enhancement and Non-matching Reference Audio Quality Assessment", ICASSP 2024. Reference implementation:
-    github.com/alessandroragano/nomad at 16 kHz, over fairseq's encoder as s3prl 0.4.18 has it, to 1e-5.
+    github.com/alessandroragano/nomad at 16 kHz, over fairseq's encoder in s3prl 0.4.18, to 1e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one, or None.
+        weights: a file in the published layout, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: no such precision.
+        WeightsError: the weights are missing. UserError: no such precision.
     """
 
     name = "nomad-embedding"
@@ -189,7 +181,7 @@ class Nomad(EncoderFeature):
 
     @classmethod
     def protocol_id(cls, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        """Return the protocol id, without the weights."""
         return f"nomad/1{suffix(parse_precision(cls.name, point, BY_WEIGHTS))}"
 
     def _network(self) -> Any:

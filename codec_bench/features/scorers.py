@@ -1,9 +1,7 @@
-"""The learned scorers: each is a row that says which network is heard, which of its outputs are scores, and what is
-known of them.
+"""The table of learned scorers: networks, their scores and sources.
 
-`codec_bench.metrics.predicted` makes a metric of every output. Where a network needs no more than windows of the
-signal, the row holds the network too (`Network`), and `codec_bench.features.learned` makes the feature of it. This
-module imports nothing heavy.
+`codec_bench.metrics.predicted` makes a metric of every output. A row with a `Network` becomes a feature in
+`codec_bench.features.learned`. This module imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -17,21 +15,20 @@ OPINION = (1.0, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network that hears a signal in windows, and gives each window a row of numbers. Scores are means over the
-    windows.
+    """A network over the windows of a signal. Scores are means over the windows.
 
     Args:
-        path: of the class of the network, `package.module:Class`. It has `cut`, which gives the windows of a signal,
-            `room`, which says how many samples a window is filled up to, and `at_once`, the most samples of a pass on a
-            CPU and on a GPU. It may have `translated`, which gives the published tensors the names of the class.
-        weights: the entry of the catalogue. key: what the published file holds the weights under.
+        path: `package.module:Class`. The class has `cut` (a signal's windows), `room` (the padded size of a window) and
+            `at_once` (the most samples of a pass on a CPU and on a GPU), and may have `translated`, which renames
+            published tensors.
+        weights: the entry of the catalogue. key: of the weights in the published file.
         protocol: exact id of the measurement.
-        title: the name in sentences. about: what it does, as `codec-bench show` prints it before its arguments.
-        outputs: the names of the numbers, in order. windows: the name under which the result counts the windows.
-        least: the samples of the shortest signal that it hears.
-        batch_s: padded seconds of audio in a batch, at first.
-        most_s: the seconds of the longest signal that it hears; 0 where it hears any.
-        draws: whether the class has `draw`, which makes a tensor with a row for each seed that is an input too.
+        title: the name in sentences. about: the description that `codec-bench show` prints before the arguments.
+        outputs: the names of the numbers, in order. windows: the result's key of the number of windows.
+        least: the samples of the shortest signal.
+        batch_s: padded seconds of audio in the first batch.
+        most_s: the seconds of the longest signal; 0 without a limit.
+        draws: whether the class has `draw`, whose tensor (a row per seed) is an input too.
     """
 
     path: str
@@ -50,11 +47,11 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A number of a network that is a score.
+    """An output of a network that is a score.
 
     Args:
         key: its name in the feature's result.
-        what: what it says, in one line, with its direction and range. more: what else a reader must know.
+        description: one line with direction and range. more: further facts for readers.
         higher_is_better: None where neither direction is better.
     """
 
@@ -69,21 +66,16 @@ class Scorer:
     """A row.
 
     Args:
-        feature: the name of the feature that is read. scores: its outputs, by the name of the metric.
-        paper, source: where it is defined, and the implementation that it agrees with (and how closely).
-        notes: both, and the arguments, as `codec-bench show` prints them below a score's own words.
-        rate_hz, range, unit: of every score.
-        topic: what it is about, a key of `codec_bench.metrics.TOPICS`. group: the name that requests the scores
-            together.
-        apart: whether a score is how far the estimate's point is from the reference's, and not a number of the
-            estimate.
+        feature: the feature's name. scores: its outputs, by the name of the metric.
+        paper, source: the definition, and the reference implementation with its tolerance.
+        notes: both, and the arguments, as `codec-bench show` prints them.
+        topic: a key of `codec_bench.metrics.TOPICS`. group: the name that requests the scores together.
+        apart: whether a score is a distance between the embeddings of estimate and reference.
         named: whether the protocol begins with the metric's name.
-        detail: what of the result is next to a score.
+        detail: the result's key that is recorded next to a score.
         variants: whether the scores have a variant in brackets.
-        languages: base codes of the languages that it measures; empty for any. The variant `any-language` measures all
-            the same.
+        languages: base codes of the supported languages; empty for any. The variant `any-language` lifts the limit.
         trained_on: why other languages are refused.
-        network: the network, where the feature is made of it.
     """
 
     feature: str
@@ -481,5 +473,5 @@ Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same rater
 
 
 def row_of(metric: str) -> Scorer:
-    """The row of a learned metric."""
+    """Return the row of a learned metric."""
     return next(row for row in SCORERS if metric in row.scores)

@@ -1,4 +1,4 @@
-"""SIGMOS: the opinion score of a signal and six dimensions of its quality, by the published ONNX file."""
+"""SIGMOS: opinion score and six dimensions of quality, by the published ONNX file."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ WINDOW, HOP = 960, 480
 BINS = WINDOW // 2 + 1
 COMPRESSION = 0.3
 MAX_S = 120.0
-"""The network hears a signal as a whole, in memory that grows with it. Listeners rated clips of about 10 s."""
+"""The network reads the whole signal, and memory grows with it. Listeners rated clips of about 10 s."""
 
 
 class Sigmos(Feature):
-    """The seven scores that SIGMOS gives a signal. Higher is better; trained on 1 to 5.
+    """SIGMOS's seven scores of a signal, 1 to 5. Higher is better.
 
     A spectrogram at 48 kHz, 20 ms every 10 ms under the root of a Hann window; magnitudes to the power of 0.3, with the
-    real and imaginary parts scaled alike. Convolutions and what follows them are those of the file. Every signal goes
-    through the network alone.
+    real and imaginary parts scaled alike. The rest is in the file. Every signal passes the network alone.
 
     Result: `{"coloration", "discontinuity", "loudness", "noise", "reverb", "signal", "overall": float}`.
 
@@ -40,11 +39,10 @@ class Sigmos(Feature):
     github.com/microsoft/SIG-Challenge `ICASSP2024/sigmos/sigmos.py` at 48 kHz, to 1e-5.
 
     Args:
-        device: not used; ONNX Runtime computes on the CPU.
-        weights: the published file, or a folder that holds it, or None.
+        device: unused; ONNX Runtime runs on the CPU. weights: the published file, or its folder, or None.
 
     Raises:
-        WeightsError: the weights are not on this machine. MissingExtra: onnxruntime is not installed.
+        WeightsError: the weights are missing. MissingExtra: onnxruntime is not installed.
     """
 
     name = "sigmos"
@@ -59,7 +57,7 @@ class Sigmos(Feature):
         self._session: Any = None
 
     def load(self) -> None:
-        """Loads the network."""
+        """Load the network."""
         if self._session is not None:
             return
         try:
@@ -87,7 +85,7 @@ class Sigmos(Feature):
         self._session = session
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 48 kHz."""
+        """Score signals `(samples,)`, float32 at 48 kHz."""
         self.load()
         return [self._scored(signal) for signal in signals]
 
@@ -108,7 +106,7 @@ class Sigmos(Feature):
 
 
 def spectrogram(signal: np.ndarray) -> np.ndarray:
-    """What the network takes: the compressed magnitudes, and the real and imaginary parts scaled alike.
+    """Compute compressed magnitudes, and real and imaginary parts scaled alike.
 
     Args:
         signal: `(samples,)` at 48 kHz.
@@ -128,5 +126,5 @@ def spectrogram(signal: np.ndarray) -> np.ndarray:
 
 @cache
 def _window() -> np.ndarray:
-    """The root of a periodic Hann window, in float32 as published."""
+    """Return the root of a periodic Hann window, in float32 as published."""
     return np.sqrt(np.hanning(WINDOW + 1)[:-1]).astype(np.float32)

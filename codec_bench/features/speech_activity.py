@@ -1,4 +1,4 @@
-"""Speech activity: where a signal has speech, as the Silero network finds it."""
+"""Speech activity by the Silero network."""
 
 from __future__ import annotations
 
@@ -20,23 +20,21 @@ PROTOCOL = f"speech-activity/silero-vad-{VERSION}/{THRESHOLD:g}/{MIN_SPEECH_MS}-
 
 
 class SpeechActivity(Feature):
-    """The stretches of speech of a signal, by Silero's network with the package's own rule.
+    """The stretches of speech of a signal, by Silero's network and its package's rule.
 
     A probability every 32 ms; speech begins at 0.5 and ends below 0.35; silences of less than 100 ms are bridged,
     stretches of less than 250 ms are dropped, and 30 ms are added on either side.
 
     Result: `{"starts", "ends": int64 (stretches,) in samples at 16 kHz, "samples": int}`.
 
-    Reference implementation: silero-vad 6.2 `get_speech_timestamps` with its defaults. It is the package itself that is
-    called, in its form for whole signals, which gives the same probabilities as its form for streams to 1e-4 and the
-    same stretches.
+    Reference implementation: silero-vad 6.2 `get_speech_timestamps` with its defaults. The package itself runs, in its
+    form for whole signals: the same stretches as its form for streams, and probabilities to 1e-4.
 
     Args:
-        device: not used; the network is small and runs on the CPU.
-        weights: must be None, because the network is the package's.
+        device: unused; it runs on the CPU. weights: must be None.
 
     Raises:
-        MissingExtra: silero-vad or onnxruntime is not installed. UserError: weights were given, or another version is
+        MissingExtra: silero-vad or onnxruntime is not installed. UserError: weights were passed, or another version is
             installed.
     """
 
@@ -63,7 +61,7 @@ class SpeechActivity(Feature):
         super().__init__(device, weights)
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 16 kHz."""
+        """Find speech in signals `(samples,)`, float32 at 16 kHz."""
         return [self._activity(np.asarray(signal, np.float32)) for signal in signals]
 
     def _activity(self, signal: np.ndarray) -> Result | Unavailable:
@@ -76,7 +74,7 @@ class SpeechActivity(Feature):
 
 
 def stretches(signal: np.ndarray, min_speech_ms: int, min_silence_ms: int) -> list[tuple[int, int]]:
-    """The stretches of speech of a finite signal `(samples,)`, float32 at `RATE_HZ`, as beginning and end in samples.
+    """Find speech in a finite signal `(samples,)`, float32 at `RATE_HZ`: start and end in samples.
 
     Args:
         min_speech_ms: shorter stretches are dropped. min_silence_ms: shorter silences are bridged.
@@ -96,10 +94,7 @@ def stretches(signal: np.ndarray, min_speech_ms: int, min_silence_ms: int) -> li
 
 @cache
 def _silero() -> tuple[Any, Any]:
-    """The network, and the rule that makes stretches of its probabilities.
-
-    Importing the package would set torch's threads to one.
-    """
+    """Load the network and the rule. Importing the package would set torch's threads to one."""
     import torch
 
     threads = torch.get_num_threads()

@@ -1,4 +1,4 @@
-"""SQUIM Subjective: what a signal adds to an opinion score, as a reference and as an estimate, in each frame."""
+"""SQUIM Subjective: each frame's part in an opinion score, as reference and as estimate."""
 
 from __future__ import annotations
 
@@ -16,23 +16,21 @@ ROW = Network(
 
 
 class SquimFrames(Learned):
-    """What each frame adds to SQUIM Subjective's attention and score, as a reference and as an estimate.
+    """Each frame's part in SQUIM Subjective's attention and score, as reference and estimate.
 
-    A wav2vec 2.0 base network, the last layer projected to 32 numbers, and the linear parts of the predictor.
-    Each signal goes through alone.
+    A wav2vec 2.0 base network, the last layer projected to 32 numbers, and the linear parts of the predictor. Each
+    signal passes alone.
 
-    Result: `{"frames": float32 (frames, 12)}`: for the reference the attention and five numbers, then
-    for the estimate.
+    Result: `{"frames": float32 (frames, 12)}`: the attention and five numbers of the reference, then of the estimate.
 
     Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11
     `SQUIM_SUBJECTIVE`, to 1e-5 in the score.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one, or None.
+        weights: a file in the published layout, or None.
 
     Raises:
-        WeightsError: the weights are not on this machine.
+        WeightsError: the weights are missing.
     """
 
     name = "squim-frames"

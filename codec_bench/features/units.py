@@ -1,4 +1,4 @@
-"""Discrete units of speech: which cluster of a k-means each frame of HuBERT-base is nearest to."""
+"""Discrete units of speech: the nearest k-means cluster of each HuBERT-base frame."""
 
 from __future__ import annotations
 
@@ -15,34 +15,32 @@ from codec_bench.weights import find_all, load_into, load_state, unfilled
 
 ENCODER = "hubert-base-ls960"
 CLUSTERS = {"hubert-km50": 50, "hubert-km100": 100, "hubert-km200": 200}
-"""The k-means that there are, and how many clusters each has."""
+"""The k-means and their numbers of clusters."""
 LAYERS = (6, 11)
-"""The hidden states whose units are given: the one that the clusters were made of, and the one of SpeechBLEU."""
+"""The hidden states: the one that the clusters were made of, and SpeechBLEU's."""
 
 
 class HubertUnits(EncoderFeature):
-    """The units of HuBERT-base: for every 20 ms the number of the cluster that a hidden state is nearest to.
+    """The units of HuBERT-base: every 20 ms the number of a hidden state's nearest cluster.
 
-    The clusters are those of GSLM and of textlesslib, made of the output of block 6. Units of block 11, by the same
-    clusters, are given next to them, because SpeechBLEU counts those. The wave is taken as it is, as the base model was
-    trained. A batch gives the units of the signals one by one; a frame that is equally far from two clusters, to one
-    part in a hundred thousand, may go to either.
+    The clusters are those of GSLM and textlesslib, made of the output of block 6. Units of block 11 by the same
+    clusters are for SpeechBLEU. The wave is not normalised, as in the base model's training. Batches do not change the
+    units, except that a frame equally far from two clusters, to one part in a hundred thousand, may go to either.
 
     Result: `{"layer_6": int16 (frames,), "layer_11": int16 (frames,)}`.
 
     Papers: W.-N. Hsu et al., "HuBERT", TASLP 2021; K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw
     Audio", TACL 2021. Reference implementation: transformers 5 `HubertModel` with scikit-learn's `KMeans.predict`,
-    signal by signal, which is what textlesslib (github.com/facebookresearch/textlesslib) and DiscreteSpeechMetrics do:
-    equal units.
+    signal by signal, as in textlesslib (github.com/facebookresearch/textlesslib) and DiscreteSpeechMetrics: equal
+    units.
 
     Args:
         model: `hubert-km50`, `hubert-km100` or `hubert-km200`.
-        device: `cpu` or `cuda:N`.
         weights: a folder with `pytorch_model.bin` and `km.bin` in the published layouts, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
 
     Raises:
-        WeightsError: the encoder or the clusters are not on this machine. UserError: no such precision.
+        WeightsError: the encoder or the clusters are missing. UserError: no such precision.
     """
 
     name = "hubert-km200"
@@ -56,7 +54,7 @@ class HubertUnits(EncoderFeature):
 
     @classmethod
     def protocol_id(cls, model: str, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        """Return the protocol id, without the weights."""
         return f"{model}-base-ls960/1{suffix(parse_precision(model, point, BY_WEIGHTS))}"
 
     def _network(self) -> Any:

@@ -1,4 +1,4 @@
-"""UTMOS22 strong: the mean opinion score that listeners would give, predicted by wav2vec 2.0 and a BiLSTM."""
+"""UTMOS22 strong: the mean opinion score by wav2vec 2.0 and a BiLSTM."""
 
 from __future__ import annotations
 
@@ -17,15 +17,11 @@ WEIGHTS = "utmos22-strong"
 
 
 class Utmos(EncoderFeature):
-    """The naturalness of speech as UTMOS22's strong learner rates it. Higher is better; it was trained on scores of 1
-    to 5.
+    """The naturalness of speech by UTMOS22's strong learner, 1 to 5. Higher is better.
 
-    A wav2vec 2.0 base network gives 768 numbers every 20 ms. These numbers, and two constant vectors that stand for the
-    listening test and the listener, go through a BiLSTM and two linear layers. The score of an utterance is the mean
-    over its frames. The level of the signal is not normalised.
-
-    The reference scores one signal at a time. Batches give the same scores here: the group norm, the positional
-    convolution, attention, the BiLSTM and the mean use each signal's own samples and frames only.
+    A wav2vec 2.0 base network gives 768 numbers every 20 ms. They and two constant vectors for the listening test and
+    the listener pass a BiLSTM and two linear layers; the score is the mean over frames. The level of the signal is not
+    normalised. Batches do not change the scores: every layer uses each signal's own samples and frames only.
 
     Result: `{"utmos": float, "frames": int}`.
 
@@ -33,12 +29,11 @@ class Utmos(EncoderFeature):
     implementation: SpeechMOS 1.2.0 `utmos22_strong` at 16 kHz, to 2e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a file in the format of SpeechMOS in place of the published one, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder (the other layers stay in float32), or None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: no such precision.
+        WeightsError: the weights are missing. UserError: no such precision.
     """
 
     name = "utmos"
@@ -52,7 +47,7 @@ class Utmos(EncoderFeature):
 
     @classmethod
     def protocol_id(cls, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        """Return the protocol id, without the weights."""
         return f"utmos22-strong/speechmos-1.2{suffix(parse_precision('utmos', point, BY_WEIGHTS))}"
 
     def _network(self) -> Any:

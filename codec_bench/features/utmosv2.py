@@ -1,6 +1,4 @@
-"""UTMOSv2: the opinion score of synthetic speech's naturalness, predicted from crops of a signal that are drawn at
-random.
-"""
+"""UTMOSv2: the naturalness of synthetic speech, from randomly drawn crops."""
 
 from __future__ import annotations
 
@@ -22,22 +20,21 @@ from codec_bench.weights import find, load_into, load_state, unfilled
 
 RATE_HZ = 16_000
 MIN_SAMPLES = 400
-"""The least that is scored: what the speech encoder makes one frame of."""
+"""The shortest signal: one frame of the speech encoder."""
 SPREAD = 0.4
-"""Both parameters of the beta distribution from which the share of a crop in a mixture is drawn."""
+"""Both parameters of the beta distribution of a crop's share in a mixture."""
 DRAWS_ON_GPU = 16
-"""They bound the memory of the convolutions. On a CPU the draws go through the network one by one."""
+"""They bound the memory of the convolutions. On a CPU draws pass the network one by one."""
 ENCODER = "ssl.encoder.model."
-"""What stands before the names of the encoder's tensors in the published files."""
+"""Prefix of the encoder's tensors in the published files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Utmosv2Protocol:
-    """How a number is made.
+    """The draws behind a number.
 
     Args:
-        weights: the entry of the catalogue; each of its files is a fold. folds, repetitions: draws are averaged over
-            both.
+        weights: the entry of the catalogue; each of its files is a fold. folds, repetitions: averaged over both.
     """
 
     weights: str
@@ -50,12 +47,12 @@ PROTOCOLS = {
     "five-repetitions": Utmosv2Protocol("utmosv2", 1, 5),
     "five-folds": Utmosv2Protocol("utmosv2-folds", 5, 5),
 }
-"""By variant: what the reference's `predict` does by default, the same five times, and its script with all networks."""
+"""By variant: the reference's `predict`, the same five times, and its script with all networks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CropDraw:
-    """What the network hears of a signal at a time; shapes as `UtmosV2Net` takes them, without the first axis."""
+    """One draw, shaped as `UtmosV2Net` takes it without the first axis."""
 
     wave: np.ndarray
     crops: np.ndarray
@@ -64,7 +61,7 @@ class CropDraw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pass:
-    """Draws that go through the network of a fold together, and the places of their signals."""
+    """Draws of one pass of a fold, and the indexes of their signals."""
 
     fold: int
     owners: list[int]
@@ -73,7 +70,7 @@ class _Pass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnBatch:
-    """A batch that is ready: the passes, by place why a signal is in none of them, and how many signals there are."""
+    """A prepared batch: the passes, by index why a signal is in none, and the number of signals."""
 
     passes: list[_Pass]
     obstacles: Mapping[int, Unavailable]
@@ -81,15 +78,14 @@ class DrawnBatch:
 
 
 class UtmosV2(PreparedFeature):
-    """The naturalness of speech as UTMOSv2 rates it. Higher is better; it was trained on scores of 1 to 5.
+    """The naturalness of speech by UTMOSv2, 1 to 5. Higher is better.
 
-    A wav2vec 2.0 base network hears three seconds of the signal. Four EfficientNetV2-S look at mel spectrograms of two
-    crops of 1.4 s, each mixed with a further crop in a random proportion, which training did and prediction still does.
-    A linear layer gives the score on the scale of its authors' own listening test. A signal that is too short is
-    repeated.
+    A wav2vec 2.0 base network reads three seconds of the signal. Four EfficientNetV2-S read mel spectrograms of two
+    crops of 1.4 s, each mixed with a further crop in a random proportion, as in training. A linear layer gives the
+    score on the scale of its authors' listening test. A short signal is repeated.
 
-    Crops and proportions are drawn by a generator whose seed is made of the signal's samples. So a number is the same
-    in every run and every batch, and is what the reference gives after `numpy.random.seed(seed_of(signal))`.
+    The generator of crops and proportions is seeded with the signal's samples. So a number is the same in every run and
+    batch, and equals the reference after `numpy.random.seed(seed_of(signal))`.
 
     Result: `{"mos": float, "draws": int}`, the mean over the draws and their number.
 
@@ -97,13 +93,12 @@ class UtmosV2(PreparedFeature):
     github.com/sarulab-speech/UTMOSv2 at cc2700d on a CPU (float32), `fusion_stage3`, to 1e-4.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one in its place, or None. For `five-folds`, a folder with five.
+        weights: a file in the published layout, or None. For `five-folds`, a folder with five.
         variant: None for one fold and one draw; `five-repetitions` for five draws; `five-folds` for five folds with
             five draws each.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: no such variant.
+        WeightsError: the weights are missing. UserError: no such variant.
     """
 
     name = "utmosv2"
@@ -121,13 +116,13 @@ class UtmosV2(PreparedFeature):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        """Return the protocol id, without the weights."""
         facts = _protocol(variant)
         folds = "fold0" if facts.folds == 1 else f"{facts.folds}-folds"
         return f"utmosv2/fusion-stage3/{folds}/draws-{facts.repetitions}"
 
     def load(self) -> None:
-        """Loads the network of each fold."""
+        """Load the network of each fold."""
         if not self._nets:
             from codec_bench.networks.speech_encoder import fairseq_name
 
@@ -151,7 +146,7 @@ class UtmosV2(PreparedFeature):
         return UtmosV2Net(WAV2VEC2_BASE)
 
     def prepare(self, signals: Sequence[np.ndarray]) -> DrawnBatch:
-        """The draws of the signals, on the device."""
+        """Draw crops of the signals on the device."""
         obstacles: dict[int, Unavailable] = {}
         drawn: list[list[tuple[int, CropDraw]]] = [[] for _ in range(self._variant.folds)]
         for index, signal in enumerate(signals):
@@ -180,7 +175,7 @@ class UtmosV2(PreparedFeature):
         return _Pass(fold, [owner for owner, _ in drawn], inputs)
 
     def compute_prepared(self, batch: DrawnBatch) -> list[Result | Unavailable]:
-        """One score per signal `(samples,)`, float32 at 16 kHz."""
+        """Score signals `(samples,)`, float32 at 16 kHz."""
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
@@ -193,14 +188,12 @@ class UtmosV2(PreparedFeature):
 
 
 def seed_of(signal: np.ndarray) -> int:
-    """The seed of a signal's draws: the first 32 bits of the hash of its samples, float32 `(samples,)` at 16 kHz."""
+    """Return the first 32 bits of the hash of a signal's samples, float32 at 16 kHz."""
     return int(content_hash(signal, RATE_HZ)[:8], 16)
 
 
 def draws(signal: np.ndarray, seed: int) -> Iterator[CropDraw]:
-    """Draws of a signal, float32 `(samples,)`, one after the other; the same random numbers as the reference, in its
-    order.
-    """
+    """Draw from a signal, float32 `(samples,)`, with the reference's random numbers."""
     from codec_bench.networks.utmosv2 import FRAMES, SEEN, SSL_SAMPLES, WINDOWS
 
     # The reference draws from NumPy's global generator, which is one of this kind; its numbers never change.
@@ -224,7 +217,6 @@ def draws(signal: np.ndarray, seed: int) -> Iterator[CropDraw]:
 
 
 def _repeated(signal: np.ndarray, size: int) -> np.ndarray:
-    """The signal, repeated until it has more than `size` samples."""
     return signal if signal.size > size else np.tile(signal, size // signal.size + 1)
 
 

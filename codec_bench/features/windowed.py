@@ -1,6 +1,4 @@
-"""Signals that a network hears in windows: all windows of a batch as padded passes, and what it gave for them by
-signal.
-"""
+"""Windows of signals as padded passes, and the results by signal."""
 
 from __future__ import annotations
 
@@ -17,10 +15,10 @@ from codec_bench.features.padded import PaddedPass
 
 @dataclass(frozen=True, slots=True)
 class WindowLimits:
-    """How many samples go through the network in one pass.
+    """The size of a pass in samples.
 
     Args:
-        on_cpu, on_gpu: at most. slack: by what factor the windows of one pass may differ on a CPU.
+        slack: the largest ratio of windows in one pass on a CPU.
     """
 
     on_cpu: int
@@ -30,12 +28,11 @@ class WindowLimits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowedBatch:
-    """A batch that is ready.
+    """A prepared batch.
 
     Args:
-        passes: windows that go through the network together; their places are those among all windows, in order.
-        owners: for each window, the place of its signal. obstacles: by place, why a signal has no window.
-        signals: how many there are.
+        passes: windows of a pass; their places index all windows, in order.
+        owners: the signal of each window. obstacles: by index, why a signal has no window. signals: their number.
     """
 
     passes: list[PaddedPass]
@@ -44,11 +41,11 @@ class WindowedBatch:
     signals: int
 
     def results(self, outputs: Sequence[Any], result: Callable[[np.ndarray], Any]) -> list[Any]:
-        """One result for each signal, in order.
+        """Build one result per signal, in order.
 
         Args:
-            outputs: of each pass, an array with a row for each window.
-            result: makes the result of a signal from the rows of its windows, float64 `(windows, ...)`.
+            outputs: of each pass, an array with a row per window.
+            result: a function of a signal's rows, float64 `(windows, ...)`.
         """
         of_window: dict[int, Any] = {}
         for one, rows in zip(self.passes, outputs, strict=True):
@@ -67,12 +64,11 @@ def windowed_batch(
     limits: WindowLimits,
     room: Callable[[int], int] = lambda size: size,
 ) -> WindowedBatch:
-    """The passes of a network over the windows of signals, float32 `(samples,)`.
+    """Build the passes of a network over windows of signals, float32 `(samples,)`.
 
     Args:
-        obstacle: says why a signal has no result, or gives None. cut: the windows of a signal.
-        device: `cpu` or `cuda:N`. limits: of a pass.
-        room: how many samples a window of a size is filled up to, with zeros, in a pass of its own.
+        obstacle: returns why a signal has no result, or None. cut: returns the windows of a signal.
+        room: returns the zero-padded size of a window in a pass of its own.
     """
     from codec_bench.networks.transfer import padded_rows
 

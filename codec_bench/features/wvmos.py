@@ -1,4 +1,4 @@
-"""WV-MOS: the opinion score of a signal, predicted by wav2vec 2.0 and two linear layers."""
+"""WV-MOS: the opinion score of a signal by wav2vec 2.0 and two linear layers."""
 
 from __future__ import annotations
 
@@ -17,25 +17,23 @@ PREFIX, ENCODER = "model.", "encoder."
 
 
 class Wvmos(EncoderFeature):
-    """The opinion score that WV-MOS gives a signal. Higher is better; trained on scores of 1 to 5.
+    """WV-MOS's opinion score of a signal, 1 to 5. Higher is better.
 
-    A wav2vec 2.0 base network, as it was before it learnt letters, over the signal at zero mean and unit variance; two
+    A wav2vec 2.0 base network from before its training on letters, over the signal at zero mean and unit variance; two
     linear layers, trained on the listening test of the Voice Conversion Challenge 2018; the mean over its 20 ms frames.
-    A batch gives the scores of the signals one by one.
+    Batches do not change the scores.
 
     Result: `{"mos": float}`.
 
     Paper: P. Andreev et al., "HiFi++: A Unified Framework for Bandwidth Extension and Speech Enhancement", ICASSP 2023.
-    Reference
-    implementation: github.com/AndreevP/wvmos at 16 kHz over transformers 5, signal by signal, to 2e-5.
+    Reference implementation: github.com/AndreevP/wvmos at 16 kHz over transformers 5, signal by signal, to 2e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one, or None.
+        weights: a file in the published layout, or None.
         point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine. UserError: no such precision.
+        WeightsError: the weights are missing. UserError: no such precision.
     """
 
     name = "wvmos"
@@ -48,7 +46,7 @@ class Wvmos(EncoderFeature):
 
     @classmethod
     def protocol_id(cls, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        """Return the protocol id, without the weights."""
         return f"wvmos/1{suffix(parse_precision('wvmos', point, BY_WEIGHTS))}"
 
     def _network(self) -> Any:

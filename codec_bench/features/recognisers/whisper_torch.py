@@ -37,10 +37,7 @@ if TYPE_CHECKING:
 
 KIND = "whisper"
 BETWEEN_LOOKS = {"cpu": 1, "cuda": 4}
-"""Tokens that are written before it is seen which texts have ended.
-
-On a GPU, the host waits for the device whenever it looks.
-"""
+"""Tokens between checks which texts have ended. On a GPU, the host waits at each check."""
 _SIZE_KEYS = {
     "n_mels": ("num_mel_bins", 80), "width": ("d_model", 384), "vocabulary": ("vocab_size", 51_865),
     "audio_positions": ("max_source_positions", 1_500), "text_positions": ("max_target_positions", 448),
@@ -48,24 +45,20 @@ _SIZE_KEYS = {
     "encoder_wide": ("encoder_ffn_dim", 1_536), "decoder_layers": ("decoder_layers", 4),
     "decoder_heads": ("decoder_attention_heads", 6), "decoder_wide": ("decoder_ffn_dim", 1_536),
 }  # fmt: skip
-"""The keys of config.json, and what transformers takes where one is missing."""
+"""Keys of config.json, and transformers' defaults."""
 STAY = 0.75
-"""The share of the windows of a batch from which on it is worth its while to leave the others behind."""
+"""The share of windows left from which on the batch stays as it is."""
 
 
 class TorchWhisper(WhisperNetwork):
     """A checkpoint in the layout of transformers.
 
     Args:
-        name: of the recogniser, for messages.
-        folder: of the checkpoint.
-        device: `cpu` or `cuda:N`.
-        compute_type: `float32`, `float16` or `bfloat16`: that of the weights and of what is computed with them.
-        tokens: of the checkpoint.
+        name: of the recogniser, for messages. folder: of the checkpoint.
+        compute_type: `float32`, `float16` or `bfloat16`, of weights and computation.
 
     Raises:
-        WeightsError: the checkpoint is broken, or that of another kind of model. MemoryError: it does not fit into
-            memory.
+        WeightsError: the checkpoint is broken, or of another kind of model. MemoryError: it does not fit into memory.
     """
 
     def __init__(self, name: str, folder: Path, device: str, compute_type: str, tokens: Tokens) -> None:
@@ -86,16 +79,16 @@ class TorchWhisper(WhisperNetwork):
         except RuntimeError as error:
             refuse_if_too_large(name, device, error)
             raise
-        # Added to the logits of every token, and of the first: nothing, or the least for those that are never written.
+        # Added to the logits of every token, and of the first: 0, or the least number for suppressed tokens.
         self._banned = self._net.logits_added(tokens.suppressed)
         self._banned_first = self._net.logits_added([*tokens.suppressed, *first])
 
     def encode(self, batches: Iterable[torch.Tensor]) -> torch.Tensor:
-        """The encoder's output `(windows, 1500, width)`, on the model's device."""
+        """Encode windows to `(windows, 1500, width)`, on the model's device."""
         return joined_batches(in_rows(self._net.encode, [batch.to(self._net.dtype)]) for batch in batches)
 
     def computes(self) -> bool:
-        """Whether the encoder's output for a silent window is numbers."""
+        """Return whether the encoder's output for a silent window is finite."""
         import torch
 
         with torch.inference_mode():
@@ -103,7 +96,7 @@ class TorchWhisper(WhisperNetwork):
             return bool(self.encode([silence]).isfinite().all())
 
     def detect_languages(self, encoded: torch.Tensor) -> list[tuple[str, float]]:
-        """The most probable language of each window, and its probability."""
+        """Return each window's most probable language and its probability."""
         import torch
 
         from codec_bench.networks.transfer import sent
@@ -116,7 +109,7 @@ class TorchWhisper(WhisperNetwork):
         return [(codes[int(index)], share) for share, index in best.tolist()]
 
     def decode(self, encoded: torch.Tensor, prompts: Sequence[Sequence[int]]) -> list[WhisperOutput]:
-        """The most probable token at each step, for each window."""
+        """Decode each window greedily."""
         import torch
 
         from codec_bench.networks.transfer import sent
@@ -151,10 +144,10 @@ class TorchWhisper(WhisperNetwork):
         ]
 
     def _look(self, steps: list[tuple[torch.Tensor, torch.Tensor]], alive: list[_Text]) -> None:
-        """Writes the logarithms and tokens of some steps, `(texts,)` each, to the texts that they belong to."""
+        """Append the logarithms and tokens of some steps, `(texts,)` each, to their texts."""
         import torch
 
-        # Both together, because the host waits for each that it reads. Float32 holds every token exactly.
+        # Both together: the host waits at each read. Float32 holds every token exactly.
         seen = torch.stack([torch.stack([one.float() for one in pair]) for pair in steps])
         for log_probabilities, tokens in seen.tolist():
             for text, token, log_probability in zip(alive, tokens, log_probabilities):
@@ -162,10 +155,10 @@ class TorchWhisper(WhisperNetwork):
 
 
 def sizes_of(folder: Path) -> Sizes:
-    """The sizes of a checkpoint's networks, from its config.json.
+    """Read the sizes of a checkpoint's networks from its config.json.
 
     Raises:
-        WeightsError: it lacks one, or describes a variant of Whisper that is not implemented.
+        WeightsError: it lacks one, or describes an unsupported variant of Whisper.
     """
     from codec_bench.networks.whisper import Sizes
 
@@ -183,7 +176,7 @@ def sizes_of(folder: Path) -> Sizes:
 
 
 def _begin_suppressed(folder: Path) -> list[int]:
-    """The tokens that no text begins with; older checkpoints have them in config.json."""
+    """Tokens that begin no text; older checkpoints have them in config.json."""
     path = folder / "generation_config.json"
     try:
         config = json.loads(path.read_text("utf-8")) if path.is_file() else config_of(folder)
@@ -194,14 +187,14 @@ def _begin_suppressed(folder: Path) -> list[int]:
 
 @dataclass(slots=True)
 class _Text:
-    """What has been written of one window."""
+    """The text of one window so far."""
 
     tokens: list[int] = field(default_factory=list)
     log_probability: float = 0.0
     ended: bool = False
 
     def add(self, token: int, log_probability: float, end: int) -> None:
-        """Adds a token, unless the text has ended before it."""
+        """Add a token, unless the text has ended."""
         if self.ended:
             return
         self.log_probability += log_probability

@@ -1,4 +1,4 @@
-"""GE2E speaker embeddings: a direction in 256 dimensions for each voice, from the small encoder in Resemblyzer."""
+"""GE2E speaker embeddings in 256 dimensions, by Resemblyzer's small encoder."""
 
 from __future__ import annotations
 
@@ -34,19 +34,16 @@ VAD_MODE, VAD_WINDOW = 3, 480  # webrtcvad's strictest mode, on 30 ms
 VAD_AVERAGED, VAD_VOICED = 8, 6  # windows
 FRAMES_AT_ONCE = 8_192
 PARTIALS_AT_ONCE = 64
-"""How many frames and partials are computed at a time. It bounds the memory of the spectra (30 MB) and of the recurrent
-layers (40 MB) for signals of any length."""
+"""Frames and partials per pass. They bound the memory of the spectra (30 MB) and the recurrent layers (40 MB)."""
 
 
 class Ge2e(Feature):
-    """The speaker embedding of Resemblyzer: the direction of the mean of the embeddings of overlapping 1.6 s partials.
+    """Resemblyzer's speaker embedding: the mean of 1.6 s partials, normalised.
 
     Protocol `ge2e/resemblyzer-0.1/no-vad`: Resemblyzer's `preprocess_wav` without its last step, then its
-    `embed_utterance`. That is, a signal below -30 dBFS is raised to that level, and a louder signal is not changed.
-    Long silences are kept. Resemblyzer would remove them by webrtcvad, whose decisions differ between a recording and
-    its reconstruction; the two embeddings would then belong to different stretches of speech.
-
-    All partials have one length, so the partials of a whole batch go through the network together without padding.
+    `embed_utterance`. A signal below -30 dBFS is raised to that level. Long silences stay: Resemblyzer removes them by
+    webrtcvad, whose decisions differ between a recording and its reconstruction, and the embeddings would then belong
+    to different stretches of speech. All partials have one length, so a batch needs no padding.
 
     Result: `{"embedding": float32 (256,)}`, of norm 1 and without negative entries.
 
@@ -54,11 +51,10 @@ class Ge2e(Feature):
     2018. Reference implementation: Resemblyzer 0.1.4 `VoiceEncoder.embed_utterance` with librosa 0.11, to 1e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a checkpoint in Resemblyzer's format, or None for the one in the installed package.
 
     Raises:
-        MissingExtra: Resemblyzer is not installed, and no weights were given. WeightsError: no such file.
+        MissingExtra: Resemblyzer is not installed, and weights are None. WeightsError: no such file.
     """
 
     name = "ge2e"
@@ -74,7 +70,7 @@ class Ge2e(Feature):
         self._net: Any = None
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One embedding per signal `(samples,)`, float32 at 16 kHz."""
+        """Embed signals `(samples,)`, float32 at 16 kHz."""
         from codec_bench.networks.precision import computing
 
         # A GPU's recurrent layers would otherwise compute in TensorFloat-32, whose error is 1e-3.
@@ -110,11 +106,11 @@ class Ge2e(Feature):
         return results
 
     def _prepared(self, signal: np.ndarray) -> np.ndarray:
-        """What is embedded of a signal that is not silent; nothing, if it holds no speech."""
+        """Return the samples to embed of a signal that is not silent; none without speech."""
         return raised(signal)
 
     def _embed(self, mels: list[torch.Tensor]) -> np.ndarray:
-        """Partials, each float32 `(160, 40)`, to embeddings `(partials, 256)` of norm 1 (NaN where all entries are 0)."""
+        """Embed partials, float32 `(160, 40)`, as `(partials, 256)` of norm 1 (NaN where all are 0)."""
         import torch
 
         net = self._loaded()
@@ -151,11 +147,10 @@ class Ge2e(Feature):
 
 
 class Ge2eVad(Ge2e):
-    """The speaker embedding of Resemblyzer, long silences removed as in its own `preprocess_wav`.
+    """Resemblyzer's speaker embedding, long silences removed as in its `preprocess_wav`.
 
-    Protocol `ge2e/resemblyzer-0.1/webrtcvad-2.0`: as `ge2e`, and between raising and embedding the signal is cut to
-    where webrtcvad hears speech (see `spoken`). A signal without speech has no embedding; Resemblyzer would embed
-    silence.
+    Protocol `ge2e/resemblyzer-0.1/webrtcvad-2.0`: as `ge2e`, and the raised signal is cut to the speech of webrtcvad
+    (see `spoken`). A signal without speech has no embedding; Resemblyzer would embed silence.
 
     Result: `{"embedding": float32 (256,)}`, of norm 1 and without negative entries.
 
@@ -163,11 +158,10 @@ class Ge2eVad(Ge2e):
     with webrtcvad 2.0.10 and librosa 0.11, to 1e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a checkpoint in Resemblyzer's format, or None for the one in the installed package.
 
     Raises:
-        MissingExtra: webrtcvad is not installed, or Resemblyzer is not and no weights were given. WeightsError: no such
+        MissingExtra: webrtcvad is not installed, or Resemblyzer is not and weights are None. WeightsError: no such
             file.
     """
 
@@ -197,7 +191,7 @@ def _checkpoint(weights: str | None) -> Path:
 
 
 def raised(signal: np.ndarray) -> np.ndarray:
-    """A signal `(samples,)`, not silent, raised to -30 dBFS. A louder signal is returned unchanged."""
+    """Raise a signal `(samples,)`, not silent, to at least -30 dBFS."""
     level_db = 20 * math.log10(float(np.sqrt(np.mean((signal * FULL_SCALE).astype(np.float64) ** 2))) / FULL_SCALE)
     if level_db > LOUDNESS_DBFS:
         return signal
@@ -206,10 +200,10 @@ def raised(signal: np.ndarray) -> np.ndarray:
 
 
 def spoken(signal: np.ndarray) -> np.ndarray:
-    """A signal `(samples,)` at 16 kHz without its long silences, as Resemblyzer's `trim_long_silences` cuts it.
+    """Cut long silences of a signal at 16 kHz, as Resemblyzer's `trim_long_silences`.
 
-    webrtcvad decides on every 30 ms; the decisions are averaged over eight windows, and three windows on both sides of
-    what is left are kept. The last, incomplete window is lost.
+    webrtcvad decides on every 30 ms; the mean of eight decisions counts, and three windows on both sides stay. The
+    last, incomplete window is dropped.
     """
     # The module below webrtcvad's, whose own first line needs pkg_resources, which setuptools dropped.
     import _webrtcvad
@@ -233,7 +227,7 @@ def spoken(signal: np.ndarray) -> np.ndarray:
 
 
 def partial_starts(num_samples: int) -> list[int]:
-    """First frames of the partials of a signal: every 77 frames; the last only if the signal covers 3/4 of it."""
+    """Return the partials' first frames: every 77; the last if 3/4 of it is covered."""
     frames = math.ceil((num_samples + 1) / HOP)
     starts = list(range(0, max(1, frames - PARTIAL_FRAMES + PARTIAL_STEP + 1), PARTIAL_STEP))
     coverage = (num_samples - starts[-1] * HOP) / (PARTIAL_FRAMES * HOP)
@@ -241,17 +235,13 @@ def partial_starts(num_samples: int) -> list[int]:
 
 
 def mel_spectrograms(signals: Sequence[np.ndarray], device: str = "cpu") -> list[torch.Tensor]:
-    """Mel power spectra as librosa makes them, of signals each followed by silence to the end of its last partial.
+    """Compute librosa's mel power spectra of signals, silent to the end of their last partial.
 
     Frames of 25 ms every 10 ms, the first centred on the first sample, zeros around; periodic Hann window; 40 Slaney
     bands of unit area up to 8 kHz; power, not its logarithm.
 
-    Args:
-        signals: float32 `(samples,)` each.
-        device: where they are computed and stay.
-
     Returns:
-        float32 `(frames, 40)` each, frames for every partial.
+        float32 `(frames, 40)` per signal `(samples,)`, on the device.
     """
     import torch
 
@@ -274,7 +264,7 @@ def mel_spectrograms(signals: Sequence[np.ndarray], device: str = "cpu") -> list
 
 @cache
 def _analysis() -> tuple[np.ndarray, np.ndarray]:
-    """The window, float32 `(400,)`, and the mel bands, float32 `(201, 40)`."""
+    """Return the window, float32 `(400,)`, and the mel bands, float32 `(201, 40)`."""
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
     top = 15 + math.log(RATE_HZ / 2 / 1000) / (math.log(6.4) / 27)
     mels = np.linspace(0, top, MELS + 2)

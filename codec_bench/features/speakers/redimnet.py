@@ -12,17 +12,15 @@ FRONT_END = (
     "spec.torchfbank.2.spectrogram.window",
     "spec.torchfbank.2.mel_scale.fb",
 )
-"""Tensors of the published file that are no weights: constants of the front end, which are computed here."""
+"""Constants of the front end in the published file, which are computed here."""
 
 
 class ReDimNetB5(SpeakerEncoder):
-    """The speaker embedding of ReDimNet b5, trained on VoxCeleb 2 and fine-tuned with a large margin.
+    """ReDimNet b5's speaker embedding, trained on VoxCeleb 2, fine-tuned with a large margin.
 
     Protocol `redimnet-b5-vox2-ft-lm/redimnet`: 72 mel bands every 15 ms of the pre-emphasised wave, less their mean
-    over the signal; the network; the raw embedding, without a norm. It needs 257 samples.
-
-    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to
-    1e-5 in float32.
+    over the signal; the network; the raw embedding, without a norm. It needs 257 samples. Padding is masked layer by
+    layer: batches change an embedding by less than 1e-5 in float32.
 
     Result: `{"embedding": float32 (192,)}`.
 
@@ -30,12 +28,11 @@ class ReDimNetB5(SpeakerEncoder):
     implementation: IDRnD/ReDimNet at dd9f519 `ReDimNetWrap`, signal by signal, to 1e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one, or a folder with it, or None.
+        weights: a file in the published layout, or a folder with it, or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32, each a protocol of its own.
 
     Raises:
-        WeightsError: the checkpoint is not on this machine. UserError: no such precision.
+        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "redimnet-b5"
@@ -48,7 +45,6 @@ class ReDimNetB5(SpeakerEncoder):
         return net
 
     def _architecture(self) -> Any:
-        """The network, with the shapes of the published checkpoint."""
         from codec_bench.networks.redimnet import ReDimNet, ReDimNetConfig
 
         return ReDimNet(ReDimNetConfig())

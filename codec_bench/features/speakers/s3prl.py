@@ -25,17 +25,16 @@ from codec_bench.weights.state import check_archive
 
 RATE_HZ = 16_000
 TAKES_A_FILE = ("_local", "_custom")
-"""Endings of the names of upstreams that need a checkpoint from the user."""
+"""Suffixes of upstreams that need the user's checkpoint."""
 SAFE_LOADING = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 
 
 class S3prl(Feature):
-    """The mean over time of the last hidden state of an s3prl upstream, such as `s3prl[hubert_base]`.
+    """The mean over time of an s3prl upstream's last hidden state, such as `s3prl[hubert_base]`.
 
-    Protocol `s3prl-VERSION/NAME/mean-of-last`. Only signals of equal length share a batch and nothing is padded, so an
-    embedding does not depend on the other signals. A checkpoint is read with `weights_only`; a checkpoint that holds
-    more than tensors and plain values is refused. If s3prl's cache (`~/.cache/s3prl`) lacks the checkpoint of a named
-    upstream, s3prl itself fetches it.
+    Protocol `s3prl-VERSION/NAME/mean-of-last`. Only signals of equal length share a batch, so an embedding does not
+    depend on other signals. Checkpoints are read with `weights_only`; one with more than tensors and plain values is
+    refused. If s3prl's cache (`~/.cache/s3prl`) lacks the checkpoint of a named upstream, s3prl itself fetches it.
 
     Result: `{"embedding": float32 (width,)}`.
 
@@ -43,13 +42,11 @@ class S3prl(Feature):
 
     Args:
         variant: the upstream, a name of `s3prl.hub`.
-        device: `cpu` or `cuda:N`.
         weights: a checkpoint for an upstream that takes one (`hubert_local`, `wav2vec2_custom`, `wavlm_local`, ...).
         point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
 
     Raises:
-        MissingExtra: s3prl is not installed. UserError: no upstream was named, or a file was given to one that takes
-            none.
+        MissingExtra: s3prl is not installed. UserError: no upstream, or a file for one that takes none.
     """
 
     name = "s3prl"
@@ -82,7 +79,7 @@ class S3prl(Feature):
         self._net: Any = None
 
     def load(self) -> None:
-        """Builds the upstream.
+        """Build the upstream.
 
         Raises:
             UnknownName: s3prl has no such upstream. WeightsError: its checkpoint cannot be fetched or read.
@@ -91,7 +88,7 @@ class S3prl(Feature):
             self._net = load_upstream(self._upstream, self.weights).to(self.device).eval()
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One embedding per signal `(samples,)`, float32 at 16 kHz."""
+        """Embed signals `(samples,)`, float32 at 16 kHz."""
         self.load()
         results: list[Result | Unavailable] = [Unavailable(Diagnostic("signal_silent")) for _ in signals]
         by_length: dict[int, list[int]] = {}
@@ -108,7 +105,7 @@ class S3prl(Feature):
         return results
 
     def _embed(self, groups: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
-        """Groups of signals of one length each to embeddings `(batch, width)`, or whatever `_pooled` gives."""
+        """Embed groups of signals of one length each as `(batch, width)`, or as `_pooled` returns."""
         from codec_bench.networks.transfer import fetched, sent
 
         with computing(self.device, self._precision), redirect_stdout(sys.stderr):
@@ -119,14 +116,14 @@ class S3prl(Feature):
         return self._last(waves).mean(1)
 
     def _last(self, waves: list[Any]) -> Any:
-        """The last hidden state, float32 `(batch, frames, width)`."""
+        """Compute the last hidden state, float32 `(batch, frames, width)`."""
         output = self._net(waves)
         last = output["last_hidden_state"] if "last_hidden_state" in output else output["hidden_states"][-1]
         return last.float()
 
 
 def protocol(upstream: str) -> str:
-    """The protocol id of an upstream's embedding in float32.
+    """Return the protocol id of an upstream's embedding in float32.
 
     Raises:
         MissingExtra: s3prl is not installed.
@@ -138,10 +135,10 @@ def protocol(upstream: str) -> str:
 
 @contextmanager
 def mended() -> Iterator[None]:
-    """Gives torchaudio the two names that s3prl 0.4.18 needs, while s3prl is imported and its upstreams are built.
+    """Add torchaudio's two removed names while s3prl is imported and builds upstreams.
 
-    torchaudio 2.9 removed `set_audio_backend`, which chose how files are read, and `sox_effects`, from which s3prl
-    imports names. No upstream needs either of them to compute.
+    torchaudio 2.9 removed `set_audio_backend` and `sox_effects`, from which s3prl 0.4.18 imports. No upstream needs
+    them.
     """
     import torchaudio
 
@@ -161,7 +158,7 @@ def mended() -> Iterator[None]:
 
 @contextmanager
 def _tensors_only() -> Iterator[None]:
-    """Makes every torch.load read with `weights_only`, also those in s3prl."""
+    """Make every torch.load read with `weights_only`, also in s3prl."""
     before = os.environ.get(SAFE_LOADING)
     os.environ[SAFE_LOADING] = "1"
     try:
@@ -178,7 +175,7 @@ def _gone(*_: Any, **__: Any) -> None:
 
 
 def load_upstream(name: str, weights: str | None) -> Any:
-    """Builds an upstream of s3prl, reading its checkpoint with `weights_only`.
+    """Build an upstream of s3prl, reading its checkpoint with `weights_only`.
 
     Raises:
         UnknownName: s3prl has no such upstream. WeightsError: its checkpoint cannot be fetched or read.
@@ -200,7 +197,6 @@ def load_upstream(name: str, weights: str | None) -> Any:
 
 
 def _upstreams() -> dict[str, Callable[..., Any]]:
-    """Every upstream of s3prl by name."""
     from s3prl import hub
 
     return {

@@ -1,4 +1,4 @@
-"""The common part of the speaker embeddings that networks of this project compute from padded waves."""
+"""The base of speaker embeddings by this project's networks over padded waves."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from codec_bench.networks.kaldi import HOP
 from codec_bench.weights import find, load_into, load_state, unfilled
 
 CLASSIFIER = "projection."
-"""What the names of tensors begin with that only training needs: the classifier over the training speakers."""
+"""Prefix of training tensors: the classifier over the training speakers."""
 
 
 class SpeakerEncoder(EncoderFeature):
     """A speaker embedding of a whole signal.
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a file or folder in place of the published checkpoint, or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32; each has its own protocol.
 
@@ -30,7 +29,7 @@ class SpeakerEncoder(EncoderFeature):
         min_samples: the fewest samples that the network takes.
 
     Raises:
-        WeightsError: the checkpoint is not on this machine. UserError: no such precision.
+        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     batch_s = 120.0
@@ -58,15 +57,10 @@ class SpeakerEncoder(EncoderFeature):
 
 
 class FbankEncoder(SpeakerEncoder):
-    """A speaker embedding of a network over Kaldi's filter bank, from a checkpoint of bare tensors.
+    """A speaker embedding over Kaldi's filter bank, from a checkpoint of bare tensors.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published checkpoint, or a folder with it, or None.
-        point: `float16`, `bfloat16` or `tf32` in place of float32, each a protocol of its own.
-
-    Raises:
-        WeightsError: the checkpoint is not on this machine. UserError: no such precision.
+        weights: a file in the published layout, or a folder with it, or None. point: as for `SpeakerEncoder`.
     """
 
     def _network(self) -> Any:
@@ -77,7 +71,7 @@ class FbankEncoder(SpeakerEncoder):
 
     @abstractmethod
     def _architecture(self) -> Any:
-        """The network, with the shapes of the published checkpoint."""
+        ...
 
     def _step(self) -> int:
         return HOP

@@ -9,14 +9,11 @@ from codec_bench.networks.kaldi import samples_of
 
 
 class CamPlusPlus(FbankEncoder):
-    """The speaker embedding of CAM++, trained on 200,000 speakers of Mandarin
-    (`iic/speech_campplus_sv_zh-cn_16k-common`).
+    """CAM++'s speaker embedding, trained on 200,000 speakers of Mandarin.
 
     Protocol `campplus-zh-cn-common/3d-speaker`: Kaldi's filter bank of 80 bands without dither, less its mean over the
-    signal; the network; the raw embedding, without a norm. It needs three frames (720 samples).
-
-    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to
-    1e-5 in float32.
+    signal; the network of `iic/speech_campplus_sv_zh-cn_16k-common`; the raw embedding, without a norm. It needs three
+    frames (720 samples). Padding is masked layer by layer: batches change an embedding by less than 1e-5 in float32.
 
     Result: `{"embedding": float32 (192,)}`.
 
@@ -24,10 +21,10 @@ class CamPlusPlus(FbankEncoder):
     modelscope/3D-Speaker at 09e7806, `speakerlab/bin/infer_sv.py`, signal by signal, to 1e-5.
 
     Args:
-        device, weights, point: as the base class takes them.
+        device, weights, point: as for the base class.
 
     Raises:
-        WeightsError: the checkpoint is not on this machine. UserError: no such precision.
+        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "campplus"
@@ -41,27 +38,23 @@ class CamPlusPlus(FbankEncoder):
 
 
 class ERes2Net(FbankEncoder):
-    """The speaker embedding of ERes2Net, trained on VoxCeleb: the similarity of CV3-Eval.
+    """ERes2Net's speaker embedding, trained on VoxCeleb: the similarity of CV3-Eval.
 
     Protocol `eres2net-voxceleb/cv3-eval`: Kaldi's filter bank of 80 bands without dither, less its mean over the
     signal; the network of `iic/speech_eres2net_sv_en_voxceleb_16k`; the raw embedding, without a norm. It needs nine
-    frames (1,680 samples).
-
-    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to
-    1e-5 in float32.
+    frames (1,680 samples). Padding is masked layer by layer: batches change an embedding by less than 1e-5 in float32.
 
     Result: `{"embedding": float32 (192,)}`.
 
     Paper: Y. Chen et al., "An Enhanced Res2Net with Local and Global Feature Fusion for Speaker Verification",
-    Interspeech
-    2023. Reference implementation: modelscope/3D-Speaker at 09e7806, `speakerlab/bin/infer_sv.py`, signal by signal, to
-    1e-5. CV3-Eval brings the same network and names this checkpoint.
+    Interspeech 2023. Reference implementation: modelscope/3D-Speaker at 09e7806, `speakerlab/bin/infer_sv.py`, signal
+    by signal, to 1e-5. CV3-Eval contains the same network and names this checkpoint.
 
     Args:
-        device, weights, point: as the base class takes them.
+        device, weights, point: as for the base class.
 
     Raises:
-        WeightsError: the checkpoint is not on this machine. UserError: no such precision.
+        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "eres2net"

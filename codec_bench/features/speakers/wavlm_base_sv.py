@@ -17,30 +17,28 @@ if TYPE_CHECKING:
 
 PREFIX = "wavlm."
 WAVE_EPS = 1e-7
-"""What Wav2Vec2FeatureExtractor adds to a variance."""
+"""Wav2Vec2FeatureExtractor's addend to a variance."""
 CONFIG, PREPROCESSOR = "config.json", "preprocessor_config.json"
 TRAINING = ("classifier.weight", "classifier.bias", "objective.weight")
-"""Tensors of the published file that the embedding does not need."""
+"""Published tensors that the embedding does not need."""
 FIXED = {
     "feat_extract_activation": "gelu", "hidden_act": "gelu", "layer_norm_eps": 1e-5, "do_stable_layer_norm": False,
     "add_adapter": False,
 }  # fmt: skip
-"""Values that a configuration must have, because the network here supports no others."""
+"""Required values of a configuration: the network supports no others."""
 
 
 class WavlmBasePlusSv(WavlmSv):
-    """The speaker embedding of WavLM-base-plus and an x-vector head, `microsoft/wavlm-base-plus-sv`.
+    """The speaker embedding of `microsoft/wavlm-base-plus-sv`: WavLM-base-plus and an x-vector head.
 
-    Its similarities have another scale than those of `wavlm-large-sv`. Papers that say SIM do not mean this model,
-    unless they name it.
+    Its similarities have another scale than those of `wavlm-large-sv`. "SIM" in papers does not mean this model unless
+    they name it.
 
     Protocol `wavlm-base-plus-sv/transformers`: the wave as it is, or standardised where the checkpoint's
-    `preprocessor_config.json` says so; 13 hidden states mixed by learnt weights, five time-delay layers, mean and
-    deviation over time, one linear layer. It needs 16 frames (5200 samples).
-
-    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to
-    1e-5 in float32. (In transformers' own batches it does, because the group norm and the pooled frames include the
-    padding.)
+    `preprocessor_config.json` requires it; 13 hidden states mixed by learnt weights, five time-delay layers, mean and
+    deviation over time, one linear layer. It needs 16 frames (5200 samples). Padding is masked layer by layer: batches
+    change an embedding by less than 1e-5 in float32. (In transformers' own batches the group norm and the pooled frames
+    include the padding.)
 
     Result: `{"embedding": float32 (512,)}`.
 
@@ -48,13 +46,12 @@ class WavlmBasePlusSv(WavlmSv):
     transformers 5 `WavLMForXVector`, signal by signal, to 1e-5.
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a folder or a hub id in place of the published checkpoint, with config.json, preprocessor_config.json
             and model.safetensors or pytorch_model.bin; or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32, each a protocol of its own.
 
     Raises:
-        WeightsError: the checkpoint is not on this machine, or is another model's. UserError: no such precision.
+        WeightsError: the checkpoint is missing, or is another model's. UserError: no such precision.
     """
 
     name = "wavlm-base-plus-sv"
@@ -99,7 +96,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def architectures(config: Mapping[str, Any], path: Path) -> tuple[EncoderConfig, XVectorConfig]:
-    """The encoder and the head that a transformers configuration describes.
+    """Build the encoder and the head of a transformers configuration.
 
     Raises:
         WeightsError: it lacks a value, or describes another kind of network.
@@ -141,7 +138,7 @@ def architectures(config: Mapping[str, Any], path: Path) -> tuple[EncoderConfig,
 
 
 def _min_samples(config: Mapping[str, Any], path: Path) -> int:
-    """The fewest samples that give the head two frames, which a standard deviation needs."""
+    """Return the fewest samples for two frames of the head, which a deviation needs."""
     try:
         reach = sum((k - 1) * d for k, d in zip(config["tdnn_kernel"], config["tdnn_dilation"], strict=True))
         samples = reach + 2

@@ -1,4 +1,4 @@
-"""Speaker embeddings of WavLM-large with the ECAPA-TDNN head: the "SIM" of most papers on text to speech and codecs."""
+"""WavLM-large with ECAPA-TDNN: the "SIM" of most papers on text to speech and codecs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 WAVE_EPS = 1e-5
 CLASSIFIER = "loss_calculator.projection.weight"
-"""The classifier over the training speakers: the one tensor of the published file that the embedding does not need."""
+"""The classifier over the training speakers: the one published tensor that is unused."""
 
 
 class WavlmSv(SpeakerEncoder):
-    """The common part of the speaker embeddings of a WavLM encoder with a head. Its arguments are those of its base."""
+    """The base of WavLM encoders with a head."""
 
     mib_per_s = 16.0  # WavLM-large took 15.8 on an H200, in batches of 300 and 600 padded seconds
 
@@ -30,33 +30,29 @@ class WavlmSv(SpeakerEncoder):
 
     @abstractmethod
     def _prepared(self, waves: Any, lengths: Sequence[int]) -> Any:
-        """Padded waves as the network takes them."""
+        """Prepare padded waves for the network."""
 
 
 class WavlmLargeSv(WavlmSv):
-    """The speaker embedding of WavLM-large and ECAPA-TDNN, fine-tuned for verification on VoxCeleb.
+    """The speaker embedding of WavLM-large and ECAPA-TDNN, fine-tuned on VoxCeleb.
 
     Protocol `wavlm-large-sv/seed-tts-eval`: the wave standardised over its whole length, 25 hidden states mixed by
     learnt weights, an instance norm, the head; the raw embedding, without a norm. It needs two frames (720 samples).
-
-    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to
-    1e-5 in float32.
+    Padding is masked layer by layer: batches change an embedding by less than 1e-5 in float32.
 
     Result: `{"embedding": float32 (256,)}`.
 
     Papers: S. Chen et al., "WavLM", JSTSP 2022; B. Desplanques et al., "ECAPA-TDNN", Interspeech 2020; Z. Chen et al.,
     "Large-scale self-supervised speech representation learning for automatic speaker verification", ICASSP 2022.
-    Reference
-    implementation: BytedanceSpeech/seed-tts-eval at 752f429 (microsoft/UniSpeech's ECAPA_TDNN_SMALL over s3prl 0.4.18),
-    signal by signal: embeddings to 2e-4, cosines to 5e-6.
+    Reference implementation: BytedanceSpeech/seed-tts-eval at 752f429 (microsoft/UniSpeech's ECAPA_TDNN_SMALL over
+    s3prl 0.4.18), signal by signal: embeddings to 2e-4, cosines to 5e-6.
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a file in the layout of the published `wavlm_large_finetune.pth`, or a folder with it, or None.
         point: `float16`, `bfloat16` or `tf32` in place of float32, each a protocol of its own.
 
     Raises:
-        WeightsError: the checkpoint is not on this machine. UserError: no such precision.
+        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "wavlm-large-sv"

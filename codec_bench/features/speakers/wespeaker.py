@@ -9,26 +9,24 @@ from codec_bench.networks.kaldi import samples_of
 
 
 class WespeakerResnet34(FbankEncoder):
-    """The speaker embedding of WeSpeaker's ResNet34, trained on VoxCeleb 2 and fine-tuned with a large margin.
+    """WeSpeaker's ResNet34 embedding, trained on VoxCeleb 2, fine-tuned with a large margin.
 
     Protocol `wespeaker-voxceleb-resnet34-lm/wespeaker`: Kaldi's filter bank of 80 bands with Hamming's window, of
     samples in steps of 16 bits and without dither, less its mean over the signal; the network; the raw embedding,
-    without a norm. It needs nine frames (1,680 samples). No speech is cut out, as by default there.
-
-    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to
-    1e-5 in float32.
+    without a norm. It needs nine frames (1,680 samples). No speech is cut out, as by default there. Padding is masked
+    layer by layer: batches change an embedding by less than 1e-5 in float32.
 
     Result: `{"embedding": float32 (256,)}`.
 
     Paper: H. Wang et al., "WeSpeaker: A Research and Production Oriented Speaker Embedding Learning Toolkit", ICASSP
-    2023.
-    Reference implementation: wenet-e2e/wespeaker at dfa7419, `Speaker.extract_embedding`, signal by signal, to 1e-5.
+    2023. Reference implementation: wenet-e2e/wespeaker at dfa7419, `Speaker.extract_embedding`, signal by signal, to
+    1e-5.
 
     Args:
-        device, weights, point: as the base class takes them.
+        device, weights, point: as for the base class.
 
     Raises:
-        WeightsError: the checkpoint is not on this machine. UserError: no such precision.
+        WeightsError: the checkpoint is missing. UserError: no such precision.
     """
 
     name = "wespeaker-resnet34"
