@@ -70,8 +70,7 @@ class FbankEncoder(SpeakerEncoder):
         return net
 
     @abstractmethod
-    def _architecture(self) -> Any:
-        ...
+    def _architecture(self) -> Any: ...
 
     def _step(self) -> int:
         return HOP
