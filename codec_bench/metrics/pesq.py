@@ -97,16 +97,12 @@ class _Pesq(ItemMetric):
             return Score.undefined(Diagnostic("pesq_silent"), self.protocol)
         if duration_s > MAX_DURATION_S:
             return Score.refused(
-                Diagnostic("pesq_too_long", duration_s=duration_s, most_s=MAX_DURATION_S),
-                self.protocol,
+                Diagnostic("pesq_too_long", duration_s=duration_s, most_s=MAX_DURATION_S), self.protocol
             )
         if duration_s > SAFE_DURATION_S:
             utterances = most_utterances(reference, self.rate_hz)
             if utterances > MAX_UTTERANCES:
-                return Score.refused(
-                    Diagnostic("pesq_utterances", utterances=utterances),
-                    self.protocol,
-                )
+                return Score.refused(Diagnostic("pesq_utterances", utterances=utterances), self.protocol)
         value = float(pesq(self.rate_hz, reference, estimate, self.mode, on_error=PesqError.RETURN_VALUES))
         if value == PesqError.BUFFER_TOO_SHORT:
             return Score.undefined(Diagnostic("pesq_too_short", duration_s=duration_s), self.protocol)

@@ -97,10 +97,7 @@ class SiSdr(ItemMetric):
         if target_energy == 0.0:
             return Score.undefined(Diagnostic("nothing_of_reference"), self.protocol)
         if target_energy >= self._ceiling * distortion_energy:
-            return Score.undefined(
-                Diagnostic("scaled_copy_rounded"),
-                self.protocol,
-            )
+            return Score.undefined(Diagnostic("scaled_copy_rounded"), self.protocol)
         return Score.ok(10.0 * math.log10(target_energy / distortion_energy), self.protocol)
 
 

@@ -44,8 +44,7 @@ class SpectralDistance(ItemMetric):
         reference, estimate = item.pair
         if reference.size <= max(WINDOWS) // 2:
             return Score.undefined(
-                Diagnostic("few_samples_for_window", samples=reference.size, window=max(WINDOWS)),
-                self.protocol,
+                Diagnostic("few_samples_for_window", samples=reference.size, window=max(WINDOWS)), self.protocol
             )
         return Score.ok(self._distance(reference, estimate, item.rate_hz), self.protocol)
 

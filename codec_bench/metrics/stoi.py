@@ -38,10 +38,7 @@ class _Intelligibility(ItemMetric):
             return Score.undefined(Diagnostic("reference_silent"), self.protocol)
         value = getattr(cpu, self.stem)(reference, estimate, item.rate_hz)
         if value is None:
-            return Score.undefined(
-                Diagnostic("stoi_too_short"),
-                self.protocol,
-            )
+            return Score.undefined(Diagnostic("stoi_too_short"), self.protocol)
         # A mean of correlations lies in [-1, 1]; only rounding can take it beyond.
         return Score.ok(min(1.0, max(-1.0, value)), self.protocol)
 

@@ -93,14 +93,7 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
 
 
 def _looked_at(
-    codec: Any,
-    clips: Sequence[Audio],
-    rate: int,
-    channels: int,
-    untold: list[str],
-    folded: list[str],
-    *,
-    alone: bool,
+    codec: Any, clips: Sequence[Audio], rate: int, channels: int, untold: list[str], folded: list[str], *, alone: bool
 ) -> Iterator[tuple[str, Diagnostic, float]]:
     """What is wrong with one kind of sound: check, text and value.
 
@@ -205,11 +198,7 @@ def _delayed(
     between = (places[2][0] - places[0][0]) / (places[3][0] - places[0][0])
     if abs(drift) > _CLOCK_S * rate and abs(lags[1] - lags[0] - between * drift) < _CLOCK_S * rate:
         per_second = drift / (places[3][0] - places[0][0])
-        yield (
-            "clock",
-            Diagnostic("clock", percent=100 * per_second, samples=drift),
-            per_second,
-        )
+        yield ("clock", Diagnostic("clock", percent=100 * per_second, samples=drift), per_second)
     elif len(agreeing(alignments)) == len(alignments) and abs(np.median(lags)) >= max(
         1.0, least_delay(alignments, rate)
     ):

@@ -10,10 +10,7 @@ DELAY_SAMPLES = 481
 # In kbps. MPEG-1 has further ones for one channel only or for two only; they are omitted.
 _MPEG_1 = (64, 96, 112, 128, 160, 192)
 _MPEG_2 = (32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
-_KBPS = {
-    **dict.fromkeys((16000, 22050, 24000), _MPEG_2),
-    **dict.fromkeys((32000, 44100, 48000), _MPEG_1),
-}
+_KBPS = {**dict.fromkeys((16000, 22050, 24000), _MPEG_2), **dict.fromkeys((32000, 44100, 48000), _MPEG_1)}
 
 
 class Mp2(RatedCodec):

@@ -111,11 +111,7 @@ def _random_net(*, reduced: bool) -> Any:
 
     parts: dict[str, Any] = {
         "acoustic_model_config": {**_ACOUSTIC, **(_REDUCED_ACOUSTIC if reduced else {})},
-        "semantic_model_config": {
-            "model_type": "hubert",
-            "mask_time_prob": 0.0,
-            **(REDUCED_HUBERT if reduced else {}),
-        },
+        "semantic_model_config": {"model_type": "hubert", "mask_time_prob": 0.0, **(REDUCED_HUBERT if reduced else {})},
         "target_bandwidths": [0.5, 1, 1.5, 2],
     }
     with seeded():
