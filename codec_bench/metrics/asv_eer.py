@@ -21,16 +21,9 @@ class AsvEer(SetDistance):
     Compare it with the rate of the unprocessed sound. A value of the whole set; an item's own value is the squared
     distance between its two embeddings.
 
-    Papers: that of each encoder (`sim`); H. Wu et al., "Codec-SUPERB", Findings of ACL 2024, which reports it of codecs
-    over a published list of trials. Reference implementation: scikit-learn's `roc_curve` with the point where both
-    errors are equal, to 1e-9.
-
     Args:
         variant: the speaker encoder, as for `sim`; None for `wavlm-large-sv`.
         point: its precision, as for `sim`.
-
-    Raises:
-        UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
 
     Examples:
         >>> import numpy as np
@@ -56,8 +49,6 @@ class AsvEerListed(AsvEer):
     whether one speaker is in both. The test is what came out, and the enrolment the unprocessed recording. Trials of
     recordings that are not in the data, or have no value, are counted. A value of the whole set; an item's own value is
     the squared distance between its two embeddings.
-
-    Papers, reference implementation, arguments and errors: as for `asv_eer`.
 
     Examples:
         >>> import numpy as np

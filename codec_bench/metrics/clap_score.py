@@ -23,9 +23,6 @@ class ClapScore(Metric):
     second; the text is cut to 77 tokens. CLAP was trained on English captions of sounds. Other CLAPs, and other
     windows, give other numbers.
 
-    Paper: Y. Wu et al., "Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption
-    Augmentation", ICASSP 2023. Reference implementation: transformers 5 `ClapModel`, each item alone, to 1e-5.
-
     Examples:
         >>> sound, text = np.array([0.6, 0.8]), np.array([1.0, 0.0])  # as the two halves of CLAP may give them
         >>> round(cosine_of(sound, text), 3)

@@ -89,10 +89,6 @@ class _Consensus(Metric):
     Args:
         variant: the recognisers, with a plus between them, each as `wer` takes it.
         point: the rule by which texts are compared, as for `wer`.
-
-    Raises:
-        UserError: fewer than two recognisers were named, or one twice, or one is not a recogniser. UnknownName: as for
-            `wer`.
     """
 
     signals = False

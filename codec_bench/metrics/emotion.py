@@ -25,9 +25,6 @@ class _Emotion(ItemMetric):
     Args:
         variant: the encoder: `emotion2vec-plus-large`, also if None.
         point: `float16`, `bfloat16` or `tf32` in place of float32; each has its own protocol.
-
-    Raises:
-        UserError: there is no such encoder or precision.
     """
 
     rate_hz = 16_000
@@ -57,15 +54,9 @@ class EmotionSim(_Emotion):
     Each signal is heard as a whole, so the two may have different lengths. The vectors hold more than emotion, such as
     the voice and the language, so values of different sets do not compare.
 
-    Paper: Z. Ma et al., "emotion2vec", Findings of ACL 2024. Reference implementation: the cosine of FunASR 1.4's
-    embeddings of utterances, to 1e-5.
-
     Args:
         variant: the encoder: `emotion2vec-plus-large`, also if None.
         point: `float16`, `bfloat16` or `tf32` in place of float32; each has its own protocol.
-
-    Raises:
-        UserError: there is no such encoder or precision.
 
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric
@@ -99,16 +90,6 @@ class EmotionAccuracy(_Emotion):
     CV3-Eval names its items by emotion (`happy_high_uttid_1`) and counts how often the most probable of nine emotions
     is the one that is named. An item whose id does not begin with one of these and `_` has no value. `detail` holds the
     emotion that is heard, and its probability.
-
-    Paper: Z. Du et al., "CosyVoice 3", 2025. Reference implementation: FunASR 1.4's Emotion2vec for the probabilities,
-    to 1e-5; what is counted, as UltraEval-Audio describes the score of CV3-Eval.
-
-    Args:
-        variant: the encoder: `emotion2vec-plus-large`, also if None.
-        point: `float16`, `bfloat16` or `tf32` in place of float32; each has its own protocol.
-
-    Raises:
-        UserError: there is no such encoder or precision.
     """
 
     kind: ClassVar[Literal["single", "text"]] = "single"
@@ -144,9 +125,6 @@ class EmotionLabelled(EmotionAccuracy):
     As `emotion_accuracy`, but the text of the item is the label, one of the nine emotions of the network. Codec-SUPERB
     measures codecs so, with RAVDESS and with an earlier network (emotion2vec base, fine-tuned), so that its numbers do
     not compare. Compare with the accuracy of the unprocessed speech.
-
-    Paper: H. Wu et al., "Codec-SUPERB", Findings of ACL 2024. Reference implementation, arguments and errors: as for
-        `emotion_accuracy`.
     """
 
     kind = "text"
@@ -172,16 +150,6 @@ class EmotionProbability(_Emotion):
 
     `detail["probabilities"]` holds those of all nine emotions by name, and `detail["emotion"]` the likeliest. Metrics
     of answers read them (`said_with_emotion`, `said_as_told`, `said_fittingly`).
-
-    Paper: Z. Ma et al., "emotion2vec", Findings of ACL 2024. Reference implementation: FunASR 1.4's Emotion2vec, to
-        1e-5.
-
-    Args:
-        variant: the encoder: `emotion2vec-plus-large`, also if None.
-        point: `float16`, `bfloat16` or `tf32` in place of float32; each has its own protocol.
-
-    Raises:
-        UserError: there is no such encoder or precision.
     """
 
     kind: ClassVar[Literal["single", "text"]] = "single"

@@ -55,10 +55,6 @@ class _RecognisedErrorRate(Metric):
             (`whisper-large-v3@28s`); or a choice by language from `configs/recogniser` (`seed-tts`); or a feature of
             another package, or `./file.py:Class`, whose result has a `transcript`.
         point: the rule by which texts are compared (see `codec_bench.text.rules`), or None for `by-language`.
-
-    Raises:
-        UserError: no recogniser was named, or the named feature is not a recogniser.
-        UnknownName: there is no such feature or rule.
     """
 
     kind: ClassVar[Literal["pair", "single", "text"]] = "text"
@@ -354,9 +350,6 @@ class Hallucinated(_RecognisedErrorRate):
 
     It is measured where the reference is empty, or nothing is left of it by the rule: silence, noise, music, a
     hesitation. Items whose reference has words are refused. How many words were heard is in `detail["insertions"]`.
-
-    Paper: M. Barański et al., "Investigation of Whisper ASR Hallucinations Induced by Non-Speech Audio", ICASSP 2025,
-    which studies the words that are heard in such sound.
     """
 
     stem = "hallucinated"
@@ -426,17 +419,10 @@ class Per(Dwer):
     word. So it hears slips of pronunciation that a word error rate hides. It measures what the system changed, not what
     the recogniser got wrong.
 
-    Paper: Q. Xu, A. Baevski, M. Auli, "Simple and Effective Zero-shot Cross-lingual Phoneme Recognition", Interspeech
-    2022.
-    Reference implementation: transformers 5.23 for the phones (the same), jiwer 4.0 for the counts.
-
     Args:
         variant: the recogniser of phones: `phones-wav2vec2-lv60`, also if None; `phones-wav2vec2-lv60@bfloat16` or
             `@tf32`.
         point: None; phones are compared as they are.
-
-    Raises:
-        UserError: there is no such recogniser of phones, or a rule was named.
     """
 
     stem = "per"

@@ -37,16 +37,9 @@ class EventAccuracy(Metric):
     the numbers do not compare with its own. Compare with the accuracy of the unprocessed sound. `detail` holds the
     event that is heard.
 
-    Papers: Y. Wu et al., "Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption
-    Augmentation", ICASSP 2023; H. Wu et al., "Codec-SUPERB", Findings of ACL 2024. Reference implementation:
-    transformers 5 `ClapModel`, each item alone, equal in every item.
-
     Args:
         variant: the set of labels: `esc-50` (2,000 clips of 50 events; K. J. Piczak, ACM Multimedia 2015), also if
             None.
-
-    Raises:
-        UserError: there is no such set.
 
     Examples:
         >>> labels = np.array([[1.0, 0.0], [0.0, 1.0]])  # as CLAP may embed the sentences of "cat" and "dog"

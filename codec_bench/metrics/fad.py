@@ -41,9 +41,6 @@ class SetDistance(ItemMetric):
     Args:
         variant: the encoder: `clap-htsat-unfused` for any sound, or one of `sim`; None for `wavlm-large-sv`.
         point: its precision, as for `sim`; CLAP has none.
-
-    Raises:
-        UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
     """
 
     kind = "pair"
@@ -84,10 +81,6 @@ class Fad(SetDistance):
     Embeddings are the project's speaker encoders, the upstreams of s3prl, and CLAP, one per item. Published FADs use
     embeddings of windows as one set (VGGish, CLAP), and cannot be compared with these.
 
-    Paper: K. Kilgour et al., "Fréchet Audio Distance", Interspeech 2019; A. Gui et al., "Adapting Fréchet Audio
-    Distance for Generative Music Evaluation", ICASSP 2024. Reference implementation: scipy's `sqrtm` on the covariances
-    of the whole set (fadtk's formula), to 1e-6 relative.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric
@@ -114,9 +107,6 @@ class Kad(SetDistance):
     at most, chosen by a hash. At least 2 items are needed. Encoders are those of `fad`. An item's own partner is left
     out of the cross term (see `codec_bench.stats.kernel_distance`), because a recording and what a codec made of it are
     not independent.
-
-    Paper: Y. Chung et al., "KAD: No More FAD!", ICML 2025. Reference implementation: kadtk `calc_kernel_audio_distance`
-    with the width given, to 1e-6 relative, but for the partners.
     """
 
     name = "kad"
@@ -132,9 +122,6 @@ class Kid(SetDistance):
     The squared maximum mean discrepancy with the kernel `(x . y / dimensions + 1)^3`, over all items at once in place
     of random subsets, and without an item's own partner in the cross term. Items, encoders and intervals are those of
     `kad`. It is unbiased and may be slightly negative.
-
-    Paper: M. Bińkowski et al., "Demystifying MMD GANs", ICLR 2018. Reference implementation: torch-fidelity 0.4.0
-    `mmd2` with `u-statistic`, to 1e-6 relative.
     """
 
     name = "kid"
@@ -150,9 +137,6 @@ class Kl(SetDistance):
     `KL(references || estimates)`: large where the estimates do not reach the references' variety. It needs more items
     than the encoder has dimensions, and covariances of full rank. It is biased upward for small sets. Published KLs of
     generated audio compare class probabilities of a tagger item by item, and cannot be compared with it.
-
-    Paper: S. Kullback, R. A. Leibler, "On Information and Sufficiency", 1951. Reference implementation:
-    `torch.distributions.kl_divergence` of two `MultivariateNormal`, to 1e-6 relative.
     """
 
     name = "kl"
@@ -170,9 +154,6 @@ class Density(SetDistance):
     In how many balls an estimate lies on average, over 5, where a reference's ball reaches its fifth neighbour. An
     item's own partner counts like any other, so a codec's density is high. It needs 6 items; above 2,000 it takes those
     of `kad`.
-
-    Paper: M. F. Naeem et al., "Reliable Fidelity and Diversity Metrics for Generative Models", ICML 2020. Reference
-    implementation: prdc 0.2 `compute_prdc` with `nearest_k=5`, to 1e-9.
     """
 
     name = "density"
@@ -189,9 +170,6 @@ class Coverage(Density):
 
     Near is within the ball that reaches a reference's fifth neighbour. Low coverage with a high density is a system
     that makes all voices alike. Items and neighbours are those of `density`.
-
-    Paper: M. F. Naeem et al., "Reliable Fidelity and Diversity Metrics for Generative Models", ICML 2020. Reference
-    implementation: prdc 0.2 `compute_prdc` with `nearest_k=5`, to 1e-9.
     """
 
     name = "coverage"

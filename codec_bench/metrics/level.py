@@ -27,8 +27,6 @@ class LoudnessError(ItemMetric):
     `detail`: `louder_lu` is positive where the estimate is louder. Undefined where a side has no loudness: shorter than
     0.4 s, or nowhere above -70 LUFS.
 
-    Paper: ITU-R BS.1770-4, annex 1. Reference implementation: FFmpeg's filter `ebur128`, within 0.1 LU.
-
     Examples:
         >>> from codec_bench import Audio, load_metric
         >>> from codec_bench.data import open_source
@@ -76,10 +74,6 @@ class TruePeak(_Uncut):
     reference's own rate, is brought to 192 kHz, which is four times 48 kHz, and its largest magnitude is taken. A clip
     of full scale that a codec coded is often above 0. Undefined for digital silence.
 
-    Paper: ITU-R BS.1770-4, annex 2. Reference implementation: FFmpeg's filter `ebur128=peak=true`, within 0.1 dB for
-    speech and 0.5 dB for white noise, which reaches up to half the rate, where interpolators differ; the synthetic
-    signals of EBU Tech 3341, within its tolerance (+0.2, -0.4 dB).
-
     Examples:
         >>> from codec_bench import Audio, load_metric
         >>> from codec_bench.data import open_source
@@ -111,9 +105,6 @@ class ClippedShare(_Uncut):
     A sample is clipped if it is one of at least three in a row at or beyond full scale (32767/32768) on the same side.
     A single sample there is a peak that was brought to full scale. Samples are those of the estimate at the reference's
     own rate, so an estimate at another rate is looked at after it was resampled, where runs may end.
-
-    Source: the rule of Audacity's analyser "Find Clipping" with its default of three samples. A count by hand is the
-        oracle.
 
     Examples:
         >>> from codec_bench import Audio, load_metric

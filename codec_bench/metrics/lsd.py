@@ -25,15 +25,6 @@ class Lsd(ItemMetric):
       where both sides are digitally silent a bin counts 12, and a copy of a clip with silence is not 0.
     * `floored`: powers below 1e-12 are raised to it on both sides. A copy has 0, and both sides are treated alike.
 
-    Paper: A. H. Gray, J. D. Markel, "Distance measures for speech processing", IEEE TASSP 24(5), 1976. Reference
-    implementation: ssr_eval at 7129ee83 `AudioMetrics.lsd`, to 1e-4 relative (it is float32).
-
-    Args:
-        variant: None or `floored`.
-
-    Raises:
-        UserError: there is no such variant.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric

@@ -32,15 +32,6 @@ class Mcd(ItemMetric):
 
     Undefined for digital silence. The feature needs `pip install 'codec-bench[pitch]'`.
 
-    Paper: R. Kubichek, "Mel-cepstral distance measure for objective speech quality assessment", 1993. Reference
-    implementation: VERSA at c398480a `mcd_f0` at 16 kHz, to 1e-4 relative.
-
-    Args:
-        variant: None or `dtw`.
-
-    Raises:
-        UserError: there is no such variant.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric

@@ -30,15 +30,6 @@ class MelDistance(SpectralDistance):
     Signals of 1024 samples or fewer (64 ms) are undefined, because they cannot be extended by reflection. Silence is
     floored and never gives NaN.
 
-    Paper: R. Kumar et al., "High-Fidelity Audio Compression with Improved RVQGAN", NeurIPS 2023. Reference
-    implementation: descript-audiotools 0.7.4 `metrics.spectral.MelSpectrogramLoss`, to 1e-5 relative (it is float32).
-
-    Args:
-        variant: None or `dac`.
-
-    Raises:
-        UserError: there is no such variant.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric

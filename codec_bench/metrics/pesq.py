@@ -126,8 +126,6 @@ class PesqWb(_Pesq):
     and, above 19 s, for a reference of more than 45 utterances: the tables of the ITU's code have a fixed size. Past
     their end it first returns wrong numbers and then ends the process.
 
-    Paper: A. W. Rix et al., ICASSP 2001; ITU-T P.862.2, 2007. Reference implementation: pesq 0.0.4, exactly.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric
@@ -155,8 +153,6 @@ class PesqNb(_Pesq):
     Higher is better. Exactly the number of the package `pesq` on signals at 8 kHz. On signals at 16 kHz the same
     package gives a slightly lower number, which is another protocol. `pesq_wb` says what it measures, and when it is
     undefined or refused.
-
-    Paper: A. W. Rix et al., ICASSP 2001; ITU-T P.862.1, 2003. Reference implementation: pesq 0.0.4, exactly.
     """
 
     name = "pesq_nb"

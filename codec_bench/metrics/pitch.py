@@ -107,12 +107,6 @@ class F0Rmse(_Pitch):
 
     Undefined where no frame is voiced in both (never for `versa`). Frames in which one side's pitch is wrong by an
     octave dominate the value: read it together with `f0_corr` and `voiced_in_both`.
-
-    Args:
-        variant: None, `swift`, `world` or `versa`.
-
-    Raises:
-        UserError: no such variant.
     """
 
     key = "f0_rmse"
@@ -154,12 +148,6 @@ class F0Corr(_Pitch):
 
     Undefined with fewer than two frames, or if one side's pitch does not change. A pitch does not change if its
     standard deviation is at most one cent: the trackers themselves vary by that much on a steady tone.
-
-    Args:
-        variant: None, `swift`, `world`, `versa` or `words`.
-
-    Raises:
-        UserError: no such variant.
 
     Examples:
         >>> import numpy as np
@@ -229,12 +217,6 @@ class VuvError(_Pitch):
     * None: by Boersma's tracker. * `swift`: by SwiftF0. * `world`: by WORLD's Harvest.
 
     It is defined for silence and unvoiced signals too: two signals that are nowhere voiced agree, and the value is 0.
-
-    Args:
-        variant: None, `swift` or `world`.
-
-    Raises:
-        UserError: no such variant.
     """
 
     key = "vuv_error"
@@ -259,12 +241,6 @@ class VoicedInBoth(_Pitch):
     * None: by Boersma's tracker. * `swift`: by SwiftF0. * `world`: by WORLD's Harvest.
 
     Undefined where the reference is nowhere voiced.
-
-    Args:
-        variant: None, `swift` or `world`.
-
-    Raises:
-        UserError: no such variant.
     """
 
     key = "voiced_in_both"

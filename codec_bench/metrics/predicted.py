@@ -30,9 +30,6 @@ class Predicted(ItemMetric):
         variant: what the row's feature takes in brackets, or `any-language` for a metric of some languages.
         point: what the row's feature takes after an `@`: a precision, or a library.
 
-    Raises:
-        UserError: the metric has no such variant or point.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric

@@ -29,14 +29,6 @@ class DurationError(ItemMetric):
 
     The signals may have any lengths. A codec keeps the length, so this is for what `score` reads. `speech` is undefined
     for digital silence.
-
-    Source: the definition itself; levels equal librosa's.
-
-    Args:
-        variant: None or `speech`.
-
-    Raises:
-        UserError: there is no such variant.
     """
 
     name = "duration_error"
@@ -77,8 +69,6 @@ class EnergyCorr(ItemMetric):
     counts as 60 dB below, so that digital silence does not dominate. The signals' overall levels do not matter. Nothing
     is warped: lengths may differ by up to 0.1 s, and a larger difference is refused. Undefined with fewer than two
     frames, or where one side's level does not change (a standard deviation of at most 0.01 dB).
-
-    Source: the definition itself; levels equal librosa's.
 
     Examples:
         >>> import numpy as np
@@ -125,15 +115,9 @@ class SpeakingRateError(Dwer):
     the loudest. Both sides are heard by the same recogniser, so an error of its own counts little. It needs no texts
     and no equal lengths. Undefined where nothing is heard in the reference.
 
-    Source: VERSA's speaking rate (words over seconds), of both sides and over speech alone.
-
     Args:
         variant: the recogniser, as in `wer[...]`.
         point: the rule by which words are counted, as in `wer[...]@...`, or None for `by-language`.
-
-    Raises:
-        UserError: no recogniser was named, or the named feature is not a recogniser. UnknownName: there is no such
-            feature or rule.
     """
 
     stem = "speaking_rate_error"

@@ -37,15 +37,9 @@ class SiSdr(ItemMetric):
     orthogonal to it. Above 144.49 dB (`CEILING_DB`) an estimate cannot be distinguished from a copy that was rounded to
     float32.
 
-    Paper: J. Le Roux et al., "SDR - half-baked or well done?", ICASSP 2019. Reference implementation:
-    `torchmetrics.functional.audio.scale_invariant_signal_distortion_ratio` in float64, to 1e-4 dB.
-
     Args:
         variant: None, or `versa` for what VERSA computes: both signals are cut to full scale first, as files of integer
             samples are, and there is no ceiling.
-
-    Raises:
-        UserError: there is no such variant.
 
     Examples:
         >>> import numpy as np
@@ -116,9 +110,6 @@ class Sdr(ItemMetric):
     reference's own rate; means are not removed. The scale of both signals is omitted.
 
     It is undefined for a silent signal, and for an estimate that a filter makes of the reference but for rounding.
-
-    Paper: E. Vincent et al., IEEE TASLP 14(4), 2006. Reference implementation: mir_eval's `bss_eval_sources` and
-    ci_sdr, to 1e-6 dB.
     """
 
     name = "sdr"

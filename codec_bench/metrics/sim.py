@@ -83,18 +83,12 @@ class Sim(ItemMetric):
     Each signal is embedded as a whole, so the two may have different lengths. A precision after `@` is that of the
     encoder.
 
-    Paper: see the feature of each encoder. Reference implementation: torch's `cosine_similarity` of the reference
-    implementation's embeddings, to 5e-6 (`sim`) and 1e-5.
-
     Args:
         variant: the encoder: `wavlm-large-sv` (also if None), `wavlm-base-plus-sv`, `eres2net` (that of CV3-Eval),
             `campplus`, `wespeaker-resnet34`, `redimnet-b5`, `ge2e`, `ge2e-vad`, or `s3prl/NAME` for an upstream of
             s3prl.
         point: `float16`, `bfloat16` or `tf32` in place of float32 (an upstream of s3prl: `bfloat16` or `tf32`); each
             has its own protocol.
-
-    Raises:
-        UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
 
     Examples:
         >>> import numpy as np

@@ -26,8 +26,6 @@ class Snr(ItemMetric):
 
     It is undefined for a silent reference, and for an exact copy (the value has no bound).
 
-    Reference implementation: `torchmetrics.functional.audio.signal_noise_ratio` in float64, to 1e-4 dB.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric
@@ -65,9 +63,6 @@ class SnrSeg(ItemMetric):
     and an exact copy of a frame that is not silent with 35 dB. The last frame is omitted, as in the reference
     implementation. Signals at the reference's own rate. Undefined where there are fewer than two frames (37.5 ms), and
     for a silent reference.
-
-    Book: P. C. Loizou, "Speech Enhancement: Theory and Practice", 2nd edition, 2013, section 11.1. Reference
-    implementation: pysepm's `SNRseg` at 7ef88aff, to 1e-6 dB.
     """
 
     name = "snr_seg"
@@ -107,9 +102,6 @@ class LogWmse(ItemMetric):
     `-4 ln(E(e - r) / E(r) + 1e-8)`, where `E` is the energy after the filter. 73.68 is a copy, 0 an error as loud as
     the reference. The reference is the unprocessed signal that gives the scale, since it is what a codec reads. Signals
     at 44.1 kHz. Like `snr` it compares waveforms. Undefined for a silent reference.
-
-    Source: github.com/nomonosound/log-wmse-audio-quality. Reference implementation: torch-log-wmse 1.1.0 `LogWMSE`, to
-    1e-4.
     """
 
     name = "log_wmse"

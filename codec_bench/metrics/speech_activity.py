@@ -31,8 +31,6 @@ class SpeechShare(ItemMetric):
 
     It shows synthesis that falls silent or goes on without words.
 
-    Source: Silero's network (github.com/snakers4/silero-vad). Reference implementation: silero-vad 6.2 itself.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric
@@ -92,8 +90,6 @@ class SpeechRetention(_Retention):
     """The share of the reference's speech, in time, that is speech in the estimate too. Higher is better, 0 to 1.
 
     Undefined where the reference has no speech.
-
-    Source: Silero's network (github.com/snakers4/silero-vad). Reference implementation: silero-vad 6.2 itself.
     """
 
     name = "speech_kept"
@@ -107,8 +103,6 @@ class SilenceRetention(_Retention):
     """The share of the reference's silence, in time, that is silence in the estimate too. Higher is better, 0 to 1.
 
     Undefined where all of the reference is speech.
-
-    Source: Silero's network (github.com/snakers4/silero-vad). Reference implementation: silero-vad 6.2 itself.
     """
 
     name = "silence_kept"
@@ -124,8 +118,6 @@ class LeadingSilenceError(_Retention):
     """By how much the silence before the first speech differs from the reference's, in seconds. Lower is better.
 
     Undefined where one side has no speech.
-
-    Source: Silero's network (github.com/snakers4/silero-vad). Reference implementation: silero-vad 6.2 itself.
     """
 
     name = "leading_silence_error"

@@ -28,16 +28,10 @@ class SpeechBertScore(ItemMetric):
     implementation gives `wavlm-large` and `hubert-large` the wave as it is, so numbers of these differ from its
     numbers.
 
-    Paper: T. Saeki, S. Maiti, S. Takamichi, S. Watanabe, H. Saruwatari, "SpeechBERTScore", Interspeech 2024. Reference
-    implementation: DiscreteSpeechMetrics' `bert_score` of s3prl's own frames, to 1e-5.
-
     Args:
         variant: `s3prl/NAME` for an upstream of s3prl, with the number of a hidden state after an `@` or without
             (`s3prl/wavlm_large@14`); None for `s3prl/hubert_base`.
         point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
-
-    Raises:
-        UserError: there is no such network or precision. MissingExtra: s3prl is not installed.
 
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric

@@ -17,9 +17,6 @@ class SquimMos(ItemMetric):
     An attention over the frames of both signals gives how far below 5 the estimate is. The frames are paired, so the
     signals need one length to 0.1 s; torchaudio cuts or repeats the reference.
 
-    Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11
-    `SQUIM_SUBJECTIVE`, to 1e-5 for signals of one length.
-
     Examples:
         >>> from codec_bench.metrics.base import Inputs
         >>> frames = {"squim-frames": {"frames": np.zeros((50, 12), np.float32)}}  # every class is as likely as another

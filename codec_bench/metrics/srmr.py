@@ -86,9 +86,6 @@ class Srmr(ItemMetric):
     estimate alone, so it depends on the voice and the text: compare means over the same texts. A gain does not matter.
     Undefined for digital silence and for less than 0.287 s.
 
-    Paper: T. H. Falk, C. Zheng, W.-Y. Chan, IEEE TASLP 18(7), 2010. Reference implementation: SRMRpy with `fast=True`,
-    as VERSA calls it, to 1e-6 relative.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric

@@ -22,9 +22,6 @@ class SpectralDistance(ItemMetric):
 
     Args:
         variant: whose definition is used; None for that of descript-audiotools.
-
-    Raises:
-        UserError: there is no such variant.
     """
 
     kind = "pair"
@@ -66,17 +63,6 @@ class StftDistance(SpectralDistance):
 
     It is computed at 16 kHz for every codec and data set, as `mel_distance`. Signals of 1024 samples or fewer (64 ms)
     are undefined, because they cannot be extended by reflection. Silence is floored and never gives NaN.
-
-    Papers: J. Engel et al., "DDSP: Differentiable Digital Signal Processing", ICLR 2020; R. Yamamoto, E. Song, J.-M.
-    Kim, "Parallel WaveGAN", ICASSP 2020. Reference implementations: descript-audiotools 0.7.4
-    `metrics.spectral.MultiScaleSTFTLoss` and kan-bayashi/ParallelWaveGAN `MultiResolutionSTFTLoss`, to 1e-5 relative
-    (they are float32).
-
-    Args:
-        variant: None or `parallel-wavegan`.
-
-    Raises:
-        UserError: there is no such variant.
 
     Examples:
         >>> import numpy as np

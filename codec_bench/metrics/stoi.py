@@ -50,15 +50,9 @@ class Stoi(_Intelligibility):
     not matter; a delay of 10 ms costs about 0.15. A silent estimate scores 0. Items with fewer than 30 frames after the
     removal of silence are undefined; pystoi warns and returns 1e-5 for them.
 
-    Paper: C. H. Taal et al., IEEE TASLP 19(7), 2011. Reference implementation: pystoi 0.4.1, to 1e-6 when it is given
-    the same signals at 16 kHz. For files of 8 kHz it differs from pystoi given the files, by up to 0.015.
-
     Args:
         variant: None, or `own-rate` for what pystoi gives for the files: both signals at the reference's own rate,
             which go straight to 10 kHz.
-
-    Raises:
-        UserError: there is no such variant.
 
     Examples:
         >>> import numpy as np
@@ -83,16 +77,6 @@ class Estoi(_Intelligibility):
     It reads the same signals as STOI and is undefined for the same items. It is deterministic: pystoi adds noise of one
     machine epsilon before it normalises, and this does not. A band that is digitally silent throughout a segment counts
     as uncorrelated, which is also the average effect of that noise.
-
-    Paper: J. Jensen, C. H. Taal, IEEE/ACM TASLP 24(11), 2016. Reference implementation: pystoi 0.4.1, to 1e-4 when it
-    is given the same signals at 16 kHz, unless a band is digitally silent. For files of 8 kHz it differs from pystoi
-    given the files, by up to 0.04.
-
-    Args:
-        variant: as for `Stoi`.
-
-    Raises:
-        UserError: there is no such variant.
     """
 
     stem = name = "estoi"

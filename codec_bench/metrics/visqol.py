@@ -77,17 +77,6 @@ class Visqol(Metric):
 
     Undefined where a side is silent or too short for a patch, or the reference holds no speech (speech mode).
 
-    Paper: M. Chinen et al., "ViSQOL v3: An Open Source Production Ready Objective Speech and Audio Metric", QoMEX 2020.
-    Reference
-    implementation: visqol-python 3.8, with `use_lattice_model=False` but for `lattice`, to 1e-6.
-
-    Args:
-        variant: None for speech mode, `lattice` or `audio`.
-
-    Raises:
-        UserError: there is no such variant. WeightsError: its weights are not on this machine. MissingExtra: the
-            package that computes the lattice network is not.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric

@@ -54,16 +54,6 @@ class WarpQ(ItemMetric):
     shorter than a piece, or is digital silence, which would cost little (the package has 262141 for it). In stretches
     of digital silence longer than 0.8 s the reference implementation normalises its own rounding.
 
-    Paper: W. A. Jassim, J. Skoglund, M. Chinen, A. Hines, IET Signal Processing 16(9), 2022. Reference implementation:
-    wjassim/WARP-Q at bdf8616d with `apply_vad=False` (ftshijt/WARP-Q at c20a40a7 for `versa`), which rounds to three
-    digits: to 2e-3.
-
-    Args:
-        variant: None or `versa`.
-
-    Raises:
-        UserError: there is no such variant.
-
     Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_metric

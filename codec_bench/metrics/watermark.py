@@ -19,9 +19,6 @@ class _Watermark(ItemMetric):
 
     Args:
         variant: the mark: `audioseal`, also if None.
-
-    Raises:
-        UserError: there is no such mark.
     """
 
     kind = "pair"
@@ -61,14 +58,8 @@ class WatermarkRetention(_Watermark):
     hears it in half of the samples or more. `detail` holds that share on both sides. The mean over items is the rate of
     detection.
 
-    Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
-    implementation: the package audioseal 0.2, to 1e-5.
-
     Args:
         variant: the mark: `audioseal`, also if None.
-
-    Raises:
-        UserError: there is no such mark.
 
     Examples:
         >>> from codec_bench.metrics import build_metric
@@ -89,15 +80,6 @@ class WatermarkBits(_Watermark):
     0.5 is chance.
 
     Measured whether or not the mark is still found (`watermark_kept`). What else is said there holds here.
-
-    Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
-    implementation: the package audioseal 0.2, to 1e-5.
-
-    Args:
-        variant: the mark: `audioseal`, also if None.
-
-    Raises:
-        UserError: there is no such mark.
     """
 
     stem = "watermark_bits"
