@@ -172,15 +172,15 @@ TOPICS = {
         *("ttsds2_pitch", "ttsds2_wav2vec2", "ttsds2_whisper"),
     ),
 }
-"""What metrics are about, in the order of `list metrics`, and the metrics. Each is a group that `--metrics` takes."""
+"""Metrics by topic, in the order of `list metrics`. Each topic is a group that `--metrics` takes."""
 QUALITY, OFFLINE = "quality", "all-offline"
 """The groups over several topics: naturalness and fidelity, and every metric."""
 FETCHED_BY_PACKAGES = {"s3prl", "s3prl-frames"}
-"""Features whose package fetches its weights itself, so that they are not in the catalogue."""
+"""Features whose package downloads its weights itself, so the catalogue does not list them."""
 _OVER_FRAMES_VOICED_IN_BOTH = {
     f"{name}{variant}" for name in ("f0_corr", "f0_rmse") for variant in ("", "[swift]", "[world]")
 }
-"""Metrics that look at frames voiced in both signals, so that the share of such frames is next to them."""
+"""Metrics over frames voiced in both signals; `voiced_in_both` is printed next to them."""
 REGISTRY = Registry("metric", "METRICS", TABLE)
 
 
@@ -226,14 +226,12 @@ def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> l
 
 
 def group_names() -> list[str]:
-    """The groups that are made of topics (`codec_bench.metrics.groups`): one of each topic, and those over several
-    topics.
-    """
+    """The groups made of topics (`codec_bench.metrics.groups`), and those over several topics."""
     return [*TOPICS, QUALITY, OFFLINE]
 
 
 def topic_of(name: str) -> str:
-    """What a metric or a group is about: a key of `TOPICS`. Empty for metrics of other packages and for one's own."""
+    """The topic of a metric or group, a key of `TOPICS`. Empty for metrics of other packages and custom ones."""
     member = GROUPS[name][0] if name in GROUPS else name
     return next((topic for topic, members in TOPICS.items() if member in members), "")
 
@@ -242,8 +240,7 @@ def weights_of(name: str) -> str:
     """Whether a metric needs weights that no installed package brings.
 
     Returns:
-        `checkpoint` if it does; `by variant` if the metric has no default, because its brackets name the model; else
-        empty.
+        `checkpoint`: it does. `by variant`: it has no default; its brackets name the model. Empty: it does not.
     """
     from codec_bench.weights.from_packages import folder_in_a_package
 
@@ -258,9 +255,7 @@ def weights_of(name: str) -> str:
 
 
 def licences_of(name: str) -> list[str]:
-    """The licences of the weights that a metric reads in its default form; none if it reads none, or its brackets name
-    the model.
-    """
+    """The licences of the weights of a metric's default form; empty if it has none."""
     from codec_bench.features import REGISTRY as FEATURES
 
     try:
@@ -274,7 +269,7 @@ def licences_of(name: str) -> list[str]:
 
 
 def _read_by(name: str) -> set[str]:
-    """The features that a metric, or the members of a group, read in their default form.
+    """The features of a metric, or of a group's members, in their default form.
 
     Raises:
         UserError: a metric has no default form.
@@ -284,13 +279,12 @@ def _read_by(name: str) -> set[str]:
 
 
 def _entries(name: str, read: set[str]) -> list[Checkpoint]:
-    """The entries of the catalogue of a metric that reads these features."""
     return list({entry.name: entry for user in (*read, name) for entry in _entries_by_user().get(user, ())}.values())
 
 
 @cache
 def _entries_by_user() -> dict[str, list[Checkpoint]]:
-    """The entries of the catalogue by their own names and by the features, metrics and codecs that load them."""
+    """Catalogue entries by their own names and by the features, metrics and codecs that load them."""
     from codec_bench.weights import checkpoint, checkpoint_names
 
     by_user: dict[str, list[Checkpoint]] = {}
@@ -301,14 +295,16 @@ def _entries_by_user() -> dict[str, list[Checkpoint]]:
 
 
 def is_foreign_metric(text: str) -> bool:
-    """Whether a metric is somebody else's code: own code, or of another package."""
+    """Whether a metric is custom code or another package's."""
     name = Spec.parse(text).name
     return not name.endswith((".yaml", ".yml")) and REGISTRY.is_foreign(name)
 
 
 def build_metric(text: str) -> Metric:
-    """Builds one metric from its name: `stoi`, `wer[pocketsphinx]`, `versa/srmr`, `./mine.py:MyMetric` or a file that
-    names a program, `./polqa.yaml`. For groups, call `expand` first.
+    """Build one metric from its name; for groups, call `expand` first.
+
+    Names are such as `stoi`, `wer[pocketsphinx]`, `versa/srmr`, `./mine.py:MyMetric` or a program's file,
+    `./polqa.yaml`.
 
     Raises:
         UnknownName: there is no such metric. UserError: the class is not a metric, or has no such variant.

@@ -109,6 +109,8 @@ class Metric(ABC):
         paper, source: where it is defined, and the implementation that it agrees with (and how closely).
         own_weights: why its features cannot have the caller's own weights; empty where they can.
         where: `cpu` for work that is worth a worker process, `inline` for arithmetic on features.
+        silence_flags: flags of values where the estimate, and where the reference, is digital silence. None flags a
+            silent estimate of a metric of kind `single`.
 
     Examples:
         >>> class Peak(Metric):
@@ -140,6 +142,7 @@ class Metric(ABC):
     source: str = ""
     where: ClassVar[Literal["cpu", "inline"]] = "cpu"
     own_weights: ClassVar[str] = ""
+    silence_flags: ClassVar[tuple[str | None, str | None] | None] = None
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
         """Why an item with this transcript and language is not measured, or None.
@@ -173,13 +176,11 @@ class Metric(ABC):
         return Score.ok(end, self.protocol) if end is not None and self.aggregate == "mean" else None
 
     def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """Why a value should be looked at although it is what the definition gives, or None.
-
-        What a listener would say is no question for silence, and a network answers it all the same. So a metric
-        that judges the sound of the estimate alone is in doubt there.
-        """
+        """Why a value of silent audio is in doubt, or None. Networks also rate silence."""
         uses_audio = self.signals or bool(self.estimate_features)
-        return SILENT_ESTIMATE if self.kind == "single" and uses_audio and estimate_silent else None
+        default = (SILENT_ESTIMATE if self.kind == "single" and uses_audio else None, None)
+        of_estimate, of_reference = self.silence_flags or default
+        return (of_estimate if estimate_silent else None) or (of_reference if reference_silent else None)
 
     @abstractmethod
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:

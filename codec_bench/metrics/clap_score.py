@@ -31,6 +31,7 @@ class ClapScore(Metric):
 
     name = "clap_score"
     kind = "text"
+    silence_flags = (SILENT_ESTIMATE, None)
     signals = False
     rate_hz = 48_000
     range = (-1.0, 1.0)
@@ -64,7 +65,3 @@ class ClapScore(Metric):
         if not (audio_embedding.any() and text_embedding.any()):
             return Score.undefined(Diagnostic("zero_embedding"), self.protocol)
         return Score.ok(cosine_of(audio_embedding, text_embedding), self.protocol)
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """A description may be of silence, but a network that answers for digital silence is in doubt."""
-        return SILENT_ESTIMATE if estimate_silent else None

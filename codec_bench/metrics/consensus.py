@@ -1,7 +1,4 @@
-"""Error rates by several recognisers:
-
-`wer[a+b]` is each one's `wer`, their mean, the smallest of each item, and how far they disagree.
-"""
+"""Error rates by several recognisers: each `wer`, their mean, the smallest, and their disagreement."""
 
 from __future__ import annotations
 
@@ -20,14 +17,13 @@ from codec_bench.registry import Spec, is_own_code
 from codec_bench.types import Score
 
 EACH = "wer"
-"""The metric that is computed with each recogniser, and whose name with several recognisers stands for all of them."""
+"""The metric computed with each recogniser. Its name with several recognisers stands for all of them."""
 TOGETHER = ("wer_mean", "wer_smallest", "wer_between")
-"""What is computed of all recognisers together."""
+"""Metrics over all recognisers together."""
 
 
 def recognisers_in(variant: str) -> list[str]:
-    """The recognisers that a metric's brackets name, with their own settings: `a@28s+float16+b` gives `a@28s+float16`
-    and `b`.
+    """Split a metric's brackets into recognisers: `a@28s+float16+b` gives `a@28s+float16` and `b`.
 
     Raises:
         UserError: one of them is named twice.
@@ -45,10 +41,10 @@ def recognisers_in(variant: str) -> list[str]:
 
 
 def members(spec: Spec) -> list[str]:
-    """The metrics that `wer[a+b]` stands for; none if a name is no such consensus.
+    """The metrics that `wer[a+b]` stands for; empty for any other name.
 
     Raises:
-        UserError: another error rate is requested by several recognisers, or a recogniser is named twice.
+        UserError: another error rate has several recognisers, or a recogniser is named twice.
     """
     of_several = spec.name in (
         EACH,
@@ -81,14 +77,12 @@ def _is_recogniser(text: str) -> bool:
 
 
 class _Consensus(Metric):
-    """The common part of what several recognisers give together.
+    """Base class of values over several recognisers.
 
-    An item has a value only if every recogniser has heard it: with one less, the value would be that of other
-    recognisers.
+    An item has a value only if every recogniser has a transcript.
 
     Args:
-        variant: the recognisers, with a plus between them, each as `wer` takes it.
-        point: the rule by which texts are compared, as for `wer`.
+        variant: the recognisers, joined by `+`, each as for `wer`. point: the text rule, as for `wer`.
     """
 
     signals = False
@@ -120,14 +114,14 @@ class _Consensus(Metric):
         return tuple(dict.fromkeys(one.features_of(language)[0][0] for one in self._each.values())), ()
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """As `wer` of the first recogniser that refuses the item."""
+        """The reason of the first recogniser's `wer` that refuses the item."""
         reference_text = text if self.kind == "text" else text or ""
         reasons = (one.refusal(text=reference_text, language=language) for one in self._each.values())
         return next(filter(None, reasons), None)
 
 
 class _OfRates(_Consensus):
-    """What is made of each recogniser's own error rate."""
+    """Values made of each recogniser's own error rate."""
 
     kind: ClassVar[Literal["pair", "single", "text"]] = "text"
     higher_is_better = False
@@ -136,13 +130,13 @@ class _OfRates(_Consensus):
     source = "made of each recogniser's `wer`, whose counts are equal to jiwer 4.0's"
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """As `wer`: the score of transcripts that are empty."""
+        """The score of empty transcripts, as for `wer`."""
         scores = {name: one.worst(text=text, language=language) for name, one in self._each.items()}
         known = {name: score for name, score in scores.items() if score is not None}
         return self._score(known) if len(known) == len(scores) else None
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item. `detail["rates"]` holds each recogniser's own."""
+        """Return one score per item. `detail["rates"]` holds each recogniser's own."""
         columns = [one.compute(batch) for one in self._each.values()]
         return [self._of_item(dict(zip(self._each, row, strict=True))) for row in zip(*columns, strict=True)]
 
@@ -158,14 +152,15 @@ class _OfRates(_Consensus):
 
     @abstractmethod
     def _score(self, scores: Mapping[str, Score]) -> Score:
-        """The score of an item from the recognisers' scores, all of which have a value."""
+        pass
 
 
 class WerMean(_OfRates):
     """The mean of several recognisers' word error rates. Lower is better; insertions can take it above 1.
 
-    For a corpus it is the mean of the recognisers' own corpus rates, over the items that all of them have heard. A
-    voice or a codec that pleases one recogniser moves it less than that one's rate.
+    Over a corpus: the mean of the recognisers' corpus rates, over items with a transcript of each. It depends less on
+    which
+    voices or codecs suit one recogniser.
 
     Examples:
         >>> heard = {"pocketsphinx": {"transcript": "a cap sat"}, "whisper-tiny.en": {"transcript": "a cat sat"}}
@@ -187,11 +182,11 @@ class WerMean(_OfRates):
 
 
 class WerSmallest(_OfRates):
-    """The smallest of several recognisers' word error rates, chosen again for each item. Lower is better.
+    """The smallest of several recognisers' word error rates, chosen for each item. Lower is better.
 
-    For a corpus, the errors of the chosen recognisers over the words. Reports print it as their word error rate, which
-    it is not: it is at most each recogniser's own rate and falls with each one that is added. Compare it with the same
-    choice alone.
+    Over a corpus: the errors of the chosen recognisers over the words. Reports print it as a word error rate, but it is
+    at
+    most each recogniser's own rate and falls with each recogniser added. Compare it with the same recognisers alone.
     """
 
     stem = "wer_smallest"
@@ -206,13 +201,14 @@ class WerSmallest(_OfRates):
 
 
 class WerBetween(_Consensus):
-    """How far several recognisers disagree: the edits between their transcripts, over the transcripts' words, 0 to 2.
+    """The disagreement of several recognisers: edits between transcripts over transcript words, 0 to 2. No direction is
+    better.
 
-    Neither more nor less is better by itself: it says how much a word error rate of these items depends on who hears
-    them. It needs no text. Over all pairs of recognisers, the fewest edits from one transcript to the other are added,
-    and so is the mean length of the two; the value is the first over the second, for a corpus over all items. It is 0
-    where all transcripts are the same by the rule, and 2 where of each pair only one has words. An item in which none
-    hears a word is undefined.
+    It shows how much a word error rate depends on the recogniser. It needs no text. Over all pairs of recognisers: the
+    fewest edits between the two transcripts, and the mean length of the two, are summed; the value is the ratio, for a
+    corpus over all items. It is 0 for equal transcripts, and 2 where only one of each pair has words. Undefined where
+    no
+    recogniser finds a word.
     """
 
     stem = "wer_between"
@@ -223,7 +219,7 @@ class WerBetween(_Consensus):
     source = "counts equal to jiwer 4.0's; the rule of the text is in the protocol"
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item. `detail` holds what each recogniser heard and, by pair, the value of the pair."""
+        """Return one score per item. `detail` holds each transcript and the value of each pair."""
         by_recogniser = [one.transcripts(batch) for one in self._each.values()]
         scores: dict[int, Score] = {}
         for index, row in enumerate(zip(*by_recogniser, strict=True)):
@@ -259,7 +255,7 @@ class WerBetween(_Consensus):
 
 
 def _named(recogniser: str, cause: Diagnostic | None) -> Diagnostic:
-    """A reason or flag that names its recogniser."""
+    """Add the recogniser's name to a reason or flag."""
     if cause is None:
         return Diagnostic("unknown")
     return (

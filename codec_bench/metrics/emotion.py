@@ -71,14 +71,11 @@ class EmotionSim(_Emotion):
     range = (-1.0, 1.0)
     source = "FunASR 1.4's Emotion2vec, to 1e-5"
     stem = "emotion_sim"
+    silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         super().__init__(variant, point)
         self.reference_features = self.estimate_features
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """There is no emotion in digital silence, on either side."""
-        return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
     def _score(self, item: Inputs) -> Score:
         return Score.ok(cosine(item, self._feature), self.protocol)
@@ -93,6 +90,7 @@ class EmotionAccuracy(_Emotion):
     """
 
     kind: ClassVar[Literal["single", "text"]] = "single"
+    silence_flags = (SILENT_ESTIMATE, None)
     range = (0.0, 1.0)
     paper = f"Du et al.: CosyVoice 3, 2025; {_Emotion.paper}"
     source = "FunASR 1.4's Emotion2vec, to 1e-5"
@@ -101,10 +99,6 @@ class EmotionAccuracy(_Emotion):
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         super().__init__(variant, point)
         self.protocol += "/cv3-eval"
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """There is no emotion in digital silence."""
-        return SILENT_ESTIMATE if estimate_silent else None
 
     def _score(self, item: Inputs) -> Score:
         expected = item.id.partition("_")[0].lower()
@@ -157,10 +151,6 @@ class EmotionProbability(_Emotion):
     higher_is_better = None
     source = "FunASR 1.4's Emotion2vec, to 1e-5"
     stem = "emotion_heard"
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """There is no emotion in digital silence."""
-        return SILENT_ESTIMATE if estimate_silent else None
 
     def _score(self, item: Inputs) -> Score:
         probabilities = np.asarray(item.estimate_features[self._feature]["probabilities"])

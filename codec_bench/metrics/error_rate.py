@@ -1,4 +1,4 @@
-"""Word and character error rates: the transcript that a recogniser makes of the estimate, against the reference text."""
+"""Word, character and phone error rates of a recogniser's transcript of the estimate."""
 
 from __future__ import annotations
 
@@ -18,27 +18,20 @@ RECOGNISERS = (
     "qwen3-asr-", "cohere-transcribe-", "fun-asr-", "granite-speech-", "nemotron-", "moss-transcribe-", "vibevoice-asr",
     "kyutai-stt-", "voxtral-mini-4b-realtime-",
 )  # fmt: skip
-"""The beginnings of the names of the project's own recognisers. Their results have a transcript."""
+"""Prefixes of the names of built-in recognisers, whose results hold a transcript."""
 
 RULE = "by-language"
-"""The rule by which texts are compared if the metric's name gives none: `wer[pocketsphinx]` is `...@by-language`."""
+"""The default text rule: `wer[pocketsphinx]` is `wer[pocketsphinx]@by-language`."""
 
 FAILED_ABOVE = 0.5
-"""An item with a higher error rate is a failed synthesis, a loop or a dropout, by the convention of seed-tts-eval."""
+"""Items with a higher error rate are failed syntheses, loops or dropouts, by the convention of seed-tts-eval."""
 
 NO_SPEECH = 0.6
-"""A window with this no-speech probability or a higher one is silence, by the rule of Whisper's authors."""
+"""No-speech probability from which Whisper's authors treat a window as silence."""
 
 
 class _Pair(NamedTuple):
-    """A pair of texts to compare.
-
-    Args:
-        position: of the item in the batch.
-        reference: the reference text. estimate: the recogniser's transcript.
-        language: of both, or None.
-        spoken: the reference with its numbers written out, or None.
-    """
+    """Two texts to compare, their language, and the item's position in the batch."""
 
     position: int
     reference: str
@@ -48,13 +41,14 @@ class _Pair(NamedTuple):
 
 
 class _RecognisedErrorRate(Metric):
-    """The common part of the error rates.
+    """Base class of the error rates.
 
     Args:
         variant: the recogniser (`whisper-large-v3`, `pocketsphinx`), with its own settings after an `@`
-            (`whisper-large-v3@28s`); or a choice by language from `configs/recogniser` (`seed-tts`); or a feature of
-            another package, or `./file.py:Class`, whose result has a `transcript`.
-        point: the rule by which texts are compared (see `codec_bench.text.rules`), or None for `by-language`.
+            (`whisper-large-v3@28s`); a choice by language from `configs/recogniser` (`seed-tts`); or a feature of
+            another
+            package, or `./file.py:Class`, whose result has a `transcript`.
+        point: the text rule (`codec_bench.text.rules`), or None for `by-language`.
     """
 
     kind: ClassVar[Literal["pair", "single", "text"]] = "text"
@@ -85,25 +79,24 @@ class _RecognisedErrorRate(Metric):
         self.bounds = self.range
 
     def _recognisers(self, variant: str | None) -> tuple[dict[str, str], str | None]:
-        """The recognisers by language, and the one for all other languages."""
         return recognisers(self.stem, variant)
 
     @property
     def rule_name(self) -> str:
-        """The rule by which texts are compared."""
+        """The name of the text rule."""
         return self._rule.name
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The one recogniser of the language."""
+        """The recogniser of the language."""
         base = base_language(language) if language is not None else None
         name = self._by_language.get(base, self._otherwise) if base else self._otherwise
         return (name or self.estimate_features[0],), ()
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """As for every metric. The languages that count are those of the rule and of the recogniser for this item.
+        """Also refuse languages unknown to the rule or to the recogniser of this item.
 
         Raises:
-            MissingExtra: a package is missing that is needed to compare texts in this language.
+            MissingExtra: a package that compares texts in this language is missing.
         """
         reason = super().refusal(text=text, language=language)
         if reason is not None or language is None:
@@ -123,15 +116,12 @@ class _RecognisedErrorRate(Metric):
         return None
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """The score of an empty transcript: every word is missing.
-
-        An item with an empty reference has no worst score, because any number of words may be heard in silence.
-        """
+        """The score of an empty transcript; None for an empty reference, where insertions have no bound."""
         score = self._without_words(text, language)
         return score if score is not None and score.status == "ok" and score.denominator else None
 
     def _without_words(self, text: str | None, language: str | None) -> Score | None:
-        """The score of an empty transcript; None if the item is not measured at all."""
+        """The score of an empty transcript, or None if the item is not measured."""
         if text is None or self.refusal(text=text, language=language) is not None:
             return None
         spoken = base_language(language) if language is not None else None
@@ -139,7 +129,7 @@ class _RecognisedErrorRate(Metric):
         return compared if isinstance(compared, Score) else self._score(compared, {})
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item. `detail` holds the counts, both texts as compared, and facts that the recogniser reports."""
+        """Return one score per item. `detail` holds the counts, both normalised texts and facts from the recogniser."""
         scores: dict[int, Score] = {}
         pairs: list[_Pair] = []
         results: list[Mapping[str, Any]] = []
@@ -155,29 +145,25 @@ class _RecognisedErrorRate(Metric):
         return [scores[index] for index in range(len(batch))]
 
     def transcripts(self, batch: Sequence[Inputs]) -> list[str | Score]:
-        """What the recogniser heard of each item, or a score that says why there is nothing."""
+        """The transcript of each item, or a score with the reason why it is missing."""
         names = [self.features_of(item.language)[0][0] for item in batch]
         return [self._transcript(name, item.estimate_features[name]) for name, item in zip(names, batch)]
 
     def between(self, batch: Sequence[Inputs], texts: Sequence[tuple[str, str]]) -> list[Compared | Score]:
-        """How two texts of each item differ by the rule, the first as the reference; a score for what cannot be
-        normalised.
-        """
+        """Compare two texts of each item, the first as the reference; a score if they cannot be normalised."""
         results = [item.estimate_features[self.features_of(item.language)[0][0]] for item in batch]
         languages = [self._language(item, result) for item, result in zip(batch, results)]
         return self._compare([_Pair(at, *pair, code) for at, (pair, code) in enumerate(zip(texts, languages))])
 
     def _language(self, item: Inputs, result: Mapping[str, Any]) -> str | None:
-        """The language whose rule applies: the sample's, else the detected one, else the recogniser's if it knows only
-        one.
-        """
+        """The language of the text rule: the sample's, the detected one, or the recogniser's only one."""
         if item.language is not None:
             return base_language(item.language)
         known = _languages_of(self.features_of(None)[0][0])
         return result.get("language") or (known[0] if len(known) == 1 else None)
 
     def _compare(self, pairs: Sequence[_Pair]) -> list[Any]:
-        """Compares every pair by the rule. If a pair's text cannot be normalised, only that pair fails."""
+        """Compare all pairs. A pair that cannot be normalised fails alone."""
         if not pairs:
             return []
         try:
@@ -197,7 +183,7 @@ class _RecognisedErrorRate(Metric):
             return [self._compare([one])[0] for one in pairs]
 
     def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
-        """The reference, the transcript and the recogniser's whole result, or a score if there is nothing to compare."""
+        """Reference, transcript and the recogniser's result, or a score if there is no transcript."""
         name = self.features_of(item.language)[0][0]
         result = item.estimate_features[name]
         transcript = self._transcript(name, result)
@@ -228,11 +214,10 @@ class _RecognisedErrorRate(Metric):
         return Score.ok(value, self.protocol, **ratio, detail=self._detail(compared, result))
 
     def _value(self, compared: Compared) -> float | None:
-        """The value of an item, or None."""
         return self._rule.item_value(compared)
 
     def _detail(self, compared: Compared, result: Mapping[str, Any]) -> dict[str, Any]:
-        """What the record keeps: the counts, both texts as compared, the transcript as written, and other facts."""
+        """The counts, both normalised texts, the raw transcript and other facts for the record."""
         detail = compared.detail
         if isinstance(transcript := result.get("transcript"), str):
             detail["transcript"] = transcript
@@ -252,12 +237,12 @@ class _RecognisedErrorRate(Metric):
 class Wer(_RecognisedErrorRate):
     """Word error rate. Lower is better; 0 is every word right, and insertions can take it above 1.
 
-    Errors divided by words. For a corpus, the errors of all items are divided by the words of all items, so long
-    utterances weigh more. In languages that are written without spaces the default rule counts characters. Compare it
-    with the error rate of the unprocessed audio, because the recogniser makes errors of its own.
+    Errors divided by words, summed over the corpus, so long utterances weigh more. The default rule counts characters
+    in
+    languages without spaces. Compare it with the rate of the unprocessed audio, because recognisers make errors too.
 
-    Words that are heard where the reference has none add to the errors and to nothing else. The value of such an item
-    is their number. A set in which no reference has a word has no error rate, whatever was heard.
+    For an empty reference the value is the number of inserted words, which adds to the errors only. A set without
+    reference words has no error rate.
 
     Examples:
         >>> from codec_bench import Audio, load_metric
@@ -274,10 +259,10 @@ class Wer(_RecognisedErrorRate):
 
 
 class WerMacro(_RecognisedErrorRate):
-    """The mean of the utterances' word error rates, with equal weights, as in seed-tts-eval. Lower is better.
+    """The mean of the utterances' word error rates with equal weights, as in seed-tts-eval. Lower is better.
 
-    It differs from `wer`, and a single short utterance with many insertions can change it much. An item whose reference
-    has no words is undefined by every rule, because it has no rate of its own; `wer` and `hallucinated` count it.
+    One short utterance with many insertions can change it much. Items without reference words are undefined; `wer` and
+    `hallucinated` count them.
     """
 
     stem = "wer_macro"
@@ -290,8 +275,9 @@ class WerMacro(_RecognisedErrorRate):
 class WerBelow50(Wer):
     """Word error rate over the items whose own rate is at most 50 %. Lower is better, 0 to 0.5.
 
-    Speech synthesisers lose or repeat whole sentences now and then, and a few such items move `wer` more than all
-    others. They are undefined here, and `wer_above_50` says how many they are. Aggregated as `wer`.
+    A few items with lost or repeated sentences can dominate `wer`. They are undefined here and counted by
+    `wer_above_50`.
+    Aggregated as `wer`.
     """
 
     stem = "wer_below_50"
@@ -312,8 +298,8 @@ class WerBelow50(Wer):
 class WerAbove50(_RecognisedErrorRate):
     """The share of items whose word error rate is above 50 %. Lower is better, 0 to 1.
 
-    It counts what `wer_below_50` omits: sentences that a synthesiser lost or repeated, and transcripts that the
-    recogniser invented. The error rate of each item is in `detail["rate"]`.
+    It counts the items that `wer_below_50` omits: lost or repeated sentences and invented transcripts. `detail["rate"]`
+    holds the item's error rate.
     """
 
     stem = "wer_above_50"
@@ -335,10 +321,7 @@ class WerAbove50(_RecognisedErrorRate):
 
 
 class Cer(_RecognisedErrorRate):
-    """Character error rate. Spaces between words count as characters, as in jiwer. Lower is better.
-
-    Aggregated as `wer`.
-    """
+    """Character error rate. Lower is better. Spaces count as characters, as in jiwer. Aggregated as `wer`."""
 
     stem = "cer"
     aggregate = "ratio"
@@ -346,10 +329,10 @@ class Cer(_RecognisedErrorRate):
 
 
 class Hallucinated(_RecognisedErrorRate):
-    """The share of utterances in which words are heard although the reference has none. Lower is better, 0 to 1.
+    """The share of utterances with words in the transcript but none in the reference. Lower is better, 0 to 1.
 
-    It is measured where the reference is empty, or nothing is left of it by the rule: silence, noise, music, a
-    hesitation. Items whose reference has words are refused. How many words were heard is in `detail["insertions"]`.
+    Measured where the reference is empty or the rule removes all of it: silence, noise, music, a hesitation. Items with
+    reference words are refused. `detail["insertions"]` counts the words.
     """
 
     stem = "hallucinated"
@@ -359,7 +342,7 @@ class Hallucinated(_RecognisedErrorRate):
     source = "the share of non-empty transcripts; the rule of the text is in the protocol"
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """The score of an item in whose silence words are heard."""
+        """The score of an item with inserted words."""
         score = self._without_words(text, language)
         return Score.ok(1.0, self.protocol) if score is not None and score.status == "ok" else None
 
@@ -380,8 +363,9 @@ class Hallucinated(_RecognisedErrorRate):
 class Dwer(_RecognisedErrorRate):
     """Word error rate against the same recogniser's transcript of the reference audio (dWER). Lower is better.
 
-    It needs no reference texts. It measures what the system changed, not what the recogniser got wrong. An item on
-    whose reference the recogniser fails has no value. Aggregated as `wer`. Codec papers and DASB use it.
+    It needs no texts. It measures what the system changed, not the recogniser's own errors. Undefined where the
+    recogniser
+    fails on the reference. Aggregated as `wer`. Codec papers and DASB use it.
     """
 
     stem = "dwer"
@@ -393,7 +377,7 @@ class Dwer(_RecognisedErrorRate):
         self.reference_features = self.estimate_features
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The one recogniser of the language, on both sides."""
+        """The recogniser of the language, on both sides."""
         of_estimate, _ = super().features_of(language)
         return of_estimate, of_estimate
 
@@ -411,18 +395,16 @@ class Dwer(_RecognisedErrorRate):
 
 
 class Per(Dwer):
-    """Phone error rate: the phones of the estimate against those of the reference sound, by one recogniser of phones.
-    Lower is better.
+    """Phone error rate against one phone recogniser's phones of the reference audio. Lower is better.
 
-    Errors divided by the phones of the reference, for a corpus as `wer`. It needs no texts, no dictionary and no
-    language: the recogniser hears phones of some 60 languages, and no language model turns a wrong sound into the right
-    word. So it hears slips of pronunciation that a word error rate hides. It measures what the system changed, not what
-    the recogniser got wrong.
+    Errors divided by reference phones, aggregated as `wer`. It needs no texts, dictionary or language: the recogniser
+    knows phones of some 60 languages, and no language model repairs wrong sounds. So it finds slips of pronunciation
+    that a
+    word error rate hides, and not the recogniser's own errors.
 
     Args:
-        variant: the recogniser of phones: `phones-wav2vec2-lv60`, also if None; `phones-wav2vec2-lv60@bfloat16` or
-            `@tf32`.
-        point: None; phones are compared as they are.
+        variant: the phone recogniser: `phones-wav2vec2-lv60` (default), also with `@bfloat16` or `@tf32`.
+        point: None; phones have no text rule.
     """
 
     stem = "per"
@@ -445,14 +427,14 @@ class Per(Dwer):
 
 
 def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | None]:
-    """The recognisers that a metric's name requests: those by base language, and the one for all other languages.
+    """Resolve the recognisers in a metric's brackets: by base language, and for all others.
 
     Args:
         stem: the metric's name, for messages.
-        variant: what stands in its brackets, or None.
+        variant: the text in the brackets, or None.
 
     Raises:
-        UserError: no recogniser was named, or the named feature is not a recogniser. UnknownName: no such feature.
+        UserError: no recogniser was named, or the feature is not a recogniser. UnknownName: no such feature.
     """
     from codec_bench import features
     from codec_bench.config import config_names, read_config
@@ -473,9 +455,7 @@ def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | N
 
 
 def recogniser_on(variant: str, *, gpu: bool) -> str:
-    """The recogniser that a choice of `configs/recogniser` stands for on a GPU or a CPU, where it tells them apart;
-    else the name itself.
-    """
+    """Resolve a choice of `configs/recogniser` that depends on the device; else return the name itself."""
     from codec_bench.config import config_names, read_config
 
     choice = read_config("recogniser", variant) if variant in config_names("recogniser") else {}
@@ -495,7 +475,7 @@ def _languages_of(name: str) -> tuple[str, ...]:
 
 
 def known_languages(by_language: Mapping[str, str], otherwise: str | None) -> tuple[str, ...]:
-    """The languages that `recognisers` know between them; empty if one of them does not state its own."""
+    """The languages of all recognisers together; empty if one of them does not state its own."""
     if otherwise is None:
         return tuple(by_language)
     known = [_languages_of(name) for name in dict.fromkeys([*by_language.values(), otherwise])]
@@ -503,7 +483,7 @@ def known_languages(by_language: Mapping[str, str], otherwise: str | None) -> tu
 
 
 def protocol_of_recogniser(name: str) -> str:
-    """The protocol id of a recogniser. Neither its weights nor its package are needed for it."""
+    """The protocol id of a recogniser, without its weights or package."""
     from codec_bench import features
 
     spec = Spec.parse(name)

@@ -49,6 +49,7 @@ class EventAccuracy(Metric):
 
     name = "event_accuracy"
     kind = "text"
+    silence_flags = (SILENT_ESTIMATE, None)
     signals = False
     rate_hz = 48_000
     range = (0.0, 1.0)
@@ -88,10 +89,6 @@ class EventAccuracy(Metric):
             return Score.undefined(Diagnostic("zero_embedding"), self.protocol)
         event = self._labels[nearest(self._label_embeddings, embedding)]
         return Score.ok(float(event == label), self.protocol, detail={"event": event})
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """There is no event in digital silence."""
-        return SILENT_ESTIMATE if estimate_silent else None
 
 
 def nearest(labels: np.ndarray, sound: np.ndarray) -> int:

@@ -1,4 +1,4 @@
-"""Measures of enhanced speech that Loizou's book collects: spectral distances, composites, intelligibility indices.
+"""Loizou's measures of enhanced speech: spectral distances, composites, intelligibility indices.
 
 Written from the publications that the classes name. All read 16 kHz in Hann-windowed frames of 30 ms, a quarter apart.
 """
@@ -46,11 +46,7 @@ ENVELOPE_HZ, ENVELOPE_BANDS, ENVELOPE_RANGE_HZ = 32, 20, (300.0, 7400.0)
 
 
 class _Frames:
-    """The frames of a signal, and what measures compute of them. The last whole frame is excluded.
-
-    Args:
-        signal: `(samples,)` at 16 kHz.
-    """
+    """The frames of a 16 kHz signal `(samples,)` and their spectra. The last whole frame is excluded."""
 
     def __init__(self, signal: np.ndarray) -> None:
         # The smallest step of float64 keeps frames of digital silence from being divided by 0.
@@ -60,7 +56,6 @@ class _Frames:
 
     @cached_property
     def windowed(self) -> np.ndarray:
-        """With a Hann window whose ends are not 0."""
         return self.raw * np.hanning(FRAME + 2)[1:-1]
 
     @cached_property
@@ -76,7 +71,7 @@ class _Frames:
 
     @cached_property
     def predictor(self) -> np.ndarray:
-        """The polynomials of the linear predictions, `(frames, 17)`, by the recursion of Levinson and Durbin."""
+        """Linear prediction polynomials `(frames, 17)` by the Levinson-Durbin recursion."""
         lags = self.autocorrelation
         polynomial = np.zeros_like(lags)
         polynomial[:, 0], error = 1.0, lags[:, 0]
@@ -88,7 +83,7 @@ class _Frames:
 
     @cached_property
     def cepstrum(self) -> np.ndarray:
-        """Of the linear predictions, `(frames, 16)`."""
+        """Cepstra of the linear predictions, `(frames, 16)`."""
         a = self.predictor
         cepstrum = np.zeros_like(a)
         for n in range(1, LPC_ORDER + 1):
@@ -114,17 +109,16 @@ def _rounded_exponential_filters() -> np.ndarray:
 
 
 def _trimmed_mean(values: np.ndarray) -> float:
-    """The mean of the lowest 95 % of the frames."""
     return float(np.sort(values)[: round(TRIMMED_SHARE * values.size)].mean())
 
 
 def _audibility(ratio: np.ndarray | np.float64) -> np.ndarray:
-    """The share of a band that is audible: a ratio of -15 dB is 0, and one of 15 dB is 1."""
+    """The audible share of a band: 0 at -15 dB, 1 at 15 dB."""
     return np.asarray((np.clip(10.0 * np.log10(ratio), -15.0, 15.0) + 15.0) / 30.0)
 
 
 def segmental_snr_db(reference: _Frames, estimate: _Frames) -> float:
-    """Frequency-weighted, in critical bands of spectra that are divided by their sums."""
+    """Frequency-weighted SNR in critical bands of spectra divided by their sums."""
     bands = []
     for frames in (reference, estimate):
         magnitude = np.abs(frames.spectrum)
@@ -135,7 +129,7 @@ def segmental_snr_db(reference: _Frames, estimate: _Frames) -> float:
 
 
 def log_likelihood_ratios(reference: _Frames, estimate: _Frames) -> np.ndarray:
-    """Of each frame: how much worse the estimate's predictor predicts the reference than its own."""
+    """Compare, per frame, how well both predictors predict the reference."""
     lags = np.abs(np.subtract.outer(np.arange(LPC_ORDER + 1), np.arange(LPC_ORDER + 1)))
     matrix = reference.autocorrelation[:, lags]
     errors = [np.einsum("fi,fij,fj->f", frames.predictor, matrix, frames.predictor) for frames in (estimate, reference)]
@@ -143,7 +137,7 @@ def log_likelihood_ratios(reference: _Frames, estimate: _Frames) -> np.ndarray:
 
 
 def cepstral_distance_db(reference: _Frames, estimate: _Frames) -> float:
-    """The distance of the cepstra of linear predictions, at most 10 dB in a frame."""
+    """The distance of the linear-prediction cepstra, at most 10 dB in a frame."""
     apart = np.sqrt(2.0 * ((reference.cepstrum - estimate.cepstrum) ** 2).sum(axis=1))
     return _trimmed_mean(np.minimum(10.0 / np.log(10.0) * apart, 10.0))
 
@@ -163,7 +157,7 @@ def spectral_slope_distance(reference: _Frames, estimate: _Frames) -> float:
 
 
 def _nearest_peaks(level: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """The level of the peak that each band's slope leads to; of a rising one, that of the band before the top."""
+    """The level of the peak that each band's slope leads to; on a rising slope, of the band before the top."""
     bands = slope.shape[1]
     top, foot = np.full_like(slope, bands, int), np.full_like(slope, -1, int)
     for band in range(bands):
@@ -174,9 +168,9 @@ def _nearest_peaks(level: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 
 def coherence_index(reference: _Frames, estimate: _Frames, range_db: tuple[float, float]) -> float | None:
-    """The coherence index of the reference's frames with a level in a range; None for fewer than two frames.
+    """The coherence index of the reference's frames in a level range; None for fewer than two frames.
 
-    A frame in which the estimate is digital silence counts 0, and one in which the reference is has no level.
+    Digital silence of the estimate counts 0; frames of a silent reference have no level.
 
     Args:
         range_db: relative to the level of the reference; the upper end is excluded.
@@ -200,7 +194,7 @@ def coherence_index(reference: _Frames, estimate: _Frames, range_db: tuple[float
 
 @cache
 def _envelope_bands() -> tuple[list[np.ndarray], np.ndarray]:
-    """Band-pass filters equally wide along the cochlea by Greenwood's function, and the bands' importance."""
+    """Band-pass filters of equal cochlear width (Greenwood's function), and the bands' importance."""
     from scipy.signal import butter
 
     low, high = (np.log10(frequency / 165.0 + 1.0) for frequency in ENVELOPE_RANGE_HZ)
@@ -227,7 +221,7 @@ def covariance_index(reference: _Frames, estimate: _Frames) -> float:
 
 
 class _Loizou(ItemMetric):
-    """The common part: which pairs can be measured."""
+    """Base class that excludes short and silent pairs."""
 
     kind = "pair"
     rate_hz = RATE_HZ
@@ -253,10 +247,11 @@ class _Loizou(ItemMetric):
 
 
 class FwSegSnr(_Loizou):
-    """The frequency-weighted segmental SNR in dB, of spectra in 25 critical bands. Higher is better, -10 to 35.
+    """The frequency-weighted segmental SNR in dB of spectra in 25 critical bands. Higher is better, -10 to 35.
 
-    The spectra of a frame are divided by their sums, so levels and phases do not matter. A band weighs as its magnitude
-    to the power of 0.2. Bands end at 3.8 kHz.
+    A frame's spectra are divided by their sums, so levels and phases do not matter. A band weighs as its magnitude to
+    the
+    power of 0.2. Bands end at 3.8 kHz.
 
     Examples:
         >>> import numpy as np
@@ -278,8 +273,9 @@ class FwSegSnr(_Loizou):
 class Llr(_Loizou):
     """The log-likelihood ratio of linear predictions of order 16. Lower is better, 0 to 2.
 
-    The mean over the lowest 95 % of the frames, each at most 2. Band-limited signals, whose predictions amplify
-    rounding, agree less exactly with other programs.
+    The mean over the lowest 95 % of the frames, each at most 2. On band-limited signals the predictions amplify
+    rounding,
+    so other programs agree less exactly.
     """
 
     name = "llr"
@@ -294,9 +290,9 @@ class Llr(_Loizou):
 
 
 class Wss(_Loizou):
-    """Klatt's weighted spectral slope distance between 25 critical bands. Lower is better.
+    """Klatt's weighted spectral slope distance between 25 critical bands (ICASSP 1982). Lower is better.
 
-    Slopes near a peak of the spectrum weigh more. The mean over the lowest 95 % of the frames. It depends on the level.
+    Slopes near a spectral peak weigh more. The mean over the lowest 95 % of the frames. It depends on the level.
     """
 
     name = "wss"
@@ -324,8 +320,7 @@ class _Composite(_Loizou):
     """A rating by linear regression on other measures, 1 to 5.
 
     Attributes
-        regression: the constant, and the weights of `pesq_wb`, the unlimited log-likelihood ratio, the slope distance
-            and the segmental SNR.
+        regression: the constant, and the weights of `pesq_wb`, unlimited LLR, WSS and segmental SNR.
     """
 
     unit = "MOS"
@@ -373,8 +368,6 @@ class Covl(_Composite):
 
 
 class _Csii(_Loizou):
-    """The coherence index of frames of one class of levels."""
-
     range = (0.0, 1.0)
     paper = "Kates, Arehart: Coherence and the Speech Intelligibility Index, JASA 117(4), 2005"
     range_db: ClassVar[tuple[float, float]]
@@ -389,9 +382,11 @@ class _Csii(_Loizou):
 class CsiiHigh(_Csii):
     """The coherence speech intelligibility index of loud frames, between 0 and 1. Higher is better.
 
-    Of the frames at the reference's level or above. The magnitude-squared coherence over them divides the estimate's
-    power into signal and distortion, in 16 bands up to 3.7 kHz that weigh as in the speech intelligibility index. Two
-    frames are needed. A frame in which the estimate is digital silence counts 0.
+    Over frames at the reference's level or above. The magnitude-squared coherence divides the estimate's power into
+    signal
+    and distortion, in 16 bands up to 3.7 kHz weighted as in the speech intelligibility index (ANSI S3.5-1997). At least
+    two
+    frames are needed. Frames in which the estimate is digital silence count 0.
     """
 
     name = "csii_high"
@@ -418,8 +413,9 @@ class CsiiLow(_Csii):
 class Ncm(_Loizou):
     """The normalised covariance of the envelopes of 20 bands from 0.3 to 7.4 kHz, 0 to 1. Higher is better.
 
-    Envelopes are brought to 32 Hz. A band's squared correlation counts as a ratio of signal to noise, and bands weigh
-    as in the speech intelligibility index.
+    Envelopes are sampled at 32 Hz. A band's squared correlation counts as a signal-to-noise ratio. Bands weigh as in
+    the
+    speech intelligibility index (ANSI S3.5-1997).
     """
 
     name = "ncm"

@@ -1,4 +1,4 @@
-"""Pitch metrics: whether the estimate keeps the melody of the voice, and its voiced and unvoiced parts."""
+"""Pitch metrics: contour, voicing, and agreement on voiced frames."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ _SWIFT = "swift-f0-0.3/16ms"
 _WORLD = "world-harvest-40-800hz/low-cut-70hz/5ms"
 OF_WORDS = "words"
 VOICED_FRAMES, FEWEST_WORDS = 3, 3
-"""Voiced frames that a word needs on either side to have a pitch, and words with one that a correlation needs."""
+"""Voiced frames per side for a word's pitch, and words for a correlation."""
 
 
 class _Pitch(ItemMetric):
-    """The common part of the four metrics: the pitch of both sides is compared frame by frame.
+    """Base class: compare the pitch of both sides frame by frame.
 
-    There is no time warping, so reference and estimate must be aligned, as they are for a codec. If their lengths
-    differ by up to 0.1 s, the common part is compared; a larger difference is refused.
+    Nothing is time-warped, so both sides must be aligned. Lengths may differ by up to 0.1 s.
     """
 
     kind = "pair"
@@ -37,7 +36,6 @@ class _Pitch(ItemMetric):
     source = "Praat 6.1 To Pitch (ac) of clean speech: voicing equal on 99 % of the frames, pitch to 0.2 % on 99 % of the voiced"
     key: ClassVar[str]
     variants: ClassVar[dict[str | None, str]]
-    """Protocol ids by variant."""
 
     def __init__(self, variant: str | None = None) -> None:
         self._variant = variant
@@ -53,7 +51,6 @@ class _Pitch(ItemMetric):
             self.source = "pyworld 0.3.5 itself, with VERSA's settings"
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` counts the frames that were compared, and those voiced in both."""
         feature = self.estimate_features[0]
         sides = item.reference_features[feature], item.estimate_features[feature]
         reference, estimate = (np.asarray(features["f0_hz"], np.float64) for features in sides)
@@ -75,14 +72,13 @@ class _Pitch(ItemMetric):
         """The value, or the reason why there is none.
 
         Args:
-            reference, estimate: pitches in Hz, `(frames,)`, 0 where unvoiced.
-            both: in which frames both are voiced, `(frames,)`.
+            reference, estimate: pitches in Hz, `(frames,)`, 0 where unvoiced. both: frames voiced on both sides.
         """
 
     def _pitches(
         self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | str:
-        """The pitches that a distance or a correlation compares, or the reason why there are none."""
+        """The pitches to compare, or the reason why there are none."""
         if self._variant == "versa":
             return reference, estimate
         if not both.any():
@@ -98,15 +94,16 @@ class _Pitch(ItemMetric):
 class F0Rmse(_Pitch):
     """The root mean square difference of the estimate's pitch from the reference's, over frames. Lower is better.
 
-    * None: in cents (1200 to the octave, so that high and low voices count alike), over frames voiced in both.
+    * None: in cents (1200 to the octave, so high and low voices count alike), over frames voiced in both.
     * `swift`: the same by SwiftF0.
     * `world`: in Hz, by WORLD's Harvest, over frames voiced in both.
-    * `versa`: in Hz, by WORLD's Harvest, over all frames; an unvoiced frame counts as 0 Hz. This is what VERSA's
-      `mcd_f0` reports without time warping (its default). A frame that is voiced on one side only counts with its whole
-      pitch.
+    * `versa`: in Hz, by WORLD's Harvest, over all frames; unvoiced frames count as 0 Hz. It equals VERSA's `mcd_f0`
+    without
+      time warping (its default). A frame voiced on one side only counts with its whole pitch.
 
-    Undefined where no frame is voiced in both (never for `versa`). Frames in which one side's pitch is wrong by an
-    octave dominate the value: read it together with `f0_corr` and `voiced_in_both`.
+    Undefined where no frame is voiced in both (never for `versa`). Octave errors dominate the value: read it together
+    with
+    `f0_corr` and `voiced_in_both`.
     """
 
     key = "f0_rmse"
@@ -133,21 +130,22 @@ class F0Rmse(_Pitch):
 
 
 class F0Corr(_Pitch):
-    """Whether the estimate's pitch rises and falls with the reference's: Pearson's correlation. Higher is better, -1 to
-    1.
+    """Pearson's correlation of the pitch of estimate and reference. Higher is better, -1 to 1.
 
     * None: of the pitches in cents, over frames voiced in both.
     * `swift`: the same by SwiftF0.
     * `world`: of the pitches in Hz by WORLD's Harvest, over frames voiced in both.
-    * `versa`: the same over all frames; an unvoiced frame counts as 0 Hz, as VERSA's `mcd_f0` reports it without time
-      warping. It says more about voicing than about pitch.
-    * `words`: word by word: of the words' mean pitches in cents, each over the word's own voiced frames. When the words
-      are said is in the column `words` of the data, and for an estimate with a timing of its own in `estimate_words`;
-      its length may then differ. A word counts if three frames are voiced on either side. Undefined with fewer than
-      three such words; refused without the column.
+    * `versa`: the same over all frames; unvoiced frames count as 0 Hz, as in VERSA's `mcd_f0` without time warping. It
+      says more about voicing than about pitch.
+    * `words`: of the words' mean pitches in cents over voiced frames. The column `words` of the data holds the times of
+    the
+      words; `estimate_words` those of an estimate with its own timing, which may have another length. A word counts
+      with
+      three voiced frames on either side. Undefined with fewer than three such words; refused without the column.
 
-    Undefined with fewer than two frames, or if one side's pitch does not change. A pitch does not change if its
-    standard deviation is at most one cent: the trackers themselves vary by that much on a steady tone.
+    Undefined with fewer than two frames, or if one side's pitch has a standard deviation of at most one cent: the
+    trackers
+    themselves vary by that much on a steady tone.
 
     Examples:
         >>> import numpy as np
@@ -216,7 +214,7 @@ class VuvError(_Pitch):
 
     * None: by Boersma's tracker. * `swift`: by SwiftF0. * `world`: by WORLD's Harvest.
 
-    It is defined for silence and unvoiced signals too: two signals that are nowhere voiced agree, and the value is 0.
+    Two signals without voiced frames agree: the value is 0.
     """
 
     key = "vuv_error"
@@ -235,12 +233,10 @@ class VuvError(_Pitch):
 class VoicedInBoth(_Pitch):
     """The share of the reference's voiced frames that are voiced in the estimate too. Higher is better, 0 to 1.
 
-    `f0_rmse` and `f0_corr` look at these frames alone. Whoever requests one of them gets this share next to it: an
-    estimate that keeps the pitch of a few frames may have a fine pitch error.
-
     * None: by Boersma's tracker. * `swift`: by SwiftF0. * `world`: by WORLD's Harvest.
 
-    Undefined where the reference is nowhere voiced.
+    Printed next to `f0_rmse` and `f0_corr`, which use these frames alone: an estimate with few voiced frames may have a
+    small pitch error. Undefined where the reference is unvoiced.
     """
 
     key = "voiced_in_both"
@@ -260,7 +256,7 @@ def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
     """The words of the reference and of the estimate.
 
     Raises:
-        ValueError: the data do not say when they are said, or the two say other words.
+        ValueError: the data have no word times, or the two have different words.
     """
     if item.words is None:
         raise ValueError(f"the data have no column '{WORDS}', which says when each word is said")
@@ -277,7 +273,7 @@ def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
 
 
 def _mean_cents(f0_hz: np.ndarray, word: Word, hop_s: float) -> float:
-    """The mean pitch of a word; NaN where too few of its frames are voiced."""
+    """The mean pitch of a word; NaN with too few voiced frames."""
     start, end = (math.ceil(round(time_s / hop_s, 6)) for time_s in word[:2])  # frame k lies at k hops
     voiced = f0_hz[start:end]
     voiced = voiced[voiced > 0]

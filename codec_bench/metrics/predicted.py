@@ -100,14 +100,11 @@ class PredictedDistance(Predicted):
     """
 
     kind = "pair"
+    silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         super().__init__(variant, point)
         self.reference_features = self.estimate_features
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """There is no speech in digital silence, on either side."""
-        return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
     def _value(self, item: Inputs) -> float:
         reference, estimate = (

@@ -103,6 +103,7 @@ class Sim(ItemMetric):
     kind = "pair"
     takes_prompt = True
     signals = False
+    silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)
     range = (-1.0, 1.0)
     where = "inline"
     paper = (
@@ -117,10 +118,6 @@ class Sim(ItemMetric):
         self._feature = encoder.feature
         self.estimate_features = self.reference_features = (encoder.feature,)
         self.protocol = f"sim/{encoder.protocol}"
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """There is no voice in digital silence, on either side."""
-        return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
     def _score(self, item: Inputs) -> Score:
         return Score.ok(cosine(item, self._feature), self.protocol)

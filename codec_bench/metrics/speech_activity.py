@@ -42,6 +42,7 @@ class SpeechShare(ItemMetric):
     """
 
     name = "speech_share"
+    silence_flags = (None, None)
     kind = "single"
     rate_hz = RATE_HZ
     signals = False
@@ -51,10 +52,6 @@ class SpeechShare(ItemMetric):
     protocol = f"speech_share/{PROTOCOL}"
     source = SOURCE
     estimate_features = (FEATURE,)
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """None: no speech is what should be found in silence."""
-        return None
 
     def _score(self, item: Inputs) -> Score:
         activity = item.estimate_features[FEATURE]

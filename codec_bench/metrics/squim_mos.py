@@ -28,16 +28,13 @@ class SquimMos(ItemMetric):
     name = "squim_mos"
     kind = "pair"
     signals = False
+    silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)
     range = (1.0, 5.0)
     where = "inline"
     protocol = f"squim_mos/{ROW.protocol}"
     paper = "Kumar et al.: TorchAudio-Squim: Reference-less Speech Quality and Intelligibility Measures in TorchAudio, ICASSP 2023"
     source = "torchaudio 2.11 SQUIM_SUBJECTIVE, to 1e-5 for signals of one length"
     estimate_features = reference_features = (SquimFrames.name,)
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """There is no speech in digital silence, on either side."""
-        return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
     def _score(self, item: Inputs) -> Score:
         reference, estimate = (

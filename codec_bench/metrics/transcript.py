@@ -37,6 +37,7 @@ class Transcript(Metric):
     source = "the recogniser's own transcript, unchanged"
     where = "inline"
     stem = "transcript"
+    silence_flags = (None, None)
 
     def __init__(self, variant: str | None = None) -> None:
         self._by_language, self._otherwise = recognisers(self.stem, variant)
@@ -52,10 +53,6 @@ class Transcript(Metric):
         spoken = base_language(language) if language is not None else None
         name = self._by_language.get(spoken, self._otherwise) if spoken else self._otherwise
         return (name or self.estimate_features[0],), ()
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """None: no word is what should be heard in silence."""
-        return None
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item."""

@@ -34,6 +34,7 @@ class _Units(Metric):
     signals = False
     where = "inline"
     range: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
+    silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)
     stem: ClassVar[str]
     definition: ClassVar[str]
     layer: ClassVar[int]
@@ -49,10 +50,6 @@ class _Units(Metric):
         self.estimate_features = self.reference_features = (self._feature,)
         repeats = "with-repeats" if self.repeats else "without-repeats"
         self.protocol = f"{self.definition}/layer-{self.layer}/{repeats}/{HubertUnits.protocol_id(model, point)}"
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """There is no speech in digital silence, on either side."""
-        return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
     def _units(self, item: Inputs) -> tuple[np.ndarray, np.ndarray]:
         """The units of reference and estimate."""

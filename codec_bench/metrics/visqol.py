@@ -1,4 +1,4 @@
-"""ViSQOL: the opinion score of the estimate against the reference, from how alike patches of their spectrograms are."""
+"""ViSQOL: an opinion score from the similarity of spectrogram patches."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ SVR, NETWORK = "visqol-svr", "visqol-lattice"
 
 @dataclass(frozen=True, slots=True)
 class _Mode:
-    """What the two modes differ in.
+    """Settings of a mode.
 
     Args:
-        protocol: of the measurement. rate_hz: of the signals. bands: of the spectrogram. high_hz: where they end.
-        patch_frames: length of a patch. speech: whether patches without speech are omitted.
-        weights: what maps similarities to the score; None for the exponential fit.
+        speech: whether patches without speech are omitted.
+        weights: of the mapping from similarities to the score; None for the exponential fit.
     """
 
     protocol: str
@@ -45,13 +44,12 @@ class _Mode:
 
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """How alike a patch of the reference and its match are, by band, and, in seconds, where they lie.
+    """A reference patch, its similarity to its match by band, and both times in seconds.
 
     Args:
-        similarity: the mean over all bands. means, spreads: mean and standard deviation of the similarity over the
-            frames.
-        levels: the mean level of the match, in dB above the floor. reference_s, estimate_s: where they lie; None for a
-            patch that was lost.
+        similarity: the mean over all bands. means, spreads: mean and standard deviation over the frames, by band.
+        levels: the mean level of the match, in dB above the floor.
+        estimate_s: None for a lost patch.
     """
 
     similarity: float
@@ -65,17 +63,19 @@ class _Patch:
 class Visqol(Metric):
     """ViSQOL's opinion score of the estimate against the reference. Higher is better, 1 to 5 (`audio`: to about 4.73).
 
-    The estimate is shifted as a whole to where its envelope follows the reference's, and brought to its level.
-    Gammatone spectrograms of both, 80 ms every 20 ms, are compared in patches: each patch of the reference with the
-    part of the estimate that it resembles most, which is then aligned to the sample. The similarity (NSIM) of bands is
-    mapped to the score.
+    The estimate is aligned by its envelope and brought to the reference's level. Gammatone spectrograms (80 ms every 20
+    ms)
+    are compared in patches: each patch of the reference with its most similar part of the estimate, aligned to the
+    sample.
+    The similarity (NSIM) of the bands is mapped to the score.
 
-    * None: speech mode, 16 kHz, 21 bands up to 8 kHz, patches of 0.4 s that hold speech; mapped by the exponential fit.
-    * `lattice`: speech mode, mapped by the lattice network that the authors' program takes unless it is told otherwise.
-      Its scores are lower, on speech with noise by up to 2.4 points.
+    * None: speech mode, 16 kHz, 21 bands up to 8 kHz, patches of 0.4 s with speech; mapped by the exponential fit.
+    * `lattice`: speech mode, mapped by the lattice network, the default of the authors' program. Its scores are lower,
+    on
+      noisy speech by up to 2.4 points.
     * `audio`: 48 kHz, 32 bands, patches of 0.6 s; mapped by a support vector regression.
 
-    Undefined where a side is silent or too short for a patch, or the reference holds no speech (speech mode).
+    Undefined for a silent side, a signal shorter than a patch, or a reference without speech (speech mode).
 
     Examples:
         >>> import numpy as np
@@ -111,7 +111,7 @@ class Visqol(Metric):
             raise MissingExtra(self.name, "ai-edge-litert", "visqol")
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds the mean similarity and the number of patches."""
+        """Return one score per item; `detail` holds the mean similarity and the number of patches."""
         return [self._score(*item.pair) for item in batch]
 
     def _score(self, reference: np.ndarray, estimate: np.ndarray) -> Score:
@@ -129,7 +129,6 @@ class Visqol(Metric):
         return Score.ok(value, self.protocol, detail={"similarity": mean, "patches": len(patches)})
 
     def _mapped(self, patches: Sequence[_Patch], bands: np.ndarray, mean: float) -> float:
-        """The opinion score of similarities."""
         if self._weights is None:
             return exponential(mean)
         if self._mode.weights == SVR:
@@ -138,14 +137,14 @@ class Visqol(Metric):
 
 
 class _TooLittle(Exception):
-    """There is not enough to compare."""
+    """Too little audio to compare."""
 
 
 def _further(patches: Sequence[_Patch], bands: np.ndarray, mode: _Mode) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the lattice network reads next to the mean similarities by band.
+    """Further inputs of the lattice network, by band.
 
     Returns:
-        By band: the mean of the lowest tenth of the patches, the standard deviation over all frames, and the level.
+        The mean of the lowest tenth of the patches, the standard deviation over all frames, and the level.
     """
     means = np.array([patch.means for patch in patches])
     lowest = np.sort(means, axis=0)[: max(1, int(len(patches) * 0.1))].mean(axis=0)
@@ -161,10 +160,10 @@ def _further(patches: Sequence[_Patch], bands: np.ndarray, mode: _Mode) -> tuple
 
 
 def _matched(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> list[_Patch]:
-    """Every patch of the reference with its match.
+    """Find the match of every patch of the reference.
 
     Raises:
-        _TooLittle: there is none.
+        _TooLittle: there is no patch.
     """
     from codec_bench.kernels.visqol.cpu import similarities
     from codec_bench.kernels.visqol.ref import best_path, levels
@@ -226,7 +225,7 @@ def _compared(
 
 
 def _realigned(patch: _Patch, reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> _Patch:
-    """The patch again, its sound aligned to the sample and its spectrograms made again, if it is then as alike."""
+    """Align the patch's audio to the sample; keep the result if it is as similar."""
     from codec_bench.kernels.visqol.ref import levels
 
     if patch.estimate_s is None or patch.estimate_s == (0.0, 0.0):
@@ -242,17 +241,14 @@ def _realigned(patch: _Patch, reference: np.ndarray, estimate: np.ndarray, mode:
 
 
 def _cut(signal: np.ndarray, span_s: tuple[float, float], mode: _Mode) -> np.ndarray:
-    """A stretch of a signal.
-
-    What it lacks at its end is silence at its beginning, as in the reference implementation.
-    """
+    """Cut a stretch. Samples missing at its end are zeros at its beginning, as in the reference implementation."""
     start, end = (int(at_s * mode.rate_hz) for at_s in span_s)
     lacking = int(max(0.0, span_s[1] * mode.rate_hz - signal.size))
     return np.concatenate([np.zeros(lacking), signal[start : min(signal.size - 1, end)]])
 
 
 def _aligned(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Two stretches shifted against each other and cut to one length, and by how many seconds the estimate was early."""
+    """Align two stretches and cut them to one length; also return the seconds by which the estimate was early."""
     lag = best_lag(reference, estimate)
     moved = _moved(estimate, lag)
     if 0 < reference.size < moved.size and lag > 0:
@@ -263,7 +259,7 @@ def _aligned(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple
 
 
 def shifted(reference: np.ndarray, estimate: np.ndarray) -> np.ndarray:
-    """The estimate, later or earlier by what its envelope is early or late."""
+    """Shift the estimate by the lag of its envelope."""
     return _moved(estimate, best_lag(reference, estimate))
 
 
@@ -272,7 +268,7 @@ def _moved(signal: np.ndarray, lag: int) -> np.ndarray:
 
 
 def best_lag(reference: np.ndarray, estimate: np.ndarray) -> int:
-    """By how many samples the estimate is early; 0 if that were more than half of the reference."""
+    """The samples by which the estimate is early; 0 if more than half of the reference."""
     from scipy.fft import irfft, next_fast_len, rfft
 
     longest = max(reference.size, estimate.size)
@@ -285,9 +281,7 @@ def best_lag(reference: np.ndarray, estimate: np.ndarray) -> int:
 
 
 def envelopes(*signals: np.ndarray) -> list[np.ndarray]:
-    """The upper envelope of each: the mean, and the magnitude of the analytic signal of the rest, as
-    `scipy.signal.hilbert` has it.
-    """
+    """The upper envelope of each: the mean plus the magnitude of the rest's analytic signal, as `scipy.signal.hilbert`."""
     transforms = {size: _hilbert(size) for size in {signal.size for signal in signals}}
     out = []
     for signal in signals:
@@ -298,10 +292,9 @@ def envelopes(*signals: np.ndarray) -> list[np.ndarray]:
 
 
 def _hilbert(size: int) -> Callable[[np.ndarray], np.ndarray]:
-    """The Hilbert transform of signals of a length, taken as periodic.
+    """The Hilbert transform of periodic signals of a length.
 
-    A Fourier transform of a length with a large prime factor is slow. For such a length the transform is a convolution
-    with its impulse response instead, by Fourier transforms of a longer length.
+    Lengths with a large prime factor have slow Fourier transforms. There it is a convolution with the impulse response.
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
@@ -326,7 +319,7 @@ def _hilbert(size: int) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _even_places(frames: int, mode: _Mode) -> np.ndarray:
-    """First frames of patches one after another."""
+    """First frames of consecutive patches."""
     width, first = mode.patch_frames, mode.patch_frames // 2
     if frames < width + first:
         return np.zeros(0, np.int64)
@@ -334,7 +327,7 @@ def _even_places(frames: int, mode: _Mode) -> np.ndarray:
 
 
 def _speech_places(reference: np.ndarray, frames: int, mode: _Mode, hop: int) -> np.ndarray:
-    """First frames of the patches that hold a loud frame, or one soon after a loud frame."""
+    """First frames of the patches with a loud frame, or a frame soon after one."""
     width, first = mode.patch_frames, mode.patch_frames // 2 - 1
     count = (frames - first) // width
     # The detector begins at the sample of the number of the first frame, as in the reference implementation.

@@ -66,6 +66,7 @@ class WarpQ(ItemMetric):
 
     name = "warpq"
     kind = "pair"
+    silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)
     rate_hz = 16_000
     higher_is_better = False
     range = (0.0, None)
@@ -83,10 +84,6 @@ class WarpQ(ItemMetric):
         self.name = variant_name("warpq", variant, self.variants)
         self._settings = self.variants[variant]
         self.protocol, self.rate_hz = self._settings.protocol, self._settings.rate_hz
-
-    def check_silence(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
-        """There is nothing to align in silence, on either side, also where its edges ring."""
-        return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `detail` counts the pieces."""
