@@ -78,6 +78,10 @@ class Inputs:
             raise ValueError(f"'{self.id}' has no reference or no estimate; a pair metric needs both")
         return self.reference, self.estimate
 
+    def features(self, name: str) -> tuple[Any, Any]:
+        """The results of a feature of the reference and of the estimate."""
+        return self.reference_features[name], self.estimate_features[name]
+
 
 class Metric(ABC):
     """One number per item.

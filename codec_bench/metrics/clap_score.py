@@ -37,7 +37,7 @@ class ClapScore(Metric):
     range = (-1.0, 1.0)
     estimate_features = (Clap.name,)
     protocol = f"clap_score/{Clap.protocol}"
-    paper = "Wu et al.: Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption Augmentation, ICASSP 2023"
+    paper = "Wu et al.: Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion, ICASSP 2023"
     source = "transformers 5 ClapModel, to 1e-5"
     own_weights = "it reads both halves of the published CLAP"
     where = "cpu"

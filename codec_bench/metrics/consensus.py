@@ -46,16 +46,8 @@ def members(spec: Spec) -> list[str]:
     Raises:
         UserError: another error rate has several recognisers, or a recogniser is named twice.
     """
-    of_several = spec.name in (
-        EACH,
-        "cer",
-        "dwer",
-        "hallucinated",
-        "wer_above_50",
-        "wer_below_50",
-        "wer_macro",
-    ) and "+" in (spec.argument or "")
-    named = recognisers_in(spec.argument or "") if of_several else []
+    rates = (EACH, "cer", "dwer", "hallucinated", "wer_above_50", "wer_below_50", "wer_macro")
+    named = recognisers_in(spec.argument or "") if spec.name in rates and "+" in (spec.argument or "") else []
     if len(named) < 2:
         return []
     if spec.name != EACH:
@@ -144,11 +136,12 @@ class _OfRates(_Consensus):
         for name, score in scores.items():
             if score.status != "ok":
                 return Score(None, score.status, _named(name, as_reason(score.reason)), self.protocol)
-        flags = [
-            _named(name, as_remark(score.detail["flag"])) for name, score in scores.items() if "flag" in score.detail
-        ]
         combined = self._score(scores)
-        return replace(combined, detail={**combined.detail, "flag": flags[0]}) if flags else combined
+        for name, score in scores.items():
+            if "flag" in score.detail:
+                flag = _named(name, as_remark(score.detail["flag"]))
+                return replace(combined, detail={**combined.detail, "flag": flag})
+        return combined
 
     @abstractmethod
     def _score(self, scores: Mapping[str, Score]) -> Score:
@@ -195,9 +188,8 @@ class WerSmallest(_OfRates):
         chosen = min(scores, key=lambda name: scores[name].value or 0.0)
         best = scores[chosen]
         detail = {"recogniser": chosen, "rates": {name: score.value for name, score in scores.items()}}
-        return Score.ok(
-            best.value or 0.0, self.protocol, numerator=best.numerator, denominator=best.denominator, detail=detail
-        )
+        ratio = {"numerator": best.numerator, "denominator": best.denominator}
+        return Score.ok(best.value or 0.0, self.protocol, **ratio, detail=detail)
 
 
 class WerBetween(_Consensus):
@@ -225,9 +217,8 @@ class WerBetween(_Consensus):
         for index, row in enumerate(zip(*by_recogniser, strict=True)):
             for name, transcript in zip(self._each, row):
                 if isinstance(transcript, Score):
-                    scores.setdefault(
-                        index, Score(None, transcript.status, _named(name, as_reason(transcript.reason)), self.protocol)
-                    )
+                    reason = _named(name, as_reason(transcript.reason))
+                    scores.setdefault(index, Score(None, transcript.status, reason, self.protocol))
         complete = [index for index in range(len(batch)) if index not in scores]
         items = [batch[index] for index in complete]
         pairs: dict[str, list[Any]] = {}
@@ -258,8 +249,6 @@ def _named(recogniser: str, cause: Diagnostic | None) -> Diagnostic:
     """Add the recogniser's name to a reason or flag."""
     if cause is None:
         return Diagnostic("unknown")
-    return (
-        cause
-        if recogniser in cause.parameters.values()
-        else Diagnostic("of_recogniser", recogniser=recogniser, cause=cause)
-    )
+    if recogniser in cause.parameters.values():
+        return cause
+    return Diagnostic("of_recogniser", recogniser=recogniser, cause=cause)

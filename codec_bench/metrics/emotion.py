@@ -30,9 +30,7 @@ class _Emotion(ItemMetric):
     rate_hz = 16_000
     signals = False
     where = "inline"
-    paper = (
-        "Ma et al.: emotion2vec: Self-Supervised Pre-Training for Speech Emotion Representation, Findings of ACL 2024"
-    )
+    paper = "Ma et al.: emotion2vec: Self-Supervised Pre-Training for Speech Emotion, Findings of ACL 2024"
     stem: str
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
@@ -132,9 +130,8 @@ class EmotionLabelled(EmotionAccuracy):
     def _score(self, item: Inputs) -> Score:
         label = (item.text or "").strip().lower()
         if label not in EMOTIONS:
-            return Score.undefined(
-                Diagnostic("text_not_among", text=(item.text or "")[:40], labels=", ".join(EMOTIONS)), self.protocol
-            )
+            reason = Diagnostic("text_not_among", text=(item.text or "")[:40], labels=", ".join(EMOTIONS))
+            return Score.undefined(reason, self.protocol)
         return self._compare(item, label)
 
 
@@ -153,8 +150,7 @@ class EmotionProbability(_Emotion):
     stem = "emotion_heard"
 
     def _score(self, item: Inputs) -> Score:
-        probabilities = np.asarray(item.estimate_features[self._feature]["probabilities"])
-        predicted = int(probabilities.argmax())
-        by_emotion = dict(zip(EMOTIONS, (float(value) for value in probabilities)))
-        detail = {"emotion": EMOTIONS[predicted], "probabilities": by_emotion}
-        return Score.ok(by_emotion[EMOTIONS[predicted]], self.protocol, detail=detail)
+        probabilities = dict(zip(EMOTIONS, map(float, item.estimate_features[self._feature]["probabilities"])))
+        predicted = max(EMOTIONS, key=probabilities.__getitem__)
+        detail = {"emotion": predicted, "probabilities": probabilities}
+        return Score.ok(probabilities[predicted], self.protocol, detail=detail)

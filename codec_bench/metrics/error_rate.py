@@ -14,8 +14,8 @@ from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, Compared, get_
 from codec_bench.types import Score
 
 RECOGNISERS = (
-    "pocketsphinx", "whisper-", "paraformer", "seaco-paraformer", "sensevoice", "hubert-", "wav2vec2-", "parakeet-", "canary-",
-    "qwen3-asr-", "cohere-transcribe-", "fun-asr-", "granite-speech-", "nemotron-", "moss-transcribe-", "vibevoice-asr",
+    "pocketsphinx", "whisper-", "paraformer", "seaco-paraformer", "sensevoice", "hubert-", "wav2vec2-", "parakeet-",
+    "canary-", "qwen3-asr-", "cohere-transcribe-", "fun-asr-", "granite-speech-", "nemotron-", "moss-transcribe-", "vibevoice-asr",
     "kyutai-stt-", "voxtral-mini-4b-realtime-",
 )  # fmt: skip
 """Prefixes of the names of built-in recognisers, whose results hold a transcript."""
@@ -75,7 +75,6 @@ class _RecognisedErrorRate(Metric):
         self.languages = known_languages(self._by_language, self._otherwise)
         asr = "+".join(protocol_of_recogniser(name) for name in names)
         self.protocol = f"{self.stem}/{asr}/{self._rule.name}"
-
         self.bounds = self.range
 
     def _recognisers(self, variant: str | None) -> tuple[dict[str, str], str | None]:
@@ -102,17 +101,13 @@ class _RecognisedErrorRate(Metric):
         if reason is not None or language is None:
             return reason
         if self._rule.languages and base_language(language) not in self._rule.languages:
-            return Diagnostic(
-                "language_unknown_to_rule",
-                rule=self._rule.name,
-                languages=_some(self._rule.languages),
-                language=language,
-            )
+            known = _some(self._rule.languages)
+            return Diagnostic("language_unknown_to_rule", rule=self._rule.name, languages=known, language=language)
         self._rule.check(language)
         name = self.features_of(language)[0][0]
-        known = _languages_of(name)
-        if known and base_language(language) not in known:
-            return Diagnostic("language_unknown_to_recogniser", name=name, languages=_some(known), language=language)
+        spoken = _languages_of(name)
+        if spoken and base_language(language) not in spoken:
+            return Diagnostic("language_unknown_to_recogniser", name=name, languages=_some(spoken), language=language)
         return None
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
@@ -174,12 +169,9 @@ class _RecognisedErrorRate(Metric):
                 unit=self.unit_counted,
                 spoken=[pair.spoken for pair in pairs] if self._rule.two_references else None,
             )
-        except (
-            Exception
-        ) as error:  # any text may come in, and libraries of which the rules for numbers are may fail on it
+        except Exception as error:  # the libraries that spell numbers may fail on any text
             if len(pairs) == 1:
-                why = Diagnostic("not_normalised", cause=of_error(error))
-                return [Score.failed(why, self.protocol)]
+                return [Score.failed(Diagnostic("not_normalised", cause=of_error(error)), self.protocol)]
             return [self._compare([one])[0] for one in pairs]
 
     def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
@@ -193,18 +185,14 @@ class _RecognisedErrorRate(Metric):
         transcript = result.get("transcript")
         if not isinstance(transcript, str):
             return Score.failed(Diagnostic("no_transcript", name=name), self.protocol)
-        fault = result.get("fault")
-        return (
-            Score.failed(Diagnostic("recogniser_failed", name=name, cause=fault), self.protocol)
-            if fault
-            else transcript
-        )
+        if fault := result.get("fault"):
+            return Score.failed(Diagnostic("recogniser_failed", name=name, cause=fault), self.protocol)
+        return transcript
 
     def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
         value = self._value(compared)
         if value is None:
-            reason = compared.note or Diagnostic("empty_transcript")
-            return Score.undefined(reason, self.protocol)
+            return Score.undefined(compared.note or Diagnostic("empty_transcript"), self.protocol)
         ratio = {}
         if self.aggregate == "ratio":
             share: tuple[float, float] = (compared.counts.errors, compared.counts.reference_length)
@@ -383,15 +371,12 @@ class Dwer(_RecognisedErrorRate):
 
     def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
         name = self.features_of(item.language)[0][0]
-        reference_text = self._transcript(name, item.reference_features[name])
-        estimate_text = self._transcript(name, item.estimate_features[name])
+        reference_text, estimate_text = (self._transcript(name, side) for side in item.features(name))
         if isinstance(reference_text, Score):
             return reference_text
-        return (
-            estimate_text
-            if isinstance(estimate_text, Score)
-            else (reference_text, estimate_text, item.estimate_features[name])
-        )
+        if isinstance(estimate_text, Score):
+            return estimate_text
+        return reference_text, estimate_text, item.estimate_features[name]
 
 
 class Per(Dwer):

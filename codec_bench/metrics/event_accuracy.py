@@ -70,9 +70,8 @@ class EventAccuracy(Metric):
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item."""
         if not self._label_embeddings.size:
-            self._label_embeddings = np.stack(
-                TextEncoder().embeddings([PROMPT.format(label) for label in self._labels])
-            )
+            prompts = [PROMPT.format(label) for label in self._labels]
+            self._label_embeddings = np.stack(TextEncoder().embeddings(prompts))
         return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:

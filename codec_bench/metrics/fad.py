@@ -60,11 +60,7 @@ class SetDistance(ItemMetric):
         self.protocol = f"{type(self).protocol}/{encoder.protocol}"
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` holds both embeddings, of which the value of the set is made."""
-        reference, estimate = (
-            np.asarray(features[self._feature]["embedding"], np.float32)
-            for features in (item.reference_features, item.estimate_features)
-        )
+        reference, estimate = (np.asarray(side["embedding"], np.float32) for side in item.features(self._feature))
         moved = float(((reference.astype(np.float64) - estimate) ** 2).sum())
         return Score.ok(moved, self.protocol, detail={KEY: packed(reference, estimate)})
 
@@ -112,7 +108,7 @@ class Kad(SetDistance):
     name = "kad"
     aggregate = "kernel"
     protocol = "kad/pairs/gaussian-median-reference/2000-items"
-    paper = "Chung, Eu, Lee, Choi, Nam, Chon: KAD: No More FAD! An Effective and Efficient Evaluation Metric for Audio Generation, ICML 2025"
+    paper = "Chung et al.: KAD: No More FAD! An Effective and Efficient Metric for Audio Generation, ICML 2025"
     source = "kadtk calc_kernel_audio_distance with the width given, but for an item's own partner, to 1e-6 relative"
 
 

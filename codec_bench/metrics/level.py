@@ -86,7 +86,7 @@ class TruePeak(_Uncut):
     unit = "dB"
     protocol = "true_peak/bs1770-4-192khz"
     paper = "ITU-R BS.1770-4, annex 2"
-    source = "FFmpeg's ebur128 with peak=true, to 0.1 dB for speech"
+    source = "FFmpeg's ebur128 with peak=true, to 0.1 dB for speech (white noise: 0.5 dB); EBU Tech 3341's signals"
 
     def _score(self, item: Inputs) -> Score:
         from codec_bench.audio.resample import resample

@@ -352,7 +352,7 @@ class Csig(_Composite):
 
 
 class Cbak(_Composite):
-    """The composite rating of background noise from PESQ, WSS and segmental SNR; see `csig`. Higher is better, 1 to 5."""
+    """The composite rating of noise from PESQ, WSS and segmental SNR; see `csig`. Higher is better, 1 to 5."""
 
     name = "cbak"
     protocol = "cbak/hu-loizou-pesq-wb"
@@ -420,7 +420,7 @@ class Ncm(_Loizou):
 
     name = "ncm"
     range = (0.0, 1.0)
-    paper = "Ma, Hu, Loizou: Objective Measures for Predicting Speech Intelligibility in Noisy Conditions, JASA 125(5), 2009"
+    paper = "Ma, Hu, Loizou: Objective Measures for Predicting Speech Intelligibility in Noise, JASA 125(5), 2009"
     protocol = "ncm/loizou-16k"
     source = "outputs of pysepm at 7ef88aff, to 1e-5"
     value_of = staticmethod(covariance_index)

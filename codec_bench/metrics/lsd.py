@@ -60,6 +60,5 @@ class Lsd(ItemMetric):
         frames = Frames(window, item.rate_hz // FRAMES_PER_S, edges="constant")
         if not reference.size:
             return Score.undefined(Diagnostic("no_signal_samples"), self.protocol)
-        return Score.ok(
-            log_spectral_distance(reference, estimate, frames, floor=FLOOR, added=self._added), self.protocol
-        )
+        value = log_spectral_distance(reference, estimate, frames, floor=FLOOR, added=self._added)
+        return Score.ok(value, self.protocol)

@@ -64,7 +64,7 @@ class Mcd(ItemMetric):
 
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `detail` counts the pairs of frames."""
-        sides = item.reference_features[_FEATURE], item.estimate_features[_FEATURE]
+        sides = item.features(_FEATURE)
         if self._compare is _aligned:
             off = len(sides[1]["cepstra"]) - len(sides[0]["cepstra"])
             apart = frames_apart(off * sides[0]["hop_s"], f"mcd[{DTW}]")
@@ -85,8 +85,6 @@ def _warped(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -
     """The cepstra of loud frames along the warping path, float64 `(steps, coefficients)` each."""
     from codec_bench.kernels.dtw.cpu import fast_path
 
-    x, y = (
-        features["cepstra"][features["power_db"] > LOUD_DB].astype(np.float64) for features in (estimate, reference)
-    )
+    x, y = (side["cepstra"][side["power_db"] > LOUD_DB].astype(np.float64) for side in (estimate, reference))
     path = fast_path(x, y)
     return y[path[:, 1]], x[path[:, 0]]

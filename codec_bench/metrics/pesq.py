@@ -96,13 +96,11 @@ class _Pesq(ItemMetric):
         if not estimate.any():
             return Score.undefined(Diagnostic("pesq_silent"), self.protocol)
         if duration_s > MAX_DURATION_S:
-            return Score.refused(
-                Diagnostic("pesq_too_long", duration_s=duration_s, most_s=MAX_DURATION_S), self.protocol
-            )
-        if duration_s > SAFE_DURATION_S:
-            utterances = most_utterances(reference, self.rate_hz)
-            if utterances > MAX_UTTERANCES:
-                return Score.refused(Diagnostic("pesq_utterances", utterances=utterances), self.protocol)
+            reason = Diagnostic("pesq_too_long", duration_s=duration_s, most_s=MAX_DURATION_S)
+            return Score.refused(reason, self.protocol)
+        utterances = most_utterances(reference, self.rate_hz) if duration_s > SAFE_DURATION_S else 0
+        if utterances > MAX_UTTERANCES:
+            return Score.refused(Diagnostic("pesq_utterances", utterances=utterances), self.protocol)
         value = float(pesq(self.rate_hz, reference, estimate, self.mode, on_error=PesqError.RETURN_VALUES))
         if value == PesqError.BUFFER_TOO_SHORT:
             return Score.undefined(Diagnostic("pesq_too_short", duration_s=duration_s), self.protocol)
@@ -141,9 +139,7 @@ class PesqWb(_Pesq):
     mode = "wb"
     range = (1.0, _best(1.3669, 3.8224))  # 4.643889
     protocol = "pesq/wb-p862.2"
-    paper = (
-        "Rix, Beerends, Hollier, Hekstra: Perceptual Evaluation of Speech Quality (PESQ), ICASSP 2001; ITU-T P.862.2"
-    )
+    paper = "Rix et al.: Perceptual Evaluation of Speech Quality (PESQ), ICASSP 2001; ITU-T P.862.2, 2007"
     source = "pesq 0.0.4, exactly"
 
 
@@ -160,7 +156,5 @@ class PesqNb(_Pesq):
     mode = "nb"
     range = (1.0, _best(1.4945, 4.6607))  # 4.548639
     protocol = "pesq/nb-p862.1-8k"
-    paper = (
-        "Rix, Beerends, Hollier, Hekstra: Perceptual Evaluation of Speech Quality (PESQ), ICASSP 2001; ITU-T P.862.1"
-    )
+    paper = "Rix et al.: Perceptual Evaluation of Speech Quality (PESQ), ICASSP 2001; ITU-T P.862.1, 2003"
     source = "pesq 0.0.4, exactly"

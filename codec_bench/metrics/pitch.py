@@ -32,8 +32,8 @@ class _Pitch(ItemMetric):
     rate_hz = 16_000
     signals = False
     where = "inline"
-    paper = "Boersma: Accurate short-term analysis of the fundamental frequency and the harmonics-to-noise ratio of a sampled sound, IFA Proceedings 17, 1993"
-    source = "Praat 6.1 To Pitch (ac) of clean speech: voicing equal on 99 % of the frames, pitch to 0.2 % on 99 % of the voiced"
+    paper = "Boersma: Accurate short-term analysis of the fundamental frequency, IFA Proceedings 17, 1993"
+    source = "Praat 6.1 To Pitch (ac) of clean speech: voicing equal on 99 % of frames, pitch to 0.2 % on 99 %"
     key: ClassVar[str]
     variants: ClassVar[dict[str | None, str]]
 
@@ -47,12 +47,11 @@ class _Pitch(ItemMetric):
             self.paper = "Nieradzik: SwiftF0: Fast and Accurate Monophonic Pitch Detection, 2025"
             self.source = "swift-f0 0.3 itself"
         elif variant in ("world", "versa"):
-            self.paper = "Morise: Harvest: A high-performance fundamental frequency estimator from speech signals, Interspeech 2017"
+            self.paper = "Morise: Harvest: A high-performance fundamental frequency estimator, Interspeech 2017"
             self.source = "pyworld 0.3.5 itself, with VERSA's settings"
 
     def _score(self, item: Inputs) -> Score:
-        feature = self.estimate_features[0]
-        sides = item.reference_features[feature], item.estimate_features[feature]
+        sides = item.features(self.estimate_features[0])
         reference, estimate = (np.asarray(features["f0_hz"], np.float64) for features in sides)
         apart = frames_apart((estimate.size - reference.size) * sides[0]["hop_s"])
         if apart is not None:
@@ -170,22 +169,17 @@ class F0Corr(_Pitch):
     def _score(self, item: Inputs) -> Score:
         if self._variant != OF_WORDS:
             return super()._score(item)
-        (feature,) = self.estimate_features
-        sides = item.reference_features[feature], item.estimate_features[feature]
+        sides = item.features(self.estimate_features[0])
         tracks = [np.asarray(features["f0_hz"], np.float64) for features in sides]
         hop_s = sides[0]["hop_s"]
         try:
             words = _words_of_both(item)
         except ValueError as error:
             return Score.refused(str(error), self.protocol)
-        if (
-            item.estimate_words is None
-            and (apart := frames_apart((tracks[1].size - tracks[0].size) * hop_s)) is not None
-        ):
+        apart = frames_apart((tracks[1].size - tracks[0].size) * hop_s) if item.estimate_words is None else None
+        if apart is not None:
             return Score.refused(Diagnostic("frames_apart_words", cause=apart, column=ESTIMATE_WORDS), self.protocol)
-        means = np.array(
-            [[_mean_cents(*pair, hop_s) for pair in zip(tracks, both, strict=True)] for both in zip(*words)]
-        )
+        means = np.array([[_mean_cents(*pair, hop_s) for pair in zip(tracks, both)] for both in zip(*words)])
         voiced = means[~np.isnan(means).any(axis=1)] if len(means) else means
         if len(voiced) < FEWEST_WORDS:
             reason = Diagnostic("few_voiced_words", needed=FEWEST_WORDS, words=len(means), voiced=len(voiced))
@@ -265,10 +259,8 @@ def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
         return words, words
     others = read_words(item.estimate_words, ESTIMATE_WORDS)
     if [one.word.casefold() for one in words] != [one.word.casefold() for one in others]:
-        raise ValueError(
-            f"the columns '{WORDS}' and '{ESTIMATE_WORDS}' have other words: {len(words)} and {len(others)}, or others "
-            "by name"
-        )
+        counts = f"{len(words)} and {len(others)}, or others by name"
+        raise ValueError(f"the columns '{WORDS}' and '{ESTIMATE_WORDS}' have other words: {counts}")
     return words, others
 
 

@@ -50,9 +50,7 @@ class Predicted(ItemMetric):
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         kind = FEATURES.resolve(self.row.feature)
         self._check(kind, variant, point)
-        metric_variant = (
-            variant if self.row.languages else None
-        )  # a variant of the metric, which its feature does not know
+        metric_variant = variant if self.row.languages else None  # the feature does not know it
         feature_variant = None if metric_variant else variant
         named = kind.protocol if not hasattr(kind, "protocol_id") else None
         measured = named or call_with_known(kind.protocol_id, {"variant": feature_variant, "point": point})
@@ -107,10 +105,8 @@ class PredictedDistance(Predicted):
         self.reference_features = self.estimate_features
 
     def _value(self, item: Inputs) -> float:
-        reference, estimate = (
-            np.asarray(features[self.estimate_features[0]][self.output.key], np.float64)
-            for features in (item.reference_features, item.estimate_features)
-        )
+        sides = item.features(self.estimate_features[0])
+        reference, estimate = (np.asarray(side[self.output.key], np.float64) for side in sides)
         return float(np.linalg.norm(estimate - reference))
 
 
@@ -132,7 +128,8 @@ def __getattr__(name: str) -> Any:
     row = row_of(name)
     output = row.scores[name]
     facts = {
-        "__doc__": _described(row, output), "__module__": __name__, "key": name, "row": row, "output": output, "rate_hz": row.rate_hz,
-        "range": row.range, "unit": row.unit, "higher_is_better": output.higher_is_better, "paper": row.paper, "source": row.source,
+        "__doc__": _described(row, output), "__module__": __name__, "key": name, "row": row, "output": output,
+        "rate_hz": row.rate_hz, "range": row.range, "unit": row.unit, "higher_is_better": output.higher_is_better,
+        "paper": row.paper, "source": row.source,
     }  # fmt: skip
     return type(name, (PredictedDistance if row.apart else Predicted,), facts)

@@ -50,10 +50,7 @@ class DurationError(ItemMetric):
         self._length = _whole_s if variant is None else speech_s
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` holds both durations."""
-        reference, estimate = (
-            self._length(features[LEVEL]) for features in (item.reference_features, item.estimate_features)
-        )
+        reference, estimate = map(self._length, item.features(LEVEL))
         if not reference or not estimate:
             role = "estimate" if reference else "reference"
             return Score.undefined(Diagnostic("side_silent", side=role), self.protocol)
@@ -90,8 +87,7 @@ class EnergyCorr(ItemMetric):
     estimate_features = reference_features = (LEVEL,)
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` counts the frames."""
-        sides = [features[LEVEL] for features in (item.reference_features, item.estimate_features)]
+        sides = item.features(LEVEL)
         apart = frames_apart(sides[1]["duration_s"] - sides[0]["duration_s"])
         if apart is not None:
             return Score.refused(apart, self.protocol)
@@ -123,7 +119,7 @@ class SpeakingRateError(Dwer):
     stem = "speaking_rate_error"
     aggregate = "mean"
     paper = ""
-    source = "VERSA's speaking rate (words over seconds), of both sides and over speech alone; the rule of the text is in the protocol"
+    source = "VERSA's speaking rate (words over seconds), of both sides and over speech alone"
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         super().__init__(variant, point)
@@ -138,10 +134,8 @@ class SpeakingRateError(Dwer):
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item; `detail` holds both rates, the counts and both texts."""
         scores = super().compute(batch)
-        return [
-            self._rates(item, score) if score.status == "ok" else score
-            for item, score in zip(batch, scores, strict=True)
-        ]
+        pairs = zip(batch, scores, strict=True)
+        return [self._rates(item, score) if score.status == "ok" else score for item, score in pairs]
 
     def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
         counts = compared.counts
@@ -153,8 +147,8 @@ class SpeakingRateError(Dwer):
 
     def _rates(self, item: Inputs, score: Score) -> Score:
         rates = {}
-        for role, features in (("reference", item.reference_features), ("estimate", item.estimate_features)):
-            seconds = speech_s(features[LEVEL])
+        for role, level in zip(("reference", "estimate"), item.features(LEVEL)):
+            seconds = speech_s(level)
             rates[role] = score.detail[f"{role}_words"] / seconds if seconds else 0.0
         if not rates["reference"]:
             return Score.undefined(Diagnostic("no_speaking_rate"), self.protocol)

@@ -118,9 +118,7 @@ class Sdr(ItemMetric):
     scale_invariant = True
     unit = "dB"
     protocol = "sdr/bss-eval-512-taps"
-    paper = (
-        "Vincent, Gribonval, Févotte: Performance Measurement in Blind Audio Source Separation, IEEE TASLP 14(4), 2006"
-    )
+    paper = "Vincent et al.: Performance Measurement in Blind Audio Source Separation, IEEE TASLP 14(4), 2006"
     source = "mir_eval bss_eval_sources (SDR, SAR) and ci_sdr, to 1e-6 dB"
 
     def _score(self, item: Inputs) -> Score:

@@ -107,10 +107,15 @@ class Sim(ItemMetric):
     range = (-1.0, 1.0)
     where = "inline"
     paper = (
-        "Anastassiou et al.: Seed-TTS, 2024 (sim); Chen et al.: WavLM, JSTSP 2022; Desplanques et al.: ECAPA-TDNN, Interspeech "
-        "2020; Chen et al.: ERes2Net, Interspeech 2023 (sim[eres2net]); Wang et al.: CAM++, Interspeech 2023 (sim[campplus]); Wang et al.: WeSpeaker, ICASSP 2023 (sim[wespeaker-resnet34]); Yakovlev et al.: ReDimNet, Interspeech 2024 (sim[redimnet-b5]); Wan et al.: Generalized End-to-End Loss for Speaker Verification, ICASSP 2018 (sim[ge2e], sim[ge2e-vad])"
+        "Anastassiou et al.: Seed-TTS, 2024; Chen et al.: WavLM, JSTSP 2022; Desplanques et al.: ECAPA-TDNN, Interspeech "
+        "2020 (sim); Chen et al.: ERes2Net, Interspeech 2023; Wang et al.: CAM++, Interspeech 2023; Wang et al.: "
+        "WeSpeaker, ICASSP 2023; Yakovlev et al.: ReDimNet, Interspeech 2024; Wan et al.: Generalized End-to-End Loss for "
+        "Speaker Verification, ICASSP 2018 (ge2e, ge2e-vad)"
     )
-    source = "seed-tts-eval at 752f429, to 5e-6 (sim); transformers 5 (sim[wavlm-base-plus-sv]), 3D-Speaker at 09e7806 (sim[eres2net], sim[campplus]), WeSpeaker at dfa7419 (sim[wespeaker-resnet34]), ReDimNet at dd9f519 (sim[redimnet-b5]) and Resemblyzer 0.1.4, to 1e-5"
+    source = (
+        "seed-tts-eval at 752f429, to 5e-6 (sim); transformers 5 (wavlm-base-plus-sv), 3D-Speaker at 09e7806 (eres2net, "
+        "campplus), WeSpeaker at dfa7419, ReDimNet at dd9f519 and Resemblyzer 0.1.4, to 1e-5"
+    )
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         self.name = "sim" + (f"[{variant}]" if variant else "") + (f"@{point}" if point else "")
@@ -125,10 +130,7 @@ class Sim(ItemMetric):
 
 def cosine(item: Inputs, feature: str) -> float:
     """The cosine of the embeddings that a feature gives reference and estimate."""
-    reference, estimate = (
-        features[feature]["embedding"] for features in (item.reference_features, item.estimate_features)
-    )
-    return cosine_of(reference, estimate)
+    return cosine_of(*(side["embedding"] for side in item.features(feature)))
 
 
 def cosine_of(one: np.ndarray, other: np.ndarray) -> float:

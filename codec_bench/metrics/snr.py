@@ -80,10 +80,8 @@ class SnrSeg(ItemMetric):
         window, hop = round(FRAME_S * item.rate_hz), int((1 - OVERLAP) * FRAME_S * item.rate_hz)
         frames = (reference.size - (window - hop)) // hop - 1
         if frames < 1:
-            return Score.undefined(
-                Diagnostic("few_samples_for_frames", samples=reference.size, rate_hz=item.rate_hz, needed=window + hop),
-                self.protocol,
-            )
+            facts = {"samples": reference.size, "rate_hz": item.rate_hz, "needed": window + hop}
+            return Score.undefined(Diagnostic("few_samples_for_frames", **facts), self.protocol)
         if not reference.any():
             return Score.undefined(Diagnostic("reference_silent"), self.protocol)
         weights = 0.5 * (1 - np.cos(2 * np.pi * np.arange(1, window + 1) / (window + 1)))

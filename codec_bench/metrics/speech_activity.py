@@ -70,7 +70,7 @@ class _Retention(ItemMetric):
     estimate_features = reference_features = (FEATURE,)
 
     def _score(self, item: Inputs) -> Score:
-        sides = item.reference_features[FEATURE], item.estimate_features[FEATURE]
+        sides = item.features(FEATURE)
         apart = frames_apart((sides[1]["samples"] - sides[0]["samples"]) / RATE_HZ)
         if apart is not None:
             return Score.refused(apart, self.protocol)
@@ -106,9 +106,7 @@ class SilenceRetention(_Retention):
     protocol = f"silence_kept/{PROTOCOL}"
 
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float | str:
-        return (
-            float(1 - estimate[~reference].mean()) if not reference.all() else Diagnostic("reference_without_silence")
-        )
+        return Diagnostic("reference_without_silence") if reference.all() else float(1 - estimate[~reference].mean())
 
 
 class LeadingSilenceError(_Retention):
@@ -126,9 +124,6 @@ class LeadingSilenceError(_Retention):
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float | str:
         silent = [name for name, activity in (("reference", reference), ("estimate", estimate)) if not activity.any()]
         if silent:
-            return (
-                Diagnostic("sides_without_speech", sides=" and the ".join(silent))
-                if len(silent) == 1
-                else Diagnostic("no_speech_at_all")
-            )
+            sides = Diagnostic("sides_without_speech", sides=silent[0])
+            return sides if len(silent) == 1 else Diagnostic("no_speech_at_all")
         return abs(int(estimate.argmax()) - int(reference.argmax())) / RATE_HZ

@@ -9,6 +9,7 @@ from codec_bench.features.frames import frames_protocol
 from codec_bench.features.precision_names import BY_AUTOCAST, parse_precision, suffix
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.metrics.sim import UPSTREAM
+from codec_bench.metrics.units import METHOD
 from codec_bench.types import Score
 
 DEFAULT = "hubert_base"
@@ -47,7 +48,7 @@ class SpeechBertScore(ItemMetric):
     signals = False
     range = (-1.0, 1.0)
     where = "inline"
-    paper = "Saeki, Maiti, Takamichi, Watanabe, Saruwatari: SpeechBERTScore: Reference-Aware Automatic Evaluation of Speech Generation Leveraging NLP Evaluation Metrics, Interspeech 2024"
+    paper = METHOD
     source = "DiscreteSpeechMetrics bert_score (precision) of s3prl's frames, to 1e-5"
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
@@ -65,11 +66,7 @@ class SpeechBertScore(ItemMetric):
         self.protocol = f"speechbertscore/precision/{frames_protocol(network)}{suffix(precision)}"
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` holds the recall and the harmonic mean of both."""
-        reference, estimate = (
-            _directions(features[self._feature]["frames"])
-            for features in (item.reference_features, item.estimate_features)
-        )
+        reference, estimate = (_directions(side["frames"]) for side in item.features(self._feature))
         cosines = estimate @ reference.T
         precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
         both = precision + recall

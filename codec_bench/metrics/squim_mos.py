@@ -32,15 +32,12 @@ class SquimMos(ItemMetric):
     range = (1.0, 5.0)
     where = "inline"
     protocol = f"squim_mos/{ROW.protocol}"
-    paper = "Kumar et al.: TorchAudio-Squim: Reference-less Speech Quality and Intelligibility Measures in TorchAudio, ICASSP 2023"
+    paper = "Kumar et al.: TorchAudio-Squim: Reference-less Speech Quality and Intelligibility Measures, ICASSP 2023"
     source = "torchaudio 2.11 SQUIM_SUBJECTIVE, to 1e-5 for signals of one length"
     estimate_features = reference_features = (SquimFrames.name,)
 
     def _score(self, item: Inputs) -> Score:
-        reference, estimate = (
-            np.asarray(features[SquimFrames.name]["frames"], np.float64)
-            for features in (item.reference_features, item.estimate_features)
-        )
+        reference, estimate = (np.asarray(side["frames"], np.float64) for side in item.features(SquimFrames.name))
         apart = frames_apart((len(estimate) - len(reference)) * FRAME_S)
         if apart is not None:
             return Score.refused(apart, self.protocol)

@@ -101,7 +101,7 @@ class Srmr(ItemMetric):
     rate_hz = RATE_HZ
     range = (0.0, None)
     protocol = "srmr/srmrpy-fast-16k"
-    paper = "Falk, Zheng, Chan: A Non-Intrusive Quality and Intelligibility Measure of Reverberant and Dereverberated Speech, IEEE TASLP 18(7), 2010"
+    paper = "Falk, Zheng, Chan: A Non-Intrusive Quality and Intelligibility Measure, IEEE TASLP 18(7), 2010"
     source = "SRMRpy srmr(fast=True), to 1e-6 relative"
 
     def _score(self, item: Inputs) -> Score:

@@ -83,8 +83,7 @@ class StftDistance(SpectralDistance):
         ),
         PARALLEL_WAVEGAN: (
             "stft_distance/parallel-wavegan-sc+log-1024-2048-512-16k",
-            "Yamamoto, Song, Kim: Parallel WaveGAN: A Fast Waveform Generation Model Based on Generative Adversarial Networks "
-            "with Multi-Resolution Spectrogram, ICASSP 2020",
+            "Yamamoto, Song, Kim: Parallel WaveGAN, ICASSP 2020",
             "kan-bayashi/ParallelWaveGAN MultiResolutionSTFTLoss, to 1e-5 relative",
         ),
     }

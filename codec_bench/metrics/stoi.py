@@ -67,8 +67,8 @@ class Stoi(_Intelligibility):
     stem = name = "stoi"
     implausible = 0.3
     protocol = "stoi/pystoi-0.4"
-    paper = "Taal, Hendriks, Heusdens, Jensen: An Algorithm for Intelligibility Prediction of Time-Frequency Weighted Noisy Speech, IEEE TASLP 19(7), 2011"
-    source = "pystoi 0.4.1, to 1e-6 on signals at 16 kHz; stoi[own-rate]: at the file's rate"
+    paper = "Taal et al.: An Algorithm for Intelligibility Prediction of Noisy Speech, IEEE TASLP 19(7), 2011"
+    source = "pystoi 0.4.1, to 1e-6 on signals at 16 kHz (files of 8 kHz: to 0.015); stoi[own-rate]: at the file's rate"
 
 
 class Estoi(_Intelligibility):
@@ -82,5 +82,5 @@ class Estoi(_Intelligibility):
     stem = name = "estoi"
     implausible = 0.15
     protocol = "estoi/pystoi-0.4"
-    paper = "Jensen, Taal: An Algorithm for Predicting the Intelligibility of Speech Masked by Modulated Noise Maskers, IEEE/ACM TASLP 24(11), 2016"
-    source = "pystoi 0.4.1, to 1e-4 on signals at 16 kHz; estoi[own-rate]: at the file's rate"
+    paper = "Jensen, Taal: Predicting the Intelligibility of Speech Masked by Modulated Noise, TASLP 24(11), 2016"
+    source = "pystoi 0.4.1, to 1e-4 on signals at 16 kHz (files of 8 kHz: to 0.04); estoi[own-rate]: at the file's rate"

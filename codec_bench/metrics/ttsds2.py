@@ -15,7 +15,7 @@ from codec_bench.stats.ttsds import score_of
 from codec_bench.store.embeddings import KEY, packed
 from codec_bench.types import Score
 
-PAPER = "Minixhofer, Klejch, Bell: TTSDS2: Resources and Benchmark for Evaluating Human-Quality Text to Speech Systems, 2025; the same: TTSDS, SLT 2024"
+PAPER = "Minixhofer, Klejch, Bell: TTSDS2, arXiv 2506.19441, 2025; the same: TTSDS, SLT 2024"
 
 
 class _Ttsds2(ItemMetric):
@@ -43,13 +43,7 @@ class _Ttsds2(ItemMetric):
         self.protocol = f"{self.name}/pairs/{self.distance}/{self.stem}/{NOISE}-{NOISE_PROTOCOL}"
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` holds the embeddings of the item and of its noises, of which the value of the
-        set is made.
-        """
-        reference, estimate = (
-            np.asarray(features[self.feature]["embedding"], np.float32)
-            for features in (item.reference_features, item.estimate_features)
-        )
+        reference, estimate = (np.asarray(side["embedding"], np.float32) for side in item.features(self.feature))
         noise = np.asarray(item.reference_features[self._noise]["embedding"], np.float32)
         apart = [float(((estimate.astype(np.float64) - other) ** 2).sum()) for other in (reference, *noise)]
         # An estimate that is both its reference and a noise is no speech, and neither was its reference.

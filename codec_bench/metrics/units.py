@@ -16,7 +16,7 @@ from codec_bench.text.error_rate import sequence_error_rates
 from codec_bench.types import Score
 
 DEFAULT = "hubert-km200"
-METHOD = "Saeki, Maiti, Takamichi, Watanabe, Saruwatari: SpeechBERTScore: Reference-Aware Automatic Evaluation of Speech Generation Leveraging NLP Evaluation Metrics, Interspeech 2024"
+METHOD = "Saeki et al.: SpeechBERTScore: Reference-Aware Automatic Evaluation of Speech Generation, Interspeech 2024"
 PREFIX, PREFIX_WEIGHT, BOOST_FROM = 4, 0.1, 0.7
 """Winkler's constants: how many first units count more, how much, and from which similarity on."""
 
@@ -52,11 +52,7 @@ class _Units(Metric):
         self.protocol = f"{self.definition}/layer-{self.layer}/{repeats}/{HubertUnits.protocol_id(model, point)}"
 
     def _units(self, item: Inputs) -> tuple[np.ndarray, np.ndarray]:
-        """The units of reference and estimate."""
-        sides = [
-            np.asarray(features[self._feature][f"layer_{self.layer}"], np.int32)
-            for features in (item.reference_features, item.estimate_features)
-        ]
+        sides = [np.asarray(one[f"layer_{self.layer}"], np.int32) for one in item.features(self._feature)]
         reference, estimate = sides if self.repeats else map(without_repeats, sides)
         return reference, estimate
 
@@ -80,9 +76,7 @@ class Ter(_Units):
     higher_is_better = False
     range = (0.0, None)
     aggregate = "ratio"
-    paper = (
-        "Gat et al.: Augmentation Invariant Discrete Representation for Generative Spoken Language Modeling, IWSLT 2023"
-    )
+    paper = "Gat et al.: Augmentation Invariant Discrete Representation for Generative Spoken Language, IWSLT 2023"
     source = "the units of textlesslib (GSLM); counts equal to rapidfuzz's"
     stem = "ter"
     definition = "ter"

@@ -92,7 +92,7 @@ class Visqol(Metric):
     rate_hz = 16_000
     range = (1.0, 5.0)
     unit = "MOS"
-    paper = "Chinen, Lim, Skoglund, Gureev, O'Gorman, Hines: ViSQOL v3: An Open Source Production Ready Objective Speech and Audio Metric, QoMEX 2020"
+    paper = "Chinen et al.: ViSQOL v3: An Open Source Production Ready Speech and Audio Metric, QoMEX 2020"
     source = "visqol-python 3.8, to 1e-6; visqol without its lattice model, visqol[lattice] with it"
     variants: ClassVar[dict[str | None, _Mode]] = {
         None: _Mode("visqol-3/speech/exponential/16khz", 16_000, 21, 8_000.0, 20, True, None),
@@ -281,7 +281,7 @@ def best_lag(reference: np.ndarray, estimate: np.ndarray) -> int:
 
 
 def envelopes(*signals: np.ndarray) -> list[np.ndarray]:
-    """The upper envelope of each: the mean plus the magnitude of the rest's analytic signal, as `scipy.signal.hilbert`."""
+    """The upper envelope of each: its mean plus the magnitude of the analytic signal of the rest."""
     transforms = {size: _hilbert(size) for size in {signal.size for signal in signals}}
     out = []
     for signal in signals:

@@ -70,11 +70,8 @@ class WarpQ(ItemMetric):
     rate_hz = 16_000
     higher_is_better = False
     range = (0.0, None)
-    paper = (
-        "Jassim, Skoglund, Chinen, Hines: Speech quality assessment with WARP-Q: From similarity to subsequence dynamic "
-        "time warp cost, IET Signal Processing 16(9), 2022"
-    )
-    source = "wjassim/WARP-Q at bdf8616d without voice activity detection, to 2e-3"
+    paper = "Jassim et al.: Speech quality assessment with WARP-Q, IET Signal Processing 16(9), 2022"
+    source = "wjassim/WARP-Q at bdf8616d (versa: ftshijt/WARP-Q at c20a40a7) without voice activity detection, to 2e-3"
     variants: ClassVar[dict[str | None, _Settings]] = {
         None: _Settings("warpq/13-mfcc-5khz/patch-92-42/no-vad/raw-median-16k", 16_000, 5_000.0, 92, 42),
         VERSA: _Settings("warpq/13-mfcc-4khz/patch-125-62/no-vad/raw-median-8k", 8_000, 4_000.0, 125, 62),
@@ -98,10 +95,8 @@ class WarpQ(ItemMetric):
                 return Score.undefined(Diagnostic("no_cepstra", side=role), self.protocol)
         reference, estimate = (self._features(signal, item.rate_hz) for signal in sides)
         if min(len(reference), len(estimate)) < patch:
-            return Score.undefined(
-                Diagnostic("few_frames_for_piece", frames=len(estimate), patch=patch, hop_ms=1000 * HOP_S),
-                self.protocol,
-            )
+            reason = Diagnostic("few_frames_for_piece", frames=len(estimate), patch=patch, hop_ms=1000 * HOP_S)
+            return Score.undefined(reason, self.protocol)
         pieces = np.lib.stride_tricks.sliding_window_view(estimate, patch, axis=0)[::step].transpose(0, 2, 1)
         costs = subsequence_costs(np.ascontiguousarray(pieces), reference)
         return Score.ok(float(np.median(costs)), self.protocol, detail={"pieces": len(costs)})
@@ -113,7 +108,6 @@ class WarpQ(ItemMetric):
 
         window = round(FRAME_S * rate_hz)
         frames = Frames(window, round(HOP_S * rate_hz), 2 * window, edges="constant")
-        coefficients = mfcc(
-            signal, rate_hz, frames, coefficients=COEFFICIENTS, top_hz=self._settings.top_hz, lifter=LIFTER
-        )
-        return normalised(coefficients, NORMALISED_FRAMES)
+        top_hz = self._settings.top_hz
+        mfccs = mfcc(signal, rate_hz, frames, coefficients=COEFFICIENTS, top_hz=top_hz, lifter=LIFTER)
+        return normalised(mfccs, NORMALISED_FRAMES)

@@ -38,9 +38,7 @@ class _Watermark(ItemMetric):
         self.protocol = f"{self.stem}/{AudioSeal.protocol}"
 
     def _score(self, item: Inputs) -> Score:
-        reference, estimate = (
-            features[AudioSeal.name] for features in (item.reference_features, item.estimate_features)
-        )
+        reference, estimate = item.features(AudioSeal.name)
         if reference["share"] < DETECTED:
             return Score.refused(Diagnostic("no_watermark", share=reference["share"]), self.protocol)
         reference_bits, estimate_bits = (np.asarray(features["bits"]) > 0.5 for features in (reference, estimate))
