@@ -1,4 +1,4 @@
-"""Speaker verification of what comes out: the equal error rate over all trials of a set."""
+"""Speaker verification of estimates: the equal error rate over the trials of a set."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ from codec_bench.types import Score
 
 
 class AsvEer(SetDistance):
-    """The equal error rate of speaker verification, with what came out as the test and unprocessed sound as the
-    enrolment. Lower is better, 0 to 1.
+    """The equal error rate of speaker verification with estimates as tests and references as enrolment. Lower is
+    better, 0 to 1.
 
-    A trial is an estimate against the reference of another item: of the same speaker it should be accepted, of another
-    speaker it should be refused, by the cosine of their embeddings. All pairs of items are trials, so the data must
-    name speakers (the column `speaker`), of whom one has two items at least; over 2,000 items they are chosen by a
-    hash. The rate is where as large a share of the first is refused as of the second is accepted; 0.5 is chance.
-    Compare it with the rate of the unprocessed sound. A value of the whole set; an item's own value is the squared
-    distance between its two embeddings.
+    A trial compares an estimate with the reference of another item by the cosine of their embeddings. All pairs are
+    trials,
+    so the data need the column `speaker`, and one speaker with two items; at most 2,000 items, chosen by a hash. At the
+    rate, false rejections equal false acceptances; 0.5 is chance. Compare it with the unprocessed audio. A value of the
+    whole set; an item's own value is the squared distance between its embeddings. Codec-SUPERB reports it over a list.
 
     Args:
-        variant: the speaker encoder, as for `sim`; None for `wavlm-large-sv`.
-        point: its precision, as for `sim`.
+        variant: the speaker encoder, as for `sim`; None for `wavlm-large-sv`. point: its precision, as for `sim`.
 
     Examples:
         >>> import numpy as np
@@ -44,11 +42,9 @@ class AsvEer(SetDistance):
 class AsvEerListed(AsvEer):
     """The equal error rate of speaker verification over a list of trials. Lower is better, 0 to 1.
 
-    As `asv_eer`, but the trials are those of a list (`--trials FILE`), such as the published ones of VoxCeleb, so that
-    rates can be compared with those that others report over it. The list says which two recordings a trial compares and
-    whether one speaker is in both. The test is what came out, and the enrolment the unprocessed recording. Trials of
-    recordings that are not in the data, or have no value, are counted. A value of the whole set; an item's own value is
-    the squared distance between its two embeddings.
+    As `asv_eer`, over a list (`--trials FILE`), such as VoxCeleb's, so that rates compare with published ones. The list
+    names two recordings per trial and whether one speaker is in both. Trials of recordings without data or value are
+    counted.
 
     Examples:
         >>> import numpy as np
@@ -64,6 +60,5 @@ class AsvEerListed(AsvEer):
     protocol = "asv_eer/listed-trials"
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` holds its embeddings, and the trials of which it is the test."""
         score = super()._score(item)
         return replace(score, detail={**(score.detail or {}), "trials": item.trials or []})

@@ -1,10 +1,9 @@
-"""What a metric is: a cheap function of signals and features that gives one score per item.
+"""Base classes of metrics: cheap functions of signals and features with one score per item.
 
 Conventions
-    Signals are mono float32 `(samples,)` in [-1, 1] at the metric's own rate. Reference and estimate have one length. A
-    metric that does not depend on the scale gets them uncut, beyond [-1, 1] where they are.
-    `reference` comes first, and both are keyword-only. A metric does not raise an exception for a bad item: it returns
-    a `Score` whose status and reason say why there is no number.
+    Signals are mono float32 `(samples,)` in [-1, 1] at the metric's own rate; scale-invariant metrics get them uncut.
+    Reference and estimate have one length. `reference` comes first, and both are keyword-only. A bad item never raises:
+    it returns a `Score` whose status and reason say why there is no number.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ from codec_bench.types import Score
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """The data of one item that a metric reads. Only the fields that the metric's class attributes request are filled.
+    """The inputs of a metric for one item. Only the fields that the metric's class attributes request are filled.
 
     Args:
         id: the sample's id, for messages.
         estimate, reference: signals at the metric's rate, of equal length.
         rate_hz: their rate: the metric's own, or the reference's native rate if the metric's `rate_hz` is None.
-        text, language, speaker: the reference transcript, its language, and who speaks, or None.
-        spoken: the transcript with numbers written out as they are spoken, or None if the data have none. Some
-            published rules compare with both forms.
-        estimate_features, reference_features: results by name of the features that the metric's class attributes name.
-        bits, duration_s: the bits that the codec sent for this item and the length of the audio, or None.
+        text, language, speaker: the reference transcript, its language, and the speaker, or None.
+        spoken: the transcript with numbers spelt out, or None. Some published rules compare with both forms.
+        estimate_features, reference_features: feature results by name.
+        bits, duration_s: the bits that the codec sent and the length of the audio, or None.
         no_bits: why there are no bits, or None if the system is no codec.
-        words, estimate_words: when each word of the reference is said, and of an estimate with a timing of its own, as
-            the data hold it (`codec_bench.metrics.words` reads it), or None.
-        trials: the ids with which it is tried as the test, each with 1 for one speaker or 0 for two
+        words, estimate_words: word times of the reference, and of an estimate with its own timing, as the data hold
+            them
+            (`codec_bench.metrics.words` reads them), or None.
+        trials: ids with which it is tried as the test, each with 1 for one speaker or 0 for two
             (`codec_bench.data.trials`), or None.
 
     Examples:
@@ -69,7 +68,7 @@ class Inputs:
 
     @property
     def pair(self) -> tuple[np.ndarray, np.ndarray]:
-        """Reference and estimate, `(samples,)` each, for a metric that reads both.
+        """Reference and estimate, `(samples,)` each.
 
         Raises:
             ValueError: one of them is missing.
@@ -88,27 +87,21 @@ class Metric(ABC):
 
     Class attributes
         name: its key in the registry.
-        kind: `pair` (estimate against reference), `single` (the estimate alone) or `text` (the estimate against a
-            transcript).
-        rate_hz: rate of the signals that it reads; None for the reference's own rate. An instance may set it.
-        signals: whether `compute` reads the signals themselves; False if it reads only features.
-        scale_invariant: whether its definition omits the scale of either signal, so that cutting them to [-1, 1]
-            would change what it measures. Its signals are then not cut.
-        takes_prompt: whether the reference of a pair may say other words, as the recording of a voice does.
+        kind: `pair` (estimate against reference), `single` (the estimate alone) or `text` (against a transcript).
+        rate_hz: rate of its signals; None for the reference's own rate. An instance may set it.
+        signals: whether `compute` reads the signals; False if it reads only features.
+        scale_invariant: whether its definition omits the scale of either signal. Its signals are then not cut to [-1,
+            1].
+        takes_prompt: whether the reference of a pair may say other words, as a voice prompt does.
         waveform: whether it compares sample by sample, so that a delay of a few samples moves its value.
-        estimate_features, reference_features: names of all features that it reads of each side, in any language.
-        languages: base codes (`en`, `zh`) of the languages that it measures; empty for any. Items of other languages
-            are refused.
-        higher_is_better, unit, range: for tables. None where neither direction is better. The unit "" means a pure
-        number.
-        bounds: the least and the most that an item can be, where the range does not say it: (0, None) for an error
-            rate, of which one item may be many times the rest; (None, None) for counts that are no errors. Intervals
-            rest on it (`stats.intervals`).
-        implausible: a value that most items of working audio do not fall below: what lies below points at a shift,
-            another order of the files, or a turned sign. None where there is no such value.
-        aggregate: how the items' scores become a corpus value: `mean`, or `ratio` (sum of numerators over sum of
-            denominators), or the name of a statistic of sets (`codec_bench.stats.sets`), which is made of all items at
-            once.
+        estimate_features, reference_features: names of all features of each side, in any language.
+        languages: base codes (`en`, `zh`) of its languages; empty for any. Items of other languages are refused.
+        higher_is_better, unit, range: for tables. None where no direction is better. The unit "" means a pure number.
+        bounds: the least and the most that an item can be, where the range does not say it, for intervals
+            (`stats.intervals`): (0, None) for an error rate, (None, None) for counts that are no errors.
+        implausible: a value below which most items point at a shift, another order of the files, or an inverted sign.
+        aggregate: how items become a corpus value: `mean`, `ratio` (sum of numerators over sum of denominators), or a
+            statistic of sets (`codec_bench.stats.sets`).
         protocol: exact id of the measurement; an instance may set it.
         paper, source: where it is defined, and the implementation that it agrees with (and how closely).
         own_weights: why its features cannot have the caller's own weights; empty where they can.
@@ -149,10 +142,7 @@ class Metric(ABC):
     silence_flags: ClassVar[tuple[str | None, str | None] | None] = None
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Why an item with this transcript and language is not measured, or None.
-
-        Called before anything is computed.
-        """
+        """Why an item with this transcript and language is not measured, or None."""
         if self.kind == "text" and text is None:
             return Diagnostic("no_reference_text")
         if self.languages and language is not None and base_language(language) not in self.languages:
@@ -165,15 +155,15 @@ class Metric(ABC):
         return None
 
     def prepare_signal(self, signal: np.ndarray) -> np.ndarray:
-        """A signal as the metric reads it: cut to [-1, 1], unless the scale does not matter to the metric."""
+        """Cut a signal to [-1, 1], unless the metric is scale-invariant."""
         return signal if self.scale_invariant else cut(signal)
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The features that it reads of the estimate and of the reference, for an item in a language."""
+        """The features of the estimate and of the reference, for an item in a language."""
         return self.estimate_features, self.reference_features
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """The score that stands for a failed item where failures count as wrong; None if the metric has no worst value."""
+        """The score of a failed item where failures count as wrong; None without a worst value."""
         if self.higher_is_better is None:
             return None
         end = self.range[0 if self.higher_is_better else 1]
@@ -188,26 +178,26 @@ class Metric(ABC):
 
     @abstractmethod
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item, in order. A score must not depend on the other items of the batch."""
+        """Return one score per item, in order. A score must not depend on the other items."""
 
 
 class ItemMetric(Metric):
-    """A metric that looks at one item at a time."""
+    """A metric that scores each item on its own."""
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item, in order."""
+        """Return one score per item, in order."""
         return [self._score(item) for item in batch]
 
     @abstractmethod
     def _score(self, item: Inputs) -> Score:
-        """The score of an item."""
+        pass
 
 
 def variant_name(key: str, variant: str | None, variants: Iterable[str | None]) -> str:
-    """The name of a metric with its variant in brackets.
+    """Name a metric with its variant in brackets.
 
     Args:
-        key: the metric's key in the registry. variant: that was requested, or None. variants: that there are.
+        key: the metric's key in the registry. variant: the requested one, or None. variants: the known ones.
 
     Raises:
         UserError: there is no such variant.
@@ -222,11 +212,10 @@ LENGTH_TOLERANCE_S = 0.1
 
 
 def frames_apart(off_s: float, other: str | None = None) -> Diagnostic | None:
-    """Why two results that are compared frame by frame cannot be, because the signals' lengths differ too much; or
-    None.
+    """Why results cannot be compared frame by frame if the signals' lengths differ too much; else None.
 
     Args:
-        off_s: by how much the estimate is longer than the reference. other: a metric that aligns such signals.
+        off_s: seconds by which the estimate is longer. other: a metric that aligns such signals.
     """
     if abs(off_s) <= LENGTH_TOLERANCE_S + 1e-9:
         return None
@@ -235,7 +224,7 @@ def frames_apart(off_s: float, other: str | None = None) -> Diagnostic | None:
 
 
 def correlation(x: np.ndarray, y: np.ndarray) -> float:
-    """Pearson's correlation of two sequences that both vary, between -1 and 1."""
+    """Pearson's correlation of two sequences that vary, between -1 and 1."""
     x, y = x - x.mean(), y - y.mean()
     return min(1.0, max(-1.0, float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))))
 
@@ -245,12 +234,11 @@ ALIGNMENT_UNKNOWN = Diagnostic("alignment_unknown")
 
 
 class Compared(NamedTuple):
-    """What the levels of an estimate and its reference say (`audio.level_checks`), in the words of
-    `store.rows.NO_SPEECH`.
+    """Result of comparing levels (`audio.level_checks`), in the words of `store.rows.NO_SPEECH`.
 
     Args:
-        unlike: why an estimate that is as long as its reference is not what it says, or why that cannot be determined,
-            or None. lacks: whether one that was made elsewhere lacks speech. made: whether it was made elsewhere.
+        mismatch: why an estimate of the reference's length does not match it, or why that is undecided, or None.
+        lacks: why an estimate made elsewhere lacks speech, or None. generated: whether it was made elsewhere.
     """
 
     mismatch: str | None = None
@@ -262,11 +250,10 @@ NOT_COMPARED = Compared()
 
 
 def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, generated: bool) -> Compared:
-    """Compares an estimate with its reference by levels.
+    """Compare the levels of an estimate with its reference's.
 
     Args:
-        reference, estimate: float32 `(samples,)`, of any lengths. rate_hz: of both. generated: whether the estimate was
-            made elsewhere.
+        reference, estimate: float32 `(samples,)`, of any lengths. generated: whether the estimate was made elsewhere.
     """
     as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
     levels = measure_levels(reference, rate_hz), measure_levels(estimate, rate_hz)
@@ -279,14 +266,12 @@ def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, gener
 def flagged(
     metric: Metric, score: Score, *, estimate_silent: bool, reference_silent: bool, comparison: Compared = NOT_COMPARED
 ) -> Score:
-    """The score with a flag (`detail["flag"]`) if its value is in doubt. A flag that it has already stays.
+    """Flag a score (`detail["flag"]`) whose value is in doubt. An existing flag stays.
 
     Args:
-        metric: that gave the score.
-        score: of one item.
-        estimate_silent, reference_silent: whether the item's sound is silent (`audio.level_checks.is_silent`).
-        comparison: what the levels of the two say. An estimate that was made elsewhere need not follow its
-            reference, except for metrics that compare samples.
+        estimate_silent, reference_silent: by `audio.level_checks.is_silent`.
+        comparison: of levels. An estimate made elsewhere may have another text, so `mismatch` flags only metrics that
+            compare samples.
     """
     if score.status != "ok" or "flag" in score.detail:
         return score
@@ -301,15 +286,11 @@ def flagged(
 
 
 def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
-    """The inputs of a metric for one item, or a score without a value if the item cannot be measured.
+    """Build the inputs of one item, or a score if it cannot be measured.
 
-    Pair metrics compare sample by sample, so both signals must have one length. An estimate whose length differs by up
-    to 0.1 s (a codec's last frame) is cut, or extended with zeros, to the reference's length. A larger difference is
-    refused.
-
-    Args:
-        metric: the metric.
-        **values: the fields of `Inputs`.
+    Pair metrics need signals of one length. A difference of up to 0.1 s (a codec's last frame) is cut or filled with
+    zeros;
+    a larger one is refused.
     """
     reason = metric.refusal(text=values.get("text"), language=values.get("language"))
     if reason is not None:

@@ -1,4 +1,4 @@
-"""Bitrate: the bits that a codec really sent, divided by the seconds of audio that they encode."""
+"""Bitrate: the bits that a codec sent per second of audio."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from codec_bench.types import Score
 
 
 class Bitrate(ItemMetric):
-    """Bits per second that were sent: packed codes, packets and side information, without the container's overhead.
+    """Bits per second that were sent: packed codes, packets and side information, without container overhead.
 
-    Lower is better. The corpus value is all bits over all seconds, not the mean of the items' rates. So bits that are
-    sent once per utterance have the weight that they have in a transmission. Undefined for a system that sends no bits
-    (synthesised or ready-made audio, or a codec whose latents are not discrete) and for audio of no length. Exact,
-    because it is one division.
+    Lower is better. The corpus value is all bits over all seconds, not a mean of rates, so bits sent once per utterance
+    weigh as in a transmission. Undefined for a system that sends no bits (synthesised or ready-made audio, or latents
+    that
+    are not discrete) and for audio of no length.
 
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric
@@ -34,7 +34,6 @@ class Bitrate(ItemMetric):
     where = "inline"
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `numerator` holds its bits and `denominator` its seconds."""
         if item.bits is None:
             return Score.undefined(item.no_bits or Diagnostic("not_a_codec"), self.protocol)
         if not item.duration_s:

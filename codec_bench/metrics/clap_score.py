@@ -1,4 +1,4 @@
-"""CLAP score: how well a sound fits its description, as a network hears it that was trained on both."""
+"""CLAP score: how well audio fits its description, by a network trained on both."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from codec_bench.types import Score
 class ClapScore(Metric):
     """The cosine of CLAP's embeddings of the estimate and of its text. Higher is better, -1 to 1.
 
-    For sounds that were made from a description: the text of the item is the description, and not a transcript. The
-    sound's embedding is that of `fad[clap-htsat-unfused]`, the mean of the unit vectors of windows of 10 s, one every
-    second; the text is cut to 77 tokens. CLAP was trained on English captions of sounds. Other CLAPs, and other
-    windows, give other numbers.
+    For audio generated from a description, which is the item's text. The audio embedding is that of
+    `fad[clap-htsat-unfused]`: the mean of the unit vectors of 10 s windows, one every second. The text is cut to 77
+    tokens.
+    CLAP was trained on English captions. Other CLAPs and windows give other numbers.
 
     Examples:
         >>> sound, text = np.array([0.6, 0.8]), np.array([1.0, 0.0])  # as the two halves of CLAP may give them
@@ -46,7 +46,7 @@ class ClapScore(Metric):
         self._texts: Any = None
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
+        """Return one score per item."""
         texts = [(item.text or "").strip() for item in batch]
         self._texts = self._texts or TextEncoder()
         embeddings = iter(self._texts.embeddings([text for text in texts if text]))

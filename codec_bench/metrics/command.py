@@ -1,7 +1,4 @@
-"""A metric that is a program of the user's: two files in, a number out.
-
-For tools that people hold licences of, such as POLQA and PEAQ.
-"""
+"""Metrics that a user's program computes from files, such as licensed POLQA and PEAQ tools."""
 
 from __future__ import annotations
 
@@ -24,19 +21,16 @@ _NUMBER = r"([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 
 
 class MetricFile(BaseModel):
-    """What a file declares.
+    """The declarations of a metric file.
 
     Args:
-        version: of this file layout.
-        program: the program and its arguments, which contain `{estimate}` and for a pair `{reference}`; also `{rate}`
-            (Hz) and `{folder}`.
+        program: the program and its arguments with `{estimate}` and for a pair `{reference}`; also `{rate}` (Hz) and
+            `{folder}`.
         rate_hz: of both files, 16-bit WAV with one channel.
         kind: `pair`, or `single` for a program that needs no reference.
-        value: a regular expression with one group, the number; the last match in what the program wrote counts. Without
-            it, the last number there.
-        higher_is_better, unit, range: for tables.
-        timeout_s: seconds that the program may run for one item.
-        paper: where the measure is defined.
+        value: a regular expression with one group, the number; its last match in the output counts. Default: any
+            number.
+        timeout_s: seconds for one item.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
@@ -54,13 +48,11 @@ class MetricFile(BaseModel):
 
 
 class CommandMetric(ItemMetric):
-    """A program that a YAML file names, as a metric.
+    """A metric computed by the program that a YAML file names.
 
-    A program that fails, that does not end in time, or that writes no number gives a `failed` score with the reason.
-    The protocol has the hash of the file, so that results of other settings are distinguished.
-
-    Args:
-        path: of the file.
+    A program that fails, exceeds its time or prints no number gives a `failed` score with the reason. The protocol has
+    the
+    hash of the file.
 
     Raises:
         UserError: the file does not fit its layout, or there is no such program.

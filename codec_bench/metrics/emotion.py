@@ -1,6 +1,4 @@
-"""Emotion in speech as emotion2vec+ hears it: how alike two signals sound, which emotion is heard, and whether it is
-the asked one.
-"""
+"""Emotion metrics by emotion2vec+: similarity, agreement with a label, and confidence."""
 
 from __future__ import annotations
 
@@ -20,10 +18,10 @@ ENCODER = Emotion2vecPlusLarge.name
 
 
 class _Emotion(ItemMetric):
-    """The common part of both metrics.
+    """Base class of the emotion metrics.
 
     Args:
-        variant: the encoder: `emotion2vec-plus-large`, also if None.
+        variant: the encoder: `emotion2vec-plus-large` (default).
         point: `float16`, `bfloat16` or `tf32` in place of float32; each has its own protocol.
     """
 
@@ -47,13 +45,14 @@ class _Emotion(ItemMetric):
 
 
 class EmotionSim(_Emotion):
-    """The cosine of what emotion2vec+ large hears in reference and estimate. Higher is better; 1 is the same emotion.
+    """The cosine of emotion2vec+ large embeddings of reference and estimate. Higher is better; 1 is the same emotion.
 
-    Each signal is heard as a whole, so the two may have different lengths. The vectors hold more than emotion, such as
-    the voice and the language, so values of different sets do not compare.
+    Each signal is embedded as a whole, so lengths may differ. Embeddings also hold the voice and the language, so
+    values
+    of different sets do not compare.
 
     Args:
-        variant: the encoder: `emotion2vec-plus-large`, also if None.
+        variant: the encoder: `emotion2vec-plus-large` (default).
         point: `float16`, `bfloat16` or `tf32` in place of float32; each has its own protocol.
 
     Examples:
@@ -80,11 +79,11 @@ class EmotionSim(_Emotion):
 
 
 class EmotionAccuracy(_Emotion):
-    """Whether emotion2vec+ large hears the emotion that the item's id names: 1 or 0. Higher is better.
+    """Whether emotion2vec+ large predicts the emotion in the item's id: 1 or 0. Higher is better.
 
-    CV3-Eval names its items by emotion (`happy_high_uttid_1`) and counts how often the most probable of nine emotions
-    is the one that is named. An item whose id does not begin with one of these and `_` has no value. `detail` holds the
-    emotion that is heard, and its probability.
+    As CV3-Eval scores: ids begin with the emotion (`happy_high_uttid_1`), and the most probable of nine emotions
+    counts.
+    Other ids are undefined. `detail` holds the predicted emotion and its probability.
     """
 
     kind: ClassVar[Literal["single", "text"]] = "single"
@@ -112,11 +111,11 @@ class EmotionAccuracy(_Emotion):
 
 
 class EmotionLabelled(EmotionAccuracy):
-    """Whether emotion2vec+ large hears the emotion that the item is labelled with: 1 or 0. Higher is better.
+    """Whether emotion2vec+ large predicts the item's label: 1 or 0. Higher is better.
 
-    As `emotion_accuracy`, but the text of the item is the label, one of the nine emotions of the network. Codec-SUPERB
-    measures codecs so, with RAVDESS and with an earlier network (emotion2vec base, fine-tuned), so that its numbers do
-    not compare. Compare with the accuracy of the unprocessed speech.
+    As `emotion_accuracy`, but the text of the item is the label. Codec-SUPERB does so with RAVDESS and an earlier
+    network
+    (emotion2vec base, fine-tuned), so its numbers do not compare. Compare with the accuracy of the unprocessed speech.
     """
 
     kind = "text"
@@ -136,11 +135,11 @@ class EmotionLabelled(EmotionAccuracy):
 
 
 class EmotionProbability(_Emotion):
-    """How sure emotion2vec+ large is of the emotion that it hears: its probability, 0 to 1. Neither more nor less is
-    better.
+    """The probability of the emotion that emotion2vec+ large predicts, 0 to 1. No direction is better.
 
-    `detail["probabilities"]` holds those of all nine emotions by name, and `detail["emotion"]` the likeliest. Metrics
-    of answers read them (`said_with_emotion`, `said_as_told`, `said_fittingly`).
+    `detail["probabilities"]` holds all nine emotions by name, `detail["emotion"]` the likeliest. Metrics of answers
+    read
+    them (`said_with_emotion`, `said_as_told`, `said_fittingly`).
     """
 
     kind: ClassVar[Literal["single", "text"]] = "single"

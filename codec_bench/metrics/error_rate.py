@@ -15,8 +15,8 @@ from codec_bench.types import Score
 
 RECOGNISERS = (
     "pocketsphinx", "whisper-", "paraformer", "seaco-paraformer", "sensevoice", "hubert-", "wav2vec2-", "parakeet-",
-    "canary-", "qwen3-asr-", "cohere-transcribe-", "fun-asr-", "granite-speech-", "nemotron-", "moss-transcribe-", "vibevoice-asr",
-    "kyutai-stt-", "voxtral-mini-4b-realtime-",
+    "canary-", "qwen3-asr-", "cohere-transcribe-", "fun-asr-", "granite-speech-", "nemotron-", "moss-transcribe-",
+    "vibevoice-asr", "kyutai-stt-", "voxtral-mini-4b-realtime-",
 )  # fmt: skip
 """Prefixes of the names of built-in recognisers, whose results hold a transcript."""
 
@@ -371,7 +371,7 @@ class Dwer(_RecognisedErrorRate):
 
     def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
         name = self.features_of(item.language)[0][0]
-        reference_text, estimate_text = (self._transcript(name, side) for side in item.features(name))
+        reference_text, estimate_text = (self._transcript(name, result) for result in item.features(name))
         if isinstance(reference_text, Score):
             return reference_text
         if isinstance(estimate_text, Score):

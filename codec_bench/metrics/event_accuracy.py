@@ -1,4 +1,4 @@
-"""Event accuracy: whether CLAP hears the sound event that an item is labelled with, among the labels of a set."""
+"""Event accuracy: whether CLAP classifies a sound as its label."""
 
 from __future__ import annotations
 
@@ -23,23 +23,21 @@ ESC_50 = (
     *("thunderstorm", "toilet flush", "train", "vacuum cleaner", "washing machine", "water drops", "wind"),
 )
 SETS = MappingProxyType({"esc-50": ESC_50})
-"""The labels of each set, in the order of their letters."""
+"""The labels of each set, in alphabetical order."""
 PROMPT = "this is the sound of {}"
 
 
 class EventAccuracy(Metric):
-    """Whether the sound is labelled as it is: 1 if CLAP puts the item's label first among those of the set, else 0.
-    Higher is better.
+    """Whether CLAP ranks the item's label first in its set: 1, else 0. Higher is better.
 
-    The text of the item is its label; case and `_` in place of a blank do not matter. Each label stands in the sentence
-    "this is the sound of LABEL", and that whose embedding has the largest cosine with the sound's is what is heard.
-    Codec-SUPERB measures codecs so, with ESC-50 and with Microsoft's CLAP of 2023; the CLAP here is another, so that
-    the numbers do not compare with its own. Compare with the accuracy of the unprocessed sound. `detail` holds the
-    event that is heard.
+    The item's text is its label, without regard to case and `_`. Labels stand in the sentence "this is the sound of
+    LABEL";
+    the largest cosine with the sound's embedding wins. Codec-SUPERB does so with ESC-50 and Microsoft's CLAP of 2023;
+    this
+    is another CLAP, so the numbers do not compare. Compare with the unprocessed sound. `detail` holds the event.
 
     Args:
-        variant: the set of labels: `esc-50` (2,000 clips of 50 events; K. J. Piczak, ACM Multimedia 2015), also if
-            None.
+        variant: the set of labels: `esc-50` (default; 2,000 clips of 50 events; K. J. Piczak, ACM Multimedia 2015).
 
     Examples:
         >>> labels = np.array([[1.0, 0.0], [0.0, 1.0]])  # as CLAP may embed the sentences of "cat" and "dog"
@@ -68,7 +66,7 @@ class EventAccuracy(Metric):
         self._labels, self._label_embeddings = SETS[chosen], np.zeros(0)
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
+        """Return one score per item."""
         if not self._label_embeddings.size:
             prompts = [PROMPT.format(label) for label in self._labels]
             self._label_embeddings = np.stack(TextEncoder().embeddings(prompts))
@@ -91,8 +89,5 @@ class EventAccuracy(Metric):
 
 
 def nearest(labels: np.ndarray, sound: np.ndarray) -> int:
-    """The place of the embedding, of norm 1, that has the largest cosine with that of a sound:
-
-    `(labels, numbers)` and `(numbers,)`.
-    """
+    """The index of the label of norm 1 with the largest cosine: `(labels, numbers)` and `(numbers,)`."""
     return int((labels @ sound).argmax())

@@ -1,4 +1,4 @@
-"""FAD, KAD, KID, KL, density and coverage: how the estimates' embeddings are distributed next to the references'."""
+"""Distances between the sets of embeddings of references and estimates: FAD, KAD, KID, KL, density, coverage."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from codec_bench.types import Score
 
 
 def _encoder(metric: str, variant: str | None, point: str | None, others: Sequence[str]) -> SpeakerEncoder:
-    """The feature of embeddings that a variant names, and its protocol.
+    """Resolve the embeddings that a variant names.
 
     Raises:
-        UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
+        UserError: there is no such encoder or precision. MissingExtra: s3prl is not installed.
     """
     if variant not in others:
         return speaker_encoder(metric, variant, point, others)
@@ -32,11 +32,11 @@ def _encoder(metric: str, variant: str | None, point: str | None, others: Sequen
 
 
 class SetDistance(ItemMetric):
-    """The common part of the values of a whole set of pairs of embeddings: which embeddings they read, and what a
-    record keeps of them.
+    """Base class of values of a whole set of pairs of embeddings.
 
-    An item's own value is the squared Euclidean distance between its two embeddings: how far the item moved. It is in
-    the record, so that the items that moved most are found; the set's value is not made of it.
+    An item's own value is the squared Euclidean distance between its embeddings. The record keeps it to show which
+    items
+    moved most; the set's value does not use it.
 
     Args:
         variant: the encoder: `clap-htsat-unfused` for any sound, or one of `sim`; None for `wavlm-large-sv`.
@@ -49,7 +49,7 @@ class SetDistance(ItemMetric):
     higher_is_better = False
     where = "inline"
     others: ClassVar[Sequence[str]] = (Clap.name,)
-    """Encoders next to those of speakers."""
+    """Encoders besides those of speakers."""
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         key = type(self).name
@@ -60,22 +60,22 @@ class SetDistance(ItemMetric):
         self.protocol = f"{type(self).protocol}/{encoder.protocol}"
 
     def _score(self, item: Inputs) -> Score:
-        reference, estimate = (np.asarray(side["embedding"], np.float32) for side in item.features(self._feature))
+        reference, estimate = (np.asarray(result["embedding"], np.float32) for result in item.features(self._feature))
         moved = float(((reference.astype(np.float64) - estimate) ** 2).sum())
         return Score.ok(moved, self.protocol, detail={KEY: packed(reference, estimate)})
 
 
 class Fad(SetDistance):
-    """The Fréchet distance between the embeddings of all references and those of all estimates. Lower is better; a copy
-    has 0.
+    """The Fréchet distance between the embeddings of references and estimates. Lower is better; a copy has 0.
 
-    It sees what a mean over items does not: whether a system makes all voices alike, or leaves the space of natural
-    speech. It is a value of the whole set, biased upward for small sets: only sets of the same size can be compared, or
-    their extrapolated values. A set of one item has no covariance and no value; at least 2 are needed, and four times
-    as many as dimensions to extrapolate.
+    It shows whether a system makes all voices alike or leaves the space of natural speech. It is biased upward for
+    small
+    sets: compare sets of the same size, or their extrapolated values. It needs 2 items, and four times as many as
+    dimensions to extrapolate.
 
-    Embeddings are the project's speaker encoders, the upstreams of s3prl, and CLAP, one per item. Published FADs use
-    embeddings of windows as one set (VGGish, CLAP), and cannot be compared with these.
+    Embeddings are the project's speaker encoders, s3prl upstreams and CLAP, one per item. Published FADs use windows as
+    one
+    set (VGGish, CLAP) and do not compare. See also A. Gui et al., ICASSP 2024.
 
     Examples:
         >>> import numpy as np
@@ -99,10 +99,9 @@ class Kad(SetDistance):
     """The kernel distance between the embeddings of references and estimates, times 100. Lower is better; a copy has 0.
 
     The squared maximum mean discrepancy with a Gaussian kernel as wide as the median distance between references. It is
-    not biased by the size of the set, so it may be slightly negative, and it assumes no Gaussian sets. Over 2,000 items
-    at most, chosen by a hash. At least 2 items are needed. Encoders are those of `fad`. An item's own partner is left
-    out of the cross term (see `codec_bench.stats.kernel_distance`), because a recording and what a codec made of it are
-    not independent.
+    unbiased, so it may be slightly negative, and assumes no Gaussian sets. At least 2 items, at most 2,000 chosen by a
+    hash. Encoders are those of `fad`. An item's own partner is excluded from the cross term
+    (`codec_bench.stats.kernel_distance`), because the two are not independent.
     """
 
     name = "kad"
@@ -115,9 +114,9 @@ class Kad(SetDistance):
 class Kid(SetDistance):
     """The kernel distance of embeddings with the kernel of KID. Lower is better; a copy has 0.
 
-    The squared maximum mean discrepancy with the kernel `(x . y / dimensions + 1)^3`, over all items at once in place
-    of random subsets, and without an item's own partner in the cross term. Items, encoders and intervals are those of
-    `kad`. It is unbiased and may be slightly negative.
+    The squared maximum mean discrepancy with the kernel `(x . y / dimensions + 1)^3`, over all items in place of random
+    subsets, without an item's own partner in the cross term. Items and encoders are those of `kad`. It may be slightly
+    negative.
     """
 
     name = "kid"
@@ -130,9 +129,10 @@ class Kid(SetDistance):
 class Kl(SetDistance):
     """The Kullback-Leibler divergence, in nats, of Gaussians fitted to the embeddings. Lower is better; a copy has 0.
 
-    `KL(references || estimates)`: large where the estimates do not reach the references' variety. It needs more items
-    than the encoder has dimensions, and covariances of full rank. It is biased upward for small sets. Published KLs of
-    generated audio compare class probabilities of a tagger item by item, and cannot be compared with it.
+    `KL(references || estimates)`: large where the estimates lack the references' variety. It needs more items than
+    dimensions and is biased upward for small sets. Published KLs of generated audio compare a tagger's class
+    probabilities
+    item by item and do not compare.
     """
 
     name = "kl"
@@ -147,9 +147,8 @@ class Kl(SetDistance):
 class Density(SetDistance):
     """How densely the estimates lie where the references are. Higher is better; about 1 for one distribution.
 
-    In how many balls an estimate lies on average, over 5, where a reference's ball reaches its fifth neighbour. An
-    item's own partner counts like any other, so a codec's density is high. It needs 6 items; above 2,000 it takes those
-    of `kad`.
+    The mean number of reference balls that hold an estimate, over 5; a ball reaches the fifth neighbour. An item's own
+    partner counts, so a codec's density is high. It needs 6 items; at most 2,000, as for `kad`.
     """
 
     name = "density"
@@ -162,10 +161,9 @@ class Density(SetDistance):
 
 
 class Coverage(Density):
-    """The share of the references that have an estimate near them. Higher is better; a copy has 1.
+    """The share of references with an estimate within their fifth neighbour's distance. Higher is better; a copy has 1.
 
-    Near is within the ball that reaches a reference's fifth neighbour. Low coverage with a high density is a system
-    that makes all voices alike. Items and neighbours are those of `density`.
+    Low coverage with high density: the system makes all voices alike. Items and neighbours are those of `density`.
     """
 
     name = "coverage"

@@ -1,11 +1,9 @@
-"""Groups of metrics by what they are about: the metrics that a name such as `quality` stands for, here and with given
-data.
+"""Groups of metrics by topic, such as `quality`, resolved for this machine and the data.
 
 Conventions
-    The groups are made of `codec_bench.metrics.TOPICS`, so that a metric with a topic stands in its group by itself.
-    A group holds what can be measured without a download on this machine and with the given data. What it omits is
-    said, with the reason. A metric whose own models are not here, or which has none of its own because its brackets
-    name them, stands in the group with the first of `BRACKETS` with which it can be measured.
+    Groups come from `codec_bench.metrics.TOPICS`. A group holds the metrics that can be measured without a download on
+    this machine and with these data; a note names the rest with the reason. A metric without usable default models
+    joins with the first of `BRACKETS` that works.
 """
 
 from __future__ import annotations
@@ -33,9 +31,7 @@ from codec_bench.registry import Spec
 from codec_bench.types import Sample
 
 BRACKETS = ("whisper-large-v3", "whisper-tiny.en", "pocketsphinx", "ge2e")
-"""Models for metrics that have none of their own here: recognisers, those that papers quote first, and a speaker
-encoder.
-"""
+"""Fallback models: the recognisers that papers quote first, and a speaker encoder."""
 
 
 NEEDS_TARGET = "needs a recording of the same words, and the reference audio is a prompt"
@@ -48,7 +44,7 @@ def needs_target(metric: Metric) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Which values samples have: some of the facts that decide what can be measured of them.
+    """The fields that samples have.
 
     Args:
         reference, text: whether there is reference audio, and a transcript. language: of the speech, or None.
@@ -61,13 +57,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What groups are to be measured of.
+    """The data and systems that groups are measured on.
 
     Args:
-        held: what the samples have, each combination once.
-        coded: whether codecs are measured; if not, no bits are sent.
+        held: each combination of fields once. coded: whether codecs are measured; if not, no bits are sent.
         options: arguments of features by name, such as {"utmos": {"weights": "folder"}}.
-        prompted: whether the reference audio is a recording of the voice with other words.
+        prompted: whether the reference audio is a voice prompt with other words.
     """
 
     held: tuple[Held, ...]
@@ -84,25 +79,21 @@ class Material:
         options: Mapping[str, Mapping[str, Any]] | None = None,
         prompted: bool = False,
     ) -> Material:
-        """What these samples have."""
+        """Describe these samples."""
         kinds = {Held(one.audio is not None, one.text is not None, one.language) for one in samples}
         return cls(tuple(sorted(kinds, key=repr)), coded, options or {}, prompted)
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Metrics without groups.
-
-    Args:
-        metrics: names, each once but for those that were named twice. groups: the members of each group that was named.
-    """
+    """Metric names without groups, and the members of each named group."""
 
     metrics: list[str]
     groups: dict[str, list[str]]
 
 
 def group_metrics(group: str) -> list[str]:
-    """The metrics of a group by their names without brackets, whether or not they can be measured here."""
+    """The metrics of a group without brackets, whether or not they can be measured here."""
     if group == OFFLINE:
         known = [name for members in TOPICS.values() for name in members]
         return [*known, *(name for name in REGISTRY.names() if name not in known)]
@@ -114,7 +105,7 @@ def names_group(text: str) -> bool:
     """Whether a text names a group.
 
     Raises:
-        UserError: it names one with brackets or a precision, which only metrics have.
+        UserError: it has brackets or a precision, which only metrics have.
     """
     spec = Spec.parse(text)
     if spec.name not in group_names():
@@ -130,12 +121,10 @@ def names_group(text: str) -> bool:
 def without_groups(
     chosen: Sequence[str], material: Material, previous: Mapping[str, Sequence[str]] | None = None
 ) -> Chosen:
-    """Names of metrics in place of those of groups. Names and groups may overlap.
+    """Replace group names by metric names. Names and groups may overlap.
 
     Args:
-        chosen: names of metrics and groups.
-        material: what is to be measured.
-        previous: the members that groups had when the run was started that is continued now. They stay what they were.
+        previous: members of the groups in the run that is continued. They stay.
 
     Raises:
         UserError: nothing of a group can be measured, or a group is named with brackets.
@@ -156,15 +145,15 @@ def without_groups(
 
 
 def _expanded(named: Sequence[str]) -> list[str]:
-    """The metrics that are named, without complaints about names: whoever plans the run has them."""
+    """Expand names without errors about them; the planner reports these."""
     return [member for text in dict.fromkeys(named) for member in expand([text])]
 
 
 def _members(group: str, material: Material) -> list[str]:
-    """The metrics of a group that can be measured; says which cannot, and why.
+    """The measurable metrics of a group; warns of the others.
 
     Raises:
-        UserError: none can.
+        UserError: none can be measured.
     """
     members: list[str] = []
     excluded: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Level: how far the loudness moved, how high the waveform between samples goes, and how much of it is clipped."""
+"""Level metrics: loudness error, true peak and clipped samples."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Audio, Score
 
 FULL_SCALE = 32767 / 32768
-"""The highest level that 16 bits hold on both sides."""
+"""The highest level of 16-bit samples with either sign."""
 RUN_SAMPLES = 3
 PEAK_RATE_HZ = 192_000
-"""BS.1770 looks for the peak at four times 48 kHz."""
+"""BS.1770 measures the peak at four times 48 kHz."""
 
 
 class LoudnessError(ItemMetric):
-    """How far the estimate's loudness is from the reference's, in LU, as a distance. Lower is better.
+    """The absolute difference of the integrated loudness of estimate and reference, in LU. Lower is better.
 
-    The integrated loudness of BS.1770 with its gates, of each side at the reference's own rate. A gain of x dB counts
-    x. The sign is in
-    `detail`: `louder_lu` is positive where the estimate is louder. Undefined where a side has no loudness: shorter than
-    0.4 s, or nowhere above -70 LUFS.
+    Gated BS.1770 loudness of each side at the reference's own rate. A gain of x dB counts x. `detail["louder_lu"]` is
+    positive where the estimate is louder. Undefined where a side is shorter than 0.4 s or nowhere above -70 LUFS.
 
     Examples:
         >>> from codec_bench import Audio, load_metric
@@ -46,7 +44,6 @@ class LoudnessError(ItemMetric):
     source = "FFmpeg's ebur128, to 0.1 LU"
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` has the loudness of the estimate less that of the reference."""
         reference, estimate = (loudness_lufs(Audio(signal, item.rate_hz)) for signal in item.pair)
         if reference is None or estimate is None:
             role = "reference" if reference is None else "estimate"
@@ -56,23 +53,24 @@ class LoudnessError(ItemMetric):
 
 
 class _Uncut(ItemMetric):
-    """The common part of what looks at the estimate beyond full scale too."""
+    """Base class of metrics that read the estimate beyond full scale."""
 
     kind = "single"
     higher_is_better = False
 
     def prepare_signal(self, signal: np.ndarray) -> np.ndarray:
-        """The signal uncut: what lies beyond full scale is what is looked for."""
+        """Return the signal uncut."""
         return signal
 
 
 class TruePeak(_Uncut):
-    """The highest level of the estimate's waveform, between its samples too, in dB of full scale (dBTP). Lower is
-    better.
+    """The highest level of the estimate's waveform, also between samples, in dB of full scale (dBTP). Lower is better.
 
-    Above 0 a player or the next encoder will clip; broadcasters request -1 at most (EBU R 128). The estimate, at the
-    reference's own rate, is brought to 192 kHz, which is four times 48 kHz, and its largest magnitude is taken. A clip
-    of full scale that a codec coded is often above 0. Undefined for digital silence.
+    Above 0 a player or the next encoder will clip; broadcasters require -1 at most (EBU R 128). The estimate is
+    resampled
+    from the reference's rate to 192 kHz, and the largest magnitude counts. A clip of full scale that a codec coded is
+    often
+    above 0. Undefined for digital silence.
 
     Examples:
         >>> from codec_bench import Audio, load_metric
@@ -102,9 +100,9 @@ class TruePeak(_Uncut):
 class ClippedShare(_Uncut):
     """The share of the estimate's samples that are clipped, 0 to 1. Lower is better.
 
-    A sample is clipped if it is one of at least three in a row at or beyond full scale (32767/32768) on the same side.
-    A single sample there is a peak that was brought to full scale. Samples are those of the estimate at the reference's
-    own rate, so an estimate at another rate is looked at after it was resampled, where runs may end.
+    Clipped samples are at least three in a row at or beyond full scale (32767/32768) with one sign. A single one is a
+    peak
+    brought to full scale. An estimate at another rate is resampled to the reference's first, where runs may end.
 
     Examples:
         >>> from codec_bench import Audio, load_metric
@@ -131,7 +129,7 @@ class ClippedShare(_Uncut):
 
 
 def _in_runs(high: np.ndarray) -> int:
-    """How many of the samples that are True stand in runs of at least `RUN_SAMPLES`."""
+    """Count the True samples in runs of at least `RUN_SAMPLES`."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], high, [False])).astype(np.int8)))
     lengths = edges[1::2] - edges[::2]
     return int(lengths[lengths >= RUN_SAMPLES].sum())

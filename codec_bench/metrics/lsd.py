@@ -1,4 +1,4 @@
-"""LSD: how far the estimate's log power spectrum lies from the reference's, frame by frame."""
+"""LSD: the distance of the log power spectra of estimate and reference."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ FLOORED = "floored"
 class Lsd(ItemMetric):
     """Log-spectral distance: the mean over frames of the root mean square difference of log10 powers. Lower is better.
 
-    At the reference's own rate, so that what is lost above 8 kHz counts: a window as long as 2048 samples at 44.1 kHz
-    (46 ms) and 100 frames a second, as papers on bandwidth extension and full-band codecs compute it. A unit is a
-    factor of 10 in power.
+    At the reference's own rate, so that losses above 8 kHz count, with a window of 46 ms (2048 samples at 44.1 kHz) and
+    100
+    frames a second, as in papers on bandwidth extension and full-band codecs. A unit is a factor of 10 in power.
 
-    * None: ssr_eval's formula, whose 1e-12 is added to the estimate's magnitude and to the ratio of the powers. So
-      where both sides are digitally silent a bin counts 12, and a copy of a clip with silence is not 0.
-    * `floored`: powers below 1e-12 are raised to it on both sides. A copy has 0, and both sides are treated alike.
+    * None: ssr_eval's formula, which adds 1e-12 to the estimate's magnitude and to the ratio of the powers. Bins that
+    are
+      silent on both sides count 12, so a copy of a clip with silence is not 0.
+    * `floored`: powers are floored at 1e-12 on both sides. A copy has 0.
 
     Examples:
         >>> import numpy as np
@@ -52,7 +53,6 @@ class Lsd(ItemMetric):
         self._added = variant is None
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; undefined for signals without a sample."""
         from codec_bench.kernels.spectrum.ref import Frames, log_spectral_distance
 
         reference, estimate = item.pair

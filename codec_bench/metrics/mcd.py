@@ -1,4 +1,4 @@
-"""MCD: how far the estimate's spectral envelope lies from the reference's."""
+"""MCD: the distance of the spectral envelopes of estimate and reference."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ _FRONT = "versa-world-cheaptrick/order-39-with-c0/alpha-0.466/5ms-16k"
 class Mcd(ItemMetric):
     """Mel-cepstral distortion in dB: the mean distance of the mel-cepstra of the frames. Lower is better; a copy has 0.
 
-    `10 sqrt(2) / ln 10` times the Euclidean distance of 40 mel-cepstral coefficients of WORLD's envelope, as VERSA
-    computes it. The first coefficient is among them, so the level counts. Other implementations leave it out, take
-    fewer coefficients or another scale, and their numbers are smaller: numbers of different protocols cannot be
-    compared.
+    `10 sqrt(2) / ln 10` times the Euclidean distance of 40 mel-cepstral coefficients of WORLD's envelope, as in VERSA.
+    The
+    first coefficient counts, and so does the level. Other implementations omit it or take fewer coefficients: compare
+    numbers of one protocol only.
 
-    * None: frame by frame, over all frames (VERSA's default). The signals must be aligned; a difference of their
-      lengths of up to 0.1 s is cut off, and a larger one is refused.
-    * `dtw`: over the frames within 20 dB of the mean power, aligned by FastDTW with a radius of 1. For speech that says
-      the same at another speed, such as text-to-speech against a recording.
+    * None: frame by frame, over all frames (VERSA's default). Signals must be aligned, and their lengths may differ by
+    0.1 s.
+    * `dtw`: over the frames within 20 dB of the mean power, aligned by FastDTW with a radius of 1. For the same words
+    at
+      another speed, such as text-to-speech against a recording.
 
     Undefined for digital silence. The feature needs `pip install 'codec-bench[pitch]'`.
 
@@ -63,7 +64,6 @@ class Mcd(ItemMetric):
         self._compare = _warped if variant == DTW else _aligned
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` counts the pairs of frames."""
         sides = item.features(_FEATURE)
         if self._compare is _aligned:
             off = len(sides[1]["cepstra"]) - len(sides[0]["cepstra"])
@@ -76,7 +76,7 @@ class Mcd(ItemMetric):
 
 
 def _aligned(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The cepstra of the frames that both have, float64 `(frames, coefficients)` each."""
+    """The cepstra of the common frames, float64 `(frames, coefficients)` each."""
     frames = min(len(features["cepstra"]) for features in (reference, estimate))
     return reference["cepstra"][:frames].astype(np.float64), estimate["cepstra"][:frames].astype(np.float64)
 
@@ -85,6 +85,6 @@ def _warped(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -
     """The cepstra of loud frames along the warping path, float64 `(steps, coefficients)` each."""
     from codec_bench.kernels.dtw.cpu import fast_path
 
-    x, y = (side["cepstra"][side["power_db"] > LOUD_DB].astype(np.float64) for side in (estimate, reference))
+    x, y = (result["cepstra"][result["power_db"] > LOUD_DB].astype(np.float64) for result in (estimate, reference))
     path = fast_path(x, y)
     return y[path[:, 1]], x[path[:, 0]]

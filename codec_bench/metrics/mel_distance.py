@@ -1,4 +1,4 @@
-"""Mel distance: how far the estimate's mel spectrogram lies from the reference's."""
+"""Mel distance between the mel spectrograms of estimate and reference."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ _PAPER = "Kumar, Seetharaman, Luebs, Kumar, Kumar: High-Fidelity Audio Compressi
 class MelDistance(SpectralDistance):
     """Multi-resolution mel-spectrogram distance. Lower is better; 0 for a perfect copy, and no unit.
 
-    * None: the definition of descript-audiotools (`MelSpectrogramLoss`, its defaults), which the DAC evaluation script
-      and Codec-SUPERB call mel distance: windows of 2048 and 512 samples with 150 and 80 Slaney mel bands up to half
-      the rate, a hop of a quarter window; the mean absolute difference of magnitudes plus that of log10 powers
-      (magnitudes floored at 1e-5), summed over both windows.
-    * `dac`: the loss that DAC is trained with (`conf/base.yml`): seven windows from 32 to 2048 samples with 5 to 320
-      bands; the mean absolute difference of log10 magnitudes alone, summed over all.
+    * None: descript-audiotools' `MelSpectrogramLoss` with its defaults, the mel distance of DAC's evaluation script and
+      Codec-SUPERB: windows of 2048 and 512 samples with 150 and 80 Slaney mel bands up to half the rate, a hop of a
+      quarter
+      window; the mean absolute difference of magnitudes plus that of log10 powers (magnitudes floored at 1e-5), summed
+      over
+      both windows.
+    * `dac`: DAC's training loss (`conf/base.yml`): seven windows from 32 to 2048 samples with 5 to 320 bands; the mean
+      absolute difference of log10 magnitudes alone, summed over all.
 
-    It is computed at 16 kHz for every codec and data set, whatever their rates. Above 8 kHz most speech corpora hold
-    nothing, or values at the floor, where the logarithm would give an inaudible residue as much weight as speech.
-    Signals of 1024 samples or fewer (64 ms) are undefined, because they cannot be extended by reflection. Silence is
-    floored and never gives NaN.
+    Computed at 16 kHz for every codec and data set. Above 8 kHz most speech corpora hold nothing, and the logarithm
+    would
+    weigh an inaudible residue like speech. Limits are those of `stft_distance`.
 
     Examples:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""PESQ: the mean opinion score that ITU-T P.862 predicts for the estimate, wide-band or narrow-band."""
+"""PESQ: the mean opinion score that ITU-T P.862 predicts, wide-band or narrow-band."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
 MAX_DURATION_S = 95.0
-"""The reference code has a table for 1000 stretches of bad frames and does not check that it is full. A stretch and the
-gap after it last at least 96 ms, so audio below 96 s cannot overflow the table."""
+"""The reference code's table of 1000 stretches of bad frames is unchecked. A stretch with its gap lasts at least 96 ms.
+"""
 
 MAX_UTTERANCES = 45
-"""The reference code also has tables for 50 utterances and writes past their end: with 52 utterances the score is
-wrong, with 60 the process dies. `most_utterances` was at most one below the code's own count; the other four are a
-margin."""
+"""Its unchecked tables hold 50 utterances: 52 give a wrong score, 60 end the process. `most_utterances` was at most one
+low.
+"""
 
 SAFE_DURATION_S = 19.0
-"""Audio this short cannot hold 50 utterances, because utterances and the pauses between them last at least about 0.2 s.
-"""
+"""Below this, 50 utterances do not fit: an utterance with its pause lasts at least about 0.2 s."""
 
 
 def speech_band(signal: np.ndarray, rate_hz: int) -> np.ndarray:
-    """A signal `(samples,)`, float64, between 300 and 3000 Hz, by a Butterworth filter of the fourth order.
+    """Filter a signal `(samples,)` to 300 to 3000 Hz by a Butterworth filter of order 4, in float64.
 
-    Equal to `scipy.signal.sosfilt`, which takes a second to import: the response has decayed within 0.2 s of padding.
+    Equal to `scipy.signal.sosfilt`, whose import takes a second. The response decays within the padding of 0.2 s.
     """
     size = signal.size + rate_hz // 5
     low, high = np.tan(np.pi * np.array([300.0, 3000.0]) / rate_hz)
@@ -40,18 +39,14 @@ def speech_band(signal: np.ndarray, rate_hz: int) -> np.ndarray:
 
 
 def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
-    """How many utterances an activity detector with any threshold can find in a signal, at most.
+    """The most utterances that an activity detector with any threshold can find in a signal.
 
-    The energies of 4 ms frames in the speech band are compared with thresholds from the loudest frame down, in steps of
-    1 dB. For each threshold, stretches of frames above it are counted. Stretches of up to 16 ms are dropped, gaps of up
-    to 0.2 s are closed, and only stretches of at least 176 ms count.
+    Energies of 4 ms frames in the speech band are compared with thresholds from the loudest frame down, in steps of 1
+    dB.
+    Stretches of up to 16 ms are dropped, gaps of up to 0.2 s closed, and stretches of at least 176 ms counted.
 
     Args:
         reference: `(samples,)`, not silent.
-        rate_hz: its rate.
-
-    Returns:
-        The largest count over all thresholds.
     """
     speech = speech_band(reference.astype(np.float64), rate_hz)
     window = rate_hz // 250
@@ -71,14 +66,12 @@ def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
 
 
 def _best(slope: float, middle: float) -> float:
-    """The score of a copy, whose raw score is 4.5, as P.862.1 and P.862.2 map it; rounded up, since the package
-    computes in float32.
-    """
+    """The mapped score of a copy (raw score 4.5) by P.862.1 and P.862.2, rounded up because the package has float32."""
     return math.ceil(1e6 * (0.999 + 4.0 / (1.0 + math.exp(middle - slope * 4.5)))) / 1e6
 
 
 class _Pesq(ItemMetric):
-    """The common part of both bands: the checks before the package is called, and the call."""
+    """Base class: checks before the package is called, and the call."""
 
     kind = "pair"
     unit = "MOS"
@@ -86,7 +79,6 @@ class _Pesq(ItemMetric):
     rate_hz: int
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item. The class says when it is undefined or refused."""
         from pesq import PesqError, pesq
 
         reference, estimate = item.pair
@@ -116,13 +108,13 @@ class _Pesq(ItemMetric):
 class PesqWb(_Pesq):
     """Wide-band PESQ (ITU-T P.862.2) at 16 kHz, a MOS-LQO between 1.0 and 4.64. Higher is better.
 
-    Exactly the number of the package `pesq`, which wraps the ITU's code. PESQ itself aligns levels and delays. It was
-    made for speech of 8 to 20 s through telephone networks. It says little about music, or about speech that a
-    generative codec has synthesised again.
+    The number of the package `pesq`, which wraps the ITU's code and aligns levels and delays itself. It was made for
+    speech
+    of 8 to 20 s over telephone networks. It says little about music or speech synthesised by a generative codec.
 
-    Undefined for a silent signal, for less than 0.25 s of audio, and where no utterance is found. Refused above 95 s
-    and, above 19 s, for a reference of more than 45 utterances: the tables of the ITU's code have a fixed size. Past
-    their end it first returns wrong numbers and then ends the process.
+    Undefined for a silent signal, below 0.25 s, and without an utterance. Refused above 95 s and, above 19 s, for more
+    than
+    45 utterances: the ITU's code has tables of a fixed size, and beyond returns wrong numbers or ends the process.
 
     Examples:
         >>> import numpy as np
@@ -146,9 +138,9 @@ class PesqWb(_Pesq):
 class PesqNb(_Pesq):
     """Narrow-band PESQ (ITU-T P.862 with the mapping of P.862.1) at 8 kHz, a MOS-LQO between 1.0 and 4.55.
 
-    Higher is better. Exactly the number of the package `pesq` on signals at 8 kHz. On signals at 16 kHz the same
-    package gives a slightly lower number, which is another protocol. `pesq_wb` says what it measures, and when it is
-    undefined or refused.
+    Higher is better. The number of the package `pesq` on signals at 8 kHz; on signals at 16 kHz it gives a slightly
+    lower
+    number, which is another protocol. Limits are those of `pesq_wb`.
     """
 
     name = "pesq_nb"

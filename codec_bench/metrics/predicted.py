@@ -1,6 +1,4 @@
-"""What networks predict of a sound: the learned metrics, one for each output in the table
-`codec_bench.features.scorers`.
-"""
+"""Learned metrics: one class for each output in the table `codec_bench.features.scorers`."""
 
 from __future__ import annotations
 
@@ -23,12 +21,11 @@ ANY_LANGUAGE = "any-language"
 
 
 class Predicted(ItemMetric):
-    """A number that a network predicts for the estimate. Each learned metric is a class derived from this one, made of
-    its row.
+    """A number that a network predicts for the estimate. Each learned metric derives from this class by its row.
 
     Args:
-        variant: what the row's feature takes in brackets, or `any-language` for a metric of some languages.
-        point: what the row's feature takes after an `@`: a precision, or a library.
+        variant: the feature's variant, or `any-language` for a metric of some languages.
+        point: the feature's precision or library, after an `@`.
 
     Examples:
         >>> import numpy as np
@@ -91,11 +88,7 @@ class Predicted(ItemMetric):
 
 
 class PredictedDistance(Predicted):
-    """How far a network puts the estimate from the reference: the distance of two points.
-
-    Args:
-        variant: as of `Predicted`. point: the same.
-    """
+    """The distance of a network's embeddings of estimate and reference. Arguments as for `Predicted`."""
 
     kind = "pair"
     silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)
@@ -106,7 +99,7 @@ class PredictedDistance(Predicted):
 
     def _value(self, item: Inputs) -> float:
         sides = item.features(self.estimate_features[0])
-        reference, estimate = (np.asarray(side[self.output.key], np.float64) for side in sides)
+        reference, estimate = (np.asarray(result[self.output.key], np.float64) for result in sides)
         return float(np.linalg.norm(estimate - reference))
 
 
@@ -115,7 +108,6 @@ def _suffix(variant: str | None, point: str | None) -> str:
 
 
 def _described(row: Scorer, output: Output) -> str:
-    """The docstring of a metric's class."""
     rest = "\n\n".join(filter(None, (output.more, row.notes)))
     return f"{output.description}\n\n{indent(rest, '    ')}\n    "
 

@@ -1,4 +1,4 @@
-"""Prosody next to pitch: how long the estimate is, how fast it speaks, and how its loudness rises and falls."""
+"""Prosody besides pitch: duration, speaking rate and loudness contour."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ SPEECH = "speech"
 
 
 class DurationError(ItemMetric):
-    """How far the estimate's duration is from the reference's, as a share of the reference's. Lower is better; a copy
-    has 0.
+    """The relative error of the estimate's duration. Lower is better; a copy has 0.
 
     * None: of the whole signals.
-    * `speech`: from the first to the last frame within 40 dB of the signal's loudest, so that silence at both ends does
-      not count. For text-to-speech, whose pauses before and after are no matter of prosody.
+    * `speech`: from the first to the last frame within 40 dB of the loudest, so that silence at both ends does not
+    count.
+      For text-to-speech. Undefined for digital silence.
 
-    The signals may have any lengths. A codec keeps the length, so this is for what `score` reads. `speech` is undefined
-    for digital silence.
+    The signals may have any lengths. Codecs keep the length, so this is for `score`.
     """
 
     name = "duration_error"
@@ -59,13 +58,13 @@ class DurationError(ItemMetric):
 
 
 class EnergyCorr(ItemMetric):
-    """Whether the estimate's loudness rises and falls with the reference's: Pearson's correlation. Higher is better, -1
-    to 1.
+    """Pearson's correlation of the loudness contours of estimate and reference. Higher is better, -1 to 1.
 
-    Of the levels in dB of frames of 25 ms, every 10 ms; a level more than 60 dB below the loudest frame of its signal
-    counts as 60 dB below, so that digital silence does not dominate. The signals' overall levels do not matter. Nothing
-    is warped: lengths may differ by up to 0.1 s, and a larger difference is refused. Undefined with fewer than two
-    frames, or where one side's level does not change (a standard deviation of at most 0.01 dB).
+    Of levels in dB of 25 ms frames every 10 ms, floored 60 dB below the loudest frame. Overall levels do not matter.
+    Nothing
+    is warped: lengths may differ by up to 0.1 s. Undefined with fewer than two frames, or where one side's level is
+    constant
+    (a standard deviation of at most 0.01 dB).
 
     Examples:
         >>> import numpy as np
@@ -103,17 +102,16 @@ class EnergyCorr(ItemMetric):
 
 
 class SpeakingRateError(Dwer):
-    """How far the estimate's speaking rate is from the reference's, as a share of the reference's. Lower is better; a
-    copy has 0.
+    """The relative error of the estimate's speaking rate. Lower is better; a copy has 0.
 
-    The rate is what a recogniser hears per second of speech: words, or characters in languages that are written without
-    spaces, by the rule of the name (which counts "twenty one" as one), from the first to the last frame within 40 dB of
-    the loudest. Both sides are heard by the same recogniser, so an error of its own counts little. It needs no texts
-    and no equal lengths. Undefined where nothing is heard in the reference.
+    The rate is a recogniser's words (characters in languages without spaces) by the text rule, which counts "twenty
+    one" as
+    one, per second from the first to the last frame within 40 dB of the loudest. One recogniser transcribes both sides,
+    so
+    its own errors count little. It needs no texts and no equal lengths. Undefined without words in the reference.
 
     Args:
-        variant: the recogniser, as in `wer[...]`.
-        point: the rule by which words are counted, as in `wer[...]@...`, or None for `by-language`.
+        variant: the recogniser, as in `wer[...]`. point: the text rule that counts words, or None for `by-language`.
     """
 
     stem = "speaking_rate_error"
@@ -127,12 +125,12 @@ class SpeakingRateError(Dwer):
         self.protocol += "/within-40db"
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The one recogniser of the language and the level, on both sides."""
+        """The recogniser of the language and the level, on both sides."""
         (recogniser, *_), _ = super().features_of(language)
         return (recogniser, LEVEL), (recogniser, LEVEL)
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds both rates, the counts and both texts."""
+        """Return one score per item; `detail` holds both rates, the counts and both texts."""
         scores = super().compute(batch)
         pairs = zip(batch, scores, strict=True)
         return [self._rates(item, score) if score.status == "ok" else score for item, score in pairs]

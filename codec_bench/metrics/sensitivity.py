@@ -1,8 +1,7 @@
-"""What moves each metric though a listener would not mind, as `codec-bench metrics --stability --format csv` measured
-it.
+"""Changes that move each metric although a listener would not mind, as measured.
 
-`sensitivity.csv` next to this module is that command's output over embedded speech, with published weights alone:
-made-up ones would say nothing of a metric. A metric whose weights were not at hand is not in it.
+`sensitivity.csv` is the output of `codec-bench metrics --stability --format csv` over embedded speech, with published
+weights only.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from pathlib import Path
 
 SENSITIVITY = Path(__file__).with_suffix(".csv")
 NOTABLE = 0.25
-"""A shift from this share of the spread over five codecs on is worth a word: it can turn the ranking of two of them."""
+"""Shifts from this share of the spread over five codecs can swap two of them in a ranking."""
 MEASURE = "codec-bench metrics --stability --metrics {}"
 """The command that measures a metric whose weights are at hand."""
 
 
 @cache
 def shifts_in_spreads() -> dict[str, dict[str, float]]:
-    """By metric and kind of change, the largest of its mean shifts in units of the metric's spread over five codecs.
+    """By metric and kind of change: the largest mean shift in units of the metric's spread over five codecs.
 
-    Infinite where a metric is moved that says the same of all five, as the share of clipped samples.
+    Infinite where the spread is 0, as for the share of clipped samples.
     """
     shifts: dict[str, dict[str, float]] = {}
     with SENSITIVITY.open(encoding="utf-8", newline="") as file:
@@ -35,9 +34,7 @@ def shifts_in_spreads() -> dict[str, dict[str, float]]:
 
 
 def sensitive_to(name: str) -> str | None:
-    """What moves a metric by a notable share of its spread, those that move it most first; None where it was not
-    measured.
-    """
+    """The changes that move a metric notably, largest first; None if it was not measured."""
     kinds = shifts_in_spreads().get(name)
     if kinds is None:
         return None
@@ -46,5 +43,5 @@ def sensitive_to(name: str) -> str | None:
 
 
 def in_words(shift: float) -> str:
-    """A shift in spreads as it is shown."""
+    """Format a shift in spreads."""
     return "the codecs are equal" if math.isinf(shift) else f"{shift:.2g}"

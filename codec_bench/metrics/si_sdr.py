@@ -1,4 +1,4 @@
-"""SI-SDR and SDR: the energy of what the reference explains of the estimate, over the energy of the rest."""
+"""SI-SDR and SDR: the energy that the reference explains of the estimate over the rest."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
 CEILING_DB = 20.0 * math.log10(2.0**24)
-"""What rounding to float32 leaves at least of any scaled copy: 144.49 dB.
+"""The least SI-SDR of any scaled copy rounded to float32: 144.49 dB.
 
-The nearest float32 lies within 2^-24 of a number, relative to it. So the errors of a copy at any gain have at most
-2^-48 of its energy, sample by sample and in all. They commonly measure 149 to 155 dB: uniform errors of a step of
-2^-23, for samples from 1 to 2 steps of their binade.
+A float32 lies within 2^-24 of a number, relative to it, so the errors have at most 2^-48 of the energy. They commonly
+measure 149 to 155 dB.
 """
 VERSA = "versa"
 FILTER_TAPS = 512
@@ -27,19 +26,17 @@ _SAFE_RATIO = 1e-6
 class SiSdr(ItemMetric):
     """Scale-invariant signal-to-distortion ratio in dB. Higher is better; values end at 144.49 dB.
 
-    `10 log10(|a r|^2 / |a r - e|^2)` with `a = <e, r> / <r, r>`, at the reference's own rate; means are not removed. It
-    compares waveforms: one sample of delay costs about 10 dB, so it says little about codecs that do not keep the
-    phase. It is computed in float64, without the small numbers that torchmetrics adds to both energies. The scale of
-    both signals is omitted, so they are not cut to full scale.
+    `10 log10(|a r|^2 / |a r - e|^2)` with `a = <e, r> / <r, r>`, at the reference's own rate, in float64, without
+    torchmetrics' epsilons. Means are not removed. It compares waveforms: one sample of delay costs about 10 dB, so it
+    says
+    little about codecs that do not preserve the phase. Signals are not cut to full scale.
 
-    It is undefined where only those small numbers, or rounding, would give a value: for a silent reference or estimate,
-    for an estimate that is a scaled copy of the reference (the value has no bound), and for one that is exactly
-    orthogonal to it. Above 144.49 dB (`CEILING_DB`) an estimate cannot be distinguished from a copy that was rounded to
-    float32.
+    Undefined where only an epsilon or rounding would give a value: for silence on either side, a scaled copy (no
+    bound), and
+    an orthogonal estimate. Above 144.49 dB (`CEILING_DB`) an estimate cannot be distinguished from a rounded copy.
 
     Args:
-        variant: None, or `versa` for what VERSA computes: both signals are cut to full scale first, as files of integer
-            samples are, and there is no ceiling.
+        variant: None, or `versa` for VERSA's: both signals are cut to full scale, as integer files are, and no ceiling.
 
     Examples:
         >>> import numpy as np
@@ -96,7 +93,9 @@ class SiSdr(ItemMetric):
 
 
 def _dot(x: np.ndarray, y: np.ndarray) -> float:
-    """The sum of products, in blocks that BLAS gives to one thread: its rounding depends on no number of threads."""
+    """The sum of products in blocks that BLAS computes on one thread, so that the thread count cannot change the
+    rounding.
+    """
     size = x.size // _BLOCK * _BLOCK
     blocks = np.matmul(x[:size].reshape(-1, 1, _BLOCK), y[:size].reshape(-1, _BLOCK, 1))
     return float(blocks.sum()) + float(np.dot(x[size:], y[size:]))
@@ -105,11 +104,9 @@ def _dot(x: np.ndarray, y: np.ndarray) -> float:
 class Sdr(ItemMetric):
     """BSS Eval's signal-to-distortion ratio in dB: a filter of 512 taps is no distortion. Higher is better.
 
-    The estimate is compared with the reference after the filter that fits best, so a gain, a delay and an equaliser
-    cost little. With one source SAR and the convolution-invariant SDR are the same number, and SIR is infinite. At the
-    reference's own rate; means are not removed. The scale of both signals is omitted.
-
-    It is undefined for a silent signal, and for an estimate that a filter makes of the reference but for rounding.
+    The estimate is compared with the best-filtered reference, so a gain, a delay and an equaliser cost little. With one
+    source, SAR and the convolution-invariant SDR are the same number, and SIR is infinite. At the reference's own rate;
+    means are not removed. Undefined for a silent signal, and for a filtered copy but for rounding.
     """
 
     name = "sdr"

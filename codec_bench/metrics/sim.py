@@ -1,4 +1,4 @@
-"""Speaker similarity: how similar a speaker encoder finds the voices of reference and estimate."""
+"""Speaker similarity: the cosine of speaker embeddings of reference and estimate."""
 
 from __future__ import annotations
 
@@ -31,18 +31,14 @@ EPS = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class SpeakerEncoder:
-    """A speaker encoder by the names of a metric.
-
-    Args:
-        feature: the feature whose results hold the `embedding`. protocol: of the embedding, with its precision.
-    """
+    """A feature whose results hold an `embedding`, and the embedding's protocol with its precision."""
 
     feature: str
     protocol: str
 
 
 def speaker_encoder(metric: str, variant: str | None, point: str | None, others: Sequence[str] = ()) -> SpeakerEncoder:
-    """The speaker encoder that a metric of embeddings names.
+    """Resolve the speaker encoder that a metric of embeddings names.
 
     Args:
         metric: the metric's key, for messages. variant: the encoder; None for `wavlm-large-sv`. point: its precision,
@@ -50,7 +46,7 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None, others:
         others: further encoders of this metric, for messages.
 
     Raises:
-        UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
+        UserError: there is no such encoder or precision. MissingExtra: s3prl is not installed.
     """
     encoder = WavlmLargeSv.name if variant is None else variant
     if encoder.startswith(UPSTREAM) and encoder != UPSTREAM:
@@ -78,17 +74,18 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None, others:
 class Sim(ItemMetric):
     """The cosine of the speaker embeddings of reference and estimate. Higher is better; 1 is the same voice.
 
-    "SIM" means several things: every encoder has its own scale, and only numbers of one protocol can be compared. `sim`
-    without brackets is WavLM-large fine-tuned for speaker verification, the SIM of seed-tts-eval and of most papers.
-    Each signal is embedded as a whole, so the two may have different lengths. A precision after `@` is that of the
-    encoder.
+    Every encoder has its own scale: compare numbers of one protocol only. `sim` without brackets is WavLM-large
+    fine-tuned
+    for speaker verification, the SIM of seed-tts-eval and most papers. Signals are embedded as a whole, so lengths may
+    differ.
 
     Args:
-        variant: the encoder: `wavlm-large-sv` (also if None), `wavlm-base-plus-sv`, `eres2net` (that of CV3-Eval),
-            `campplus`, `wespeaker-resnet34`, `redimnet-b5`, `ge2e`, `ge2e-vad`, or `s3prl/NAME` for an upstream of
-            s3prl.
-        point: `float16`, `bfloat16` or `tf32` in place of float32 (an upstream of s3prl: `bfloat16` or `tf32`); each
-            has its own protocol.
+        variant: the encoder: `wavlm-large-sv` (default), `wavlm-base-plus-sv`, `eres2net` (that of CV3-Eval),
+            `campplus`,
+            `wespeaker-resnet34`, `redimnet-b5`, `ge2e`, `ge2e-vad`, or `s3prl/NAME` for an s3prl upstream.
+        point: the encoder's precision, `float16`, `bfloat16` or `tf32` in place of float32 (s3prl: `bfloat16` or
+            `tf32`);
+            each has its own protocol.
 
     Examples:
         >>> import numpy as np
@@ -107,14 +104,13 @@ class Sim(ItemMetric):
     range = (-1.0, 1.0)
     where = "inline"
     paper = (
-        "Anastassiou et al.: Seed-TTS, 2024; Chen et al.: WavLM, JSTSP 2022; Desplanques et al.: ECAPA-TDNN, Interspeech "
-        "2020 (sim); Chen et al.: ERes2Net, Interspeech 2023; Wang et al.: CAM++, Interspeech 2023; Wang et al.: "
-        "WeSpeaker, ICASSP 2023; Yakovlev et al.: ReDimNet, Interspeech 2024; Wan et al.: Generalized End-to-End Loss for "
-        "Speaker Verification, ICASSP 2018 (ge2e, ge2e-vad)"
+        "Anastassiou et al.: Seed-TTS, 2024; Chen et al.: WavLM, JSTSP 2022; Desplanques et al.: ECAPA-TDNN, 2020 (sim); "
+        "Chen et al.: ERes2Net, 2023; Wang et al.: CAM++, 2023; Wang et al.: WeSpeaker, ICASSP 2023; Yakovlev et al.: "
+        "ReDimNet, 2024; Wan et al.: Generalized End-to-End Loss for Speaker Verification, ICASSP 2018 (ge2e, ge2e-vad)"
     )
     source = (
-        "seed-tts-eval at 752f429, to 5e-6 (sim); transformers 5 (wavlm-base-plus-sv), 3D-Speaker at 09e7806 (eres2net, "
-        "campplus), WeSpeaker at dfa7419, ReDimNet at dd9f519 and Resemblyzer 0.1.4, to 1e-5"
+        "seed-tts-eval at 752f429, to 5e-6 (sim); transformers 5 (wavlm-base-plus-sv), 3D-Speaker at 09e7806 "
+        "(eres2net, campplus), WeSpeaker at dfa7419, ReDimNet at dd9f519 and Resemblyzer 0.1.4, to 1e-5"
     )
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
@@ -129,12 +125,12 @@ class Sim(ItemMetric):
 
 
 def cosine(item: Inputs, feature: str) -> float:
-    """The cosine of the embeddings that a feature gives reference and estimate."""
-    return cosine_of(*(side["embedding"] for side in item.features(feature)))
+    """The cosine of a feature's embeddings of reference and estimate."""
+    return cosine_of(*(result["embedding"] for result in item.features(feature)))
 
 
 def cosine_of(one: np.ndarray, other: np.ndarray) -> float:
-    """The cosine of two vectors, computed in float64, -1 to 1; 0 if one of them is zero."""
+    """The cosine of two vectors in float64, -1 to 1; 0 if one of them is zero."""
     one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
     norms = [max(float(np.linalg.norm(vector)), EPS) for vector in (one, other)]
     return min(1.0, max(-1.0, float(one @ other) / float(np.prod(norms))))

@@ -1,4 +1,4 @@
-"""SNR and logWMSE: the energy of the difference from the reference, of whole signals, frames, and as people hear it."""
+"""SNR, segmental SNR and logWMSE: the energy of the difference from the reference."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ EPS = float(np.finfo(np.float64).eps)
 class Snr(ItemMetric):
     """The signal-to-noise ratio in dB: the reference's energy over that of the difference. Higher is better.
 
-    `10 log10(|r|^2 / |r - e|^2)` at the reference's own rate, in float64, without the small numbers that torchmetrics
-    adds to both energies. Means are not removed. The level counts: an estimate at half the level has 6 dB. It compares
-    waveforms, as `si_sdr` does, so it says little about codecs that do not keep the phase.
-
-    It is undefined for a silent reference, and for an exact copy (the value has no bound).
+    `10 log10(|r|^2 / |r - e|^2)` at the reference's own rate, in float64, without torchmetrics' epsilons. Means are not
+    removed. The level counts: an estimate at half the level has 6 dB. Like `si_sdr` it compares waveforms, so it says
+    little
+    about codecs that do not preserve the phase. Undefined for a silent reference and for an exact copy.
 
     Examples:
         >>> import numpy as np
@@ -58,11 +57,11 @@ class Snr(ItemMetric):
 class SnrSeg(ItemMetric):
     """The segmental SNR: the mean of the SNRs of short frames, each between -10 and 35 dB. Higher is better.
 
-    Frames of 30 ms, of which the next begins after a quarter, with a Hann window (Loizou's definition): quiet frames
-    count as much as loud ones. A frame in which the reference is silent counts with -10 dB whatever the estimate is,
-    and an exact copy of a frame that is not silent with 35 dB. The last frame is omitted, as in the reference
-    implementation. Signals at the reference's own rate. Undefined where there are fewer than two frames (37.5 ms), and
-    for a silent reference.
+    Hann windows of 30 ms with a hop of a quarter (Loizou's section 11.1): quiet frames count as much as loud ones.
+    Frames
+    with a silent reference count -10 dB, exact copies of other frames 35 dB. The last frame is omitted, as in the
+    reference
+    implementation. At the reference's own rate. Undefined below two frames (37.5 ms) and for a silent reference.
     """
 
     name = "snr_seg"
@@ -75,7 +74,6 @@ class SnrSeg(ItemMetric):
     source = "pysepm SNRseg at 7ef88aff, to 1e-6 dB"
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` counts the frames."""
         reference, estimate = (np.asarray(signal, np.float64) for signal in item.pair)
         window, hop = round(FRAME_S * item.rate_hz), int((1 - OVERLAP) * FRAME_S * item.rate_hz)
         frames = (reference.size - (window - hop)) // hop - 1
@@ -98,8 +96,9 @@ class LogWmse(ItemMetric):
     """logWMSE: the logarithm of the error's energy after a filter of the ear's sensitivity. Higher is better.
 
     `-4 ln(E(e - r) / E(r) + 1e-8)`, where `E` is the energy after the filter. 73.68 is a copy, 0 an error as loud as
-    the reference. The reference is the unprocessed signal that gives the scale, since it is what a codec reads. Signals
-    at 44.1 kHz. Like `snr` it compares waveforms. Undefined for a silent reference.
+    the
+    reference. The reference serves as the unprocessed signal that gives the scale. Signals at 44.1 kHz. Like `snr` it
+    compares waveforms. Undefined for a silent reference. By github.com/nomonosound/log-wmse-audio-quality.
     """
 
     name = "log_wmse"

@@ -1,4 +1,4 @@
-"""Speech activity: how much of a signal is speech, and whether speech and silence of the reference are kept."""
+"""Speech activity: the share of speech, and whether speech and silence of the reference stay."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ def active(activity: Mapping[str, Any], samples: int) -> np.ndarray:
 
 
 class SpeechShare(ItemMetric):
-    """The share of the estimate's time that is speech, 0 to 1. Neither more nor less is better: compare it with the
-    reference's.
+    """The share of the estimate's time that is speech, 0 to 1. Compare it with the reference's; no direction is better.
 
     It shows synthesis that falls silent or goes on without words.
 
@@ -59,7 +58,7 @@ class SpeechShare(ItemMetric):
 
 
 class _Retention(ItemMetric):
-    """The common part of what is kept of the reference. The two sides must be aligned, as they are for a codec."""
+    """Base class of comparisons with the reference's speech activity. Both sides must be aligned."""
 
     kind = "pair"
     rate_hz = RATE_HZ
@@ -80,7 +79,7 @@ class _Retention(ItemMetric):
 
     @abstractmethod
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float | str:
-        """The value from which samples of each side are speech, bool `(samples,)`, or the reason why there is none."""
+        """The value from bool `(samples,)` of each side, or the reason why there is none."""
 
 
 class SpeechRetention(_Retention):

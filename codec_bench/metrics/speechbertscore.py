@@ -1,4 +1,4 @@
-"""SpeechBERTScore: how much of what the estimate says, frame by frame, is found somewhere in the reference."""
+"""SpeechBERTScore: whether each frame of the estimate has a similar frame in the reference."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ class SpeechBertScore(ItemMetric):
     """The mean over the estimate's frames of the greatest cosine with any frame of the reference. Higher is better, at
     most 1.
 
-    Frames are a hidden state of a self-supervised speech network, so this is a precision of content: what was said,
-    whoever said it and how fast. Nothing is warped, and the signals may have any lengths. `detail` holds the recall
-    (the same with both sides exchanged) and the harmonic mean. An estimate that leaves words out keeps its precision
-    and loses recall.
+    Frames are a hidden state of a self-supervised speech network, so this is a precision of content, whatever the voice
+    and
+    speed. Nothing is warped, and lengths may differ. `detail` holds the recall (sides exchanged) and the harmonic mean.
+    An
+    estimate with missing words keeps its precision and loses recall.
 
-    Without brackets it is HuBERT-base's last hidden state, which is the default of the reference implementation. The
-    networks are the upstreams of s3prl, which prepare the sound as the network was trained; the reference
-    implementation gives `wavlm-large` and `hubert-large` the wave as it is, so numbers of these differ from its
-    numbers.
+    The default is HuBERT-base's last hidden state, as in the reference implementation. Networks are s3prl upstreams,
+    which
+    normalise the audio as in training; the reference implementation does not for `wavlm-large` and `hubert-large`, so
+    these numbers differ.
 
     Args:
-        variant: `s3prl/NAME` for an upstream of s3prl, with the number of a hidden state after an `@` or without
+        variant: `s3prl/NAME` for an s3prl upstream, with or without the number of a hidden state
             (`s3prl/wavlm_large@14`); None for `s3prl/hubert_base`.
         point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
 
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric
         >>> sides = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[3.0, 4.0]])
-        >>> frames = [{"s3prl-frames[hubert_base]": {"frames": side}} for side in sides]
+        >>> frames = [{"s3prl-frames[hubert_base]": {"frames": side}} for result in sides]
         >>> item = Inputs("a", 16000, reference_features=frames[0], estimate_features=frames[1])
         >>> round(build_metric("speechbertscore").compute([item])[0].value, 2)
         0.8
@@ -66,7 +67,7 @@ class SpeechBertScore(ItemMetric):
         self.protocol = f"speechbertscore/precision/{frames_protocol(network)}{suffix(precision)}"
 
     def _score(self, item: Inputs) -> Score:
-        reference, estimate = (_directions(side["frames"]) for side in item.features(self._feature))
+        reference, estimate = (_directions(result["frames"]) for result in item.features(self._feature))
         cosines = estimate @ reference.T
         precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
         both = precision + recall

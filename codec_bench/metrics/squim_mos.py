@@ -1,4 +1,4 @@
-"""The opinion score of SQUIM Subjective, which compares with a reference."""
+"""SQUIM Subjective's opinion score with a reference."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SquimMos(ItemMetric):
     estimate_features = reference_features = (SquimFrames.name,)
 
     def _score(self, item: Inputs) -> Score:
-        reference, estimate = (np.asarray(side["frames"], np.float64) for side in item.features(SquimFrames.name))
+        reference, estimate = (np.asarray(result["frames"], np.float64) for result in item.features(SquimFrames.name))
         apart = frames_apart((len(estimate) - len(reference)) * FRAME_S)
         if apart is not None:
             return Score.refused(apart, self.protocol)

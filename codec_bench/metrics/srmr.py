@@ -1,4 +1,4 @@
-"""SRMR: how reverberant or noisy speech is, by the speed at which its loudness changes."""
+"""SRMR: reverberation and noise of speech, by the speed of its loudness changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STFT distance: how far the estimate's magnitude spectrogram lies from the reference's."""
+"""STFT distance between the magnitude spectrograms of estimate and reference."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ CONVERGENCE_FLOOR = 1e-7**0.5
 
 
 class SpectralDistance(ItemMetric):
-    """The common part of the distances between spectrograms at 16 kHz: what they read, and when they are undefined.
-
-    Args:
-        variant: whose definition is used; None for that of descript-audiotools.
-    """
+    """Base class of the distances between spectrograms at 16 kHz."""
 
     kind = "pair"
     rate_hz = 16_000
@@ -37,7 +33,6 @@ class SpectralDistance(ItemMetric):
         self.protocol, self.paper, self.source = self.variants[variant]
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; undefined for signals of half a window or less."""
         reference, estimate = item.pair
         if reference.size <= max(WINDOWS) // 2:
             return Score.undefined(
@@ -47,22 +42,24 @@ class SpectralDistance(ItemMetric):
 
     @abstractmethod
     def _distance(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
-        """The distance of two signals of one length, which is enough for every window."""
+        pass
 
 
 class StftDistance(SpectralDistance):
     """Multi-resolution magnitude-spectrogram distance. Lower is better; 0 for a perfect copy, and no unit.
 
-    * None: the definition of descript-audiotools (`MultiScaleSTFTLoss`, its defaults), which the DAC evaluation script
-      and Codec-SUPERB call STFT distance: periodic Hann windows of 2048 and 512 samples, a hop of a quarter window; the
-      mean absolute difference of magnitudes plus that of log10 powers (magnitudes floored at 1e-5), summed over both.
-    * `parallel-wavegan`: the multi-resolution STFT loss of Parallel WaveGAN, which many vocoders and codecs report as
-      "STFT loss": transforms of 1024, 2048 and 512 samples with windows of 600, 1200 and 240 and hops of 120, 240 and
-      50; the spectral convergence plus the mean absolute difference of natural log magnitudes (powers floored at 1e-7),
-      averaged over the three.
+    * None: descript-audiotools' `MultiScaleSTFTLoss` with its defaults, the STFT distance of DAC's evaluation script
+    and
+      Codec-SUPERB: periodic Hann windows of 2048 and 512 samples, a hop of a quarter window; the mean absolute
+      difference of
+      magnitudes plus that of log10 powers (magnitudes floored at 1e-5), summed over both.
+    * `parallel-wavegan`: Parallel WaveGAN's multi-resolution STFT loss, the "STFT loss" of many vocoders and codecs:
+      transforms of 1024, 2048 and 512 samples, windows of 600, 1200 and 240, hops of 120, 240 and 50; the spectral
+      convergence plus the mean absolute difference of natural log magnitudes (powers floored at 1e-7), averaged over
+      three.
 
-    It is computed at 16 kHz for every codec and data set, as `mel_distance`. Signals of 1024 samples or fewer (64 ms)
-    are undefined, because they cannot be extended by reflection. Silence is floored and never gives NaN.
+    Computed at 16 kHz for every codec and data set. Signals of at most 1024 samples (64 ms) are undefined, because they
+    cannot be extended by reflection. Silence is floored and never gives NaN.
 
     Examples:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""STOI and ESTOI: how intelligible the estimate is, measured by how its envelopes correlate with the reference's."""
+"""STOI and ESTOI: intelligibility by the correlation of envelopes with the reference's."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ OWN_RATE = "own-rate"
 
 
 class _Intelligibility(ItemMetric):
-    """The common part of STOI and ESTOI: the signals that they read, and when they are undefined.
-
-    The kernel has the metric's stem. It gives None if too few frames are left without the reference's silence.
-    """
+    """Base class. The kernel has the metric's stem and gives None if too few frames are left without silence."""
 
     kind = "pair"
     rate_hz: int | None = 16_000
@@ -30,7 +27,6 @@ class _Intelligibility(ItemMetric):
             self.rate_hz, self.protocol = None, f"{self.protocol}/{OWN_RATE}"
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; undefined for a silent reference and for less than 0.4 s of sound in the reference."""
         from codec_bench.kernels.stoi import cpu
 
         reference, estimate = item.pair
@@ -46,13 +42,14 @@ class _Intelligibility(ItemMetric):
 class Stoi(_Intelligibility):
     """Short-time objective intelligibility. Higher is better; 1 for a perfect copy, and no unit.
 
-    It reads both signals at 16 kHz and resamples them to 10 kHz by the filter of its definition. A constant gain does
-    not matter; a delay of 10 ms costs about 0.15. A silent estimate scores 0. Items with fewer than 30 frames after the
-    removal of silence are undefined; pystoi warns and returns 1e-5 for them.
+    Both signals are resampled from 16 to 10 kHz by the filter of its definition. A gain does not matter; a delay of 10
+    ms
+    costs about 0.15. A silent estimate scores 0. Undefined for a silent reference and for fewer than 30 frames without
+    silence, where pystoi returns 1e-5.
 
     Args:
-        variant: None, or `own-rate` for what pystoi gives for the files: both signals at the reference's own rate,
-            which go straight to 10 kHz.
+        variant: None, or `own-rate` to resample from the reference's own rate straight to 10 kHz, as pystoi does with
+            files.
 
     Examples:
         >>> import numpy as np
@@ -74,9 +71,8 @@ class Stoi(_Intelligibility):
 class Estoi(_Intelligibility):
     """Extended STOI, which also follows modulated noise. Higher is better; 1 for a perfect copy, and no unit.
 
-    It reads the same signals as STOI and is undefined for the same items. It is deterministic: pystoi adds noise of one
-    machine epsilon before it normalises, and this does not. A band that is digitally silent throughout a segment counts
-    as uncorrelated, which is also the average effect of that noise.
+    Signals, variant and limits as for `stoi`. It is deterministic: pystoi adds noise of one machine epsilon before it
+    normalises. A digitally silent band of a segment counts as uncorrelated, the average effect of that noise.
     """
 
     stem = name = "estoi"

@@ -1,4 +1,4 @@
-"""What a recogniser finds in a signal: its transcript, how fast it is spoken, and its language."""
+"""A recogniser's transcript of a signal, its speaking rate and its language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVEL = "level"
 
 
 class Transcript(Metric):
-    """How many words a recogniser hears. Neither more nor fewer is better. The transcript is in `detail["transcript"]`.
+    """The number of words that a recogniser finds. No direction is better. `detail["transcript"]` holds the transcript.
 
     Args:
         variant: the recogniser, or a choice by language, as in `wer[...]`.
@@ -49,13 +49,13 @@ class Transcript(Metric):
         self.protocol = f"{self.stem}/" + "+".join(protocol_of_recogniser(name) for name in read)
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The one recogniser of the language."""
+        """The recogniser of the language."""
         spoken = base_language(language) if language is not None else None
         name = self._by_language.get(spoken, self._otherwise) if spoken else self._otherwise
         return (name or self.estimate_features[0],), ()
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
+        """Return one score per item."""
         scores = []
         for item in batch:
             result = item.estimate_features[self.features_of(item.language)[0][0]]
@@ -68,14 +68,13 @@ class Transcript(Metric):
 
 
 class SpeakingRate(Transcript):
-    """How many words a second a recogniser finds, over the whole signal. Neither more nor fewer is better.
+    """Words per second of a recogniser's transcript, over the whole signal. No direction is better.
 
-    Words are what spaces separate, as written. For languages without spaces count characters (`@char`).
+    Words are separated by spaces, as written. For languages without spaces count characters (`@char`).
     `speaking_rate_error` compares with a reference, over speech alone.
 
     Args:
-        variant: the recogniser, or a choice by language, as in `wer[...]`.
-        point: `char` for characters in place of words, or None.
+        variant: the recogniser, or a choice by language, as in `wer[...]`. point: `char` to count characters, or None.
     """
 
     stem = "speaking_rate"
@@ -92,11 +91,11 @@ class SpeakingRate(Transcript):
         self.estimate_features = (*self.estimate_features, LEVEL)
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The one recogniser of the language and the level."""
+        """The recogniser of the language and the level."""
         return (*super().features_of(language)[0], LEVEL), ()
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds the transcript."""
+        """Return one score per item; `detail` holds the transcript."""
         return [self._rate(item, score) for item, score in zip(batch, super().compute(batch), strict=True)]
 
     def _rate(self, item: Inputs, score: Score) -> Score:
@@ -108,10 +107,10 @@ class SpeakingRate(Transcript):
 
 
 class Lid(Metric):
-    """How probable the language is that a recogniser finds in the estimate. Neither more nor less is better.
+    """The probability of the language that a recogniser detects in the estimate. No direction is better.
 
-    The language is in `detail["language"]`, and is found in the first 30 s without reading the data's own. A low
-    probability, or another language than the text's, shows speech with an accent or a wrong pronunciation.
+    `detail["language"]` is detected in the first 30 s, without the data's own language. A low probability or another
+    language shows an accent or wrong pronunciation.
 
     Args:
         variant: a multilingual Whisper, such as `whisper-large-v3`. point: its backend and compute type, or None.
@@ -140,6 +139,6 @@ class Lid(Metric):
         self.protocol = "lid/" + protocol_of_recogniser(name + suffix)
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds the language."""
+        """Return one score per item; `detail` holds the language."""
         results: list[Any] = [item.estimate_features[self._feature] for item in batch]
         return [Score.ok(one["probability"], self.protocol, detail={"language": one["language"]}) for one in results]

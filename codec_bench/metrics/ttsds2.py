@@ -1,6 +1,4 @@
-"""Benchmarks of TTSDS2: whether the estimates' distribution lies nearer to the references' or to noise, one factor's
-part each.
-"""
+"""Benchmarks of TTSDS2: is the estimates' distribution nearer to the references' or to noise?"""
 
 from __future__ import annotations
 
@@ -19,11 +17,10 @@ PAPER = "Minixhofer, Klejch, Bell: TTSDS2, arXiv 2506.19441, 2025; the same: TTS
 
 
 class _Ttsds2(ItemMetric):
-    """The common part of the benchmarks.
+    """Base class of the benchmarks.
 
-    An item's own value is the same score of its three points alone: 100 if the estimate stands where the reference
-    does, 0 where a noise does, by squared Euclidean distances. It is in the record, so that the items farthest from
-    speech are found; the set's value is not made of it.
+    An item's own value is the score of its three points, by squared Euclidean distances: 100 at the reference, 0 at a
+    noise. The record keeps it to show the items farthest from speech; the set's value does not use it.
     """
 
     kind = "pair"
@@ -43,7 +40,7 @@ class _Ttsds2(ItemMetric):
         self.protocol = f"{self.name}/pairs/{self.distance}/{self.stem}/{NOISE}-{NOISE_PROTOCOL}"
 
     def _score(self, item: Inputs) -> Score:
-        reference, estimate = (np.asarray(side["embedding"], np.float32) for side in item.features(self.feature))
+        reference, estimate = (np.asarray(result["embedding"], np.float32) for result in item.features(self.feature))
         noise = np.asarray(item.reference_features[self._noise]["embedding"], np.float32)
         apart = [float(((estimate.astype(np.float64) - other) ** 2).sum()) for other in (reference, *noise)]
         # An estimate that is both its reference and a noise is no speech, and neither was its reference.
@@ -52,13 +49,13 @@ class _Ttsds2(ItemMetric):
 
 
 class Ttsds2PitchScore(_Ttsds2):
-    """The benchmark `pitch` of TTSDS2's factor prosody: mean pitches of the estimates. Higher is better; 100 is the
-    references' set.
+    """The benchmark `pitch` of TTSDS2's factor prosody, on mean pitches. Higher is better; 100 is the references' set.
 
-    `100 n / (n + r)`: `r` is the 2-Wasserstein distance in Hz of the estimates' mean pitches from those of the
-    references, `n` that from the nearest of four sets of noise (uniform, normal, ones, zeros), each as large as the set
-    and as long as its references. A value of the whole set, of at least 2 items. It is one of four benchmarks of
-    prosody, and no TTSDS2 by itself.
+    `100 n / (n + r)`: `r` is the 2-Wasserstein distance in Hz of the estimates' mean pitches from the references', `n`
+    that
+    from the nearest of four sets of noise (uniform, normal, ones, zeros) of the same size and lengths. A value of the
+    whole
+    set, of at least 2 items. It is one of four benchmarks of prosody.
 
     Examples:
         >>> import numpy as np
@@ -80,11 +77,11 @@ class Ttsds2Wav2vec2Score(_Ttsds2):
     """The benchmark `wav2vec2_activations` of TTSDS2's factor intelligibility. Higher is better; 100 is the references'
     set.
 
-    `100 n / (n + r)`: `r` is the Fréchet distance (squared 2-Wasserstein, of Gaussians) of the mean last hidden states
-    of wav2vec2-base-960h over the estimates from those over the references, `n` that from the nearest of four sets of
-    noise (uniform, normal, ones, zeros), each as large as the set and as long as its references. A value of the whole
-    set, of at least 2 items; with fewer items than dimensions (768) it depends on the size of the set. It is one of two
-    benchmarks of intelligibility.
+    `100 n / (n + r)`: `r` is the Fréchet distance of wav2vec2-base-960h's mean last hidden states over the estimates
+    from
+    those over the references, `n` that from the nearest of four sets of noise, as for `ttsds2_pitch`. A value of the
+    whole
+    set, of at least 2 items; with fewer items than dimensions (768) it depends on the size of the set.
     """
 
     name = "ttsds2_wav2vec2"
@@ -98,7 +95,8 @@ class Ttsds2WhisperScore(_Ttsds2):
     set.
 
     As `ttsds2_wav2vec2`, of the averaged hidden states of whisper-small.en's encoder (1,500 dimensions). The mean of
-    the two is TTSDS2's factor intelligibility.
+    the two
+    is TTSDS2's factor intelligibility.
     """
 
     name = "ttsds2_whisper"

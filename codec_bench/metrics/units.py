@@ -1,4 +1,4 @@
-"""Content by discrete units of speech: how many differ, how many pairs agree, and how alike two sequences are."""
+"""Content by discrete speech units: error rate, n-gram precision and sequence similarity."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from codec_bench.types import Score
 DEFAULT = "hubert-km200"
 METHOD = "Saeki et al.: SpeechBERTScore: Reference-Aware Automatic Evaluation of Speech Generation, Interspeech 2024"
 PREFIX, PREFIX_WEIGHT, BOOST_FROM = 4, 0.1, 0.7
-"""Winkler's constants: how many first units count more, how much, and from which similarity on."""
+"""Winkler's constants: the number of boosted first units, their weight, and the similarity from which they count."""
 
 
 class _Units(Metric):
-    """The common part of the metrics over units.
+    """Base class of the metrics over units.
 
     Args:
-        variant: `hubert-km50`, `hubert-km100` or `hubert-km200`; None for the last.
+        variant: `hubert-km50`, `hubert-km100` or `hubert-km200` (default).
         point: `float16`, `bfloat16` or `tf32` for the encoder in place of float32; each has its own protocol.
     """
 
@@ -58,12 +58,12 @@ class _Units(Metric):
 
 
 class Ter(_Units):
-    """Unit error rate: errors in the discrete units of the estimate, over the units of the reference. Lower is better.
+    """Unit error rate: errors in the estimate's discrete units over the reference's units. Lower is better.
 
-    Units are the clusters of HuBERT-base's block 6, each run of equal units counted once, so that how long a sound
-    lasts does not matter. Substitutions, deletions and insertions as for words; the rate of a corpus is the sum of
-    errors over the sum of units. 0 is equal units; insertions can take it above 1. It needs no texts, and knows no
-    language, but the network was trained on English.
+    Units are clusters of HuBERT-base's block 6, runs of equal units counted once, so that durations do not matter.
+    Substitutions, deletions and insertions are summed over the corpus as for words; insertions can take it above 1. It
+    needs
+    no texts and no language, but the network was trained on English.
 
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric
@@ -84,7 +84,7 @@ class Ter(_Units):
     repeats = False
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds the counts."""
+        """Return one score per item; `detail` holds the counts."""
         references, estimates = zip(*(self._units(item) for item in batch), strict=True) if batch else ((), ())
         rates = sequence_error_rates(reference=references, estimate=estimates)
         return [
@@ -98,12 +98,12 @@ class Ter(_Units):
 
 
 class SpeechBleu(_Units):
-    """SpeechBLEU: how many units, and pairs of neighbouring units, of the estimate are in the reference. Higher is
-    better, 0 to 1.
+    """SpeechBLEU: the precision of the estimate's units and pairs of units. Higher is better, 0 to 1.
 
-    BLEU of one reference, without smoothing: the geometric mean of the precisions of single units and of pairs, and a
-    penalty for an estimate with fewer units than its reference. Units are the clusters of HuBERT-base's block 11, each
-    run of equal units counted once. An estimate without a pair that the reference has is 0.
+    BLEU of one reference without smoothing: the geometric mean of the precisions of units and pairs, with a penalty for
+    fewer units than the reference. Units are clusters of HuBERT-base's block 11, runs counted once (200 clusters, as in
+    the
+    paper and VERSA). An estimate without a pair of the reference is 0.
     """
 
     paper = METHOD
@@ -114,16 +114,18 @@ class SpeechBleu(_Units):
     repeats = False
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
+        """Return one score per item."""
         return [Score.ok(_bleu(*self._units(item)), self.protocol) for item in batch]
 
 
 class SpeechTokenDistance(_Units):
-    """SpeechTokenDistance: the Jaro-Winkler similarity of two sequences of units. Higher is better, 0 to 1; 1 is equal.
+    """SpeechTokenDistance: the Jaro-Winkler similarity of two unit sequences. Higher is better, 0 to 1; 1 is equal.
 
-    The published program has a similarity under the name of a distance, and so has VERSA. Units are the clusters of
-    HuBERT-base's block 6, with their repeats. Units match if they are equal and not far apart in time; matches out of
-    order count half; four equal first units count more.
+    A similarity under the name of a distance, as in the published program and VERSA. Units are clusters of
+    HuBERT-base's
+    block 6 with repeats. Units match if equal and close in time; matches out of order count half; four equal first
+    units
+    count more.
     """
 
     paper = METHOD
@@ -134,17 +136,16 @@ class SpeechTokenDistance(_Units):
     repeats = True
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
+        """Return one score per item."""
         return [Score.ok(_jaro_winkler(*self._units(item)), self.protocol) for item in batch]
 
 
 def without_repeats(units: np.ndarray) -> np.ndarray:
-    """Units `(frames,)` with each run of equal ones once."""
+    """Reduce each run of equal units `(frames,)` to one."""
     return units[np.concatenate(([True], units[1:] != units[:-1]))] if units.size else units
 
 
 def _bleu(reference: np.ndarray, estimate: np.ndarray) -> float:
-    """BLEU of single units and pairs."""
     precisions = []
     for size in (1, 2):
         there, here = (
@@ -158,7 +159,7 @@ def _bleu(reference: np.ndarray, estimate: np.ndarray) -> float:
 
 
 def _jaro_winkler(reference: np.ndarray, estimate: np.ndarray) -> float:
-    """Jaro's and Winkler's similarity, in a time that grows with the lengths and not with their product."""
+    """Jaro-Winkler similarity in linear time."""
     theirs, ours = reference.tolist(), estimate.tolist()
     reach = max(0, max(len(theirs), len(ours)) // 2 - 1)
     waiting: dict[int, deque[int]] = {}

@@ -1,8 +1,7 @@
-"""`versa/NAME`: a number of VERSA's report, computed by VERSA's own code in an environment of its own.
+"""`versa/NAME`: a number of VERSA's report, computed by VERSA's own code in its own environment.
 
-`NUMBERS` declares for each its configuration, direction, range and whether it reads a reference. The outputs of
-networks have no range, since nothing in VERSA bounds them.
-The options are those of VERSA's classes, or of an entry in a YAML file of VERSA: `versa/srmr[./speech_cpu.yaml]`.
+`NUMBERS` declares configuration, direction, range and whether a reference is read. Network outputs have no range, since
+VERSA bounds none. Options are those of VERSA's classes, or of an entry in its YAML: `versa/srmr[./speech_cpu.yaml]`.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ class Number(NamedTuple):
     """One number of VERSA's report.
 
     Args:
-        configuration: the name of its entry in VERSA's YAML. higher_is_better, range: declared here, since VERSA states
-            neither. is_pair: whether it reads a reference.
+        configuration: the name of its entry in VERSA's YAML.
+        higher_is_better, range: declared here, since VERSA states none. is_pair: whether it reads a reference.
     """
 
     configuration: str
@@ -95,18 +94,19 @@ NUMBERS: dict[str, Number] = {
 }
 """Numbers of VERSA's report by name."""
 FAMILIES = {"universa": Number("universa", None, ANY, False), "arecho": Number("arecho", None, ANY, False)}
-"""Numbers whose names begin with this word and `_`, and end as a checkpoint decides."""
+"""Prefixes of names that end as a checkpoint decides."""
 
 
 class VersaMetric(Metric):
     """A number that VERSA computes in a worker process. Both signals are at the reference's own rate.
 
-    A configuration that VERSA cannot load, an exception of VERSA, and a reply without the number are failures of the
-    item. The environment is made when the first item is measured.
+    A configuration that VERSA cannot load, an exception of VERSA, or a reply without the number is a failure of the
+    item.
+    The environment is created with the first item.
 
     Args:
         name: `versa/` and the number's name in VERSA's report.
-        variant: the path of a YAML file of VERSA, whose entry gives the options; None for those of VERSA's classes.
+        variant: a YAML file of VERSA with the options; None for VERSA's defaults.
 
     Raises:
         UnknownName: VERSA has no such number. UserError: the file has no entry of its configuration.
@@ -128,7 +128,7 @@ class VersaMetric(Metric):
         mine.higher_is_better, mine.range = facts.higher_is_better, facts.range
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
+        """Return one score per item."""
         worker = _worker(self._configuration, self._options)
         if isinstance(worker, str):
             return [Score.failed(worker, self.protocol)] * len(batch)
@@ -170,7 +170,7 @@ class _Worker:
         self._loop.run(self._pool.start())
 
     def ask(self, items: list[dict[str, Any]]) -> list[WorkerReply]:
-        """One reply per item."""
+        """Return one reply per item."""
         packed = [wire.pack(item) for item in items]
         batches = [packed[at : at + wire.BATCH_ITEMS] for at in range(0, len(packed), wire.BATCH_ITEMS)]
         return [reply for batch in batches for reply in self._loop.run(self._pool.ask(batch))]
@@ -178,7 +178,7 @@ class _Worker:
 
 @cache
 def _worker(configuration: str, options: str) -> _Worker | str:
-    """The worker of a configuration, or why it cannot be started, which is not tried again."""
+    """The worker of a configuration, or why it cannot be started. Failures are not retried."""
     try:
         return _Worker(configuration, options)
     except (UserError, MissingExtra, WorkerEnded) as error:
@@ -186,7 +186,7 @@ def _worker(configuration: str, options: str) -> _Worker | str:
 
 
 def _options(configuration: str, path: str | None) -> str:
-    """The options of a configuration as JSON, with the keys in order.
+    """The options of a configuration as sorted JSON.
 
     Raises:
         UserError: the file holds no entry of this name.

@@ -1,6 +1,4 @@
-"""How ViSQOL maps similarities to opinion scores: an exponential fit, a support vector regression, or a lattice
-network.
-"""
+"""ViSQOL's mappings from similarities to opinion scores: exponential, support vectors, lattice network."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ class Regression:
     """A support vector regression with Gaussian kernels.
 
     Args:
-        vectors: float64 `(vectors, bands)`. weights: of each. gamma: of the kernel. offset: taken off.
+        vectors: float64 `(vectors, bands)`. weights: of each. gamma: of the kernel. offset: subtracted.
     """
 
     vectors: np.ndarray
@@ -35,7 +33,7 @@ class Regression:
 
 @cache
 def regression(path: Path) -> Regression:
-    """Reads a regression of libsvm.
+    """Read a regression of libsvm.
 
     Raises:
         WeightsError: the file is another one.
@@ -59,9 +57,7 @@ def exponential(similarity: float) -> float:
 
 
 def lattice(path: Path, similarities: np.ndarray, lowest: np.ndarray, spreads: np.ndarray, levels: np.ndarray) -> float:
-    """The score of the lattice network, which takes each number by its name, and the quantile of listeners that is
-    requested.
-    """
+    """The score of the lattice network at the median of the listeners. It takes each number by name."""
     named = {"fvnsim": similarities, "fvnsim10_": lowest, "fstdnsim": spreads, "fvdegenergy": levels}
     inputs = {f"{name}{band}": [value] for name, values in named.items() for band, value in enumerate(values)}
     inputs["tau"] = [0.5]
@@ -71,7 +67,7 @@ def lattice(path: Path, similarities: np.ndarray, lowest: np.ndarray, spreads: n
 
 @cache
 def _runner(path: Path) -> Callable[..., Mapping[str, np.ndarray]]:
-    """The network, ready to be called.
+    """Load the network.
 
     Raises:
         WeightsError: the file is another one.

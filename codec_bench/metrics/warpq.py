@@ -1,4 +1,4 @@
-"""WARP-Q: how much it costs to align pieces of the estimate with the reference, in the space of normalised cepstra."""
+"""WARP-Q: the cost of aligning pieces of the estimate with the reference by normalised cepstra."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ VERSA = "versa"
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """The settings that the two variants differ in.
+    """Settings of a variant.
 
     Args:
-        protocol: of the measurement. rate_hz: of the signals. top_hz: where the last mel band ends.
-        patch_frames, step_frames: length of a piece of the estimate, and from one to the next.
+        top_hz: where the last mel band ends. patch_frames, step_frames: length of a piece of the estimate, and the
+            step.
     """
 
     protocol: str
@@ -39,20 +39,20 @@ class WarpQ(ItemMetric):
     """The raw WARP-Q score: the median cost of aligning short pieces of the estimate with the reference. Lower is
     better.
 
-    Both signals become 13 MFCCs every 4 ms, normalised over 0.8 s. Each piece of the estimate is aligned with the part
-    of the reference that it resembles most, by subsequence dynamic time warping. So changes of timing cost little,
-    unlike in other comparisons with a reference. The value has no unit. A copy has not 0: the warping never goes on by
-    one frame of both sides at once, so a copy of speech commonly costs 0.6. Pieces are found wherever they are, so the
-    value does not see words in another order.
+    Both signals become 13 MFCCs every 4 ms, normalised over 0.8 s. Each piece of the estimate is aligned with its most
+    similar part of the reference by subsequence dynamic time warping. So changes of timing cost little, and the order
+    of
+    words is not seen. A copy of speech commonly costs 0.6, not 0, because the warping never advances both sides at
+    once.
 
-    * None: the reference package's settings: 16 kHz, mel bands up to 5 kHz, pieces of 92 frames, of which a new one
-      begins every 42.
+    * None: the reference package's settings: 16 kHz, mel bands up to 5 kHz, pieces of 92 frames every 42.
     * `versa`: VERSA's: 8 kHz, up to 4 kHz, 125 frames every 62.
 
-    No silence is removed first. The package removes it by WebRTC's detector unless it is told not to; VERSA does not.
-    The mapping to a MOS is a pickled model of scikit-learn and is not offered. Undefined where one of the signals is
-    shorter than a piece, or is digital silence, which would cost little (the package has 262141 for it). In stretches
-    of digital silence longer than 0.8 s the reference implementation normalises its own rounding.
+    No silence is removed first; the package does by default, VERSA does not. The package's mapping to a MOS is a
+    pickled
+    model and is not offered. Undefined where a signal is shorter than a piece or digital silence. In digital silence
+    longer
+    than 0.8 s the reference implementation normalises its own rounding.
 
     Examples:
         >>> import numpy as np
@@ -83,7 +83,6 @@ class WarpQ(ItemMetric):
         self.protocol, self.rate_hz = self._settings.protocol, self._settings.rate_hz
 
     def _score(self, item: Inputs) -> Score:
-        """The score of an item; `detail` counts the pieces."""
         from codec_bench.kernels.dtw.cpu import subsequence_costs
 
         patch, step = self._settings.patch_frames, self._settings.step_frames
@@ -102,7 +101,6 @@ class WarpQ(ItemMetric):
         return Score.ok(float(np.median(costs)), self.protocol, detail={"pieces": len(costs)})
 
     def _features(self, signal: np.ndarray, rate_hz: int) -> np.ndarray:
-        """Normalised MFCCs, float64 `(frames, coefficients)`."""
         from codec_bench.kernels.cepstrum.ref import mfcc, normalised
         from codec_bench.kernels.spectrum.ref import Frames
 

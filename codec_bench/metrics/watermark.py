@@ -1,4 +1,4 @@
-"""Watermarks: whether a mark that the reference carries is still found in the estimate, and its message."""
+"""Watermarks: whether the reference's mark and its message survive in the estimate."""
 
 from __future__ import annotations
 
@@ -11,15 +11,11 @@ from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
 DETECTED = 0.5
-"""A signal carries the mark where as large a share of its samples does."""
+"""A signal carries the mark if this share of its samples does."""
 
 
 class _Watermark(ItemMetric):
-    """The common part of both metrics.
-
-    Args:
-        variant: the mark: `audioseal`, also if None.
-    """
+    """Base class of both metrics."""
 
     kind = "pair"
     signals = False
@@ -50,14 +46,13 @@ class _Watermark(ItemMetric):
 
 
 class WatermarkRetention(_Watermark):
-    """Whether the mark of the reference is still found in the estimate: 1 or 0. Higher is better for who marks sound.
+    """Whether the reference's watermark is detected in the estimate: 1 or 0. Higher is better for those who mark audio.
 
-    The references must be marked beforehand; one that carries no mark is refused. The mark is found where the detector
-    hears it in half of the samples or more. `detail` holds that share on both sides. The mean over items is the rate of
-    detection.
+    References must be marked beforehand; unmarked ones are refused. A mark is detected in half of the samples or more;
+    `detail` holds that share on both sides. The mean over items is the detection rate.
 
     Args:
-        variant: the mark: `audioseal`, also if None.
+        variant: the mark: `audioseal` (default).
 
     Examples:
         >>> from codec_bench.metrics import build_metric
@@ -74,10 +69,9 @@ class WatermarkRetention(_Watermark):
 
 
 class WatermarkBits(_Watermark):
-    """The share of the 16 bits of the mark's message that the estimate says as the reference does. Higher is better;
-    0.5 is chance.
+    """The share of equal bits of the 16-bit watermark message. Higher is better; 0.5 is chance.
 
-    Measured whether or not the mark is still found (`watermark_kept`). What else is said there holds here.
+    Measured whether or not the mark is still detected. See `watermark_kept`.
     """
 
     stem = "watermark_bits"

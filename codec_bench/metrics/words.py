@@ -1,4 +1,4 @@
-"""When each word is said, as the columns `words` and `estimate_words` of a manifest hold it."""
+"""Word times, as the columns `words` and `estimate_words` of a manifest hold them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FORM = "[[START, END, WORD], ...] in seconds"
 
 
 class Word(NamedTuple):
-    """A word and when it is said, in seconds."""
+    """A word and its start and end in seconds."""
 
     start_s: float
     end_s: float
@@ -18,10 +18,9 @@ class Word(NamedTuple):
 
 
 def read_words(cell: Any, column: str) -> list[Word]:
-    """The words of a cell, in order: a list, or its text as JSON. Entries without a word are omitted.
+    """Read the words of a cell, a list or its JSON. Entries without a word are omitted.
 
     Args:
-        cell: as the data hold it.
         column: its name, for the message.
 
     Raises:
