@@ -123,6 +123,30 @@ Result: `{"stoi": float, "pesq": float, "si_sdr": float, "windows": int}`.
 
 Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11 `SQUIM_OBJECTIVE`, to 1e-5.""",
 )
+
+
+def _ssl_mos(
+    name: str, network: str, weights: str, title: str, about: str, paper: str, source: str, range: tuple[float | None, float | None]
+) -> Scorer:  # fmt: skip
+    """A row of SSL-MOS: one opinion score from a speech encoder whose frames are scored and averaged."""
+    return Scorer(
+        feature=name.replace("_", "-"),
+        scores={name: Output("mos", f"{about} Higher is better.", "The mean over the frames of s3prl, one for each 20 ms begun.")},
+        paper=paper,
+        source=source,
+        notes=f"Paper: {paper}. Reference implementation: {source}.",
+        range=range,
+        network=Network(
+            f"codec_bench.networks.ssl_mos:{network}", weights=weights, key=None, protocol=f"{name}/{weights}", title=title, outputs=("mos",),
+            windows="windows", least=800, batch_s=240.0, most_s=120.0,
+            about=f"{about} Higher is better.\n\nResult: `{{\"mos\": float, \"windows\": int}}`.\n\nPaper: {paper}.\nReference implementation: {source}.",
+        ),
+    )  # fmt: skip
+
+
+_MOS_BENCH = "Huang, Cooper, Toda: MOS-Bench: Benchmarking Generalization Abilities of Subjective Speech Quality Assessment Models, 2024, arXiv 2411.03715"
+_SHEET = "github.com/unilight/sheet, to 1e-5"
+_SINGMOS = "github.com/South-Twilight/SingMOS at 1554e86, to 1e-5"
 SCORERS = (
     Scorer(
         feature="audiobox",
@@ -414,6 +438,22 @@ Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same rater
         notes='Paper: A. Ragano, J. Skoglund, A. Hines, "SCOREQ", NeurIPS 2024 (the mode with a reference). Reference implementation:\n'
         "github.com/alessandroragano/scoreq at 16 kHz, to 1e-5.",
         range=(0.0, 2.0), topic="fidelity", apart=True, named=True, variants=True,
+    ),
+    _ssl_mos(
+        "sheet_ssqa", "SheetNet", "sheet-all7-mdf-2337", "SHEET", "The opinion score that SHEET gives speech: wav2vec 2.0 base, trained on seven sets of MOS-Bench, 1 to 5.",
+        _MOS_BENCH, f"{_SHEET} (v0.1.0, `default`)", OPINION,
+    ),
+    _ssl_mos(
+        "sheet_ssqa_wavlm", "SheetWavlmNet", "sheet-all8-wavlm-large-1337", "SHEET", "The opinion score that SHEET gives speech: WavLM large, trained on eight sets of MOS-Bench, 1 to 5.",
+        _MOS_BENCH, f"{_SHEET} (7ea80cc, `sheet_ssqa`)", OPINION,
+    ),
+    _ssl_mos(
+        "singmos_v1", "SingMosNet", "singmos-v1", "SingMOS", "The opinion score that SingMOS gives singing: wav2vec 2.0 base, nominally 1 to 5.",
+        "Tang, Shi, Wu, Jin: SingMOS: An extensive Open-Source Singing Voice Dataset for MOS Prediction, 2024, arXiv 2406.10911", _SINGMOS, (None, None),
+    ),
+    _ssl_mos(
+        "singmos_pro", "SingMosProNet", "singmos-pro", "SingMOS-Pro", "The opinion score that SingMOS-Pro gives singing: wav2vec 2.0 large, 1 to 5.",
+        "Tang et al.: SingMOS-Pro: A Comprehensive Benchmark for Singing Quality Assessment, 2025, arXiv 2510.01812", _SINGMOS, OPINION,
     ),
     Scorer(
         feature="utmos",

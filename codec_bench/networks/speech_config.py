@@ -67,6 +67,7 @@ class EncoderConfig:
 
 WAVLM_LARGE = EncoderConfig("layer_norm", 1024, 24, 16, 4096, pre_norm=True, relative_buckets=320)
 WAVLM_BASE = EncoderConfig("group_norm", 768, 12, 12, 3072, pre_norm=False, relative_buckets=320)
+WAV2VEC2_LARGE = EncoderConfig("layer_norm", 1024, 24, 16, 4096, pre_norm=True, conv_bias=True)
 WAV2VEC2_LARGE_12 = EncoderConfig("layer_norm", 1024, 12, 16, 4096, pre_norm=True, conv_bias=True)
 WAV2VEC2_BASE = EncoderConfig("group_norm", 768, 12, 12, 3072, pre_norm=False)
 """Also HuBERT-base. fairseq pads its input to an even number of frames, masks the added frame in attention and removes

@@ -147,8 +147,8 @@ def write_s3prl(path):
     return str(path)
 
 
-def s3prl_net(config, state):
-    """s3prl's own network of this architecture, with these weights."""
+def s3prl_net(config, state=None):
+    """s3prl's own network of this architecture, with these weights or its own."""
     from codec_bench.features.speakers.s3prl import mended
 
     facts = {
@@ -173,6 +173,8 @@ def s3prl_net(config, state):
             from s3prl.upstream.wav2vec2.wav2vec2_model import Wav2Vec2Config, Wav2Vec2Model
 
             net = Wav2Vec2Model(Wav2Vec2Config(**facts, required_seq_len_multiple=2))
+        if state is None:
+            return net
         problems = net.load_state_dict(state, strict=False)
     assert not problems.unexpected_keys
     assert all(name.startswith(("project_q", "final_proj")) for name in problems.missing_keys)
@@ -250,6 +252,39 @@ def write_emo_vad(folder):
     """The weights of the small network under its own names."""
     torch.save(standing_in(SmallEmoVad._architecture()).state_dict(), folder / "pytorch_model.bin")
     return str(folder / "pytorch_model.bin")
+
+
+POST_NORM = EncoderConfig("group_norm", 48, 2, 4, 96, False, SMALL_CONVS, conv_pos=16, conv_pos_groups=4)
+BIASED = EncoderConfig(
+    "layer_norm", 48, 2, 4, 96, True, SMALL_CONVS, conv_pos=16, conv_pos_groups=4, relative_buckets=320
+)
+
+
+def _small_ssl_mos(name, net, config):
+    """The class of a feature of SSL-MOS with a small encoder."""
+    build = load_attribute(f"codec_bench.networks.ssl_mos:{net}")
+    return type(f"Small{net}", (getattr(learned, name),), {"_architecture": classmethod(lambda cls: build(config))})
+
+
+SSL_MOS = {
+    "sheet-ssqa": _small_ssl_mos("sheet-ssqa", "SheetNet", POST_NORM),
+    "sheet-ssqa-wavlm": _small_ssl_mos("sheet-ssqa-wavlm", "SheetWavlmNet", BIASED),
+    "singmos-v1": _small_ssl_mos("singmos-v1", "SingMosNet", POST_NORM),
+    "singmos-pro": _small_ssl_mos("singmos-pro", "SingMosProNet", PRE_NORM),
+}
+
+
+def write_ssl_mos(folder, name):
+    """The weights of a small network under the published names, and one that only training used."""
+    net = SSL_MOS[name]._architecture()
+    ours = {inner: theirs for theirs, inner in net.prefixes.items()}
+    state = {f"{ours['encoder.']}final_proj.bias": torch.zeros(3)}
+    for inner, value in net.state_dict().items():
+        prefix = next((one for one in ours if inner.startswith(one)), "")
+        published = ours.get(prefix, "") + inner.removeprefix(prefix)
+        state[published] = torch.from_numpy(deterministic_weights.values_for(published, tuple(value.shape)))
+    torch.save(state, folder / "weights.pth")
+    return str(folder / "weights.pth")
 
 
 def small_squim_subjective():

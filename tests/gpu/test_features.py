@@ -264,6 +264,8 @@ CASES["emo-vad"] = (
     lambda device, weights: tiny_speech.SmallEmoVad(device, weights),
     lambda folder: tiny_speech.write_emo_vad(folder),
 )
+for ssl_mos, small in tiny_speech.SSL_MOS.items():
+    CASES[ssl_mos] = (small, lambda folder, name=ssl_mos: tiny_speech.write_ssl_mos(folder, name))
 # Of the same classes as others here. CTranslate2's network of the Whispers is not torch's.
 LIKE_OTHERS = {
     "hubert-km50", "hubert-km100", "nisqa-tts", "wav2vec2-base-960h", "wav2vec2-large-960h-lv60-self", "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
@@ -287,8 +289,8 @@ OF_LENGTHS |= (
     | {"aasist", "auto-att", "distillmos", "spoken-language", "squim", "squim-frames", "whisper-tiny"}
 )
 """Features whose shapes follow from the lengths or from what is heard: docs/design/engine.md says why."""
-TOLERANCES = {"whisper-tiny": 2e-4}
-"""Where not `TOLERANCE`: the logits of the small Whisper are in the hundreds, and so are their last digits larger."""
+TOLERANCES = {"whisper-tiny": 2e-4, "singmos-v1": 1e-4}
+"""Where not `TOLERANCE`: the logits of the small Whisper are in the hundreds; the score of the small SingMOS is near 0."""
 ON_THE_CPU = {name for name in features.TABLE if features.REGISTRY.resolve(name).where == "cpu"}
 
 
