@@ -71,11 +71,11 @@ class SslMosNet(WholeSignal, nn.Module):
         frames, counts = self.encoder(standardised(waves, lengths, WAVE_EPS) if self.standardises else waves, lengths)
         with torch.autocast(waves.device.type, enabled=False):
             scores = self.score(frames.float())
-        own = on_device(counts, waves.device)
+        available = on_device(counts, waves.device)
         total = scores.masked_fill(~inside(counts, scores.shape[1], waves.device), 0.0).sum(1)
-        last = scores.gather(1, (own - 1).long()[:, None])[:, 0]
+        last = scores.gather(1, (available - 1).long()[:, None])[:, 0]
         steps = on_device(each(lengths, lambda samples: -(-samples // HOP)), waves.device)
-        return ((total + (steps - own) * last) / steps)[:, None]
+        return ((total + (steps - available) * last) / steps)[:, None]
 
 
 def _head(width: int) -> nn.Sequential:
