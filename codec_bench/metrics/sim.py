@@ -104,7 +104,7 @@ class Sim(ItemMetric):
     range = (-1.0, 1.0)
     where = "inline"
     paper = (
-        "Anastassiou et al.: Seed-TTS, 2024; Chen et al.: WavLM, JSTSP 2022; Desplanques et al.: ECAPA-TDNN, 2020 (sim); "
+        "Anastassiou et al.: Seed-TTS, 2024; Chen et al.: WavLM, JSTSP 2022; Desplanques et al.: ECAPA-TDNN (sim); "
         "Chen et al.: ERes2Net, 2023; Wang et al.: CAM++, 2023; Wang et al.: WeSpeaker, ICASSP 2023; Yakovlev et al.: "
         "ReDimNet, 2024; Wan et al.: Generalized End-to-End Loss for Speaker Verification, ICASSP 2018 (ge2e, ge2e-vad)"
     )

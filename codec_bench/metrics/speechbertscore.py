@@ -38,7 +38,7 @@ class SpeechBertScore(ItemMetric):
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric
         >>> sides = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[3.0, 4.0]])
-        >>> frames = [{"s3prl-frames[hubert_base]": {"frames": side}} for result in sides]
+        >>> frames = [{"s3prl-frames[hubert_base]": {"frames": side}} for side in sides]
         >>> item = Inputs("a", 16000, reference_features=frames[0], estimate_features=frames[1])
         >>> round(build_metric("speechbertscore").compute([item])[0].value, 2)
         0.8
