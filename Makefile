@@ -73,6 +73,7 @@ check: $(VENV)/.test
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/python scripts/check_names.py
 	$(BIN)/mypy
+	$(BIN)/pytest -q -n 0 -m long tests/test_types.py
 	$(BIN)/python bench/table.py --check
 
 docs: $(VENV)/.docs

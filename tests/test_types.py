@@ -1,4 +1,7 @@
-"""A script that calls the public API as the documentation shows passes a strict type checker."""
+"""A script that calls the public API as the documentation shows passes a strict type checker.
+
+`make check` runs the long tests, right after mypy has read the package.
+"""
 
 from __future__ import annotations
 
@@ -156,11 +159,13 @@ def test_the_wheel_says_that_it_has_types():
     assert (Path(codec_bench.__file__).parent / "py.typed").is_file()
 
 
+@pytest.mark.long
 def test_a_script_as_the_documentation_shows_has_no_type_error(tmp_path):
     pytest.importorskip("mypy", reason="types are checked with mypy")
     assert type_errors(SCRIPT, tmp_path) == []
 
 
+@pytest.mark.long
 def test_a_wrong_call_and_an_untyped_one_are_detected(tmp_path):
     pytest.importorskip("mypy", reason="types are checked with mypy")
     (call, loose) = type_errors(WRONG, tmp_path)

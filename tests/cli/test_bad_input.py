@@ -79,7 +79,7 @@ FAILED = {
 
 def test_every_bad_sample_is_reported_and_the_rest_is_unharmed(folder, cli, good):
     code, _out, err = cli(
-        "eval", "--codec", "unprocessed,opus-12k,g711-ulaw", "--data", folder / "manifest.jsonl", "--metrics", METRICS, "--out", "run", "--no-cache", "--no-check",
+        "eval", "--codec", "opus-12k,g711-ulaw", "--data", folder / "manifest.jsonl", "--metrics", METRICS, "--out", "run", "--no-cache", "--no-check",
     )  # fmt: skip
     assert code == 3, err
     run = open_run(folder / "run")
@@ -116,7 +116,7 @@ def test_every_bad_sample_is_reported_and_the_rest_is_unharmed(folder, cli, good
     assert (output.status, output.denominator) == ("ok", 0) and output.numerator == output.detail["insertions"] > 0
     for id in ("no text", "no words"):
         assert scores["opus-12k", id, "stoi"].status == "ok"
-    notes = {i.id: i.notes for i in run.items("unprocessed")}
+    notes = {i.id: i.notes for i in run.items("opus-12k")}
     assert "beyond full scale" in notes["loud"][0]
     # The good sample has the same numbers as when it is evaluated alone.
     code, _, err = cli(

@@ -311,6 +311,7 @@ def grown(tmp_path_factory):
     return run, {file for file in after if after[file] != before.get(file)}
 
 
+@pytest.mark.long
 def test_no_other_file_is_touched(grown):
     _, changed = grown
     named = {file for kind in ADDED for file in touched_by(kind)}

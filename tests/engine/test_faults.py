@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import forked
 import pytest
 from command_line import COMMAND
 
@@ -40,7 +41,9 @@ def run(out, *more):
     return done.returncode, done.stderr
 
 
-def start(out, *more):
+def start(out, *more, forks=True):
+    if forks and isinstance(pool.subprocess, forked.Started):
+        return pool.subprocess.start(arguments(out, *more), cwd=out.parent)
     # Tests that a shell runs in the background inherit an ignored SIGINT, and so would the run.
     heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
     return subprocess.Popen(
@@ -56,7 +59,8 @@ def undisturbed(tmp_path_factory) -> tuple[dict, float]:
     while process.poll() is None and not finished(folder):
         time.sleep(0.05)
     started = time.monotonic()
-    assert process.wait(300) == 0, process.stderr.read()
+    _out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
     return complete(open_run(folder)), time.monotonic() - started
 
 
@@ -90,7 +94,8 @@ def workers_of(pid: int) -> list[int]:
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[1]) == pid and b"codec_bench.engine.worker" in (entry / "cmdline").read_bytes():
+            product = int(fields[1]) == pid and b"codec_bench.engine.worker" in (entry / "cmdline").read_bytes()
+            if product or (entry / "comm").read_text().strip() == forked.WORKER_OF.format(pid):
                 out.append(int(entry.name))
         except OSError:
             continue
@@ -117,8 +122,7 @@ def test_killed_several_times_a_run_ends_with_the_same_numbers(tmp_path, undistu
                 os.kill(worker, signal.SIGKILL)
             time.sleep(pause)
         process.kill()
-        process.wait()
-        process.stdout.close(), process.stderr.close()
+        process.communicate()
         now = finished(folder)
         assert now >= seen
         grew += now > seen
@@ -163,14 +167,15 @@ def test_two_processes_on_one_folder(tmp_path):
     first.send_signal(signal.SIGSTOP)  # so that it has not ended before the other begins
     code, err = run(tmp_path / "run", *SMALL)
     first.send_signal(signal.SIGCONT)
-    assert first.wait(300) == 0, first.stderr.read()
+    _out, waiting = first.communicate(timeout=300)
+    assert first.returncode == 0, waiting
     assert code == 2
     assert "is being written by another process" in err
     complete(open_run(tmp_path / "run"))
 
 
 def test_nothing_is_left_behind_when_the_main_process_is_killed(tmp_path):
-    process = start(tmp_path / "run")
+    process = start(tmp_path / "run", forks=False)  # as the product starts both
     deadline = time.monotonic() + 300
     while not finished(tmp_path / "run") and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -64,17 +64,18 @@ EXCLUDED = ["wer_below_50[pocketsphinx]"]
 
 @pytest.fixture(scope="module")
 def silent_run(tmp_path_factory):
-    """Two items, of which a codec of one's own gives back the longer one as silence."""
+    """Two short items, of which a codec of one's own gives back the longer one as silence."""
     from codec_bench import evaluate
 
     samples = list(open_source("embedded"))
     length = {sample.id: Audio.read(sample.audio).duration_s for sample in samples}
-    chosen = [min(length, key=length.__getitem__), max(length, key=length.__getitem__)]
-    assert length[chosen[0]] <= 3 < length[chosen[1]]
+    by_length = sorted(length, key=length.__getitem__)
+    chosen = [by_length[0], next(id for id in by_length if length[id] > 3)]
+    assert length[chosen[0]] <= 3
     run = evaluate(
         codec=f"{Path(__file__).parent / 'assets' / 'own_code.py'}:FallsSilent", data=[s for s in samples if s.id in chosen],
         metrics=[*FLAGGED, *MEANT, *WORST, *REFUSED, *EXCLUDED], out=tmp_path_factory.mktemp("silent") / "run", page=False, cache=False,
-        workers=1,
+        check=False, workers=1,
     )  # fmt: skip
     return run, chosen[1]
 

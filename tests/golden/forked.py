@@ -8,8 +8,8 @@ for. A worker gets the environment, the folder and the outputs that it is starte
 are imported must be as it was in the server: in another environment, a worker is started as the product starts it, and
 so is every other program.
 
-`pool.subprocess.run([*COMMAND, "eval", ...])` forks a command in the same way; its workers are forked, too. Commands
-that tests start in other ways, to stop or kill them, start their workers as the product does.
+`pool.subprocess.run([*COMMAND, "eval", ...])` forks a command in the same way, `run([sys.executable, "program.py"])` a
+program; their workers are forked, too. Commands that tests start in other ways start their workers as the product does.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import secrets
 import select
 import signal
@@ -33,11 +34,11 @@ import time
 import traceback
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import IO, Any
 
 import codec_bench
 
@@ -63,6 +64,10 @@ OF_SCIKIT_LEARN = {"KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
 
 Only Intel's OpenMP reads them, which no library of `IMPORTED` has.
 """
+WORKER_OF = "of {}"
+"""The name of a forked worker, by the id of the process that it works for."""
+FIRST = "CODEC_BENCH_TEST_FIRST"
+"""The variable that names a file of Python that each fork runs first, in place of a `sitecustomize.py`."""
 GC_THRESHOLDS = (50_000, 20, 50)
 """Python's thresholds of a search for garbage. With its own ones, a fifth of an import's time goes into such searches."""
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
@@ -100,36 +105,38 @@ class Started:
             return subprocess.Popen(command, pass_fds=pass_fds, env=env, stdout=stdout, stderr=stderr, **other)
         with open(os.devnull, "wb") as nowhere:
             files = [nowhere if file == subprocess.DEVNULL else file for file in (stdout, stderr)]
-            question = {"environment": env, "folder": os.getcwd(), "arguments": arguments}
+            question = {"environment": env, "folder": os.getcwd(), "arguments": arguments, "asked_by": os.getpid()}
             numbers = [file if isinstance(file, int) else file.fileno() for file in files]
             return Forked(self, self.ask(question, (*pass_fds, *numbers)))
 
-    def run(
-        self, command: list[str], *, cwd: Any, timeout: float, capture_output: bool, text: bool
-    ) -> subprocess.CompletedProcess[str]:
-        """What a command of the server printed, or what `subprocess` runs."""
+    def start(self, command: list[str], *, cwd: Any, env: Any = None) -> Any:
+        """A command or a program of the server, or the process that `subprocess` starts."""
         from codec_bench.engine.pool import thread_variables
 
-        in_server = _at_import({**os.environ, **thread_variables(1)}) == _at_import(self._environment)
-        if command[: len(COMMAND)] != COMMAND or not in_server:
-            return subprocess.run(command, cwd=cwd, timeout=timeout, capture_output=capture_output, text=text)
-        arguments = command[len(COMMAND) :]
-        question = {"command": self._name, "environment": dict(os.environ), "folder": str(cwd), "arguments": arguments}
-        with (
-            tempfile.TemporaryFile("w+", encoding="utf-8") as out,
-            tempfile.TemporaryFile("w+", encoding="utf-8") as err,
-        ):
-            process = Forked(self, self.ask(question, (out.fileno(), err.fileno())))
-            ended = os.pidfd_open(process.pid)
-            try:
-                if not select.select([ended], [], [], timeout)[0]:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    raise subprocess.TimeoutExpired(command, timeout)
-            finally:
-                os.close(ended)
-            code = process.wait()
-            out.seek(0), err.seek(0)
-            return subprocess.CompletedProcess(command, code, out.read(), err.read())
+        env = {**(os.environ if env is None else env)}
+        forks = command[: len(COMMAND)] == COMMAND or (command[0] == sys.executable and command[1].endswith(".py"))
+        if not forks or _at_import({**env, **thread_variables(1)}) != _at_import(self._environment):
+            pipe = subprocess.PIPE
+            return subprocess.Popen(command, cwd=cwd, stdout=pipe, stderr=pipe, text=True, env=env)
+        program, arguments = (command[1], command[2:]) if command[1] != "-P" else (None, command[len(COMMAND) :])
+        question = {
+            "command": self._name, "program": program, "environment": env, "folder": str(cwd), "arguments": arguments
+        }  # fmt: skip
+        outputs = [tempfile.TemporaryFile("w+", encoding="utf-8") for _ in range(2)]
+        return Forked(self, self.ask(question, tuple(file.fileno() for file in outputs)), outputs)
+
+    def run(
+        self, command: list[str], *, cwd: Any, timeout: float, capture_output: bool, text: bool, env: Any = None
+    ) -> subprocess.CompletedProcess[str]:
+        """What such a command printed."""
+        assert capture_output and text
+        process = self.start(command, cwd=cwd, env=env)
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
 
     def ask(self, question: dict[str, Any], files: tuple[int, ...] = ()) -> Any:
         """The server's answer."""
@@ -149,24 +156,47 @@ class Started:
 
 
 class Forked:
-    """A worker of the server, with what `engine/pool.py` uses of a process."""
+    """A fork of the server, with what `engine/pool.py` and tests use of a process."""
 
-    def __init__(self, started: Started, pid: int) -> None:
-        self.pid, self._started, self._code = pid, started, None
+    def __init__(self, started: Started, pid: int, outputs: Sequence[IO[str]] = ()) -> None:
+        self.pid, self._started, self._outputs, self.returncode = pid, started, outputs, None
 
     def poll(self) -> int | None:
         return self._ended(wait=False)
 
-    def wait(self) -> int | None:
+    def wait(self, timeout: float | None = None) -> int | None:
+        if timeout is not None and self.returncode is None:
+            ended = os.pidfd_open(self.pid)
+            try:
+                if not select.select([ended], [], [], timeout)[0]:
+                    raise subprocess.TimeoutExpired(str(self.pid), timeout)
+            finally:
+                os.close(ended)
         return self._ended(wait=True)
 
+    def communicate(self, timeout: float | None = None) -> list[str]:
+        """What it wrote, when it has ended."""
+        self.wait(timeout)
+        texts = []
+        for file in self._outputs:
+            with file:
+                file.seek(0)
+                texts.append(file.read())
+        return texts
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
     def _ended(self, *, wait: bool) -> int | None:
-        if self._code is None:
+        if self.returncode is None:
             try:
-                self._code = self._started.ask({"pid": self.pid, "wait": wait})
+                self.returncode = self._started.ask({"pid": self.pid, "wait": wait})
             except (OSError, ValueError):  # the server has ended, and with it all that it started
-                self._code = -signal.SIGTERM
-        return self._code
+                self.returncode = -signal.SIGTERM
+        return self.returncode
 
 
 def _at_import(environment: dict[str, str]) -> dict[str, str]:
@@ -304,19 +334,26 @@ def become(question: dict[str, Any], out: int, err: int) -> None:
     for file, number in ((out, 1), (err, 2)):
         os.dup2(file, number)
         os.close(file)
+    if FIRST in os.environ:
+        runpy.run_path(os.environ[FIRST])
 
 
 def command(question: dict[str, Any], out: int, err: int) -> None:
-    """Is the command. Its workers are forked, too."""
+    """Is the command, or the program. Its workers are forked, too."""
     from codec_bench.cli import main
     from codec_bench.engine import pool
 
     of_server = dict(os.environ)
     become(question, out, err)
     os.sched_getaffinity = lambda _: {0}
-    sys.argv = ["-c", *question["arguments"]]
+    program = question["program"]
+    sys.argv = [program or "-c", *question["arguments"]]
     with closing(Started(of_server, question["command"])) as pool.subprocess:
-        main()
+        if program is None:
+            main()
+        else:
+            sys.path.insert(0, str(Path(program).parent))
+            runpy.run_path(program, run_name="__main__")
 
 
 def work(question: dict[str, Any], pipe: int, out: int, err: int) -> None:
@@ -324,6 +361,7 @@ def work(question: dict[str, Any], pipe: int, out: int, err: int) -> None:
     from codec_bench.engine import worker
 
     become(question, out, err)
+    Path("/proc/self/comm").write_text(WORKER_OF.format(question["asked_by"]))
     sys.argv = ["worker", str(pipe), *question["arguments"]]
     worker.main()
 

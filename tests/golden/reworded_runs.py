@@ -28,7 +28,7 @@ for code, entry in list(messages._ENTRIES.items()):
     elif code not in ("error", "remark"):  # their sentence is the message of somebody else
         messages._ENTRIES[code] = entry._replace(sentence=reworded(entry.sentence))
 """
-"""A `sitecustomize.py` that writes every sentence of every catalogue backwards, in every process."""
+"""Writes every sentence of every catalogue backwards; every process runs it first."""
 MODEL = '''
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Response

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import forked
 import pytest
 import reworded_runs
+
+from codec_bench.engine import pool
 
 
 def ran(folder: Path, reworded: bool):
     """What is decided and what is said, in processes that have the sentences as they are or reworded."""
     folder.mkdir()
-    (folder / "first").mkdir()
-    if reworded:
-        (folder / "first" / "sitecustomize.py").write_text(reworded_runs.REWORDED)
-    path = os.pathsep.join([str(folder / "first"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    env = {**os.environ, "PYTHONPATH": path, "CODEC_BENCH_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+    first = folder / "first.py"
+    first.write_text(reworded_runs.REWORDED if reworded else "")
+    env = {**os.environ, "CODEC_BENCH_CACHE": str(folder / "cache"), forked.FIRST: str(first)}
     command = [sys.executable, reworded_runs.__file__, str(folder)]
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=500)
+    done = pool.subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads((folder / name).read_text()) for name in ("decided.json", "sentences.json")]
 
@@ -30,8 +29,7 @@ def ran(folder: Path, reworded: bool):
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     folder = tmp_path_factory.mktemp("both")
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(ran, (folder / "plain", folder / "other"), (False, True)))
+    return ran(folder / "plain", False), ran(folder / "other", True)
 
 
 def test_no_code_number_order_mark_or_exit_code_rests_on_a_sentence(both):
