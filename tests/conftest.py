@@ -445,11 +445,12 @@ def give_back(config: pytest.Config, growth: int) -> None:
     holds = resident_bytes(os.getpid())
     least = min(holds, config.stash.get(HELD, holds))
     if holds > GIVES_BACK_FROM and holds >= least + growth:
-        if holds >= config.stash.get(SEARCHED, GIVES_BACK_FROM) + ALL_AFTER:
+        search_all = holds >= config.stash.get(SEARCHED, GIVES_BACK_FROM) + ALL_AFTER
+        if search_all:
             gc.unfreeze()
             config.stash[SEARCHED] = holds
         gc.collect()
-        if not growth:  # what is left lives on: later searches pass it by
+        if search_all or not growth:  # what is left lives on: later searches pass it by
             gc.freeze()
         with suppress(OSError, AttributeError):  # the C library has no such function
             ctypes.CDLL(None).malloc_trim(0)

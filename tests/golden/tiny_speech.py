@@ -612,7 +612,7 @@ def write_ttsds2_wav2vec2(folder):
 def write_ttsds2_whisper(folder):
     """A folder with a small Whisper that hears 30 s, in transformers' layout."""
     config = transformers.WhisperConfig(
-        vocab_size=60, d_model=16, encoder_layers=2, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
+        vocab_size=60, d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=1, decoder_attention_heads=1,
         encoder_ffn_dim=24, decoder_ffn_dim=24, max_target_positions=8, pad_token_id=0, bos_token_id=1, eos_token_id=2,
         decoder_start_token_id=3, suppress_tokens=None, begin_suppress_tokens=None,
     )  # fmt: skip

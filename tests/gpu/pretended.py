@@ -19,9 +19,9 @@ network that torch would decompose by device, recurrent layers and Triton kernel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from unittest import mock
 
@@ -150,6 +150,10 @@ class _Device(TorchDispatchMode):
         self.stream = Stream()
         self.launches = seen.checks
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled here, and to say so at each operation takes as long as many operations
+
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.run(function, args, kwargs or {})
 
@@ -159,13 +163,15 @@ class _Device(TorchDispatchMode):
 
     def run(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """One operation of torch, wherever its tensors are."""
-        name, overload = function._schema.name.split("::")[1], function._overloadname
-        tensors = list(_tensors((args, kwargs)))
+        name, overload = _names(function)
+        tensors = _tensors([args, kwargs])
         there = [tensor for tensor in tensors if isinstance(tensor, There)]
-        if kwargs.get("pin_memory"):
-            return self.memory.pin(function(*args, **{**kwargs, "pin_memory": False}))
-        kwargs = {key: value for key, value in kwargs.items() if key != "pin_memory"}
-        requests = torch.device(kwargs["device"]) if kwargs.get("device") is not None else None
+        requests = None
+        if kwargs:
+            if kwargs.get("pin_memory"):
+                return self.memory.pin(function(*args, **{**kwargs, "pin_memory": False}))
+            kwargs = {key: value for key, value in kwargs.items() if key != "pin_memory"}
+            requests = torch.device(kwargs["device"]) if kwargs.get("device") is not None else None
         if name == "device":
             return THERE
         if name == "_has_compatible_shallow_copy_type":
@@ -190,7 +196,7 @@ class _Device(TorchDispatchMode):
         if name == "histc":  # a CPU counts no integers
             args = (args[0].retained.float(), *args[1:])
         options = {key: HERE if key == "device" else value for key, value in kwargs.items()}
-        here, named = _mapped(_retained, (args, options))
+        here, named = _mapped(_retained, args), _mapped(_retained, options)
         built = function(*here, **named)
         if name in _EMPTY:
             poisoned(built)
@@ -281,20 +287,33 @@ def _wrapped(leaf: Any) -> Any:
     return There(leaf) if isinstance(leaf, torch.Tensor) and not isinstance(leaf, There) else leaf
 
 
-def _tensors(tree: Any) -> Iterator[torch.Tensor]:
+@cache
+def _names(function: Any) -> tuple[str, str]:
+    """The name of an operation, and that of its overload."""
+    return function._schema.name.split("::")[1], function._overloadname
+
+
+def _tensors(trees: Iterable[Any]) -> list[Any]:
     """All tensors in what an operation is given."""
-    if isinstance(tree, torch.Tensor):
-        yield tree
-    elif isinstance(tree, (tuple, list, dict)):
-        for item in tree.values() if isinstance(tree, dict) else tree:
-            yield from _tensors(item)
+    found: list[Any] = []
+    for tree in trees:
+        if isinstance(tree, torch.Tensor):
+            found.append(tree)
+        elif isinstance(tree, (tuple, list, dict)) and tree:
+            found += _tensors(tree.values() if isinstance(tree, dict) else tree)
+    return found
+
+
+_LEAVES = (torch.Tensor, int, float, bool, str, type(None), torch.dtype, torch.layout, torch.memory_format)
 
 
 def _mapped(change: Callable[[Any], Any], tree: Any) -> Any:
     """As torch's `tree_map`, which takes ten times as long for what almost every operation is given."""
+    if isinstance(tree, _LEAVES):
+        return change(tree)
     kind = type(tree)
     if kind is tuple or kind is list:
-        return kind([_mapped(change, item) for item in tree])
+        return kind([change(item) if isinstance(item, _LEAVES) else _mapped(change, item) for item in tree])
     if kind is dict:
         return {key: _mapped(change, item) for key, item in tree.items()}
     return _pytree.tree_map(change, tree) if isinstance(tree, (tuple, list, dict)) else change(tree)
@@ -316,7 +335,7 @@ def _unwrapping(call: Callable[..., Any]) -> Callable[..., Any]:
     """A function of torch that is not decomposed, such as a whole LSTM: all its tensors are in one place."""
 
     def complete(*args: Any, **kwargs: Any) -> Any:
-        tensors = list(_tensors((args, kwargs)))
+        tensors = _tensors([args, kwargs])
         there = [tensor for tensor in tensors if isinstance(tensor, There)]
         if not there:
             return call(*args, **kwargs)
@@ -337,7 +356,7 @@ def _noted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     """A function of torch whose shapes are noted before it is decomposed."""
 
     def noted(*args: Any, **kwargs: Any) -> Any:
-        _now().seen.computes(name, [leaf for leaf in _tensors((args, kwargs)) if isinstance(leaf, There)])
+        _now().seen.computes(name, [leaf for leaf in _tensors([args, kwargs]) if isinstance(leaf, There)])
         return call(*args, **kwargs)
 
     return noted
