@@ -147,7 +147,8 @@ def build_run(
     )
     written = 0
     for n, sample in enumerate(rows):
-        duration_s = 1.6 + 0.05 * n % 1.1 + longer_s
+        # A page holds all sounds: short ones keep it small.
+        duration_s = {samples - 1: 2.2, 0: 1.6}.get(n, 0.4 + 0.05 * n % 0.3) + longer_s
         signal = voice(rng, duration_s) if audio else None
         if audio:
             write(folder / "audio" / "reference" / f"{n:07d}.flac", signal)
