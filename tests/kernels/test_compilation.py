@@ -27,7 +27,7 @@ def inner(x, k):
 def outer(x):
     total = 0.0
     for k in range(5):
-        total += inner(np.sort(x), k) + np.sum(np.cumsum(x) * k)
+        total += inner(x, k)
     return total
 
 print("ready", flush=True)

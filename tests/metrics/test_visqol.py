@@ -59,7 +59,7 @@ def regression():
 def pairs(spoken, rate_hz, count):
     """Speech and what became of it: noise, a late and short copy, an early one, another loudness, noise alone."""
     rng = np.random.default_rng(0)
-    clips = [prepare(audio, rate_hz) for _, audio in spoken][:count]
+    clips = [prepare(audio, rate_hz)[: round(1.6 * rate_hz)] for _, audio in spoken[:count]]
     first = clips[0]
     noise = rng.normal(0, 0.02, first.size).astype(np.float32)
     late = np.concatenate([np.zeros(rate_hz // 7, np.float32), first[: -rate_hz // 5]])
