@@ -295,13 +295,13 @@ def _names(function: Any) -> tuple[str, str]:
 
 def _tensors(trees: Iterable[Any]) -> list[Any]:
     """All tensors in what an operation is given."""
-    found: list[Any] = []
+    tensors: list[Any] = []
     for tree in trees:
         if isinstance(tree, torch.Tensor):
-            found.append(tree)
+            tensors.append(tree)
         elif isinstance(tree, (tuple, list, dict)) and tree:
-            found += _tensors(tree.values() if isinstance(tree, dict) else tree)
-    return found
+            tensors += _tensors(tree.values() if isinstance(tree, dict) else tree)
+    return tensors
 
 
 _LEAVES = (torch.Tensor, int, float, bool, str, type(None), torch.dtype, torch.layout, torch.memory_format)
