@@ -1,18 +1,17 @@
-"""Torch networks that give an item the same result in a batch of unequal lengths as alone.
+"""Torch networks that give an item the same result in a ragged batch as alone.
 
-They work on tensors and lengths. Files, names of models, memory budgets and metrics are handled elsewhere.
+They work on tensors and lengths, not on files, budgets or metrics. Most import torch: import them inside functions.
 
 Which file to open
     A codec, scorer or encoder has a file of its own name. Shared are:
-    `ragged.py`     where an item of a padded batch ends; `recurrent.py` and `mean_pooled_encoder.py` are layers and
-                    means that stop there.
-    `seanet.py`     convolutions of EnCodec and its descendants; `vocos.py` decoders over spectra; `weight_norm.py`
-                    folds weights.
-    `speech_encoder.py`  wav2vec 2.0, HuBERT and WavLM, of `speech_extractor.py` and `speech_transformer.py`; sizes in
-                         `speech_config.py`.
+    `ragged.py`     the ends of items in a padded batch; `recurrent.py`, `mean_pooled_encoder.py` layers and means up to
+    them.
+    `seanet.py`     EnCodec's convolutions; `vocos.py` decoders over spectra; `weight_norm.py` folds weights.
+    `speech_encoder.py`  wav2vec 2.0, HuBERT and WavLM, with `speech_extractor.py`, `speech_transformer.py`,
+    `speech_config.py`.
     `kaldi.py`, `fbank.py`, `log_mel.py`  front ends; `residual_2d.py` residual blocks over frequency and time.
     `convolutions.py`  the convolutions of codecs on tensor cores.
-    `precision.py`, `half_precision.py`  float16, bfloat16 and TensorFloat-32; `transfer.py` and `on_device.py` to a GPU and back;
-                                         `batch_shapes.py` the few shapes
-                    that batches have there.
+    `precision.py`, `half_precision.py`  float16, bfloat16 and TensorFloat-32; `transfer.py`, `on_device.py` between
+    host
+                                         and GPU; `batch_shapes.py` the few shapes of batches there.
 """

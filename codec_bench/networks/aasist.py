@@ -1,7 +1,6 @@
-"""AASIST: whether speech is genuine, by sinc filters, residual blocks, and attention over a graph of bands and times.
+"""AASIST: detects synthetic speech by sinc filters, residual blocks and graph attention.
 
-Names of tensors are those of the published checkpoint. This module imports torch: import it inside functions.
-
+Names of tensors are those of the published checkpoint.
 Paper: J. Jung et al., "AASIST", ICASSP 2022. Reference implementation: github.com/clovaai/aasist.
 """
 
@@ -23,7 +22,7 @@ PLAIN_TEMPERATURE, GRAPH_TEMPERATURE = 2.0, 100.0
 
 
 def sinc_filters() -> Tensor:
-    """Band-pass filters `(70, 1, 129)` between points that are equally far apart in mel, under a Hamming window."""
+    """Build band-pass filters `(70, 1, 129)` equally spaced in mel, under a Hamming window."""
     edges_hz = 700.0 * (10.0 ** (np.linspace(0.0, 2595.0 * np.log10(1.0 + 8_000 / 700.0), FILTERS + 1) / 2595.0) - 1.0)
     taps = np.arange(TAPS) - (TAPS - 1) / 2.0
     low_pass = [2.0 * edge / 16_000 * np.sinc(2.0 * edge / 16_000 * taps) for edge in edges_hz]
@@ -34,8 +33,8 @@ def sinc_filters() -> Tensor:
 class _Block(nn.Module):
     """Two convolutions of 2 x 3 with a skip, and a maximum over three steps.
 
-    The published network normalises the input of every block but the first and discards the result. Its checkpoint
-    holds these statistics (`bn1`).
+    The published network discards the norm of every block's input but the first's; its checkpoint holds the statistics
+    (`bn1`).
     """
 
     def __init__(self, inputs: int, outputs: int, *, first: bool) -> None:
@@ -89,7 +88,7 @@ class _MixedGraphAttention(_GraphAttention):
         self.proj_with_attM, self.proj_without_attM = nn.Linear(inputs, outputs), nn.Linear(inputs, outputs)
 
     def mix(self, times: Tensor, bands: Tensor, master: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The nodes of both kinds and the master node `(items, 1, ...)`, each with the new width."""
+        """Update both kinds of nodes and the master node `(items, 1, ...)` to the new width."""
         count = times.shape[1]
         x = torch.cat([self.proj_type1(times), self.proj_type2(bands)], dim=1)
         pairs = torch.tanh(self.att_proj(x[:, :, None] * x[:, None]))

@@ -1,10 +1,7 @@
-"""Audiobox Aesthetics: a WavLM encoder whose states are mixed again for each of four axes, and a small network for
-each.
+"""Audiobox Aesthetics: WavLM states mixed for each of four axes, and a small network each.
 
-Windows are 10 s, filled up with zeros. The zeros count for the group norm of the encoder and are masked in attention,
-as in the reference implementation, so that a window does not depend on the others. Names of tensors are those of the
-published checkpoint. This module imports torch: import it inside functions.
-
+Windows are 10 s, zero-padded. As in the reference, the zeros count for the encoder's group norm and are masked in
+attention, so windows do not depend on each other. Names of tensors are those of the published checkpoint.
 Paper: A. Tjandra et al., "Meta Audiobox Aesthetics: Unified Automatic Quality Assessment for Speech, Music, and Sound",
 2025. Reference implementation: github.com/facebookresearch/audiobox-aesthetics.
 """
@@ -28,11 +25,11 @@ AXES = ("CE", "CU", "PC", "PQ")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a checkpoint's configuration says of its small networks.
+    """The small networks of a checkpoint's configuration.
 
     Args:
-        layers: of each. norms: whether a layer norm follows each but the last.
-        drops: whether values were dropped at random in training, which leaves a step without effect here.
+        norms: whether a layer norm follows each layer but the last. drops: whether training had a dropout, an idle step
+            here.
         normalises: whether the mean over time is brought to length 1.
     """
 
@@ -43,11 +40,7 @@ class Head:
 
 
 class AudioboxNet(nn.Module):
-    """The whole network.
-
-    Args:
-        encoder: the architecture of the speech encoder. head: of the four small networks.
-    """
+    """The whole network."""
 
     def __init__(self, encoder: EncoderConfig, head: Head) -> None:
         super().__init__()
@@ -58,11 +51,10 @@ class AudioboxNet(nn.Module):
         self.layer_weights = nn.ParameterDict({axis: nn.Parameter(torch.zeros(states)) for axis in AXES})
 
     def forward(self, waves: torch.Tensor, samples: Sequence[int]) -> torch.Tensor:
-        """Four numbers of each window, float32 `(windows, 4)`, on the scale of training.
+        """Compute four numbers per window, float32 `(windows, 4)`, on the scale of training.
 
         Args:
-            waves: float32 `(windows, samples)` at 16 kHz, all of one length, zero beyond a window's own samples.
-            samples: how many of them are a window's own.
+            waves: float32 `(windows, samples)` at 16 kHz, zero beyond a window's own samples. samples: a window's own.
         """
         config = self.wavlm_model.config
         length = waves.shape[1]
@@ -76,7 +68,7 @@ class AudioboxNet(nn.Module):
         return torch.cat([self._axis(axis, means) for axis in AXES], dim=1)
 
     def _axis(self, axis: str, means: torch.Tensor) -> torch.Tensor:
-        """The number of one axis from the means of all states over time, `(states, windows, width)`."""
+        """Compute an axis from the means of all states over time, `(states, windows, width)`."""
         mixed = torch.einsum("lbc,l->bc", means, torch.softmax(self.layer_weights[axis], 0))
         return self.proj_layer[axis](F.normalize(mixed, dim=-1) if self.head.normalises else mixed)
 

@@ -1,9 +1,6 @@
-"""The detector of AudioSeal: for every sample whether it is marked, and for a signal the bits of its message, for
-padded batches.
+"""AudioSeal's detector: each sample's watermark and the message's bits, for ragged batches.
 
-Convolutions over ever fewer frames, a recurrent layer, and one step back to samples. All convolutions read zeros beyond
-an item's own ends, so that a batch equals its items one by one. This module imports torch: import it inside functions.
-
+All convolutions read zeros beyond an item's own ends, so a batch equals its items one by one.
 Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
 implementation: the package audioseal 0.2.
 """
@@ -31,7 +28,7 @@ THRESHOLD = 0.5
 
 
 def _strided(length: Any, stride: int) -> Any:
-    """The frames of a length, or of all lengths as a tensor, behind a layer of that stride."""
+    """Return a length, or all as a tensor, behind a layer of this stride."""
     return -(-length // stride)
 
 
@@ -51,7 +48,7 @@ class _Conv(nn.Module):
 
 
 class _Block(nn.Module):
-    """Two convolutions with half of the channels between them, added to what goes in."""
+    """Two convolutions with half of the channels between them, added to the input."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -64,7 +61,7 @@ class _Block(nn.Module):
 
 
 class _Encoder(nn.Module):
-    """From samples to features of samples, under the names of the published tensors."""
+    """From samples to features of samples, under the published names."""
 
     def __init__(self, channels: int, width: int) -> None:
         super().__init__()
@@ -96,10 +93,7 @@ class AudioSealNet(WholeSignal, nn.Module):
     """
 
     at_once = (30 * 16_000, 600 * 16_000)
-    """Samples in a pass, on a CPU and on a GPU.
-
-    They bound the memory of the first convolution: 2 MB for each second.
-    """
+    """Samples per pass on a CPU and a GPU. They bound the first convolution's memory: 2 MB per second."""
 
     def __init__(self, channels: int = CHANNELS, width: int = WIDTH) -> None:
         super().__init__()
@@ -107,12 +101,11 @@ class AudioSealNet(WholeSignal, nn.Module):
 
     @staticmethod
     def translated(state: Mapping[str, Any]) -> dict[str, Any]:
-        """The published tensors under the names of this module, of this version of the package or an older one."""
+        """Rename published tensors, of this version of the package or an older one."""
         return fold_weight_norm({name.replace(".inner_conv.", "."): value for name, value in state.items()})
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Of each item the share of samples that are marked, and the probability that each bit is 1, `(items, 1 +
-        bits)`.
+        """Return the share of marked samples and each bit's probability of 1, `(items, 1 + bits)`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the samples of each item.

@@ -1,15 +1,12 @@
-"""The few shapes that batches have on a GPU: a ladder of lengths, and for each how many items fill a batch.
+"""The few shapes of batches on a GPU: a ladder of lengths, and the items per batch on each.
 
-Libraries of a GPU choose and prepare an algorithm for every new shape, and the memory of one shape seldom fits another.
-So a batch is chosen by its shape: its items lie on one rung of the ladder, their number times the length of the rung is
-about constant, and what is missing is filled up.
+GPU libraries prepare an algorithm for every new shape, and the memory of one shape seldom fits another. So the items of
+a batch lie on one rung, their number times its length is about constant, and the rest is padded.
 
-    lengths     Four for each doubling, from 1.28 s on: 21 up to 41 s. So an item is filled up by a fourth at most, a
-                shorter one to 1.28 s.
-    items       1, 2, 3, 4, 6, 8, 12, 16 and so on: two for each doubling.
-    padding     `in_shape` fills a batch up on a GPU. The pass is given `Bounded` lengths: shapes follow from the shape,
-                masks from the lengths on the device. `in_rows` fills up the number of items alone, for windows of one
-                length.
+    lengths     Four per doubling, from 1.28 s on: 21 up to 41 s. Padding adds at most a fourth beyond 1.28 s.
+    items       1, 2, 3, 4, 6, 8, 12, 16 and so on: two per doubling.
+    padding     `in_shape` pads a batch on a GPU and passes `Bounded` lengths: shapes follow from the shape, masks from
+                the lengths on the device. `in_rows` pads only the number of items, for windows of one length.
 """
 
 from __future__ import annotations
@@ -28,24 +25,24 @@ _UNIT_S = SHORTEST_S / (2 * PER_DOUBLING)
 
 
 def rung_s(length_s: float) -> float:
-    """The length to which an item of so many seconds is filled up."""
+    """Return the length to which an item of this many seconds is padded."""
     units = max(2 * PER_DOUBLING, math.ceil(length_s / _UNIT_S - 1e-6))  # a last bit is no further rung
     return _UNIT_S * _up(units, PER_DOUBLING)
 
 
 def rung_steps(steps: int, steps_per_s: float, unit: int = 1) -> int:
-    """The same in steps, such as samples or frames: a multiple of a unit."""
+    """Return the same in steps, such as samples or frames: a multiple of a unit."""
     filled = math.ceil(rung_s(steps / steps_per_s) * steps_per_s - 1e-6)
     return -(-max(steps, filled) // unit) * unit
 
 
 def items_of(length_s: float, room_s: float) -> int:
-    """How many items fill a batch of so many seconds on the rung of a length; at least one."""
+    """Return how many items of this length fill a batch of `batch_s`; at least one."""
     return _down(max(1, int(room_s / rung_s(length_s) + 1e-6)))
 
 
 def rows_of(items: int, *, per_doubling: int = 2) -> int:
-    """To how many items a batch is filled up."""
+    """Return the number of items to which a batch is padded."""
     return _up(items, per_doubling)
 
 
@@ -58,17 +55,15 @@ def in_shape(
     steps_per_s: float = 1.0,
     unit: int = 1,
 ) -> Any:
-    """The result of `forward(*moving, *still, lengths)`: on a GPU of the batch that is filled up to its shape.
+    """Compute `forward(*moving, *still, lengths)`, on a GPU with the batch padded to its shape.
 
     Args:
-        forward: a pass over a padded batch whose result does not depend on the padding. The first axis of the result is
-            the items, or that of each of several results.
-        moving: tensors whose first axis is the items, and whose last axis grows with the longest length; beyond it they
-            are filled up with zeros.
+        forward: a pass whose result does not depend on the padding. The first axis of each result is the items.
+        moving: tensors `(items, ..., time)`, zero-padded beyond the longest length.
         lengths: steps of each item, on the host.
-        still: tensors whose first axis is the items, and that have no axis of time.
+        still: tensors with items on the first axis and no axis of time.
         steps_per_s: steps of a second of sound, such as samples or frames.
-        unit: steps of which the length of a shape is a multiple, such as the samples of a frame.
+        unit: the length of a shape is a multiple of it, such as the samples of a frame.
 
     Returns:
         The result, or a list of several. On a GPU, an axis of time may be longer than on a CPU.
@@ -81,10 +76,10 @@ def in_shape(
 
 
 def in_rows(forward: Callable[..., Any], tensors: Sequence[Tensor], lengths: Sequence[int] = ()) -> Any:
-    """The result of a pass that is filled up to a number of items on a GPU, and no further in length.
+    """Compute a pass padded to a number of items on a GPU, but not in length.
 
     Args:
-        forward: is given the tensors, and the lengths where there are any. The first axis of everything is the items.
+        forward: a function of the tensors, and of the lengths if there are any. The first axis of all is the items.
         tensors: of equal lengths, or padded already. lengths: of each item, on the host.
     """
     items = len(tensors[0])
@@ -98,7 +93,6 @@ def _first(output: Any, items: int) -> Any:
 
 
 def _repeated(tensor: Tensor, more: int) -> Tensor:
-    """A batch that its last item ends some more times."""
     import torch
 
     return torch.cat([tensor, tensor[-1:].expand(more, *tensor.shape[1:])])
@@ -107,10 +101,10 @@ def _repeated(tensor: Tensor, more: int) -> Tensor:
 def filled(
     moving: Sequence[Tensor], lengths: Sequence[int], still: Sequence[Tensor], rows: int, steps: int
 ) -> tuple[list[Tensor], Bounded]:
-    """A batch in a shape: zeros beyond each tensor's end, and the last item again for items that it lacks.
+    """Pad a batch to a shape: zeros beyond each tensor's end, and copies of the last item.
 
     Args:
-        moving, lengths, still: as `in_shape` takes them. rows, steps: the shape.
+        moving, lengths, still: as for `in_shape`. rows, steps: the shape.
 
     Returns:
         The tensors in their order, and the lengths.

@@ -1,15 +1,9 @@
-"""The networks of BiCodec: one code every 20 ms for the content, and 32 codes an utterance for the speaker.
+"""BiCodec's networks: one content code every 20 ms, and 32 speaker codes an utterance.
 
-Their tensors have the names of the published checkpoint. They take batches of unequal lengths: what lies beyond
-an item's frames is set to zero wherever a convolution could read it, so that a batch equals its items one by one.
-Parts that only training uses (the network after the decoder's first half, the speaker embedding, the code counts) are
-not built.
-
-Conventions
-    Hidden states are float32 `(items, channels, frames)` unless said otherwise. `lengths` is int64 `(items,)` in frames
-    of 20 ms on the same device, or None where every item has all frames. This module imports torch: import it inside
-    functions.
-
+Names of tensors are those of the published checkpoint. In ragged batches, values beyond an item are zeroed before a
+convolution can read them, so a batch equals its items one by one. Parts for training only are not built. Hidden states
+are float32 `(items, channels, frames)`; `lengths` is int64 `(items,)` in frames of 20 ms on the device, or None if all
+are full.
 Paper: Wang et al., Spark-TTS, https://arxiv.org/abs/2503.01710. Reference: SparkAudio/Spark-TTS (Apache-2.0).
 """
 
@@ -46,11 +40,7 @@ _UNUSED_SPEECH = ("quantizer.", "project_q.", "project_hid.")
 
 
 class ConditionedNorm(nn.Module):
-    """Layer normalisation over the channels whose gain and offset are linear functions of a condition.
-
-    Args:
-        condition_dim: dimensions of the condition. dim: channels.
-    """
+    """Layer normalisation over channels, with gain and offset linear in a condition."""
 
     def __init__(self, condition_dim: int, dim: int) -> None:
         super().__init__()
@@ -58,16 +48,15 @@ class ConditionedNorm(nn.Module):
         self.shift = nn.Linear(condition_dim, dim)
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
-        """`x` `(items, frames, dim)` under conditions `(items, condition_dim)`."""
+        """Normalise `x` `(items, frames, dim)` under conditions `(items, condition_dim)`."""
         x = F.layer_norm(x, x.shape[-1:], eps=_NORM_EPS)
         return x * self.scale(condition)[:, None] + self.shift(condition)[:, None]
 
 
 class ConditionedBackbone(VocosBackbone):
-    """A Vocos backbone in which every norm but the last depends on a condition, given as `condition` to `forward`.
+    """A Vocos backbone in which every norm but the last depends on `condition`.
 
     Args:
-        condition_dim: dimensions of the condition.
         dim, intermediate_dim, num_layers: as in `VocosBackbone`.
     """
 
@@ -79,13 +68,10 @@ class ConditionedBackbone(VocosBackbone):
 
 
 class Refinement(nn.ModuleList):
-    """Two short backbones, one after the other. The reference has a resampling step by a factor of 1 in front of each.
+    """Two short backbones, one after the other.
 
-    With a factor of 1, each of that step's three branches (resampling by convolution, by repetition, and by both) is
-    the signal itself, so the step is not built.
-
-    Args:
-        dim, intermediate_dim: channels of the backbones.
+    The reference resamples by a factor of 1 before each. All three branches of that step are then the signal itself, so
+    it is not built.
     """
 
     def __init__(self, dim: int, intermediate_dim: int) -> None:
@@ -115,7 +101,7 @@ class SemanticEncoder(nn.Module):
 
 
 class FactorisedQuantiser(nn.Module):
-    """A quantiser that projects to few dimensions and takes the codeword with the nearest direction."""
+    """A quantiser in few dimensions that takes the codeword with the nearest direction."""
 
     def __init__(self, config: BiCodecConfig) -> None:
         super().__init__()
@@ -124,19 +110,19 @@ class FactorisedQuantiser(nn.Module):
         self.codebook = nn.Embedding(config.codewords, config.codeword_dim)
 
     def search(self, x: Tensor) -> Tensor:
-        """Codes int64 `(items, frames)` of latents `(items, latent, frames)`."""
+        """Return codes int64 `(items, frames)` of latents `(items, latent, frames)`."""
         directions = F.normalize(self.in_project(x).transpose(1, 2), dim=-1)
         words = F.normalize(self.codebook.weight, dim=-1)
         near = [chunk @ words.T for chunk in directions.flatten(0, 1).split(_FRAMES_AT_ONCE)]
         return torch.cat([each.argmax(-1) for each in near]).view(directions.shape[:2])
 
     def lookup(self, codes: Tensor) -> Tensor:
-        """Latents `(items, latent, frames)` of codes `(items, frames)`, from codewords that are not normalised."""
+        """Return latents `(items, latent, frames)` of codes `(items, frames)`; codewords are not normalised."""
         return self.out_project(self.codebook(codes).transpose(1, 2))
 
 
 class ConditionedDecoder(nn.Module):
-    """From latents of the content and the speaker's vector to the input of the wave generator."""
+    """From content latents and the speaker's vector to the input of the wave generator."""
 
     def __init__(self, config: BiCodecConfig) -> None:
         super().__init__()
@@ -198,7 +184,7 @@ class UpsamplingStep(nn.Module):
         )
 
     def forward(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """From `(items, inputs, samples)` and each item's number of samples to the same two at the higher rate."""
+        """Raise the rate of `(items, inputs, samples)`; return it and each item's samples."""
         snake, up, *units = self.block
         x = up(masked(snake(x), frames_mask(lengths, x.shape[-1])))
         lengths = None if lengths is None else lengths * self.rate
@@ -236,11 +222,7 @@ class WaveGenerator(nn.Module):
 
 
 class BiCodecNet(nn.Module):
-    """All of BiCodec except the self-supervised encoder that comes before it.
-
-    Args:
-        config: the sizes.
-    """
+    """All of BiCodec except the self-supervised encoder."""
 
     _window: Tensor
     _bands: Tensor
@@ -259,12 +241,12 @@ class BiCodecNet(nn.Module):
         self.register_buffer("_bands", bands, persistent=False)
 
     def mels(self, clips: Tensor) -> Tensor:
-        """Mel spectrograms `(items, bands, frames)` of clips `(items, samples)`, of magnitudes without a logarithm."""
+        """Compute magnitude mel spectrograms `(items, bands, frames)` of clips `(items, samples)`."""
         spectra = torch.stft(clips, 1024, HOP, 2 * HOP, self._window, return_complex=True)
         return (spectra.abs().transpose(1, 2) @ self._bands).transpose(1, 2)
 
     def encode(self, features: Tensor, clips: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The codes of the content, int64 `(items, frames)`, and of the speaker, int64 `(items, codes)`.
+        """Return content codes, int64 `(items, frames)`, and speaker codes, int64 `(items, codes)`.
 
         Args:
             features: output of the self-supervised encoder, `(items, frames, width)`.
@@ -274,16 +256,14 @@ class BiCodecNet(nn.Module):
         return self.quantizer.search(latents), self.speaker_encoder.search(self.mels(clips))
 
     def decode(self, semantic: Tensor, speaker: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Waves float32 `(items, samples)` of both kinds of codes. Values beyond an item's end are unspecified."""
+        """Decode both kinds of codes to float32 `(items, samples)`, unspecified beyond an item's end."""
         condition = self.speaker_encoder.lookup(speaker)
         x = self.prenet(self.quantizer.lookup(semantic), condition, lengths)
         return self.decoder(x + condition[..., None], lengths)
 
 
 def speech_features(net: SpeechEncoder, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-    """The input of BiCodec's encoder, `(items, frames, width)`: the mean of three hidden states.
-
-    Later hidden states are not computed.
+    """Compute BiCodec's input, `(items, frames, width)`: the mean of three hidden states.
 
     Args:
         waves: float32 `(items, samples)` at 16 kHz, each normalised here over its own samples.
@@ -299,18 +279,15 @@ def speech_features(net: SpeechEncoder, waves: Tensor, lengths: Sequence[int]) -
 
 
 def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of the codec's checkpoint by the names of `BiCodecNet`.
-
-    Parts that only training uses are omitted, and weight norms are folded.
-    """
+    """Rename the checkpoint's tensors for `BiCodecNet`, with weight norms folded."""
     return fold_weight_norm({name: value for name, value in state.items() if not name.startswith(_UNUSED)})
 
 
 def renamed_speech(state: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
-    """The tensors of a Wav2Vec2Model or a Wav2Vec2ForPreTraining as `SpeechEncoder` names them.
+    """Rename the tensors of a Wav2Vec2Model or Wav2Vec2ForPreTraining for `SpeechEncoder`.
 
     Args:
-        layers: how many blocks are kept.
+        layers: the number of blocks to keep.
     """
     out = {}
     for name, value in state.items():

@@ -9,7 +9,7 @@ from codec_bench.networks.speech_config import EncoderConfig
 SPEECH_LAYERS = (11, 14, 16)  # the hidden states that are averaged: the inputs of these blocks, counted from 0
 
 XLSR_53 = EncoderConfig("layer_norm", 1024, max(SPEECH_LAYERS) + 1, 16, 4096, pre_norm=True, conv_bias=True)
-"""wav2vec 2.0 XLSR-53 without the blocks after the last hidden state that is used."""
+"""wav2vec 2.0 XLSR-53 up to the last hidden state in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +18,14 @@ class BiCodecConfig:
 
     Args:
         speech: sizes of the self-supervised encoder.
-        dim, intermediate_dim: channels of the ConvNeXt blocks.
-        layers: number of ConvNeXt blocks in the encoder, and in the decoder's first half.
-        latent: channels before and after the quantisers.
-        codewords, codeword_dim: number and dimensions of the codewords for the content.
-        channels: channels of the wave generator's first layer.
-        rates, kernels: upsampling factor and kernel of each of the wave generator's steps.
-        mel_bands, speaker_channels, speaker_context: bands, channels and width of the output of the network that reads
-            the reference clip.
+        dim, intermediate_dim: channels of the ConvNeXt blocks. layers: their number in the encoder, and in the
+            decoder's first half.
+        latent: channels around the quantisers. codewords, codeword_dim: of the content.
+        channels: of the wave generator's first layer. rates, kernels: of each of its upsampling steps.
+        mel_bands, speaker_channels, speaker_context: bands, channels and output width of the network over the reference
+            clip.
         speaker_dim, speaker_codes, levels: dimensions, number and levels of the speaker's codes.
-        heads, head_dim, sampler_layers: sizes of the attention that makes the speaker's codes.
+        heads, head_dim, sampler_layers: sizes of the attention behind the speaker's codes.
     """
 
     speech: EncoderConfig = XLSR_53
@@ -77,4 +75,4 @@ SMALL = BiCodecConfig(
     heads=2,
     head_dim=16,
 )
-"""For tests with seeded noise: the same codes and rates as the published sizes, a thousandth of the work."""
+"""For tests with noise weights: the published codes and rates, a thousandth of the work."""

@@ -1,7 +1,6 @@
-"""BiCodec's networks for the speaker: from a reference clip to 32 codes, and from these to one vector.
+"""BiCodec's speaker networks: a reference clip to 32 codes, and codes to one vector.
 
-Names of tensors and conventions are those of `bicodec.py`. A reference clip always has the same length: nothing is
-masked.
+Conventions are those of `bicodec.py`. Reference clips have one length, so nothing is masked.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ class SpeakerBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(items, channels, frames)` to the same shape. Every frame must belong to its item: nothing is masked."""
+        """Map `(items, channels, frames)` to the same shape, without a mask."""
         all_valid = x.new_ones(1)
         before, res2, after, excite = self.se_res2block
         return x + excite(after(res2(before(x), all_valid)), all_valid, x.shape[2])
 
 
 class SpeakerFrames(nn.Module):
-    """From the reference clip's mel spectrogram to one context vector a frame: an ECAPA-TDNN without its pooling."""
+    """From a mel spectrogram to a context vector per frame: an ECAPA-TDNN without pooling."""
 
     def __init__(self, config: BiCodecConfig) -> None:
         super().__init__()
@@ -102,7 +101,7 @@ class RmsNorm(nn.Module):
 
 
 class Sampler(nn.Module):
-    """A perceiver, which makes one vector for each code from any number of frames."""
+    """A perceiver: one vector per code from any number of frames."""
 
     def __init__(self, config: BiCodecConfig) -> None:
         super().__init__()
@@ -134,7 +133,7 @@ class Sampler(nn.Module):
 
 
 class SpeakerEncoder(nn.Module):
-    """The speaker's part: from a reference clip to codes, and from codes to the vector that they stand for."""
+    """From a reference clip to codes, and from codes to the speaker's vector."""
 
     def __init__(self, config: BiCodecConfig) -> None:
         super().__init__()
@@ -144,7 +143,7 @@ class SpeakerEncoder(nn.Module):
         self.project = nn.Linear(config.speaker_dim * config.speaker_codes, config.latent)
 
     def sample(self, mels: Tensor) -> Tensor:
-        """The vectors that are quantised, `(items, codes, dim)`, of mel spectrograms `(items, mel_bands, frames)`."""
+        """Compute vectors to quantise, `(items, codes, dim)`, of mels `(items, mel_bands, frames)`."""
         return self.perceiver_sampler(self.speaker_encoder(mels).transpose(1, 2))
 
     def search(self, mels: Tensor) -> Tensor:

@@ -1,17 +1,11 @@
-"""BigCodec's networks: residual convolutions with anti-aliased periodic activations, an LSTM, and one codebook of
-few dimensions.
+"""BigCodec's networks: residual convolutions with anti-aliased periodic activations, an LSTM, one codebook.
 
-Every activation is computed at twice the rate: the signal is interpolated, passed through SnakeBeta, low-pass filtered
-and decimated, with its own first and last sample repeated at the ends. In a batch, each item's own last sample is
-repeated, and what lies beyond it is set to zero before a convolution reads it. So a batch equals its items one by one.
-
-Conventions
-    Hidden states are float32 `(items, channels, time)`. `lengths` are the items' own lengths at a layer's input
-    (`ragged.py`). Names of tensors are those of the published checkpoint, with weight normalisation folded.
-    This module imports torch: import it inside functions.
-
-Paper: Xin et al., BigCodec, https://arxiv.org/abs/2409.05377. Reference: Aria-K-Alethia/BigCodec (MIT), whose codes and
-waves are equal to these within float32 noise.
+Every activation runs at twice the rate: interpolation, SnakeBeta, low-pass and decimation, with the first and last
+sample repeated at the ends. In a batch, each item's own last sample is repeated, and values beyond it are zeroed before
+a convolution, so a batch equals its items one by one. Hidden states are float32 `(items, channels, time)`; `lengths`
+are those at a layer's input (`ragged.py`). Names of tensors are the published ones, weight norm folded.
+Paper: Xin et al., BigCodec, https://arxiv.org/abs/2409.05377. Reference: Aria-K-Alethia/BigCodec (MIT): the same codes
+and waves within float32 noise.
 """
 
 from __future__ import annotations
@@ -37,11 +31,9 @@ class Shape:
     """The sizes of one model.
 
     Args:
-        filters: channels after the encoder's first convolution, which each stride doubles, and before the decoder's
-            last convolution.
-        latent_dim: channels between encoder, quantiser and decoder.
-        entries, code_dim: number and dimensions of the codewords.
-        ratios: strides of the encoder. The decoder has the same in reverse order.
+        filters: channels after the encoder's first convolution, doubled by each stride, and before the decoder's last.
+        latent_dim: channels between encoder, quantiser and decoder. entries, code_dim: of the codewords.
+        ratios: strides of the encoder; the decoder reverses them.
     """
 
     filters: int = 48
@@ -57,7 +49,7 @@ class Shape:
 
 
 class _Filter(nn.Module):
-    """Holds a low-pass filter of twelve taps at half the rate under the name that the checkpoint gives it."""
+    """A low-pass filter of twelve taps at half the rate, under its published name."""
 
     filter: torch.Tensor
 
@@ -67,7 +59,7 @@ class _Filter(nn.Module):
 
 
 class _Decimation(nn.Module):
-    """Holds the filter that precedes the decimation, under the longer name that the checkpoint gives it."""
+    """The filter before a decimation, under its longer published name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +67,7 @@ class _Decimation(nn.Module):
 
 
 class SnakeBeta(nn.Module):
-    """x + sin²(alpha x) / beta. There is one alpha and one beta per channel, both stored as logarithms."""
+    """x + sin²(alpha x) / beta, with one alpha and beta per channel, stored as logarithms."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -90,8 +82,8 @@ class SnakeBeta(nn.Module):
 class Activation(nn.Module):
     """SnakeBeta at twice the rate, between an interpolation and a decimation.
 
-    Both filters run at the signal's own rate: the signal at twice the rate is held as two phases, its even and its odd
-    samples, and each phase needs half of the taps.
+    The doubled signal is held as two phases, its even and odd samples, so both filters run at the signal's rate with
+    half of the taps.
     """
 
     def __init__(self, channels: int) -> None:
@@ -101,7 +93,7 @@ class Activation(nn.Module):
         self.downsample = _Decimation()
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """The same shape as `x` `(items, channels, time)`, with zeros beyond each item."""
+        """Activate `x` `(items, channels, time)`, with zeros beyond each item."""
         items, channels, time = x.shape
         up, down = self.upsample.filter[0, 0], self.downsample.lowpass.filter[0, 0]
         nothing = up.new_zeros(1)
@@ -114,7 +106,7 @@ class Activation(nn.Module):
             last_at = on_device(lengths, x.device) + 2
             behind = last_at[:, None] + torch.arange(1, 4, device=x.device)
             x[rows[:, None], :, behind] = x[rows, :, last_at][:, None]
-        # The convolution is grouped by channel. If channels were treated as items, a CPU would take five times as long.
+        # Grouped by channel: as items, the channels would take a CPU five times as long.
         phases = F.conv1d(x, 2 * split[:, None].repeat(channels, 1, 1), groups=channels)
         phases = self.act(phases.view(items, channels, 2, time))
         # Both phases are padded: at the start with the even phase's first value, at the end with the odd phase's last.
@@ -127,7 +119,7 @@ class Activation(nn.Module):
 
 
 class ResidualUnit(nn.Module):
-    """A dilated convolution of seven taps and one of one tap, each after an activation, added to the input."""
+    """A dilated convolution of seven taps and one of one tap, added to the input."""
 
     def __init__(self, channels: int, dilation: int) -> None:
         super().__init__()
@@ -146,7 +138,7 @@ class ResidualUnit(nn.Module):
 
 
 class EncoderBlock(nn.Module):
-    """Three residual units, and a convolution that doubles the channels and divides the length by its stride."""
+    """Three residual units, and a strided convolution that doubles the channels."""
 
     def __init__(self, channels: int, stride: int) -> None:
         super().__init__()
@@ -156,7 +148,7 @@ class EncoderBlock(nn.Module):
         self.stride = stride
 
     def length(self, before: Any) -> Any:
-        """The length of an item, or of all items as a tensor, behind this block."""
+        """Return a length, or all as a tensor, behind this block."""
         return before // self.stride
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
@@ -165,7 +157,7 @@ class EncoderBlock(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """A transposed convolution that halves the channels and multiplies the length, and three residual units."""
+    """A transposed convolution that halves the channels, and three residual units."""
 
     def __init__(self, channels: int, stride: int) -> None:
         super().__init__()
@@ -176,7 +168,7 @@ class DecoderBlock(nn.Module):
         self.stride = stride
 
     def length(self, before: Any) -> Any:
-        """The length of an item, or of all items as a tensor, behind this block."""
+        """Return a length, or all as a tensor, behind this block."""
         return before * self.stride
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
@@ -193,7 +185,7 @@ class ResidualLSTM(nn.Module):
         self.lstm = nn.LSTM(channels, channels, 2, batch_first=True)
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """The same shape as `x`. The LSTM runs forward, so what lies beyond an item's end cannot change the item."""
+        """Return the shape of `x`. The LSTM is causal, so padding cannot change an item."""
         x = x.transpose(1, 2)
         return (self.lstm(x)[0] + x).transpose(1, 2)
 
@@ -212,7 +204,7 @@ class BigCodecEncoder(nn.Module):
         self.block = nn.ModuleList(layers)
 
     def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Latents `(items, latent_dim, frames)` of waves `(items, 1, samples)` with zeros beyond each item.
+        """Encode zero-padded waves `(items, 1, samples)` to `(items, latent_dim, frames)`.
 
         Lengths are multiples of the hop.
         """
@@ -265,9 +257,7 @@ def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> 
 
 
 def _kaiser_sinc() -> torch.Tensor:
-    """A Kaiser-windowed sinc of twelve taps that passes a quarter of the rate, with a transition of 0.6, and sums to
-    one.
-    """
+    """Compute a Kaiser-windowed sinc: twelve taps, a quarter of the rate, transition 0.6, sum 1."""
     attenuation = 2.285 * (_TAPS // 2 - 1) * math.pi * 1.2 + 7.95
     window = torch.kaiser_window(_TAPS, periodic=False, beta=0.1102 * (attenuation - 8.7))
     taps = window * torch.sinc(0.5 * (torch.arange(_TAPS) - (_TAPS - 1) / 2))

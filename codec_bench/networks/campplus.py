@@ -1,9 +1,6 @@
-"""CAM++: a densely connected time-delay network with context-aware masks, for padded batches, exact for every item.
+"""CAM++: a dense time-delay network with context-aware masks, exact in ragged batches.
 
-A small residual network over frequency and time comes first. What would read beyond the end of an item is masked: the
-convolutions over time, the two means of each context-aware mask, and the pooled statistics. Names of tensors are those
-of the published checkpoints.
-
+Masked are the convolutions over time, both means of each context-aware mask, and the pooled statistics.
 Paper: H. Wang, S. Zheng, Y. Chen, L. Cheng, Q. Chen, "CAM++: A Fast and Efficient Network for Speaker Verification
 Using Context-Aware Masking", Interspeech 2023. Reference implementation: modelscope/3D-Speaker at 09e7806 (Apache-2.0),
 whose parameter names these are; none of its code is used.
@@ -27,18 +24,17 @@ from codec_bench.networks.residual_2d import PlaneBlock
 from codec_bench.networks.xvector import masked_statistics
 
 SEGMENT = 100
-"""Frames over which a mask's local mean is taken."""
+"""Frames of a mask's local mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class CamConfig:
-    """The network's architecture.
+    """The architecture.
 
     Args:
         bands: of the filter bank. planes: channels of the residual network.
         channels: of the first time-delay layer. growth: channels that each dense layer adds.
-        bottleneck: channels inside a dense layer, in multiples of the growth.
-        layers, dilations: of each dense block. embedding: dimensions of the result.
+        bottleneck: channels inside a dense layer, in multiples of the growth. embedding: dimensions of the result.
     """
 
     bands: int = 80
@@ -53,11 +49,10 @@ class CamConfig:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameMask:
-    """Which frames are the items' own.
+    """The items' own frames.
 
     Args:
-        valid: 1 on own frames, `(batch, 1, frames)`, or None where all are. counts: own frames of each item, `(batch,
-            1, 1)`.
+        valid: 1 on own frames, `(batch, 1, frames)`, or None if all are. counts: own frames, `(batch, 1, 1)`.
         segments: own frames in each segment, at least 1, `(batch, 1, segments)`.
     """
 
@@ -67,16 +62,14 @@ class FrameMask:
 
     @classmethod
     def of(cls, counts: Sequence[int], time: int, like: Tensor) -> FrameMask:
-        """For items of these numbers of frames."""
+        """Build the mask of items of these numbers of frames."""
         frame_counts = on_device(counts, like.device)[:, None, None]
         starts = torch.arange(0, time, SEGMENT, device=like.device)
         return cls(valid(counts, time, like), frame_counts, (frame_counts - starts).clamp(1, SEGMENT))
 
 
 def segment_sums(x: Tensor) -> Tensor:
-    """Sums over segments of 100 frames, `(batch, channels, frames)` to `(batch, channels, segments)`; the last is
-    short.
-    """
+    """Sum 100-frame segments of `(batch, channels, frames)`; the last is short."""
     return F.pad(x, (0, -x.shape[2] % SEGMENT)).unflatten(2, (-1, SEGMENT)).sum(3)
 
 
@@ -84,7 +77,7 @@ class NormRelu(nn.Module):
     """A batch norm, and ReLU.
 
     Args:
-        channels: of input and output. affine: whether the norm has learnt scales, and a ReLU after it.
+        affine: whether the norm has learnt scales, and a ReLU after it.
     """
 
     def __init__(self, channels: int, affine: bool = True) -> None:
@@ -99,11 +92,7 @@ class NormRelu(nn.Module):
 
 
 class Planes(nn.Module):
-    """The residual network over frequency and time, which reduces the bands to an eighth.
-
-    Args:
-        planes: its channels.
-    """
+    """The residual network over frequency and time, which reduces the bands to an eighth."""
 
     def __init__(self, planes: int) -> None:
         super().__init__()
@@ -117,10 +106,7 @@ class Planes(nn.Module):
         self.bn2 = BatchNorm2d(planes)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """`(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`.
-
-        The input is zero beyond each item's end.
-        """
+        """Map zero-padded `(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`."""
         x = self.bn1(self.conv1(x[:, None])).relu_()
         for block in (*self.layer1, *self.layer2):
             x = block(x, mask, mask)
@@ -128,11 +114,7 @@ class Planes(nn.Module):
 
 
 class ContextMask(nn.Module):
-    """A dilated convolution whose channels are weighted by what the whole item and each segment of it hold.
-
-    Args:
-        inputs, outputs: channels. dilation: in frames.
-    """
+    """A dilated convolution, its channels weighted by context of the item and each segment."""
 
     def __init__(self, inputs: int, outputs: int, dilation: int) -> None:
         super().__init__()
@@ -141,7 +123,7 @@ class ContextMask(nn.Module):
         self.linear2 = Conv1d(inputs // 2, outputs, 1)
 
     def forward(self, x: Tensor, mask: FrameMask) -> Tensor:
-        """`(batch, inputs, frames)`, zero beyond each item's end, to float32 `(batch, outputs, frames)`."""
+        """Map zero-padded `(batch, inputs, frames)` to float32 `(batch, outputs, frames)`."""
         sums = segment_sums(x)
         context = sums.sum(2, keepdim=True) / mask.counts + sums / mask.segments
         weight = torch.sigmoid(self.linear2(F.relu(self.linear1(context))).float())
@@ -150,11 +132,7 @@ class ContextMask(nn.Module):
 
 
 class DenseLayer(nn.Module):
-    """One layer of a dense block.
-
-    Args:
-        inputs: channels. config: sizes of its parts. dilation: in frames.
-    """
+    """One layer of a dense block."""
 
     def __init__(self, inputs: int, config: CamConfig, dilation: int) -> None:
         super().__init__()
@@ -170,11 +148,11 @@ class DenseLayer(nn.Module):
 
 
 class Projection(nn.Module):
-    """A convolution with a norm behind it, or a norm with a convolution behind it. Its parts carry the published names.
+    """A convolution before or after a norm, under the published names.
 
     Args:
-        inputs, outputs: channels. kernel: in frames; above 1 it also halves the number of frames.
-        norm_first: whether the norm comes first. affine: as `NormRelu` takes it.
+        kernel: in frames; above 1 it also halves the number of frames.
+        norm_first: whether the norm comes first. affine: as for `NormRelu`.
     """
 
     def __init__(
@@ -191,14 +169,10 @@ class Projection(nn.Module):
 
 
 class CamPlusPlus(nn.Module):
-    """The whole network, with its front end.
-
-    Args:
-        config: its architecture.
-    """
+    """The whole network, with its front end."""
 
     step = HOP
-    """Samples from one frame of the front end to the next."""
+    """Hop of the front end in samples."""
 
     def __init__(self, config: CamConfig) -> None:
         super().__init__()
@@ -224,7 +198,7 @@ class CamPlusPlus(nn.Module):
         self.blocks = len(config.layers)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """From waves `(batch, samples)` at 16 kHz and their lengths to embeddings, float32 `(batch, embedding)`."""
+        """Embed waves `(batch, samples)` at 16 kHz as float32 `(batch, embedding)`."""
         bands, counts = self.fbank(waves, uploaded(lengths, waves.device))
         frames = valid(counts, bands.shape[2], bands)
         x = self.xvector["tdnn"](masked(self.head(bands, frames), frames))

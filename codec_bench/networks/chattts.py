@@ -1,16 +1,10 @@
-"""The networks of ChatTTS's audio codec: a mel spectrogram is quantised at half its rate, and Vocos makes a wave of it.
+"""ChatTTS's audio codec: mel spectrograms quantised at half their rate, and Vocos.
 
-Their tensors have the names of the published checkpoints. They take batches of unequal lengths: what lies beyond an
-item's frames is set to zero wherever a convolution could read it, so that a batch equals its items one by one.
-
-Conventions
-    Hidden states are float32 `(items, channels, frames)`. A mel frame is 256 samples at 24 kHz, a code frame two of
-    them. `lengths` is int64 `(items,)` on the same device, or None where every item has all frames. This module imports
-    torch: import it inside functions.
-
-They were written from the tensors of the published checkpoints, results of the original program, and the papers:
-Siuzdak, Vocos, https://arxiv.org/abs/2306.00814; Mentzer et al., Finite Scalar Quantization,
-https://arxiv.org/abs/2309.15505.
+Names of tensors are the published ones. In ragged batches, values beyond an item are zeroed before a convolution can
+read them, so a batch equals its items one by one. Hidden states are float32 `(items, channels, frames)`; a mel frame is
+256 samples at 24 kHz, a code frame two of them; `lengths` is int64 `(items,)` on the device, or None if all are full.
+Written from the published tensors, outputs of the original program, and the papers: Siuzdak, Vocos,
+https://arxiv.org/abs/2306.00814; Mentzer et al., Finite Scalar Quantization, https://arxiv.org/abs/2309.15505.
 """
 
 from __future__ import annotations
@@ -30,7 +24,7 @@ from codec_bench.networks.vocos import ConvNeXtBlock, ISTFTHead, VocosBackbone, 
 RATE_HZ, HOP, N_FFT, MEL_BANDS = 24_000, 256, 1024, 100
 _MEL_FLOOR = 1e-5
 _DILATION = 2
-# The published files hold these constants. They are computed here instead.
+# Published constants, which are computed here.
 _UNUSED = ("preprocessor_mel.", "feature_extractor.")
 
 
@@ -41,8 +35,7 @@ class DvaeConfig:
     Args:
         dim: channels before the encoder and after the decoder. The quantiser has twice as many.
         inner, hidden, layers: channels and number of blocks of the ConvNeXt stacks.
-        levels, groups, stages: sizes of the quantiser.
-        vocos_dim, vocos_intermediate_dim, vocos_layers: sizes of Vocos.
+        levels, groups, stages: of the quantiser. vocos_dim, vocos_intermediate_dim, vocos_layers: of Vocos.
     """
 
     dim: int = 512
@@ -59,15 +52,11 @@ class DvaeConfig:
 
 PUBLISHED = DvaeConfig()
 SMALL = DvaeConfig(dim=32, inner=24, hidden=32, layers=2, vocos_dim=32, vocos_intermediate_dim=64, vocos_layers=2)
-"""For tests with seeded noise: the same codes and rates as the published sizes, a hundredth of the work."""
+"""For tests with noise weights: the published codes and rates, a hundredth of the work."""
 
 
 class ConvNeXtStack(nn.Module):
-    """Two convolutions, ConvNeXt blocks, and a layer per frame.
-
-    Args:
-        inputs, outputs: channels. config: the other sizes.
-    """
+    """Two convolutions, ConvNeXt blocks, and a layer per frame."""
 
     def __init__(self, inputs: int, outputs: int, config: DvaeConfig) -> None:
         super().__init__()
@@ -97,8 +86,7 @@ class Dvae(nn.Module):
     """Log-mel spectrograms to codes at half their rate, and back.
 
     Args:
-        config: the sizes.
-        bound_first: a setting of the quantiser, see `ResidualFSQ`.
+        bound_first: see `ResidualFSQ`.
     """
 
     coef: Tensor
@@ -135,23 +123,20 @@ class Dvae(nn.Module):
         return quantizer
 
     def log_mels(self, waves: Tensor, samples: Sequence[int]) -> Tensor:
-        """The natural logarithm of the mel spectrograms, `(items, mel bands, 1 + samples // 256)`, of waves `(items, 1,
-        samples)`.
+        """Compute log-mels `(items, bands, 1 + samples // 256)` of waves `(items, 1, samples)`.
 
-        A spectrogram is one of magnitudes on HTK's mel scale, at least 1e-5. Each wave is mirrored at both of its own
-        ends, so it needs more than 512 samples.
+        The natural logarithm of magnitudes on HTK's mel scale, at least 1e-5. Each wave is mirrored at its own ends, so
+        it needs more than 512 samples.
         """
-        # In float64. Empty bands of an upsampled recording hold the rounding errors of the transform, which the
-        # logarithm makes as large as speech. In float32 they would depend on the machine, and so would the codes.
+        # In float64: the logarithm makes rounding errors in empty bands as loud as speech. In float32 they, and so the
+        # codes, would depend on the machine.
         mirrored = reflect(waves.double(), samples, N_FFT // 2, N_FFT // 2, 1)[:, 0]
         window = self._window.double()
         spectra = torch.stft(mirrored, N_FFT, HOP, window=window, center=False, return_complex=True)
         return (self._bands.double().T @ spectra.abs()).clamp(min=_MEL_FLOOR).log().float()
 
     def hidden(self, mels: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The latents that are quantised, `(items, channels, mel frames // 2)`, of log-mel spectrograms and their
-        frames.
-        """
+        """Compute latents to quantise, `(items, channels, mel frames // 2)`, of log-mels."""
         mask = frames_mask(lengths, mels.shape[-1])
         first, activation, second = self.downsample_conv
         x = activation(first(masked(mels / self.coef, mask)))
@@ -159,13 +144,13 @@ class Dvae(nn.Module):
         return self.encoder(x, None if lengths is None else lengths // 2)
 
     def encode(self, mels: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Codes int64 `(items, codebooks, mel frames // 2)` of log-mel spectrograms `(items, bands, frames)`."""
+        """Encode log-mels `(items, bands, frames)` to int64 `(items, codebooks, mel frames // 2)`."""
         return self._quantizer.search(self.hidden(mels, lengths).transpose(1, 2)).transpose(1, 2)
 
     def decode(self, codes: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Log-mel spectrograms `(items, bands, 2 * frames)` of codes `(items, codebooks, frames)` and their frames."""
+        """Decode codes `(items, codebooks, frames)` to log-mels `(items, bands, 2 * frames)`."""
         x = self._quantizer.lookup(codes.transpose(1, 2)).transpose(1, 2)
-        # Half of the channels are the first of two mel frames, the other half are the second.
+        # Half of the channels are the first of two mel frames, the other half the second.
         x = torch.stack(x.chunk(2, 1), -1).flatten(2)
         lengths = None if lengths is None else 2 * lengths
         mask = frames_mask(lengths, x.shape[-1])
@@ -173,11 +158,7 @@ class Dvae(nn.Module):
 
 
 class Vocos(nn.Module):
-    """Log-mel spectrograms to waves.
-
-    Args:
-        config: the sizes.
-    """
+    """Log-mel spectrograms to waves."""
 
     def __init__(self, config: DvaeConfig = PUBLISHED) -> None:
         super().__init__()
@@ -190,7 +171,7 @@ class Vocos(nn.Module):
 
 
 def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """A checkpoint's weights by the names of this module, without constants, with one name for the blocks' gains."""
+    """Rename a checkpoint's weights, without constants, with one name for the blocks' gains."""
     return {
         # The gains are called gamma in the .pt files and weight in the safetensors ones.
         re.sub(r"(decoder_block|convnext)\.(\d+)\.weight$", r"\1.\2.gamma", name): value

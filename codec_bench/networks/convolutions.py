@@ -1,8 +1,6 @@
-"""Convolutions over time of a float32 network, computed on the tensor cores of a GPU where that is faster.
+"""Float32 convolutions over time on a GPU's tensor cores, where `kernels/convolve` beats cuDNN.
 
-`on_tensor_cores` changes the convolutions of a network that `kernels/convolve` computes faster than cuDNN: those with a
-stride of one, one group, zeros for padding, and at least 64 channels on both sides, on the GPUs on which that was
-measured.
+That holds for a stride of one, one group, zero padding, at least 64 channels on both sides, and the measured GPUs.
 """
 
 from __future__ import annotations
@@ -17,14 +15,11 @@ from codec_bench.kernels.first_launch import triton_works
 Network = TypeVar("Network", bound=torch.nn.Module)
 
 CHANNELS, FRAMES = 64, 256
-"""The fewest with which it is done.
-
-What was measured to be faster had 96 channels and 9,200 frames and more; below that it is a guess.
-"""
+"""The fewest channels and frames. Measured gains had 96 channels and 9,200 frames and more; below is a guess."""
 
 
 class TensorCoreConv1d(torch.nn.Conv1d):
-    """`torch.nn.Conv1d` in float32 on tensor cores; where there are few frames, as torch computes it."""
+    """`torch.nn.Conv1d` in float32 on tensor cores; torch's own for few frames."""
 
     _taps: torch.Tensor
 
@@ -37,7 +32,7 @@ class TensorCoreConv1d(torch.nn.Conv1d):
 
 
 def on_tensor_cores(net: Network) -> Network:
-    """The network, whose convolutions are changed in place where its device gains from it.
+    """Change a network's convolutions in place where its device gains from it.
 
     Args:
         net: in eval mode, on its device. Its weights may not change afterwards.

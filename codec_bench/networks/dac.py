@@ -1,9 +1,7 @@
-"""The encoder and decoder of DAC as transformers builds them. Items of unequal lengths give the same results as alone.
+"""DAC's encoder and decoder of transformers, exact for items of ragged batches.
 
-Why it is exact
-    The convolutions look both ways and pad with zeros. An item of a longer batch sees the same zeros if everything
-    beyond its own length is zero before each convolution that is wider than one sample. In DAC all of these but the
-    first follow a Snake, which maps zero to zero, so the activation writes the zeros and no further pass is needed.
+An item of a batch is exact if values beyond its end are zero before each convolution wider than one sample. In DAC all
+of these but the first follow a Snake, which maps zero to zero, so the activation writes the zeros.
 """
 
 from __future__ import annotations
@@ -14,14 +12,14 @@ from codec_bench.kernels.mask import activate
 
 
 def encode_waves(encoder: Any, waves: Any, lengths: Any) -> Any:
-    """transformers' `DacEncoder` over a batch.
+    """Run transformers' `DacEncoder` over a batch.
 
     Args:
         waves: float32 `(items, 1, samples)`, zero after each item's end.
         lengths: int64 `(items,)`, samples of each item, on the same device.
 
     Returns:
-        Latents `(items, hidden, frames)`. Values beyond an item's own frames are unspecified.
+        Latents `(items, hidden, frames)`, unspecified beyond an item's own frames.
     """
     hidden = encoder.conv1(waves)
     for block in encoder.block:
@@ -33,14 +31,14 @@ def encode_waves(encoder: Any, waves: Any, lengths: Any) -> Any:
 
 
 def decode_latents(decoder: Any, latents: Any, lengths: Any) -> Any:
-    """transformers' `DacDecoder` over a batch.
+    """Run transformers' `DacDecoder` over a batch.
 
     Args:
-        latents: float32 `(items, hidden, frames)`. Values beyond each item's frames do not matter.
+        latents: float32 `(items, hidden, frames)`, arbitrary beyond each item's frames.
         lengths: int64 `(items,)`, frames of each item, on the same device.
 
     Returns:
-        Waves `(items, 1, samples)`. Values beyond an item's own samples are unspecified.
+        Waves `(items, 1, samples)`, unspecified beyond an item's own samples.
     """
     hidden = decoder.conv1(activate(latents, lengths).value)
     for block in decoder.block:
@@ -52,7 +50,7 @@ def decode_latents(decoder: Any, latents: Any, lengths: Any) -> Any:
 
 
 def decoded_samples(decoder: Any, frames: int) -> int:
-    """Samples that the decoder makes from `frames` frames. With an odd stride these are fewer than the encoder read."""
+    """Return the decoder's samples for `frames`. An odd stride gives fewer than the encoder read."""
     for block in decoder.block:
         frames = _after_transposed(block.conv_t1, frames)
     return frames

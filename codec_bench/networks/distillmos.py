@@ -1,11 +1,8 @@
-"""DistillMOS: convolutions over a compressed complex spectrum, a transformer and attention pooling, over crops of 7.68
-s.
+"""DistillMOS: convolutions over a compressed spectrum, a transformer and pooling, per crop of 7.68 s.
 
-Every crop has one length, so that crops of many signals go through the network together and none is padded to another.
-What a signal is too short to fill is silence, and over silence all columns of the convolutions' output are the same. So
-the convolutions see the signal's own frames and a little silence, and that column is repeated; the transformer sees the
-whole crop. This module imports torch: import it inside functions.
-
+Every crop has one length, so crops of many signals pass together. A short crop ends in silence, where all columns of
+the convolutions' output are equal. So the convolutions read the signal's own frames and a little silence, and that
+column is repeated for the transformer.
 Paper: B. Stahl, H. Gamper, "Distillation and Pruning for Scalable Self-Supervised Representation-Based Speech Quality
 Assessment", ICASSP 2025. Reference implementation: the packages distillmos 0.9.1 and xls-r-sqa 0.1.0.
 """
@@ -26,26 +23,26 @@ FRAMES = CROP // HOP
 MAX_STEP = 16_000
 """The largest step between crops."""
 EDGE = (FFT - HOP) // 2
-"""How many samples a frame reaches before its first and, less a hop, after its last."""
+"""Samples of a frame before its first one and, less a hop, after its last."""
 POWER, FLOOR, NORM_FLOOR, SLOPE = 0.3, 1e-12, 1e-8, 0.1
 CHANNELS = (64, 64, 128, 256, 256, 256)
 BANDS = 4
-"""What the convolutions leave of the 161 bins."""
+"""Bands after the convolutions, of 161 bins."""
 WIDTH, HEADS, LAYERS = 200, 8, 7
 REACH = 14
-"""How many frames of silence there must be for a column that sees neither the signal nor the crop's end."""
+"""Frames of silence for a column that reads neither the signal nor the crop's end."""
 FROM_END = 4
-"""The place of that column, counted from the last."""
+"""The index of that column from the last."""
 
 
 def columns(num_samples: int) -> int:
-    """How many frames the convolutions see of a crop with that many samples of its own; even."""
+    """Return the frames that the convolutions read of a crop with this many samples; even."""
     needed = -(-(num_samples + EDGE) // HOP)
     return min(FRAMES, -(-(needed + REACH) // 32) * 32)
 
 
 def cropped(signal: np.ndarray) -> list[np.ndarray]:
-    """The crops of a signal `(samples,)`, as distillmos cuts them; one that is shorter than a crop is its only one."""
+    """Cut a signal `(samples,)` into crops, as distillmos does; a short one is its only crop."""
     over = signal.size - CROP
     if over <= 0:
         return [signal]
@@ -54,7 +51,7 @@ def cropped(signal: np.ndarray) -> list[np.ndarray]:
 
 
 class _Encoder(nn.Module):
-    """The transformer, under the names of the published tensors."""
+    """The transformer, under the published names."""
 
     def __init__(self, inputs: int, width: int, layers: int) -> None:
         super().__init__()
@@ -82,7 +79,7 @@ class _Pool(nn.Module):
 
 
 class _Head(nn.Module):
-    """What is above the convolutions, under the names of the published tensors."""
+    """The layers above the convolutions, under the published names."""
 
     def __init__(self, inputs: int, width: int, layers: int) -> None:
         super().__init__()
@@ -104,11 +101,11 @@ class DistillMosNet(nn.Module):
     """The whole network.
 
     Args:
-        channels: of the six convolutions. width: of the transformer. layers: of the transformer.
+        channels: of the six convolutions. width, layers: of the transformer.
     """
 
     at_once = (4 * CROP, 96 * CROP)
-    """Samples in a pass, on a CPU and on a GPU. They bound the memory of the convolutions: 40 MB for each crop."""
+    """Samples per pass on a CPU and a GPU. They bound the convolutions' memory: 40 MB per crop."""
     cut = staticmethod(cropped)
 
     def __init__(self, channels: tuple[int, ...] = CHANNELS, width: int = WIDTH, layers: int = LAYERS) -> None:
@@ -124,15 +121,14 @@ class DistillMosNet(nn.Module):
 
     @staticmethod
     def room(num_samples: int) -> int:
-        """How many samples a crop with that many of its own is filled up to, with silence."""
+        """Return the samples to which a crop is padded with silence."""
         return columns(num_samples) * HOP
 
     def forward(self, crops: Tensor, lengths: Sequence[int] = ()) -> Tensor:
-        """The opinion score of each crop, float32 `(crops, 1)`.
+        """Score each crop, float32 `(crops, 1)`.
 
         Args:
-            crops: float32 `(crops, samples)` at 16 kHz: `columns` hops, of which the last are silent where they are
-                fewer than a whole crop has. lengths: not read; the silence is heard too.
+            crops: float32 `(crops, samples)` at 16 kHz: `columns` hops, silent at the end if short. lengths: unused.
         """
         peak = crops.abs().amax(1, keepdim=True)
         x = self.cnn(_compressed(crops / (peak + NORM_FLOOR))).flatten(1, 2)
@@ -146,7 +142,7 @@ class DistillMosNet(nn.Module):
 
 
 def _compressed(waves: Tensor) -> Tensor:
-    """The complex spectrum with its magnitudes to the power of 0.3, `(crops, 2, bins, frames)`."""
+    """Compute complex spectra, magnitudes to the power of 0.3, `(crops, 2, bins, frames)`."""
     padded = F.pad(waves, (EDGE, EDGE), mode="reflect")
     window = torch.hann_window(FFT, device=waves.device)
     spectrum = torch.stft(padded, FFT, HOP, window=window, center=False, return_complex=True)

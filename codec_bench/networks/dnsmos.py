@@ -1,11 +1,9 @@
-"""The two DNSMOS networks in torch, from the same ONNX weights, over many windows of many signals at once.
+"""The two DNSMOS networks in torch, over many windows of many signals at once.
 
-Windows that start a second apart share eight of nine seconds. The four convolutions of the P.835 network at full
-resolution, which are 97 % of its work, therefore run once over all runs of windows, placed one after the other along
-time. In this joined input, a window's first and last rows have neighbours where the window alone has zeros. After four
-3x3 convolutions this reaches four rows into the window. These rows are computed again from the window's first and last
-eight rows. From the first maxima on, every window is computed by itself. The P.808 network is given decibels relative
-to each window's own maximum, so that all of it is computed window by window.
+Windows a second apart share eight of nine seconds. So the P.835 network's four convolutions at full resolution, 97 % of
+its work, run once over all runs of windows, joined along time. There a window's end rows have neighbours instead of
+zeros; after four 3x3 convolutions this reaches four rows, which are computed again from the window's first and last
+eight rows. The rest, and the P.808 network with its decibels relative to each window's maximum, run window by window.
 """
 
 from __future__ import annotations
@@ -41,26 +39,23 @@ from codec_bench.networks.transfer import fetched, place_signals, sent, uploaded
 RATE_HZ = 16_000
 HOP_FRAMES = RATE_HZ // HOP_SAMPLES
 SHARED = P835_MAXIMA[0]
-"""Convolutions before the first maxima, and so the number of rows at a window's ends that are computed again."""
+"""Convolutions before the first maxima, and so the rows to compute again at a window's ends."""
 _FRAMES_AT_ONCE = {"cuda": 16_384, "cpu": 2_400}
-"""Frames of the long picture that are computed together.
-
-Each takes 124 kB at full resolution: 2 GB and 300 MB in all.
-"""
+"""Frames of the joined picture per pass. Each takes 124 kB at full resolution: 2 GB and 300 MB in all."""
 _WINDOWS_AT_ONCE = {"cuda": 32, "cpu": 2}
-"""Windows that are computed together from the first maxima on, and in the P.808 network. Each takes 40 MB."""
+"""Windows per pass from the first maxima on, and in the P.808 network. Each takes 40 MB."""
 
 Run = tuple[np.ndarray, int]
-"""Samples `(samples,)` of consecutive windows, a second apart, and how many windows they are."""
+"""Samples `(samples,)` of consecutive windows, a second apart, and their number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentRuns:
-    """Runs that are computed together, on the device.
+    """Runs of one pass, on the device.
 
     Args:
-        samples: of all runs, one after the other, `(samples,)`. starts: int64, the frame at which each window starts.
-        counts: how many windows each run has.
+        samples: of all runs, joined, `(samples,)`. starts: int64, the frame at which each window starts.
+        counts: the windows of each run.
     """
 
     samples: torch.Tensor
@@ -69,10 +64,9 @@ class SentRuns:
 
 
 class Networks:
-    """Both networks on one device, in float32 (TensorFloat-32's 11 bits are too few for scores to 1e-4).
+    """Both networks on one device, in float32 (TensorFloat-32's 11 bits miss scores to 1e-4).
 
     Args:
-        p835, p808: the weights. device: `cpu` or `cuda:N`.
         reflect: whether the P.808 network's mel levels continue a window by its mirror image instead of zeros.
 
     Attributes:
@@ -98,7 +92,7 @@ class Networks:
         return torch.from_numpy(np.array(values, np.float32, order="C")).to(self._device)
 
     def sent(self, runs: Sequence[Run]) -> list[SentRuns]:
-        """Runs on the device, as they are computed together."""
+        """Upload runs, grouped by pass."""
         parts = self._parts(runs)
         ends = [0, *accumulate(len(signal) for signal, _ in runs)]
         samples = uploaded(place_signals([signal for signal, _ in runs], ends, ends[-1], self._device), self._device)
@@ -110,7 +104,7 @@ class Networks:
         ]
 
     def score(self, parts: Sequence[SentRuns]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Raw outputs of both networks, `(windows, 3)` and `(windows,)`, for each run."""
+        """Compute both networks' raw outputs, `(windows, 3)` and `(windows,)`, for each run."""
         with computing(self._device, "float32"):
             outputs = fetched([self._passed(batch) for batch in parts])
         results: list[tuple[np.ndarray, np.ndarray]] = []
@@ -126,13 +120,13 @@ class Networks:
 
     @staticmethod
     def _padded(samples: torch.Tensor, starts: torch.Tensor) -> list[torch.Tensor]:
-        """The input of a pass in one of a few sizes: zeros behind the samples, and the last window again."""
+        """Pad a pass to one of a few sizes: zeros behind the samples, and the last window again."""
         steps, more = rung_steps(len(samples), RATE_HZ), rows_of(len(starts), per_doubling=4) - len(starts)
         padded = functional.pad(samples, (0, steps - len(samples)))
         return [padded, torch.cat([starts, starts[-1:].expand(more)])]
 
     def _parts(self, runs: Sequence[Run]) -> list[list[Run]]:
-        """Runs that are computed together."""
+        """Group runs by pass."""
         parts: list[list[Run]] = []
         room = 0
         for run in runs:
@@ -145,15 +139,15 @@ class Networks:
         return parts
 
     def _score(self, samples: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
-        """Raw outputs of the P.835 network, and in a last column that of the P.808 network, `(windows, 4)`.
+        """Compute raw outputs of the P.835 network and, in a last column, of P.808: `(windows, 4)`.
 
         Args:
-            samples: all runs, one after the other, `(samples,)`. starts: int64, the frame at which each window starts.
+            samples: all joined runs, `(samples,)`. starts: int64, the frame at which each window starts.
         """
         return torch.cat([self._score_p835(samples, starts), self._score_p808(samples, starts)], dim=1)
 
     def _score_p835(self, samples: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
-        # A frame that lies in two runs belongs to no window, like every frame that has a neighbour of another run.
+        # A frame of two runs, or with a neighbour of another run, belongs to no window.
         picture = self._log_power(samples)
         long = self._convolve(picture[None, None], 0, SHARED)[0]
         channel = torch.arange(long.shape[0], device=long.device)[None, :, None]
@@ -171,14 +165,14 @@ class Networks:
         return _dense(torch.cat(features), self._dense835)
 
     def _log_power(self, samples: torch.Tensor) -> torch.Tensor:
-        """`(frames, 161)` of samples."""
+        """Compute the log power `(frames, 161)` of samples."""
         bins = self._front.shape[1] // 2
         spectrum = samples.unfold(0, FRAME_SAMPLES, HOP_SAMPLES) @ self._front
         power = spectrum[:, :bins] ** 2 + spectrum[:, bins:] ** 2
         return power.clamp_min(FLOOR).log() / float(LN_10)
 
     def _convolve(self, x: torch.Tensor, first: int, stop: int) -> torch.Tensor:
-        """Layers `first` to `stop - 1` of the P.835 network, with the maxima that follow layers from `SHARED` on."""
+        """Run layers `first` to `stop - 1` of the P.835 network, with the maxima from `SHARED` on."""
         for number in range(first, stop):
             weights, bias = self._p835[number]
             x = functional.conv2d(x, weights, bias, padding=1).relu_()
@@ -198,7 +192,7 @@ class Networks:
         return _dense(torch.cat(features), self._dense808)
 
     def _mel_levels(self, windows: torch.Tensor) -> torch.Tensor:
-        """Mel levels `(windows, 900, 120)`, each relative to the loudest level of its window."""
+        """Compute mel levels `(windows, 900, 120)` relative to the loudest of each window."""
         half = MEL_SAMPLES // 2
         padded = functional.pad(windows[:, None], (half, half), mode="reflect" if self._reflect else "constant")[:, 0]
         spectrum = padded.unfold(1, MEL_SAMPLES, HOP_SAMPLES) @ self._transform
@@ -209,7 +203,7 @@ class Networks:
 
 
 def _window_starts(runs: Sequence[Run]) -> np.ndarray:
-    """The frame at which each window of consecutive runs starts, int64."""
+    """Return the frame at which each window of consecutive runs starts, int64."""
     first, starts = 0, []
     for signal, count in runs:
         starts.append(first + HOP_FRAMES * np.arange(count))

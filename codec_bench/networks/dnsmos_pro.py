@@ -1,9 +1,6 @@
-"""DNSMOS Pro: four convolutions over a spectrogram, their largest values, and three linear layers, for padded batches.
+"""DNSMOS Pro: four convolutions over a spectrogram, maxima, three linear layers, in ragged batches.
 
-Every convolution reads zeros beyond an item's own frames, so that a batch equals its items one by one. This module
-imports
-torch: import it inside functions.
-
+Every convolution reads zeros beyond an item's own frames, so a batch equals its items one by one.
 Paper: F. Cumlin, X. Liang, V. Ungureanu, C. K. A. Reddy, C. Schuldt, S. Chatterjee, "DNSMOS Pro: A Reduced-Size DNN for
 Probabilistic MOS of Speech", Interspeech 2024. Reference implementation: github.com/fcumlin/DNSMOSPro.
 """
@@ -47,7 +44,7 @@ LAYOUT: tuple[tuple[str, tuple[int, ...]], ...] = (
         for parameter in ("weight", "bias")
     ),
 )
-"""The tensors of a published file in their order: names that are used here, and shapes."""
+"""Names and shapes of a published file's tensors, in its order."""
 
 
 class _Convolution(nn.Conv2d):
@@ -73,13 +70,12 @@ class DnsmosProNet(nn.Module):
         self.head = nn.ModuleList(nn.Linear(HIDDEN, outputs) for outputs in (HIDDEN, HIDDEN, 2))
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """The mean and the variance of each item's opinion score, float32 `(items, 2)`.
+        """Compute mean and variance of each item's opinion score, float32 `(items, 2)`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz, zero beyond each item's end. lengths: the samples of each item.
         """
-        # As the reference, which reads files in float64: single precision would fill near-silent bands with its own
-        # roundings.
+        # In float64 as the reference: single precision would fill near-silent bands with rounding noise.
         window = torch.hann_window(FFT, device=waves.device, dtype=torch.float64)
         spectra = torch.stft(waves.double(), FFT, HOP, window=window, pad_mode="constant", return_complex=True).abs()
         counts = each(uploaded(lengths, waves.device), lambda samples: samples // HOP + 1)
@@ -98,10 +94,7 @@ class DnsmosProNet(nn.Module):
 
 
 def state_of(tensors: Mapping[str, bytes]) -> dict[str, Tensor]:
-    """The tensors of a published file, from the bytes of each by its place in the file.
-
-    Args:
-        tensors: `"0"`, `"1"` and so on.
+    """Build the state from the bytes of a published file's tensors, `"0"`, `"1"` and so on.
 
     Raises:
         ValueError: one is missing, left over or of another size.

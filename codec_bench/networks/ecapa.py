@@ -1,8 +1,7 @@
-"""The ECAPA-TDNN speaker head over a self-supervised encoder, for padded batches, exact for every item.
+"""ECAPA-TDNN's speaker head over a self-supervised encoder, exact in ragged batches.
 
-Five of its operations would read beyond the end of an item. They are masked here: the instance norm, the wide
-convolutions, the mean of squeeze-and-excitation, the softmax over time and the pooled statistics.
-
+Masked are the instance norm, the wide convolutions, the mean of squeeze-and-excitation, the softmax over time and the
+pooled statistics.
 Paper: B. Desplanques, J. Thienpondt, K. Demuynck, "ECAPA-TDNN", Interspeech 2020. Reference implementation: the small
 variant of microsoft/UniSpeech's downstreams/speaker_verification (CC-BY-SA-3.0), whose parameter names these are; none
 of its code is used.
@@ -24,15 +23,11 @@ from codec_bench.networks.speech_encoder import SpeechEncoder
 VARIANCE_FLOOR = 1e-9
 INSTANCE_NORM_EPS = 1e-5
 OFFSET = 1e-6
-"""Added to the mixed hidden states before the instance norm, as the reference does."""
+"""Added to the mixed hidden states before the instance norm, as in the reference."""
 
 
 class ConvReluNorm(nn.Module):
-    """A convolution, ReLU and batch norm, in this order.
-
-    Args:
-        inputs, outputs: channels. kernel: length in frames, with "same" padding.
-    """
+    """A "same"-padded convolution, ReLU and batch norm."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int = 1) -> None:
         super().__init__()
@@ -40,7 +35,7 @@ class ConvReluNorm(nn.Module):
         self.bn = BatchNorm1d(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(batch, inputs, frames)` to `(batch, outputs, frames)`.
+        """Map `(batch, inputs, frames)` to `(batch, outputs, frames)`.
 
         Unless the kernel is 1, the input must be zero beyond each item's end.
         """
@@ -48,12 +43,7 @@ class ConvReluNorm(nn.Module):
 
 
 class Res2Conv(nn.Module):
-    """Channels in groups. Each group but the last goes through a dilated convolution, together with the result of the
-    group before it.
-
-    Args:
-        channels: channels of input and output. dilation: in frames. groups: number of groups.
-    """
+    """Groups of channels: each but the last is convolved with the previous group's result."""
 
     def __init__(self, channels: int, dilation: int, groups: int) -> None:
         super().__init__()
@@ -64,7 +54,7 @@ class Res2Conv(nn.Module):
         self.bns = nn.ModuleList(BatchNorm1d(width) for _ in range(groups - 1))
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
-        """`(batch, channels, frames)` to the same shape; `valid` is 1 on an item's own frames, `(batch, 1, frames)`."""
+        """Map `(batch, channels, frames)` to the same shape; `valid` is 1 on own frames, `(batch, 1, frames)`."""
         *parts, last = x.chunk(len(self.convs) + 1, dim=1)
         done: list[Tensor] = []
         for group, conv, norm in zip(parts, self.convs, self.bns, strict=True):
@@ -74,11 +64,7 @@ class Res2Conv(nn.Module):
 
 
 class SqueezeExcite(nn.Module):
-    """Channels weighted by a function of their means over time.
-
-    Args:
-        channels: channels of input and output. bottleneck: width of that function.
-    """
+    """Channels weighted by a function of their means over time."""
 
     def __init__(self, channels: int, bottleneck: int) -> None:
         super().__init__()
@@ -86,17 +72,13 @@ class SqueezeExcite(nn.Module):
         self.linear2 = nn.Linear(bottleneck, channels)
 
     def forward(self, x: Tensor, valid: Tensor, counts: Tensor) -> Tensor:
-        """`(batch, channels, frames)` to the same shape; `counts` is the number of each item's frames, `(batch, 1)`."""
+        """Map `(batch, channels, frames)` to the same shape; `counts` is each item's frames, `(batch, 1)`."""
         mean = (x.float() * valid).sum(2) / counts
         return x * torch.sigmoid(self.linear2(F.relu(self.linear1(mean)))).unsqueeze(2)
 
 
 class Res2Block(nn.Module):
-    """A residual block of the time-delay network. Its parts carry the published names.
-
-    Args:
-        channels: channels of input and output. dilation: in frames. groups, bottleneck: sizes of its parts.
-    """
+    """A residual block of the time-delay network, under the published names."""
 
     def __init__(self, channels: int, dilation: int, groups: int, bottleneck: int) -> None:
         super().__init__()
@@ -112,11 +94,7 @@ class Res2Block(nn.Module):
 
 
 class AttentivePooling(nn.Module):
-    """Mean and deviation over time, weighted by attention per channel.
-
-    Args:
-        channels: channels of the input. bottleneck: width of the attention.
-    """
+    """Mean and deviation over time, weighted by attention per channel."""
 
     def __init__(self, channels: int, bottleneck: int) -> None:
         super().__init__()
@@ -137,8 +115,7 @@ class EcapaTdnn(nn.Module):
     """The head: frames to a speaker embedding.
 
     Args:
-        features: width of a frame. channels: channels of the blocks. pooled: channels that are pooled.
-        embedding: dimensions of the embedding.
+        features: width of a frame. channels: of the blocks. pooled: channels that are pooled.
     """
 
     def __init__(self, features: int, channels: int = 512, pooled: int = 1536, embedding: int = 256) -> None:
@@ -153,7 +130,7 @@ class EcapaTdnn(nn.Module):
         self.linear = nn.Linear(2 * pooled, embedding)
 
     def embed(self, frames: Tensor, counts: Sequence[int]) -> Tensor:
-        """`(batch, frames, features)` to `(batch, embedding)`. Each item has at least two frames of its own."""
+        """Embed `(batch, frames, features)` as `(batch, embedding)`. Each item has at least two frames."""
         frame_counts = on_device(counts, frames.device)[:, None]
         valid = (torch.arange(frames.shape[1], device=frames.device) < frame_counts).to(frames.dtype)[:, None]
         x = instance_norm(frames.transpose(1, 2), valid, frame_counts[..., None])
@@ -166,10 +143,10 @@ class EcapaTdnn(nn.Module):
 
 
 class SpeakerNet(EcapaTdnn):
-    """A self-supervised encoder whose hidden states are mixed by learnt weights, and the head that reads the mixture.
+    """An encoder whose hidden states are mixed by learnt weights, and the head over the mixture.
 
     Args:
-        config: the encoder's architecture. others: sizes of the head, see `EcapaTdnn`.
+        others: sizes of the head, see `EcapaTdnn`.
     """
 
     def __init__(self, config: EncoderConfig, channels: int = 512, pooled: int = 1536, embedding: int = 256) -> None:
@@ -178,7 +155,7 @@ class SpeakerNet(EcapaTdnn):
         self.feature_extract = nn.ModuleDict({"model": SpeechEncoder(config)})
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """From standardised waves `(batch, samples)` and their lengths to embeddings, float32 `(batch, embedding)`."""
+        """Embed standardised waves `(batch, samples)` as float32 `(batch, embedding)`."""
         encoder = self.feature_extract["model"]
         assert isinstance(encoder, SpeechEncoder)
         lengths = uploaded(lengths, waves.device)
@@ -187,7 +164,7 @@ class SpeakerNet(EcapaTdnn):
 
 
 def instance_norm(x: Tensor, valid: Tensor, counts: Tensor) -> Tensor:
-    """Scales each channel of each item to mean 0 and (biased) variance 1 over its own frames; zero beyond its end.
+    """Scale channels to mean 0 and (biased) variance 1 over own frames; zero beyond the end.
 
     Args:
         x: `(batch, channels, frames)`. valid: 1 on an item's own frames, `(batch, 1, frames)`.

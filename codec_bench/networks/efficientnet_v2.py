@@ -1,9 +1,7 @@
-"""EfficientNetV2-S without its classifier: an image classifier's convolutions, as a network over spectrograms uses
-them.
+"""EfficientNetV2-S without its classifier, as a network over spectrograms.
 
-Names of tensors are those of timm's `tf_efficientnetv2_s`, whose convolutions pad as TensorFlow does: where the padding
-is odd, the end has one more. This module imports torch: import it inside functions.
-
+Names of tensors are those of timm's `tf_efficientnetv2_s`, whose convolutions pad as TensorFlow does: the end gets the
+odd sample.
 Paper: M. Tan, Q. Le, "EfficientNetV2: Smaller Models and Faster Training", ICML 2021. Reference implementation: timm
 1.0.31 (Apache-2.0), to 1e-5 of the largest number.
 """
@@ -17,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 EPS = 1e-3
-"""Of the batch norms: TensorFlow's."""
+"""TensorFlow's, of the batch norms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +23,9 @@ class Stage:
     """Blocks of one kind and width.
 
     Args:
-        kind: `plain` (one convolution), `fused` (a convolution that widens, and one that narrows), or `separable`
-            (widened, each channel by itself, weighed by its mean, narrowed).
-        repeats: how many blocks. stride: of the first one. expansion: by what a block widens. channels: of its result.
+        kind: `plain` (one convolution), `fused` (one that widens, and one that narrows), or `separable` (widened, each
+            channel by itself, weighted by its mean, narrowed).
+        stride: of the first block. expansion: by which a block widens. channels: of its result.
     """
 
     kind: Literal["plain", "fused", "separable"]
@@ -50,7 +48,7 @@ FEATURES = 1280
 
 
 class _Conv(nn.Conv2d):
-    """A convolution without a bias whose result has one value for each `stride` of the input."""
+    """A convolution without bias, with one value per `stride` of the input."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> None:
         super().__init__(inputs, outputs, kernel, stride, groups=groups, bias=False)
@@ -64,7 +62,7 @@ class _Conv(nn.Conv2d):
 
 
 class _Norm(nn.BatchNorm2d):
-    """A batch norm, followed by SiLU where the block does not end."""
+    """A batch norm, followed by SiLU unless the block ends there."""
 
     def __init__(self, channels: int, *, ends: bool = False) -> None:
         super().__init__(channels, EPS)
@@ -76,7 +74,7 @@ class _Norm(nn.BatchNorm2d):
 
 
 class _Weighing(nn.Module):
-    """Multiplies each channel by a number between 0 and 1 that follows from the means of all (squeeze and excitation)."""
+    """Squeeze and excitation: channels weighted by 0 to 1 from the means of all."""
 
     def __init__(self, channels: int, inner: int) -> None:
         super().__init__()
@@ -88,7 +86,7 @@ class _Weighing(nn.Module):
 
 
 class _Block(nn.Module):
-    """What blocks have in common: the input is added to a result of the same shape."""
+    """The base of blocks: the input is added to a result of the same shape."""
 
     def __init__(self, inputs: int, stage: Stage, stride: int) -> None:
         super().__init__()
@@ -143,11 +141,7 @@ _KINDS = {"plain": _Plain, "fused": _Fused, "separable": _Separable}
 
 
 class EfficientNetV2(nn.Module):
-    """The convolutions of EfficientNetV2.
-
-    Args:
-        stages: its blocks. features: channels of the result.
-    """
+    """The convolutions of EfficientNetV2."""
 
     def __init__(self, stages: tuple[Stage, ...] = SMALL, features: int = FEATURES) -> None:
         super().__init__()

@@ -1,6 +1,4 @@
-"""Arousal, dominance and valence: a wav2vec 2.0 encoder, the mean over time and two linear layers, for padded batches.
-
-The encoder and the mean use each item's own frames only. This module imports torch: import it inside functions.
+"""Arousal, dominance and valence: wav2vec 2.0, the mean over own frames and two linear layers.
 
 Paper: J. Wagner et al., "Dawn of the Transformer Era in Speech Emotion Recognition", TPAMI 2023. Reference
 implementation: the model card's `EmotionModel` over transformers 5.
@@ -22,11 +20,7 @@ PREFIX = "wav2vec2."
 
 
 class EmoVadNet(WholeSignal, nn.Module):
-    """The whole network.
-
-    Args:
-        encoder: the architecture of the speech encoder.
-    """
+    """The whole network."""
 
     at_once = (16_000 * 30, 16_000 * 240)
 
@@ -38,7 +32,7 @@ class EmoVadNet(WholeSignal, nn.Module):
 
     @staticmethod
     def translated(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The published tensors under this module's names."""
+        """Rename the published tensors."""
         return {
             f"pooled.encoder.{fairseq_name(name.removeprefix(PREFIX), 'layer_norm')}"
             if name.startswith(PREFIX)
@@ -47,7 +41,7 @@ class EmoVadNet(WholeSignal, nn.Module):
         }
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Arousal, dominance and valence of each item, float32 `(items, 3)`.
+        """Compute arousal, dominance and valence, float32 `(items, 3)`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.

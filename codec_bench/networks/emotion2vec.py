@@ -1,13 +1,10 @@
-"""emotion2vec+: a data2vec 2.0 encoder with a classifier of emotions, for padded batches, exact for every item.
+"""emotion2vec+: a data2vec 2.0 encoder with a classifier of emotions, exact in ragged batches.
 
-Five of its operations would read beyond the end of an item. They are masked here: the five positional convolutions,
-attention, and the mean over time. Names of tensors are those of the published checkpoints. This module imports torch:
-import it inside functions.
-
+Masked are the five positional convolutions, attention, and the mean over time.
 Papers: Z. Ma et al., "emotion2vec: Self-Supervised Pre-Training for Speech Emotion Representation", Findings of ACL
 2024; A. Baevski et al., "Efficient Self-supervised Learning with Contextualized Target Representations" (data2vec 2.0),
-ICML 2023.
-Reference implementation: FunASR 1.4 `Emotion2vec` (MIT), whose parameter names these are; none of its code is used.
+ICML 2023. Reference implementation: FunASR 1.4 `Emotion2vec` (MIT), whose parameter names these are; none of its code
+is used.
 """
 
 from __future__ import annotations
@@ -37,8 +34,7 @@ class Emotion2vecConfig:
     """The architecture.
 
     Args:
-        width, heads, feed_forward: sizes of a block. before, after: number of blocks in the two parts of the
-            transformer.
+        width, heads, feed_forward: sizes of a block. before, after: blocks in the transformer's two parts.
         convs: `(channels, kernel, stride)` of each convolution of the extractor.
         positions, kernel, groups: number, length in frames and groups of the positional convolutions.
         extra: learnt vectors in front of the frames. emotions: of the classifier.
@@ -65,14 +61,12 @@ class Emotion2vecConfig:
 
 
 class DistanceBias:
-    """What is added to the attention scores: a number for each frame of distance, and minus infinity beyond an item's
-    end.
+    """Attention bias: a number per frame of distance, and minus infinity beyond an item's end.
 
     The learnt vectors in front have no distance from anything.
 
     Args:
-        counts: own frames of each item, `(batch,)`. frames: of the batch. extra: learnt vectors in front of them.
-        slopes: of each head, `(heads,)`.
+        counts: own frames of each item, `(batch,)`. extra: learnt vectors in front. slopes: of each head, `(heads,)`.
     """
 
     def __init__(self, counts: Tensor, frames: int, extra: int, slopes: Tensor) -> None:
@@ -86,7 +80,7 @@ class DistanceBias:
         self._cached: Tensor | None = None
 
     def rows(self, rows: slice, dtype: torch.dtype) -> Tensor:
-        """The bias of these querying frames, `(batch, heads, rows, length)`."""
+        """Return the bias of these querying frames, `(batch, heads, rows, length)`."""
         if len(self.blocks) == 1:  # the same for every block of the transformer
             self._cached = self._compute(rows).to(dtype) if self._cached is None else self._cached
             return self._cached
@@ -99,11 +93,7 @@ class DistanceBias:
 
 
 class Attention(nn.Module):
-    """Self-attention with one projection for queries, keys and values.
-
-    Args:
-        width: of a frame. heads: number of heads.
-    """
+    """Self-attention with one projection for queries, keys and values."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -121,11 +111,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """A block of the transformer, which normalises its output.
-
-    Args:
-        config: the architecture.
-    """
+    """A block of the transformer, which normalises its output."""
 
     def __init__(self, config: Emotion2vecConfig) -> None:
         super().__init__()
@@ -142,11 +128,7 @@ class Block(nn.Module):
 
 
 class AudioEncoder(nn.Module):
-    """From waves to the frames that the second part of the transformer reads. Its parts carry the published names.
-
-    Args:
-        config: the architecture.
-    """
+    """From waves to the frames of the transformer's second part, under the published names."""
 
     slopes: Tensor
 
@@ -169,11 +151,10 @@ class AudioEncoder(nn.Module):
         return GroupedConv(self.config.width, self.config.kernel, self.config.groups)
 
     def forward(self, waves: Tensor, lengths: Sequence[int], counts: Sequence[int]) -> tuple[Tensor, DistanceBias]:
-        """The learnt vectors and the frames `(batch, extra + frames, width)`, and the bias of their attention.
+        """Return learnt vectors and frames `(batch, extra + frames, width)`, and their attention bias.
 
         Args:
-            waves: `(batch, samples)`, samples being a multiple of the hop. lengths, counts: own samples and frames of
-                each.
+            waves: `(batch, samples)`, a multiple of the hop. lengths, counts: own samples and frames of each.
         """
         x = self.project_features["2"](self.project_features["1"](self.local_encoder(waves, lengths))).float()
         mask = inside(counts, x.shape[1], x.device)[..., None]
@@ -187,7 +168,7 @@ class AudioEncoder(nn.Module):
         return x, bias
 
     def _positions(self, x: Tensor, mask: Tensor) -> Tensor:
-        """What the positional convolutions make of frames that are zero beyond each item's end."""
+        """Run the positional convolutions over frames that are zero beyond each item's end."""
         for layer in self.relative_positional_encoder.values():
             assert isinstance(layer, nn.ModuleDict)
             x = layer["0"](x).float()
@@ -199,11 +180,7 @@ class AudioEncoder(nn.Module):
 
 
 class Emotion2vecNet(nn.Module):
-    """The whole network.
-
-    Args:
-        config: the architecture.
-    """
+    """The whole network."""
 
     def __init__(self, config: Emotion2vecConfig) -> None:
         super().__init__()
@@ -215,11 +192,11 @@ class Emotion2vecNet(nn.Module):
 
     @property
     def step(self) -> int:
-        """Samples of which the length of a padded batch is a multiple."""
+        """The unit in samples of a padded batch's length."""
         return self.config.extractor.hop * FRAMES_MULTIPLE
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """The mean frame and the probabilities of the emotions of each item, float32 `(batch, width + emotions)`.
+        """Compute the mean frame and the emotions' probabilities, float32 `(batch, width + emotions)`.
 
         Args:
             waves: float32 `(batch, samples)` at 16 kHz. lengths: samples of each item, at least the extractor's field.
@@ -239,9 +216,10 @@ class Emotion2vecNet(nn.Module):
 
 
 def head_slopes(heads: int) -> Tensor:
-    """By how much the attention of each head falls with a frame of distance, float32 `(heads,)`, before it is scaled.
+    """Return how much each head's attention falls per frame of distance, float32 `(heads,)`.
 
-    They are powers of two. Where the number of heads is not one, every second one of the next larger set follows.
+    Powers of two, before scaling. Where the number of heads is not one, every second one of the next larger set
+    follows.
     """
     power = 1 << int(math.log2(heads))
     slopes = [2.0 ** (-8.0 * (index + 1) / power) for index in range(power)]

@@ -1,7 +1,4 @@
-"""EnCodec's layers over one item at a time, in pieces with carried state, and the joining of chunks.
-
-The network itself is that of transformers.
-"""
+"""EnCodec's layers item by item, in pieces with carried state, and the joining of chunks."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ _ITEMS_IN_LSTM = 16
 
 
 def meeting_in_lstm(coder: Any, items: Sequence[Any], step: int) -> list[Any]:
-    """An encoder or decoder over items `(1, channels, time)`, each alone, except that the items share the LSTM's steps.
+    """Run an encoder or decoder over items `(1, channels, time)` that share the LSTM's steps.
 
-    The LSTM is causal, so what follows an item does not change it. Shorter items are extended with their last value:
-    with zeros the state could decay to subnormal numbers, with which a CPU is many times slower.
+    The LSTM is causal, so padding does not change an item. It repeats the last value: with zeros the state could decay
+    to subnormal numbers, which slow a CPU many times.
 
     Args:
         step: samples of a piece for an encoder, frames for a decoder.
@@ -42,10 +39,9 @@ def meeting_in_lstm(coder: Any, items: Sequence[Any], step: int) -> list[Any]:
 
 
 def _alone(layers: Sequence[Any], hidden: Any, step: int) -> Any:
-    """Layers over one item, piece by piece with carried state, so that each layer's output is still in the cache for
-    the next.
+    """Run layers over one item piece by piece, so each output is still in the cache for the next.
 
-    It also copies less than transformers' own layers, which pad before every convolution, even before those of one tap.
+    It also copies less than transformers' layers, which pad before every convolution, even of one tap.
 
     Args:
         step: length of a piece, a multiple of the product of all strides. The last piece also takes the remainder.
@@ -61,10 +57,10 @@ def _alone(layers: Sequence[Any], hidden: Any, step: int) -> Any:
 
 
 def piece_through(layers: Sequence[Any], hidden: Any, ends: dict[Any, Any], *, last: bool) -> Any:
-    """Layers over the next piece of one item `(1, channels, time)`.
+    """Run layers over the next piece of one item `(1, channels, time)`.
 
     Args:
-        ends: what each layer keeps of the earlier pieces; it is filled here. last: whether this is the last piece.
+        ends: the state that each layer carries, updated here. last: whether this is the last piece.
     """
     for layer in layers:
         if hasattr(layer, "block"):
@@ -80,7 +76,7 @@ def piece_through(layers: Sequence[Any], hidden: Any, ends: dict[Any, Any], *, l
 
 
 def _convolve(layer: Any, hidden: Any, ends: dict[Any, Any], *, last: bool) -> Any:
-    """A causal convolution. The item is reflected at its start, and at its end up to a multiple of the stride."""
+    """Convolve causally. The item is reflected at its start, and at its end up to a multiple of the stride."""
     import torch
 
     before = int(layer.padding_total)
@@ -97,10 +93,9 @@ def _convolve(layer: Any, hidden: Any, ends: dict[Any, Any], *, last: bool) -> A
 
 
 def _upsample(layer: Any, hidden: Any, ends: dict[Any, Any]) -> Any:
-    """A causal transposed convolution whose kernel is twice its stride, as two products of matrices.
+    """Upsample by a causal transposed convolution with a kernel of two strides, as two products.
 
-    Every input adds to the outputs of its own step and of the next step. On a CPU this takes a third of the time of
-    torch's own transposed convolution.
+    On a CPU this takes a third of the time of torch's transposed convolution.
     """
     import torch
 
@@ -115,7 +110,7 @@ def _upsample(layer: Any, hidden: Any, ends: dict[Any, Any]) -> Any:
 
 
 class CarriedHalf:
-    """An encoder or decoder, together with the state that its layers keep from one piece to the next.
+    """An encoder or decoder with the state that its layers carry between pieces.
 
     Args:
         side: `.encoder` or `.decoder` of transformers' `EncodecModel`; it is copied.
@@ -133,13 +128,13 @@ class CarriedHalf:
         self.started = self.ended = False
 
     def step(self, hidden: Any, *, last: bool) -> Any:
-        """Processes the next piece, `(1, channels, time)`; `last` says that it is the last one."""
+        """Process the next piece, `(1, channels, time)`."""
         self.started, self.ended = True, last
         hidden = piece_through(self._before, hidden, self._ends, last=last)
         return piece_through(self._behind, hidden + self._remember(hidden), self._ends, last=last)
 
     def _remember(self, hidden: Any) -> Any:
-        """The LSTM, cell by cell. On a CPU, torch's LSTM rearranges 17 MB of weights at every call: 7 ms a frame."""
+        """Run the LSTM cell by cell. On a CPU, torch's rearranges 17 MB of weights per call: 7 ms a frame."""
         import torch
 
         if not self._states:
@@ -155,7 +150,7 @@ class CarriedHalf:
 
 
 def _plain(coder: Any) -> Any:
-    """A copy whose weights are normalised once, because computing millions of weights for each frame would be slow."""
+    """Copy a network with its weights normalised once, not per frame."""
     import torch
     from torch.nn.utils import parametrize
 
@@ -174,7 +169,7 @@ def _plain(coder: Any) -> Any:
 
 
 def reflect_ends(hidden: Any, valid: Any, stride: int) -> Any:
-    """Extends each row of `(batch, channels, time)` by reflection from its own end to a multiple of the stride."""
+    """Extend rows of `(batch, channels, time)` by reflection to a multiple of the stride."""
     import torch
 
     from codec_bench.networks.seanet import reflection
@@ -187,13 +182,13 @@ def reflect_ends(hidden: Any, valid: Any, stride: int) -> Any:
 
 
 def overlap_add(chunks: Sequence[Any], stride: int) -> Any:
-    """Joins chunks `(channels, samples)`, faded into each other with triangular weights as long as the first chunk.
+    """Join chunks `(channels, samples)`, cross-faded with triangular weights.
 
     Args:
         stride: samples from the start of one chunk to that of the next.
 
-    The reference fails on lengths 161 to 320 samples above a multiple of the stride, because there the last chunk ends
-    earlier than the chunk before it. Here the longer chunk keeps its end, most of which is cut off afterwards.
+    The reference fails on lengths 161 to 320 samples above a multiple of the stride, because the last chunk ends before
+    the previous one. Here the longer chunk keeps its end, most of which is cut off afterwards.
     """
     import torch
 

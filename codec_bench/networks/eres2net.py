@@ -1,9 +1,6 @@
-"""ERes2Net: a Res2Net over frequency and time that fuses its scales by attention, for padded batches, exact for every
-item.
+"""ERes2Net: a Res2Net that fuses its scales by attention, exact in ragged batches.
 
-What would read beyond the end of an item is masked: the convolutions over time and the pooled statistics. Names of
-tensors are those of the published checkpoints.
-
+Masked are the convolutions over time and the pooled statistics.
 Paper: Y. Chen, S. Zheng, H. Wang, L. Cheng, Q. Chen, J. Qi, "An Enhanced Res2Net with Local and Global Feature Fusion
 for Speaker Verification", Interspeech 2023. Reference implementation: modelscope/3D-Speaker at 09e7806 (Apache-2.0),
 whose parameter names these are; none of its code is used.
@@ -26,22 +23,21 @@ from codec_bench.networks.ragged import each, uploaded
 from codec_bench.networks.xvector import masked_statistics
 
 CEILING = 20.0
-"""Where the rectifier of a block ends."""
+"""The upper limit of a block's rectifier."""
 VARIANCE_EPS = 1e-8
 ATTENTION_SHARE = 4
-"""By what factor the channels are reduced inside an attention."""
+"""Reduction of the channels inside an attention."""
 
 
 @dataclass(frozen=True, slots=True)
 class ERes2NetConfig:
-    """The network's architecture.
+    """The architecture.
 
     Args:
-        bands: of the filter bank, a multiple of 8. channels: of the first convolution.
-        blocks: number of blocks of each of the four stages.
-        base_width: channels of a group of a block, in 64ths of the stage's planes. scale: groups of a block.
-        expansion: channels of a block's result, in multiples of the stage's planes. embedding: dimensions of the
-            result.
+        bands: of the filter bank, a multiple of 8. channels: of the first convolution. blocks: of each of the four
+            stages.
+        base_width: channels of a block's group, in 64ths of the stage's planes. scale: groups of a block.
+        expansion: channels of a block's result, in multiples of the planes. embedding: dimensions of the result.
     """
 
     bands: int = 80
@@ -54,11 +50,7 @@ class ERes2NetConfig:
 
 
 class Fusion(nn.Module):
-    """Two maps of one shape, added with weights that attention over both gives.
-
-    Args:
-        channels: of each map.
-    """
+    """Two maps of one shape, added with attention weights over both."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -72,17 +64,16 @@ class Fusion(nn.Module):
         )
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        """Two maps `(batch, channels, bands, frames)` to one."""
+        """Fuse two maps `(batch, channels, bands, frames)`."""
         weight = torch.tanh(self.local_att(torch.cat([x, y], dim=1)))
         return torch.addcmul(x + y, weight, x - y)  # x * (1 + weight) + y * (1 - weight) with fewer passes
 
 
 class Res2Block(nn.Module):
-    """A residual block: channels in groups, each convolved together with the result of the group before it.
+    """A residual block whose groups are convolved with the previous group's result.
 
     Args:
-        inputs: channels. planes: of the stage. stride: over frequency and time. config: sizes of its parts.
-        fuses: whether a group and the result before it are fused by attention; else they are added.
+        planes: of the stage. stride: over frequency and time. fuses: whether groups are fused by attention, else added.
     """
 
     def __init__(self, inputs: int, planes: int, stride: int, config: ERes2NetConfig, fuses: bool) -> None:
@@ -100,7 +91,7 @@ class Res2Block(nn.Module):
             self.shortcut = nn.Sequential(Conv2d(inputs, outputs, 1, stride=stride, bias=False), BatchNorm2d(outputs))
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """`(batch, inputs, bands, frames)` to the block's result; `mask` is 1 on own frames of the result, or None."""
+        """Map `(batch, inputs, bands, frames)`; `mask` is 1 on own frames of the result, or None."""
         groups = self.bn1(self.conv1(x)).clamp_(0, CEILING).chunk(len(self.convs), dim=1)
         done: list[Tensor] = []
         for index, (group, conv, norm) in enumerate(zip(groups, self.convs, self.bns, strict=True)):
@@ -113,14 +104,10 @@ class Res2Block(nn.Module):
 
 
 class ERes2Net(nn.Module):
-    """The whole network, with its front end. Its parts carry the published names.
-
-    Args:
-        config: its architecture.
-    """
+    """The whole network, with its front end, under the published names."""
 
     step = HOP
-    """Samples from one frame of the front end to the next."""
+    """Hop of the front end in samples."""
 
     def __init__(self, config: ERes2NetConfig) -> None:
         super().__init__()
@@ -145,7 +132,7 @@ class ERes2Net(nn.Module):
         self.seg_1 = nn.Linear(2 * config.bands // 8 * outputs[-1], config.embedding)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """From waves `(batch, samples)` at 16 kHz and their lengths to embeddings, float32 `(batch, embedding)`."""
+        """Embed waves `(batch, samples)` at 16 kHz as float32 `(batch, embedding)`."""
         bands, counts = self.fbank(waves, uploaded(lengths, waves.device))
         mask = valid(counts, bands.shape[2], bands)
         x = F.relu(self.bn1(self.conv1(bands[:, None])))

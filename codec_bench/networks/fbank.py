@@ -1,7 +1,4 @@
-"""The front end of many speaker encoders: Kaldi's filter bank less its mean over time, for padded batches.
-
-No frame of an item reaches beyond the item's end, and the mean is that of its own frames.
-"""
+"""Kaldi's filter bank less its mean over each item's own frames, for padded batches."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ class Fbank(nn.Module):
     """Waves to mean-normalised bands.
 
     Args:
-        bands: number of bands. window: shape of the window. scale: what samples in [-1, 1] are multiplied by first.
+        scale: the factor of samples in [-1, 1] before the filter bank.
     """
 
     window: Tensor
@@ -30,7 +27,7 @@ class Fbank(nn.Module):
         self.register_buffer("bands", mel_bands(bands), persistent=False)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-        """Bands float32 `(batch, bands, frames)`, zero beyond each item's end, and the frames of each item.
+        """Compute bands `(batch, bands, frames)`, zero beyond each item's end, and the frames of each.
 
         Args:
             waves: float32 `(batch, samples)`. lengths: samples of each item, enough for a frame.
@@ -43,23 +40,17 @@ class Fbank(nn.Module):
 
 
 def halved(count: int) -> int:
-    """Frames after a convolution of stride 2 that keeps the length otherwise.
-
-    The argument may be a tensor of numbers.
-    """
+    """Return the frames (numbers or a tensor) after a convolution of stride 2."""
     return (count + 1) // 2
 
 
 def valid(counts: Sequence[int], time: int, like: Tensor) -> Tensor | None:
-    """1 on each item's own frames, else 0, `(batch, 1, frames)`, with the type and on the device of a tensor.
-
-    None where all frames are known to be own, so that nothing is to be masked.
-    """
+    """Return 1 on own frames, else 0, `(batch, 1, frames)`, like a tensor; None if all are own."""
     return None if full(counts, time) else inside(counts, time, like.device)[:, None].to(like.dtype)
 
 
 def masked(x: Tensor, mask: Tensor | None) -> Tensor:
-    """Zero beyond each item's end: `x` `(batch, ..., frames)` times what `valid` gave."""
+    """Zero `x` `(batch, ..., frames)` beyond each item's end by the mask of `valid`."""
     if mask is None:
         return x
     return x * (mask if x.dim() == 3 else mask[:, None])

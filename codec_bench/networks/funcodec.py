@@ -1,17 +1,11 @@
-"""FunCodec's network: EnCodec's SEANet, with a normalisation over the whole utterance after every convolution, and a
-residual quantiser.
+"""FunCodec's network: EnCodec's SEANet with utterance norms, and a residual quantiser.
 
-In the toolkit's published models no convolution is causal. Each is followed by a group normalisation with one group:
-mean and variance are taken over all channels and all time. In a batch they are taken over each item's own length; after
-a transposed convolution, over its whole output, before both ends are cut off.
-
-Conventions
-    Hidden states are float32 `(items, channels, time)`. `lengths` are the items' own lengths at a layer's input
-    (`ragged.py`). Names of tensors are those of the published checkpoints. This module imports torch: import it inside
-    functions.
-
-Paper: Du et al., FunCodec, https://arxiv.org/abs/2309.07405. Reference: modelscope/FunCodec (MIT), whose codes and
-waves are equal to these within float32 noise.
+Published models have no causal convolution. A group norm with one group follows each: mean and variance over all
+channels and each item's own time, after a transposed convolution before both ends are cut. Hidden states are float32
+`(items, channels, time)`; `lengths` are those at a layer's input (`ragged.py`). Names of tensors are the published
+ones.
+Paper: Du et al., FunCodec, https://arxiv.org/abs/2309.07405. Reference: modelscope/FunCodec (MIT): the same codes and
+waves within float32 noise.
 """
 
 from __future__ import annotations
@@ -39,11 +33,10 @@ class Shape:
     """The sizes of one model.
 
     Args:
-        ratios: strides in the decoder's order.
-        filters, dimension: channels of encoder and decoder, see `SeanetEncoder`.
-        residual_layers: number of residual blocks at each rate. Block k has the dilation `dilation` to the power of k.
+        ratios: strides in the decoder's order. filters, dimension: see `SeanetEncoder`.
+        residual_layers: blocks at each rate. Block k has the dilation `dilation` to the power of k.
         true_skip: whether the blocks add their input as it is, instead of a convolution of it.
-        codebooks, entries: sizes of the quantiser.
+        codebooks, entries: of the quantiser.
     """
 
     ratios: tuple[int, ...]
@@ -57,13 +50,10 @@ class Shape:
 
 
 class UtteranceNorm(nn.GroupNorm):
-    """Normalisation over all channels and each item's own time, with a gain and an offset per channel.
+    """Normalisation over all channels and own time, with gain and offset per channel.
 
-    Sums are taken in float64, so that mean and spread do not depend on the order of adding: an item in a batch, an item
-    alone, the CPU and a GPU have the same ones. A codeword that is nearly a tie would else be chosen by the batch.
-
-    Args:
-        channels: number of channels.
+    Sums are in float64, so mean and spread are the same in a batch, alone, on a CPU and a GPU. Otherwise the batch
+    could decide between nearly tied codewords.
     """
 
     def __init__(self, channels: int) -> None:
@@ -71,7 +61,7 @@ class UtteranceNorm(nn.GroupNorm):
 
     # torch's own signature has no lengths, but the norm of a batch needs those of its items.
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:  # type: ignore[override]
-        """The same shape as `x`, which it may change. Values beyond an item's end are arbitrary."""
+        """Normalise `x`, in place where possible. Values beyond an item's end are arbitrary."""
         if not x.is_cpu or isinstance(lengths, Bounded) or full(lengths, x.shape[-1]):
             return self._normed(x, lengths)
         out = torch.zeros_like(x)
@@ -102,7 +92,7 @@ class NormedConv(ReflectedConv):
 
 
 class NormedTransposedConv(TrimmedTransposedConv):
-    """A transposed convolution twice as long as its stride, the normalisation of its output, and a cut at both ends."""
+    """A transposed convolution of two strides, its normalisation, and a cut at both ends."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__(inputs, outputs, stride)
@@ -117,7 +107,7 @@ class NormedTransposedConv(TrimmedTransposedConv):
 
 
 class NormedBlock(ResidualBlock):
-    """A dilated convolution and one of one tap, added to the input or to a convolution of it; all are normalised."""
+    """A dilated convolution and one of one tap, added to the input or its convolution, all normalised."""
 
     def __init__(self, channels: int, kernel_size: int, dilation: int, true_skip: bool) -> None:
         super().__init__(channels, kernel_size)
@@ -133,7 +123,7 @@ class _Itself(nn.Module):
 
 
 class FunCodecNet(nn.Module):
-    """The whole codec in the sizes of `shape`: `encoder` and `decoder`, and the codewords."""
+    """The whole codec: `encoder`, `decoder` and the codewords."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -153,7 +143,7 @@ class FunCodecNet(nn.Module):
 
 
 def _normed(layer: nn.Module, shape: Shape) -> list[nn.Module]:
-    """The layer that replaces a layer of SEANet; a layer without a convolution stays as it is."""
+    """Replace a layer of SEANet by its normalised one; others stay."""
     if isinstance(layer, ResidualBlock):
         inner: Any = layer.block[1]
         first = inner.conv["conv"]

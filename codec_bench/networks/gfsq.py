@@ -1,11 +1,9 @@
-"""Finite scalar quantisation with residual stages and groups: each number is bounded and rounded to a digit of a code.
+"""Finite scalar quantisation with residual stages and groups.
 
-Conventions
-    Hidden states are float32 `(..., dim)`, codes int64. The tensor names are those of the published checkpoints
-    (`project_in`, `project_out`, `rvqs.0.project_in`). This module imports torch: import it inside functions.
-
+Hidden states are float32 `(..., dim)`, codes int64. Names of tensors are the published ones (`project_in`,
+`rvqs.0.project_in`).
 Paper: Mentzer et al., Finite Scalar Quantization, https://arxiv.org/abs/2309.15505. Reference: vector_quantize_pytorch
-1.16.1 (MIT), whose codes and values are equal to these.
+1.16.1 (MIT): equal codes and values.
 """
 
 from __future__ import annotations
@@ -20,18 +18,16 @@ _SLACK = 1e-3  # the bound lies this part beyond the outermost level: else round
 
 
 class ResidualFSQ(nn.Module):
-    """A projection to a few numbers, and stages of rounding; each stage rounds what the earlier ones have left over.
+    """A projection to a few numbers, and stages that round the remainder.
 
-    Stage `k` divides what is left by `(levels - 1) ** k`, bounds it by a hyperbolic tangent and rounds it. The
-    position of each number's level is one digit of the stage's code; the first is the least significant digit.
+    Stage `k` divides the remainder by `(levels - 1) ** k`, bounds it by a hyperbolic tangent and rounds it. The index
+    of each number's level is a digit of the stage's code, least significant first.
 
     Args:
-        dim: width of the hidden states.
-        levels: how many values each of the few numbers can take.
-        stages: the number of stages, each of which gives one code.
-        bound_first: whether the projection is bounded once before the first stage bounds it again, as releases of
-            vector_quantize_pytorch before 1.18.5 do if there are residual stages. It changes which codes are chosen,
-            but not the values that codes stand for.
+        levels: how many values each number can take. stages: each gives one code.
+        bound_first: whether the projection is bounded before the first stage bounds it again, as
+            vector_quantize_pytorch before 1.18.5 does with residual stages. It changes which codes are chosen, not the
+            values of codes.
     """
 
     _sizes: Tensor
@@ -63,7 +59,7 @@ class ResidualFSQ(nn.Module):
             self.register_buffer(name, constant, persistent=False)
 
     def search(self, x: Tensor) -> Tensor:
-        """Codes `(..., stages)` of hidden states `(..., dim)`."""
+        """Return codes `(..., stages)` of hidden states `(..., dim)`."""
         left = self.project_in(x)
         if self.bound_first:
             left = self._bound(left)
@@ -75,7 +71,7 @@ class ResidualFSQ(nn.Module):
         return torch.stack(codes, -1)
 
     def lookup(self, codes: Tensor) -> Tensor:
-        """Hidden states `(..., dim)` of codes `(..., stages)`."""
+        """Return hidden states `(..., dim)` of codes `(..., stages)`."""
         digits = codes[..., None] // self._places % self._sizes
         values = (digits - self._halves) / self._halves * self._scales
         return self.project_out(values.sum(-2))
@@ -85,11 +81,10 @@ class ResidualFSQ(nn.Module):
 
 
 class GroupedResidualFSQ(nn.Module):
-    """Hidden states cut into groups of channels, each with a residual quantiser of its own.
+    """Groups of channels, each with its own residual quantiser.
 
     Args:
-        dim: width of the hidden states. groups: how many pieces they are cut into.
-        levels, stages, bound_first: settings of each group, see `ResidualFSQ`.
+        levels, stages, bound_first: of each group, see `ResidualFSQ`.
     """
 
     def __init__(
@@ -101,15 +96,15 @@ class GroupedResidualFSQ(nn.Module):
         self.entries = math.prod(levels)
 
     def search(self, x: Tensor) -> Tensor:
-        """Codes `(..., groups * stages)` of hidden states `(..., dim)`, first all stages of the first group."""
+        """Return codes `(..., groups * stages)` of hidden states `(..., dim)`, group by group."""
         return torch.cat([rvq.search(group) for rvq, group in self._shared(x)], -1)
 
     def lookup(self, codes: Tensor) -> Tensor:
-        """Hidden states `(..., dim)` of codes `(..., groups * stages)`."""
+        """Return hidden states `(..., dim)` of codes `(..., groups * stages)`."""
         return torch.cat([rvq.lookup(group) for rvq, group in self._shared(codes)], -1)
 
     def _shared(self, values: Tensor) -> Iterator[tuple[ResidualFSQ, Tensor]]:
-        """Each group's quantiser, and its share of values `(..., groups * n)`."""
+        """Pair each group's quantiser with its share of values `(..., groups * n)`."""
         for rvq, group in zip(self.rvqs, values.chunk(len(self.rvqs), -1)):
             assert isinstance(rvq, ResidualFSQ)
             yield rvq, group

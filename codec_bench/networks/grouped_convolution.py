@@ -1,23 +1,18 @@
-"""A convolution over frames in groups of channels, as products of matrices.
+"""A grouped convolution over frames as matrix products.
 
-Libraries compute wide kernels in groups slowly: cuDNN takes 17 ms of an H200 for the positional convolution of wav2vec
-2.0 over 14,700 frames in half precision (128 taps, 16 groups of 48 channels), which are 0.3 ms of a large product.
-
-`BLOCK` frames of a group's result are one row. They follow from `BLOCK + kernel - 1` frames of its input, which are one
-run of memory once the groups lie one after the other. So the result is one product for each group, of these windows
-with a matrix that holds the kernel `BLOCK` times, each time a frame lower, and zeros. In bytes and operations, for 128
-taps:
+cuDNN takes 17 ms of an H200 for wav2vec 2.0's positional convolution over 14,700 frames in half precision (128 taps, 16
+groups of 48 channels), the work of a large product of 0.3 ms. Here `BLOCK` frames of a group's result are one row: the
+product of `BLOCK + kernel - 1` frames of its input, contiguous once the groups lie one after the other, with a matrix
+that holds the kernel `BLOCK` times, each a frame lower, and zeros. For 128 taps:
 
     BLOCK   copied input   operations   the kernel in memory
     1       128 times      1.00         1 time
     4       33 times       1.02         4.1 times (77 MB in float32 for wav2vec 2.0 base, 137 MB for WavLM-large)
     8       17 times       1.05         8.4 times
 
-With 1, the copy and a product that is 48 wide take 4.8 ms there. With 4, the copy of the 14,700 frames is 0.75 GB in
-half precision, written and read once: 0.4 ms at 4 TB/s (estimate), and twice as much in float32, where the product
-takes 2.7 ms at 45 TFLOP/s. Windows of 1 GiB at most are multiplied at a time. On a core, 370 frames of 768 channels
-take 25 ms with 4, 30 ms with 8 and 48 ms by torch's convolution (1,024 channels: 45, 53 and 76 ms), so a CPU goes the
-same way.
+With 1, the copy and a product 48 wide take 4.8 ms there. With 4, the copy is 0.75 GB in half precision: 0.4 ms at 4
+TB/s (estimate), twice that in float32, where the product takes 2.7 ms at 45 TFLOP/s. On a core, 370 frames of 768
+channels take 25 ms with 4, 30 ms with 8 and 48 ms by torch's convolution (1,024 channels: 45, 53 and 76 ms).
 """
 
 from __future__ import annotations
@@ -35,11 +30,10 @@ ENTRIES = 1 << 28
 
 
 class GroupedConv(Folding, Reducible):
-    """A grouped convolution from as many channels to as many, with zeros around the frames so that their number stays.
+    """A grouped convolution that keeps channels and frames, with zeros around the frames.
 
     Args:
-        width: channels. kernel: in frames; where it is even, a result hears one more frame before it than behind it.
-        groups: groups of channels.
+        kernel: in frames; an even one reads one more frame before a result than behind it.
     """
 
     def __init__(self, width: int, kernel: int, groups: int) -> None:
@@ -50,13 +44,11 @@ class GroupedConv(Folding, Reducible):
         nn.init.kaiming_normal_(self.weight)
 
     def taps(self) -> tuple[Tensor, Tensor]:
-        """The weights `(width, width / groups, kernel)` and the bias, in the type of the products."""
+        """Return weights `(width, width / groups, kernel)` and bias, in the type of the products."""
         return self.weight, self.bias
 
     def fold(self) -> tuple[Tensor, Tensor]:
-        """Of each group the matrix `((BLOCK + kernel - 1) * inputs, BLOCK * outputs)`, and the bias of a row of
-        results.
-        """
+        """Build each group's matrix `((BLOCK + kernel - 1) * inputs, BLOCK * outputs)`, and a row's bias."""
         weight, bias = self.taps()
         taps = weight.unflatten(0, (self.groups, -1)).permute(0, 3, 2, 1)
         blocks = taps.new_zeros(self.groups, BLOCK + self.kernel - 1, taps.shape[2], BLOCK, taps.shape[3])
@@ -71,8 +63,7 @@ class GroupedConv(Folding, Reducible):
         behind = count * BLOCK - length + self.kernel - 1 - before
         padded = F.pad(frames.to(blocks.dtype), (0, 0, before, behind)).unflatten(2, (self.groups, -1))
         runs = padded.permute(2, 0, 1, 3).flatten(2)
-        # 16 bytes at a time where a frame has a multiple of them: a GPU computes an address for every number that it
-        # copies.
+        # 16 bytes at a time where a frame is a multiple: a GPU computes an address for every number that it copies.
         wide = torch.complex128 if padded.shape[3] * padded.itemsize % 16 == 0 else padded.dtype
         each = wide.itemsize // padded.itemsize
         windows = runs.view(wide).unfold(2, blocks.shape[1] // each, BLOCK * padded.shape[3] // each)

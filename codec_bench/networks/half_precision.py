@@ -1,10 +1,9 @@
-"""Layers whose weights may be in half precision, and norms that stay in float32 whatever comes in.
+"""Layers with weights in half precision, and norms that stay in float32.
 
-A network in half precision keeps the weights of its large products in float16 or bfloat16. Such a layer brings its
-input to the type of its weights and gives a result of that type. Everything else stays in float32: the first
-convolution, norms, softmaxes, statistics over time, recurrent layers, the last layer of a head, and the sum that runs
-through the blocks of a transformer (a number in half precision added to one in float32 gives one in float32). With
-weights in float32, these layers are those of torch. This module imports torch: import it inside functions.
+A network in half precision keeps the weights of its large products in float16 or bfloat16. Such a layer casts its input
+to the type of its weights and returns that type. All else stays in float32: the first convolution, norms, softmaxes,
+statistics over time, recurrent layers, a head's last layer, and a transformer's residual sum. With float32 weights,
+these layers are torch's.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Reducible(nn.Module):
     """Whether it stays in float32 in a network of half precision."""
 
     def reduce(self, dtype: torch.dtype) -> None:
-        """Brings the weights to half precision."""
+        """Cast the weights to half precision."""
         self.to(dtype)
 
 
@@ -81,11 +80,7 @@ class BatchNorm2d(nn.BatchNorm2d):
 
 
 def reduce_weights(net: Net, precision: Precision) -> Net:
-    """Brings the weights of a network's reducible layers to half precision, if that is what is requested.
-
-    Returns:
-        The same network.
-    """
+    """Cast a network's reducible layers to half precision in place, if requested."""
     if precision in HALF:
         for module in net.modules():
             if isinstance(module, Reducible) and not module.exact:

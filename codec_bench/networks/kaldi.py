@@ -1,8 +1,6 @@
-"""Kaldi's logarithmic filter bank at 16 kHz, as torchaudio computes it: frames of 25 ms every 10 ms, none beyond the
-signal.
+"""Kaldi's log filter bank at 16 kHz as in torchaudio: 25 ms every 10 ms, none beyond the signal.
 
-torch is imported inside the functions, so that the sizes can be asked for without it.
-
+torch is imported inside the functions, so the sizes are available without it.
 Reference implementation: torchaudio 2.11 `compliance.kaldi.fbank`, in the order of its operations.
 """
 
@@ -23,21 +21,17 @@ Shape = Literal["hamming", "povey"]
 
 
 def num_frames(samples: Count) -> Count:
-    """Frames that a signal has.
-
-    Args:
-        samples: a number, or a tensor of such numbers.
-    """
+    """Return the frames of a signal of `samples`, a number or a tensor."""
     return (1 + (samples - WINDOW) // HOP) * (samples >= WINDOW)
 
 
 def samples_of(frames: int) -> int:
-    """The fewest samples that have this many frames."""
+    """Return the fewest samples with this many frames."""
     return WINDOW + (frames - 1) * HOP
 
 
 def analysis_window(shape: Shape) -> Tensor:
-    """The window of a frame, float32 `(400,)`. Povey's is Kaldi's own: a Hann window to the power of 0.85."""
+    """Return a frame's window, float32 `(400,)`. Povey's is a Hann window to the power of 0.85."""
     import torch
 
     if shape == "povey":
@@ -46,7 +40,7 @@ def analysis_window(shape: Shape) -> Tensor:
 
 
 def mel_bands(count: int) -> Tensor:
-    """Kaldi's triangular bands from 20 Hz to 8 kHz, float32 `(257, count)`. The last bin is in no band."""
+    """Return Kaldi's triangular bands from 20 Hz to 8 kHz, float32 `(257, count)`."""
     import torch
     from torchaudio.compliance.kaldi import get_mel_banks
 
@@ -55,13 +49,10 @@ def mel_bands(count: int) -> Tensor:
 
 
 def filter_bank(frames: Tensor, window: Tensor, bands: Tensor) -> Tensor:
-    """The logarithmic bands of frames.
+    """Compute log bands, float32 `(..., count)`.
 
     Args:
         frames: float32 `(..., 400)`. window: `(400,)`. bands: `(257, count)`.
-
-    Returns:
-        Float32 `(..., count)`.
     """
     import torch
 

@@ -1,8 +1,7 @@
 """Whisper's input: log-mel spectrograms of many signals at once, on the device.
 
-Conventions
-    Signals are mono float32 `(samples,)` at 16 kHz. A frame is 25 ms, there is one every 10 ms, the first centred on
-    the first sample. The signals of a batch are placed one after the other, so none is padded to the length of another.
+Signals are mono float32 `(samples,)` at 16 kHz. A frame is 25 ms every 10 ms, the first centred on the first sample.
+The signals of a batch are placed one after the other, so none is padded to the length of another.
 """
 
 from __future__ import annotations
@@ -23,38 +22,35 @@ WINDOW, HOP = 400, 160
 FLOOR = 1e-10
 DYNAMIC_RANGE = 8.0  # in powers of ten, which is 80 dB
 FRAMES_AT_ONCE = {"cpu": 2_048, "cuda": 65_536}
-"""Frames whose spectra are in memory together: few enough for the CPU's cache, 0.6 GB on a GPU."""
+"""Frames per spectral pass: few enough for the CPU's cache, 0.6 GB on a GPU."""
 
 
 def log_mels(signals: Sequence[np.ndarray], n_mels: int, device: str = "cpu") -> list[torch.Tensor]:
-    """Log-mel spectrograms as Whisper wants them.
+    """Compute Whisper's log-mel spectrograms.
 
-    The steps are power spectra with a periodic Hann window, Slaney's mel bands up to 8 kHz, and the decimal logarithm.
-    Values more than 8 below the maximum of the whole signal are raised to that level, and `(x + 4) / 4` is the result.
-    The signal is mirrored at its beginning and followed by zeros. Because of the maximum, a long recording must be
-    passed as a whole.
+    Power spectra with a periodic Hann window, Slaney's mel bands up to 8 kHz, the decimal logarithm. Values more than 8
+    below the maximum of the whole signal are raised to that level, and `(x + 4) / 4` is the result. The signal is
+    mirrored at its beginning and followed by zeros. Because of the maximum, pass a long recording as a whole.
 
     Reference implementation: faster-whisper 1.2.1 `FeatureExtractor`, to 1e-6.
 
     Args:
         signals: float32 `(samples,)` each, one sample at least.
-        n_mels: number of bands: 80, or 128 for large-v3 and models derived from it.
-        device: where the result is computed and stays.
+        n_mels: 80 bands, or 128 for large-v3 and models derived from it.
 
     Returns:
-        float32 `(samples // 160 + 1, n_mels)` each, views of one tensor. Half of the last frame lies beyond the signal,
-        so Whisper gets all frames but this one.
+        float32 `(samples // 160 + 1, n_mels)` each, views of one tensor on the device. Half of the last frame lies
+        beyond the signal, so Whisper reads all but this one.
     """
     return log_mels_of(laid_out(signals, device), n_mels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LaidOut:
-    """Signals one after the other on a device, as `log_mels_of` takes them.
+    """Joined signals on a device, the input of `log_mels_of`.
 
     Args:
-        samples: float32, with a signal's mirrored beginning before it and zeros behind it.
-            On a GPU they are filled up to one of a few lengths.
+        samples: float32; each signal has its mirrored beginning before it and zeros behind it. Padded on a GPU.
         starts: the frames at which the signals begin. counts: the frames of each.
     """
 
@@ -64,9 +60,9 @@ class LaidOut:
 
 
 def laid_out(signals: Sequence[np.ndarray], device: str = "cpu") -> LaidOut:
-    """Sends signals, float32 `(samples,)`, to a device."""
+    """Place signals, float32 `(samples,)`, on a device."""
     counts = [signal.size // HOP + 1 for signal in signals]
-    # A signal's last frame ends 400 samples after its start. Frames that contain samples of two signals are dropped.
+    # A signal's last frame ends 400 samples after its start. Frames with samples of two signals are dropped.
     starts = [0, *accumulate(count + WINDOW // HOP for count in counts)]
     frames = starts[-1] if device == "cpu" else rung_steps(starts[-1], RATE_HZ / HOP)
     half = WINDOW // 2
@@ -78,7 +74,7 @@ def laid_out(signals: Sequence[np.ndarray], device: str = "cpu") -> LaidOut:
 
 
 def log_mels_of(laid: LaidOut, n_mels: int) -> list[torch.Tensor]:
-    """What `log_mels` gives, of signals that are on the device."""
+    """Compute `log_mels` of signals on the device."""
     if not laid.counts:
         return []
     device = laid.samples.device
@@ -87,7 +83,7 @@ def log_mels_of(laid: LaidOut, n_mels: int) -> list[torch.Tensor]:
     logs = torch.empty((frames.shape[0], n_mels), dtype=torch.float32, device=device)
     at_once = FRAMES_AT_ONCE[device.type]
     for first in range(0, frames.shape[0], at_once):
-        # In float64: rounding in float32 would disturb bands that are 60 dB below the strongest band of their frame.
+        # In float64: rounding in float32 would disturb bands 60 dB below the strongest band of their frame.
         spectra = torch.fft.rfft((frames[first : first + at_once] * window).double())
         power = (spectra.real.square() + spectra.imag.square()).float()
         torch.matmul(power, bands, out=logs[first : first + at_once])
@@ -101,13 +97,13 @@ def log_mels_of(laid: LaidOut, n_mels: int) -> list[torch.Tensor]:
 
 @cache
 def _analysis_on(device: torch.device, n_mels: int) -> tuple[torch.Tensor, ...]:
-    """The same as `_analysis` on a device, sent there once."""
+    """`_analysis` on a device, uploaded once."""
     return tuple(sent(_analysis(n_mels), device))
 
 
 @cache
 def _analysis(n_mels: int) -> tuple[np.ndarray, np.ndarray]:
-    """The window, float32 `(400,)`, and the mel bands, float32 `(201, n_mels)`."""
+    """Return the window, float32 `(400,)`, and the mel bands, float32 `(201, n_mels)`."""
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
     # Slaney's scale: linear up to 1 kHz (15 mel), then 27 mel for a factor of 6.4. Each band is a triangle of unit
     # area.

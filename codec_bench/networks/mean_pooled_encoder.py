@@ -1,9 +1,7 @@
-"""A self-supervised speech encoder whose last hidden state is averaged over time, for padded batches, exact for every
-item.
+"""A speech encoder's last hidden state averaged over time, exact in ragged batches.
 
 Paper: A. Baevski et al., "wav2vec 2.0", NeurIPS 2020. Reference implementation: the mean over time of
-`last_hidden_state` of transformers' Wav2Vec2Model, each item alone. This module imports torch: import it inside
-functions.
+`last_hidden_state` of transformers' Wav2Vec2Model, each item alone.
 """
 
 from __future__ import annotations
@@ -17,15 +15,11 @@ from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder, standardised
 
 WAVE_EPS = 1e-7
-"""What Wav2Vec2FeatureExtractor adds to a variance."""
+"""Wav2Vec2FeatureExtractor's addend to a variance."""
 
 
 class MeanOverTime(nn.Module):
-    """Standardises each wave, and averages the encoder's last hidden state over the item's own frames.
-
-    Args:
-        config: the architecture of the encoder.
-    """
+    """Standardises each wave, and averages the last hidden state over the item's own frames."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()

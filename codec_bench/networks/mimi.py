@@ -1,15 +1,10 @@
-"""Mimi frame by frame. The result is that of transformers' `MimiModel` for the whole signal: the state is carried on.
+"""Mimi frame by frame with carried state, equal to `MimiModel` over the whole signal.
 
-What is carried
-    Every convolution keeps the end of its input (`kernel - stride` samples, where the kernel's length includes the
-    dilation). Every transposed convolution keeps what its last inputs add to outputs that are not complete yet. The two
-    transformers keep their keys and values as far back as the window reaches, and go on counting positions.
-
-Why transformers' own way is not used
-    Its encoder has a cache for all of this, but its decoder has one for the transformer only. With
-    `decoder_past_key_values`, the convolutions begin every piece with zeros, and the overlap of the transposed
-    convolutions is lost (also that of the first one, from 12.5 to 25 frames a second). Frame by frame, the result would
-    be wrong at the edges of every frame.
+Every convolution keeps the end of its input (`kernel - stride` samples, dilation included), every transposed
+convolution its additions to incomplete outputs, and both transformers their keys and values within the window, and
+their position.
+The decoder of transformers carries its transformer's state only: with `decoder_past_key_values`, its convolutions begin
+every piece with zeros and lose their overlap, which is wrong at the edges of every frame.
 """
 
 from __future__ import annotations
@@ -20,10 +15,9 @@ import torch
 
 
 class MimiParts:
-    """The parts of transformers' `MimiModel`, wherever its release keeps them, and both ways through them.
+    """The parts of transformers' `MimiModel` in any release, and both directions through them.
 
-    Older releases of transformers 5 have all parts side by side in the model; newer ones have an encoder and a decoder,
-    each with its own.
+    Older releases of transformers 5 hold all parts in the model, newer ones in an encoder and a decoder.
 
     Args:
         net: transformers' `MimiModel` in eval mode.
@@ -38,11 +32,11 @@ class MimiParts:
         self.decoder_transformer, self.upsample = decoder.decoder_transformer, decoder.upsample
 
     def latents(self, waves: torch.Tensor) -> torch.Tensor:
-        """Encodes whole signals: `(batch, 1, samples)` to `(batch, hidden, frames)`."""
+        """Encode whole signals: `(batch, 1, samples)` to `(batch, hidden, frames)`."""
         return self.downsample(_transformed(self.encoder_transformer, self.to_hidden(waves)))
 
     def waves(self, latents: torch.Tensor) -> torch.Tensor:
-        """Decodes whole signals: `(batch, hidden, frames)` to `(batch, 1, samples)`."""
+        """Decode whole signals: `(batch, hidden, frames)` to `(batch, 1, samples)`."""
         return self.from_hidden(_transformed(self.decoder_transformer, self.upsample(latents)))
 
 
@@ -51,7 +45,7 @@ def _transformed(transformer: Any, hidden: torch.Tensor, **more: Any) -> torch.T
 
 
 class MimiState:
-    """The state of one batch of streams. Each call takes a piece of the same length from every stream.
+    """The state of a batch of streams. Each call takes a piece of one length from every stream.
 
     Args:
         net: transformers' `MimiModel` in eval mode.
@@ -68,12 +62,12 @@ class MimiState:
         }
 
     def latents(self, waves: torch.Tensor) -> torch.Tensor:
-        """Encodes the next pieces: `(batch, 1, frames * 1920)` to `(batch, hidden, frames)`."""
+        """Encode the next pieces: `(batch, 1, frames * 1920)` to `(batch, hidden, frames)`."""
         hidden = self._layers(self._parts.to_hidden.layers, waves)
         return self._convolve(self._parts.downsample, self._transform(self._parts.encoder_transformer, hidden))
 
     def waves(self, latents: torch.Tensor) -> torch.Tensor:
-        """Decodes the next latents: `(batch, hidden, frames)` to `(batch, 1, frames * 1920)`."""
+        """Decode the next latents: `(batch, hidden, frames)` to `(batch, 1, frames * 1920)`."""
         hidden = self._transform(self._parts.decoder_transformer, self._overlap(self._parts.upsample, latents))
         return self._layers(self._parts.from_hidden.layers, hidden)
 
@@ -115,7 +109,7 @@ class MimiState:
         if (before := self._ends.get(layer)) is not None:
             output[..., :pending] += before
         end = output[..., -pending:]
-        # The output of the next piece has the bias already, so it is taken off here.
+        # The next piece's output already has the bias, so it is subtracted here.
         self._ends[layer] = end.clone() if conv.bias is None else end - conv.bias[:, None]
         return output[..., :-pending]
 

@@ -1,9 +1,7 @@
-"""NISQA: convolutions over short pieces of a mel spectrogram, a model of their order, and pooling, for padded batches.
+"""NISQA: convolutions over short mel segments, a sequence model, and pooling, in ragged batches.
 
-The convolutions see one piece at a time. Attention, the LSTM and pooling use each item's own pieces only, and levels
-are those below the item's own largest, so that a batch equals its items one by one. Names of tensors are those of the
-published files. This module imports torch: import it inside functions.
-
+Attention, the LSTM and pooling use each item's own segments only, and levels are below the item's own maximum, so a
+batch equals its items one by one. Names of tensors are the published ones.
 Paper: G. Mittag, B. Naderi, A. Chehadi, S. Moeller, "NISQA: A Deep CNN-Self-Attention Model for Multidimensional Speech
 Quality Prediction with Crowdsourced Datasets", Interspeech 2021. Reference implementation:
 github.com/gabrielmittag/NISQA at fe84f0f.
@@ -35,11 +33,7 @@ PER_PIECE, HIDDEN = 20, 128
 
 
 class Levels(nn.Module):
-    """Mel levels in dB, at most 80 dB below an item's largest.
-
-    Args:
-        top_hz: the upper edge of the highest band.
-    """
+    """Mel levels in dB, at most 80 dB below an item's largest, up to `top_hz`."""
 
     window: Tensor
     bands: Tensor
@@ -51,7 +45,7 @@ class Levels(nn.Module):
         self.register_buffer("bands", bands, persistent=False)
 
     def forward(self, waves: Tensor, counts: Sequence[int]) -> Tensor:
-        """Levels float32 `(items, bands, frames)`.
+        """Compute levels float32 `(items, bands, frames)`.
 
         Args:
             waves: float32 `(items, samples)` at 48 kHz, with half an FFT of its mirror image at each end of an item.
@@ -67,10 +61,10 @@ class Levels(nn.Module):
 
 
 class _Pieces(Folding):
-    """Six convolutions over pieces of 15 frames, each with the norm after it in its weights.
+    """Six convolutions over segments of 15 frames, with the norms folded into the weights.
 
     Args:
-        adaptive: whether maxima are taken over parts of a named number (NISQA), else over pairs (NISQA-TTS).
+        adaptive: whether maxima are over a fixed number of parts (NISQA), else over pairs (NISQA-TTS).
     """
 
     def __init__(self, adaptive: bool) -> None:
@@ -84,7 +78,7 @@ class _Pieces(Folding):
             self.fc_out = nn.Linear(CHANNELS[-1] * 12, PER_PIECE)
 
     def fold(self) -> list[tuple[Tensor, Tensor, Any]]:
-        """The weights and biases of each convolution and its norm, and what it is padded with."""
+        """Return weights, biases and padding of each convolution with its norm."""
         folded = []
         for index in range(1, 7):
             conv, norm = getattr(self, f"conv{index}"), getattr(self, f"bn{index}")
@@ -110,7 +104,7 @@ class _Pieces(Folding):
 
 
 def _adaptive_maxima(x: Tensor, width: int) -> Tensor:
-    """As `F.adaptive_max_pool2d` to half the bands and `width` frames, four times as fast on a CPU."""
+    """Compute `F.adaptive_max_pool2d` to half the bands and `width` frames, four times as fast on a CPU."""
     x = torch.maximum(x[:, :, 0::2], x[:, :, 1::2])
     frames = x.shape[3]
     out = x.new_empty((*x.shape[:3], width))
@@ -136,7 +130,7 @@ class _AttentionLayer(nn.Module):
 
 
 class _Attention(nn.Module):
-    """Two layers of attention over what the convolutions made of each piece."""
+    """Two layers of attention over the segments' features."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -152,7 +146,7 @@ class _Attention(nn.Module):
 
 
 class _Pool(nn.Module):
-    """A mean over pieces with weights of two linear layers, and a third for the score."""
+    """A weighted mean over segments, and a linear layer for the score."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -167,7 +161,7 @@ class _Pool(nn.Module):
 
 
 class _BothEnds(nn.Module):
-    """An LSTM in both directions over what the convolutions made of each piece, of which the last states count."""
+    """A bidirectional LSTM over the segments' features, reduced to its last states."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -181,7 +175,7 @@ class _BothEnds(nn.Module):
 
 
 class _Named(nn.Module):
-    """A module one level down, for the names of the published tensors."""
+    """A module one level down, for the published names."""
 
     model: Any
 
@@ -199,7 +193,7 @@ class NisqaNet(nn.Module):
     """
 
     step = 4
-    """In frames, from piece to piece."""
+    """Frames from segment to segment."""
 
     def __init__(self, scores: int) -> None:
         super().__init__()
@@ -212,10 +206,10 @@ class NisqaNet(nn.Module):
             self.pool_layers = nn.ModuleList(_Named(_Pool()) for _ in range(scores))
 
     def forward(self, waves: Tensor, frames: Sequence[int]) -> Tensor:
-        """The scores of each item, float32 `(items, scores)`.
+        """Score each item, float32 `(items, scores)`.
 
         Args:
-            waves: as `Levels` takes them. frames: the frames of each item.
+            waves: as for `Levels`. frames: the frames of each item.
         """
         x, counts = _pieces(self, waves, frames)
         beyond = ~inside(counts, x.shape[1], waves.device)
@@ -230,7 +224,7 @@ class NisqaTtsNet(nn.Module):
     """NISQA-TTS: the naturalness of synthetic speech."""
 
     step = 1
-    """In frames, from piece to piece."""
+    """Frames from segment to segment."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -240,10 +234,10 @@ class NisqaTtsNet(nn.Module):
         self.pool = _Named(nn.Sequential(OrderedDict(linear=nn.Linear(2 * HIDDEN, 1))))
 
     def forward(self, waves: Tensor, frames: Sequence[int]) -> Tensor:
-        """The score of each item, float32 `(items, 1)`.
+        """Score each item, float32 `(items, 1)`.
 
         Args:
-            waves: as `Levels` takes them. frames: the frames of each item.
+            waves: as for `Levels`. frames: the frames of each item.
         """
         x, counts = _pieces(self, waves, frames)
         scores: Tensor = self.pool.model(self.time_dependency.model(x, counts))
@@ -251,7 +245,7 @@ class NisqaTtsNet(nn.Module):
 
 
 def _pieces(net: NisqaNet | NisqaTtsNet, waves: Tensor, frames: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-    """What the convolutions make of every piece, `(items, pieces, features)`, and the pieces of each item."""
+    """Compute features of every segment, `(items, segments, features)`, and each item's segments."""
     frames = uploaded(frames, waves.device)
     pieces = net.levels(waves, frames).unfold(2, SEGMENT, net.step).transpose(1, 2)
     x = net.cnn.model(pieces.reshape(-1, 1, MELS, SEGMENT)).reshape(*pieces.shape[:2], -1)

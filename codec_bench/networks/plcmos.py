@@ -1,6 +1,4 @@
-"""The network of PLCMOS v2: convolutions over the log spectrum, two recurrent layers, and a head conditioned on raters.
-
-This module imports torch: import it inside functions.
+"""PLCMOS v2: convolutions over the log spectrum, two recurrent layers, and a head per rater.
 
 Paper: L. Diener et al., "PLCMOS", Interspeech 2023. Reference implementation: the package speechmos 0.0.1 and its file
 `plcmos_v2.onnx`.
@@ -21,26 +19,26 @@ from codec_bench.networks.ragged import WholeSignal, each, full, inside, on_devi
 
 FFT, HOP = 512, 256
 FLOOR = 12 * math.log(10)
-"""How far below the least power of a signal a power of zero is put, in the natural logarithm."""
+"""A power of zero, below the least power of a signal, in the natural logarithm."""
 SCALE, SLOPE = 20.0, 0.1
 SPREAD = 2
-"""The dilation of the convolutions over time, each of which takes as many frames off."""
+"""Dilation of the convolutions over time; each removes as many frames."""
 CHANNELS, WIDTH, RATER, DEPTH = (32, 64, 128), 32, 64, 4
 RATERS = 15
 """As many as a call of the package draws."""
 _HELD = 1e4
-"""Added to what opens the gate that keeps the state: its sigmoid is one, so that a step of padding changes nothing."""
+"""Added to the input of the gate that keeps the state, so a step of padding changes nothing."""
 
 
 class _Layer(nn.GRU):
-    """A recurrent layer in both directions, whose last input says that a step is padding."""
+    """A bidirectional recurrent layer; its last input marks padding."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__(inputs + 1, WIDTH, batch_first=True, bidirectional=True)
 
     @staticmethod
     def published(inputs: Tensor, hidden: Tensor, biases: Tensor) -> dict[str, Tensor]:
-        """The tensors of a layer under torch's names, from the published ones, whose gates stand in another order."""
+        """Rename a layer's published tensors, whose gates are in another order."""
         weights = {}
         for index, direction in enumerate(("", "_reverse")):
             weight_ih, weight_hh = _gates(inputs[index]), _gates(hidden[index])
@@ -57,10 +55,7 @@ class PlcmosNet(WholeSignal, nn.Module):
     """The whole network."""
 
     at_once = (30 * 16_000, 600 * 16_000)
-    """Samples in a pass, on a CPU and on a GPU.
-
-    They bound the memory of the first convolution: 2 MB for each second.
-    """
+    """Samples per pass on a CPU and a GPU. They bound the first convolution's memory: 2 MB per second."""
     window: Tensor
 
     def __init__(self) -> None:
@@ -80,13 +75,13 @@ class PlcmosNet(WholeSignal, nn.Module):
 
     @staticmethod
     def draw(seeds: Sequence[int]) -> Tensor:
-        """The raters of signals with these seeds, float32 `(signals, 15, 64)`: what the package draws after a seed."""
+        """Draw the raters of signals, float32 `(signals, 15, 64)`, as the package does after a seed."""
         raters = [np.random.RandomState(seed).normal(size=(RATERS, RATER)) for seed in seeds]
         return torch.from_numpy(np.stack(raters).astype(np.float32))
 
     @staticmethod
     def translated(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The tensors of the published file under the names of this module. Others keep their names."""
+        """Rename the published tensors."""
         renamed = dict(state)
         for layer, (inputs, numbers) in enumerate(((4 * WIDTH, (412, 413, 411)), (2 * WIDTH, (455, 456, 454)))):
             names = [f"onnx::GRU_{number}" for number in numbers]
@@ -97,7 +92,7 @@ class PlcmosNet(WholeSignal, nn.Module):
         return {name: value for name, value in renamed.items() if not name.startswith("onnx::Concat")}
 
     def forward(self, waves: Tensor, raters: Tensor, lengths: Sequence[int]) -> Tensor:
-        """The score of each signal, the mean over its raters, and the standard error of that, float32 `(signals, 2)`.
+        """Return each signal's mean score over its raters and the standard error, float32 `(signals, 2)`.
 
         Args:
             waves: float32 `(signals, samples)` at 16 kHz, zeros beyond a signal's end. lengths: the samples of each.
@@ -114,7 +109,7 @@ class PlcmosNet(WholeSignal, nn.Module):
         return self._rated(self._ends(x, frames), raters)
 
     def _levels(self, waves: Tensor, frames: Sequence[int]) -> Tensor:
-        """The logarithm of the power, a twentieth of it, `(signals, frames, bins)`; zeros beyond a signal's end."""
+        """Compute a twentieth of the log power, `(signals, frames, bins)`; zeros beyond a signal's end."""
         count = max(frames)
         padded = F.pad(waves.double(), (HOP, (count - 1) * HOP + FFT - HOP - waves.shape[1]))
         power = torch.fft.rfft(padded.unfold(1, FFT, HOP) * self.window).abs().square()
@@ -126,7 +121,7 @@ class PlcmosNet(WholeSignal, nn.Module):
         return _compact((levels / SCALE).float()[:, None], frames)[:, 0]
 
     def _ends(self, x: Tensor, frames: Sequence[int]) -> Tensor:
-        """The states that both directions of the last layer end with, `(signals, 2 x width)`."""
+        """Return the last layer's final states of both directions, `(signals, 2 x width)`."""
         count = x.shape[1]
         padding = x.new_zeros(len(x), count, 1)
         if not full(frames, count):
@@ -137,7 +132,7 @@ class PlcmosNet(WholeSignal, nn.Module):
         return torch.cat([x[..., :WIDTH].gather(1, last)[:, 0], x[:, 0, WIDTH:]], dim=1)
 
     def _rated(self, states: Tensor, raters: Tensor) -> Tensor:
-        """The mean score over the raters and its standard error, `(signals, 2)`."""
+        """Compute the mean score over the raters and its standard error, `(signals, 2)`."""
         for layer in (self.embed_dense1, *self.embed_dense2, self.embed_dense3):
             raters = F.leaky_relu(layer(raters), SLOPE)
         # The first layer is linear in signal and rater, so each is projected once and not for every pair.
@@ -151,13 +146,13 @@ class PlcmosNet(WholeSignal, nn.Module):
 
 
 def _compact(x: Tensor, frames: Sequence[int]) -> Tensor:
-    """`x` `(signals, channels, frames, bins)` with zeros beyond each signal's end."""
+    """Compute features of `x` `(signals, channels, frames, bins)`, zero beyond each signal's end."""
     if full(frames, x.shape[2]):
         return x
     return x.masked_fill(~inside(frames, x.shape[2], x.device)[:, None, :, None], 0)
 
 
 def _gates(rows: Tensor) -> Tensor:
-    """The rows of three gates in torch's order, of those in ONNX's."""
+    """Reorder the rows of three gates from ONNX's order to torch's."""
     keep, reset, new = rows.chunk(3)
     return torch.cat([reset, keep, new])

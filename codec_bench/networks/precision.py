@@ -1,8 +1,7 @@
-"""The precision of a network: float32 by default, or a faster one. Each precision has a protocol of its own.
+"""The precision of a network: float32 by default, or a faster one with its own protocol.
 
-The project's own networks keep the weights of their large products in half precision (`half_precision.py`). Networks of
-other packages keep float32 weights, and torch casts each operation by itself (autocast). The two give different
-numbers, so they are different precisions.
+This project's networks keep the weights of large products in half precision (`half_precision.py`). Other packages' keep
+float32 weights, and torch's autocast casts each operation. The numbers differ, so these are different precisions.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ Precision = Literal["float32", "tf32", "bfloat16", "float16-weights", "bfloat16-
 
 @contextmanager
 def computing(device: str, precision: Precision) -> Iterator[None]:
-    """Inference at a precision: without TensorFloat-32, except in `tf32`; by autocast in `bfloat16`.
+    """Run inference at a precision: no TensorFloat-32 except in `tf32`; autocast in `bfloat16`.
 
-    Sums of products in half precision are themselves in float32, however a GPU cuts them into parts.
+    Sums of products in half precision are in float32, however a GPU splits them.
     """
     import torch
 
@@ -30,7 +29,7 @@ def computing(device: str, precision: Precision) -> Iterator[None]:
             cudnn: Any = torch.backends.cudnn
             precise = "tf32" if precision == "tf32" else "ieee"
             settings: list[tuple[Any, str, Any]] = [
-                # Of each operation by itself: the flags of old do not overrule what other code set for all of torch.
+                # Per operation: the older flags do not override what other code set for all of torch.
                 *((operation, "fp32_precision", precise) for operation in (matmul, cudnn.conv, cudnn.rnn)),
                 (matmul, "allow_fp16_reduced_precision_reduction", False),
                 (matmul, "allow_bf16_reduced_precision_reduction", False),

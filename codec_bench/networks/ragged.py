@@ -1,12 +1,9 @@
-"""Batches of items of unequal lengths: which have an end to mask, and writing zeros beyond it.
+"""Ragged batches: lengths on host and device, and zeros beyond each item's end.
 
-Lengths stand on the host, because shapes follow from them, and on the device, because masks follow from them. They are
-uploaded once for a batch (`uploaded`); what layers make of them is computed in both places (`each`), so that the number
-of uploads does not grow with the number of layers, and nothing waits for the device.
-
-A batch that is filled up to one of a few shapes (`batch_shapes.py`) knows on the host only how long an item may be at
-most (`Bounded`): shapes follow from that, and masks from the lengths on the device. So no layer decides by the lengths
-on the host whether there is something to mask; it asks `full`.
+Shapes follow from lengths on the host, masks from those on the device. They are uploaded once per batch (`uploaded`),
+and layers derive theirs in both places (`each`), so the number of uploads does not grow with the layers and nothing
+waits for the device. A batch that is padded to one of a few shapes (`batch_shapes.py`) knows on the host only an upper
+bound (`Bounded`). So a layer asks `full` whether to mask, not the lengths on the host.
 """
 
 from __future__ import annotations
@@ -25,37 +22,37 @@ class Lengths(tuple[int, ...]):
     there: Any
 
     def __new__(cls, lengths: Iterable[int], there: Any) -> Lengths:
-        """Pairs numbers with the tensor that holds them."""
+        """Pair numbers with the tensor that holds them."""
         instance = super().__new__(cls, lengths)
         instance.there = there
         return instance
 
 
 class Bounded(Lengths):
-    """Lengths that the device alone knows: on the host stands for each item how long it may be at most."""
+    """Lengths known on the device alone; on the host, each item's upper bound."""
 
 
 class WholeSignal:
-    """The part of a network that hears a signal at once: it is neither cut into windows nor filled up."""
+    """A network that reads a signal at once, without windows or padding."""
 
     @staticmethod
     def cut(signal: Any) -> list[Any]:
-        """The signal as a whole."""
+        """Return the signal as a whole."""
         return [signal]
 
     @staticmethod
     def room(num_samples: int) -> int:
-        """A signal is not filled up."""
+        """Return the unpadded length."""
         return num_samples
 
 
 def full(lengths: Sequence[int], time: int) -> bool:
-    """Whether every item is known to have all of `time` steps, so that nothing is to be masked."""
+    """Return whether every item is known to have all of `time` steps."""
     return not isinstance(lengths, Bounded) and min(lengths) == time
 
 
 def uploaded(lengths: Sequence[int], device: Any) -> Sequence[int]:
-    """The lengths with a copy on the device, made here if they have none yet; on a CPU as they are."""
+    """Upload lengths unless they are on the device; on a CPU return them as they are."""
     import torch
 
     if torch.device(device).type == "cpu" or isinstance(lengths, Lengths):
@@ -64,7 +61,7 @@ def uploaded(lengths: Sequence[int], device: Any) -> Sequence[int]:
 
 
 def _sent(lengths: Sequence[int], device: Any) -> Any:
-    """The lengths as a tensor on a device, without a wait of the host."""
+    """Upload lengths without a wait of the host."""
     import numpy as np
 
     from codec_bench.networks.transfer import sent
@@ -73,27 +70,27 @@ def _sent(lengths: Sequence[int], device: Any) -> Any:
 
 
 def each(lengths: Sequence[int], rule: Callable[[Any], Any]) -> Sequence[int]:
-    """What a layer makes of every length, such as `lambda n: -(-n // stride)`: the rule takes a number or a tensor."""
+    """Apply a layer's rule, such as `lambda n: -(-n // stride)`, to every length and the tensor."""
     here = [rule(length) for length in lengths]
     return type(lengths)(here, rule(lengths.there)) if isinstance(lengths, Lengths) else here
 
 
 def on_device(lengths: Sequence[int], device: Any) -> Any:
-    """The lengths as a tensor int64 `(items,)` on a device, without an upload where they are there already."""
+    """Return lengths as a tensor int64 `(items,)` on a device, uploaded only if needed."""
     return lengths.there if isinstance(lengths, Lengths) else _sent(lengths, device)
 
 
 def inside(lengths: Sequence[int], time: int, device: Any) -> Any:
-    """True `(items, time)` on every item's own steps."""
+    """Return True `(items, time)` on every item's own steps."""
     import torch
 
     return torch.arange(time, device=device) < on_device(lengths, device)[:, None]
 
 
 def zero_beyond(x: Any, lengths: Sequence[int]) -> Any:
-    """Writes zeros beyond each item's length into `x` `(items, channels, time)`, which it changes and returns.
+    """Zero `x` `(items, channels, time)` beyond each item's length, in place.
 
-    On a CPU only the padding is written. On a GPU one operation over the whole batch is faster than one for each item.
+    A CPU writes only the padding. On a GPU one operation over the whole batch is faster than one per item.
     """
     if full(lengths, x.shape[-1]):
         return x
@@ -105,5 +102,5 @@ def zero_beyond(x: Any, lengths: Sequence[int]) -> Any:
 
 
 def ragged_lengths(lengths: Sequence[int], device: Any) -> Any:
-    """Each item's length as a tensor, or None where all are equal and nothing is to be masked."""
+    """Return each item's length as a tensor, or None if all are equal."""
     return None if full(lengths, max(lengths)) else on_device(lengths, device)

@@ -1,11 +1,8 @@
-"""An LSTM in both directions over a padded batch, without packing: what follows an item's end does not reach the item.
+"""A bidirectional LSTM over a padded batch without packing; padding cannot reach an item.
 
-The backward direction begins behind an item's end. There, an additional input closes the gates: with the input gate and
-the forget gate at zero, the state is zero at every step of padding, which is the state that an item begins with alone.
-So the steps of a batch have one shape whatever the lengths are, and the host needs to know no length. A CPU packs the
-steps, which omits the padding.
-
-This module imports torch: import it inside functions.
+The backward direction begins behind an item's end. There, an additional input closes the input and forget gates, so the
+state stays zero, as at an item's own start. So steps have one shape whatever the lengths, and the host needs no length.
+A CPU packs the steps, which omits the padding.
 """
 
 from __future__ import annotations
@@ -21,22 +18,18 @@ from codec_bench.networks.ragged import Bounded, full, inside
 from codec_bench.networks.speech_extractor import Folding
 
 _CLOSED = -1e4
-"""Added to what opens a gate. The sigmoid of it is zero in every precision, and half precision can hold it."""
+"""Closes a gate: its sigmoid is zero in every precision, and half precision can hold it."""
 _FLAGS = 8  # additional inputs, of which one is used: tensor cores read rows of a multiple of eight
 
 
 class BothWays(Folding, nn.LSTM):
-    """An LSTM in both directions, with torch's names of weights.
-
-    Args:
-        inputs: channels of the input. hidden: channels of each direction. layers: number of layers.
-    """
+    """A bidirectional LSTM, with torch's names of weights."""
 
     def __init__(self, inputs: int, hidden: int, layers: int = 1) -> None:
         super().__init__(inputs, hidden, layers, batch_first=True, bidirectional=True)
 
     def over(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
-        """`(items, steps, 2 x hidden)` of `(items, steps, inputs)`, over each item's own steps.
+        """Map `(items, steps, inputs)` to `(items, steps, 2 x hidden)` over each item's own steps.
 
         Values beyond an item's end may be anything finite, and are unspecified in the result.
         """
@@ -52,7 +45,7 @@ class BothWays(Folding, nn.LSTM):
         return x
 
     def fold(self) -> list[nn.LSTM]:
-        """Every layer by itself, with the inputs that close its gates."""
+        """Return every layer with the inputs that close its gates."""
         return [self._closing(layer) for layer in range(self.num_layers)]
 
     def _closing(self, layer: int) -> nn.LSTM:

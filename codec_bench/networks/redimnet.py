@@ -1,10 +1,7 @@
-"""ReDimNet: blocks over frequency and time and blocks over time alone, in turn, for padded batches, exact for every
-item.
+"""ReDimNet: blocks over frequency and time and over time alone, exact in ragged batches.
 
-What would read beyond the end of an item is masked: the frames at its end, which mirror its own samples, the
-convolutions over time, attention, the means of squeeze-and-excitation, and the pooled statistics. Names of tensors are
-those of the published checkpoints.
-
+Masked are the frames at an item's end, which mirror its own samples, the convolutions over time, attention, the means
+of squeeze-and-excitation, and the pooled statistics.
 Paper: I. Yakovlev et al., "Reshape Dimensions Network for Speaker Recognition", Interspeech 2024. Reference
 implementation: IDRnD/ReDimNet at dd9f519 (MIT), whose parameter names these are; none of its code is used.
 """
@@ -32,9 +29,9 @@ NORM_EPS = 1e-6
 VARIANCE_EPS = 1e-7
 HEADS = 4
 KERNELS = (7, 19, 31, 59)
-"""Of the convolutions over time in each block over time."""
+"""Kernels of the convolutions over time in each block over time."""
 ATTENTION = 128
-"""Width of the attention of the pooling."""
+"""Width of the pooling's attention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +39,8 @@ class Stage:
     """One stage.
 
     Args:
-        stride: over frequency. blocks: number of blocks over frequency and time.
-        expansion: of their channels. reduction: of the channels of the block over time.
+        stride: over frequency. blocks: over frequency and time. expansion: of their channels.
+        reduction: of the channels of the block over time.
     """
 
     stride: int
@@ -58,7 +55,7 @@ class ReDimNetConfig:
 
     Args:
         bands: mel bands. channels: of the first convolution. group: channels of a group of a grouped convolution.
-        hop: samples from one frame to the next. stages: the stages. embedding: dimensions of the result.
+        hop: samples from one frame to the next. embedding: dimensions of the result.
     """
 
     bands: int = 72
@@ -77,11 +74,7 @@ class ReDimNetConfig:
 
 
 class MelFrontEnd(nn.Module):
-    """Waves to mel bands, whose frames are centred and mirror the signal at both ends.
-
-    Args:
-        bands: mel bands. hop: samples from one frame to the next.
-    """
+    """Waves to mel bands in centred frames, mirrored at both ends."""
 
     window: Tensor
     bands: Tensor
@@ -97,7 +90,7 @@ class MelFrontEnd(nn.Module):
         self.register_buffer("bands", shape, persistent=False)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-        """Bands float32 `(batch, bands, frames)`, zero beyond each item's end, and the frames of each item.
+        """Compute bands `(batch, bands, frames)`, zero beyond each item's end, and the frames of each.
 
         Args:
             waves: float32 `(batch, samples)`. lengths: samples of each item, more than half a frame.
@@ -114,7 +107,7 @@ class MelFrontEnd(nn.Module):
 
     @staticmethod
     def _mirrored(waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """The waves with half a frame in front of each item and behind it, in which it runs backwards."""
+        """Mirror half a frame in front of each item and behind it."""
         half = SPECTRUM // 2
         last = on_device(lengths, waves.device)[:, None] - 1
         position = torch.arange(-half, waves.shape[1] + half, device=waves.device).abs()
@@ -131,11 +124,7 @@ class ChannelNorm(nn.LayerNorm):
 
 
 class FrequencyExcite(nn.Module):
-    """Frequencies weighted by a function of their means over channels and time.
-
-    Args:
-        bands: frequencies. inner: width of that function.
-    """
+    """Frequencies weighted by a function of their means over channels and time."""
 
     def __init__(self, bands: int, inner: int) -> None:
         super().__init__()
@@ -148,11 +137,7 @@ class FrequencyExcite(nn.Module):
 
 
 class PlaneBlock(nn.Module):
-    """A residual block over frequency and time, of grouped convolutions that are mixed by others of one step.
-
-    Args:
-        channels: of input and output. group: channels of a group. bands: frequencies.
-    """
+    """A residual block over frequency and time: grouped and pointwise convolutions."""
 
     def __init__(self, channels: int, group: int, bands: int) -> None:
         super().__init__()
@@ -173,11 +158,7 @@ class PlaneBlock(nn.Module):
 
 
 class TimeConv(nn.Module):
-    """A residual convolution over time, each channel by itself.
-
-    Args:
-        channels: of input and output. kernel: in frames.
-    """
+    """A residual depthwise convolution over time."""
 
     def __init__(self, channels: int, kernel: int) -> None:
         super().__init__()
@@ -191,11 +172,7 @@ class TimeConv(nn.Module):
 
 
 class Attention(nn.Module):
-    """A block of a transformer, which normalises its outputs.
-
-    Args:
-        width: of a frame.
-    """
+    """A block of a transformer, which normalises its outputs."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -220,11 +197,7 @@ class Attention(nn.Module):
 
 
 class TimeBlock(nn.Module):
-    """A residual block over time with fewer channels inside. Its parts carry the published names.
-
-    Args:
-        width: channels of input and output. inner: channels inside.
-    """
+    """A residual block over time with `inner` channels, under the published names."""
 
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
@@ -242,11 +215,7 @@ class TimeBlock(nn.Module):
 
 
 class Mixture(nn.Module):
-    """The sum of the outputs so far, each channel of each multiplied by a learnt weight.
-
-    Args:
-        outputs: how many. width: channels of each.
-    """
+    """The sum of the outputs so far, each channel of each scaled by a learnt weight."""
 
     def __init__(self, outputs: int, width: int) -> None:
         super().__init__()
@@ -262,11 +231,10 @@ class Mixture(nn.Module):
 
 
 class ReDimStage(nn.ModuleDict):
-    """One stage. Its parts carry the published numbers.
+    """One stage, under the published numbers.
 
     Args:
-        number: of the stage. stage: its sizes. planes, bands: channels and frequencies before it. config: the
-            architecture.
+        planes, bands: channels and frequencies before it.
     """
 
     def __init__(self, number: int, stage: Stage, planes: int, bands: int, config: ReDimNetConfig) -> None:
@@ -291,7 +259,7 @@ class ReDimStage(nn.ModuleDict):
         self.planes, self.bands = planes, bands
 
     def forward(self, outputs: Sequence[Tensor], frame_mask: Tensor | None, counts: Tensor, mask: Tensor) -> Tensor:
-        """The outputs so far, `(batch, width, frames)` each, to the next one."""
+        """Map the outputs so far, `(batch, width, frames)` each, to the next one."""
         mixture, widen, *parts, time = self.values()
         x = mixture(outputs).unflatten(1, (self.bands, self.planes)).transpose(1, 2)
         x = widen(x).float()
@@ -304,11 +272,7 @@ class ReDimStage(nn.ModuleDict):
 
 
 class StatisticsPooling(nn.Module):
-    """Mean and deviation over time, weighted by attention that also reads the plain mean and deviation.
-
-    Args:
-        width: channels.
-    """
+    """Mean and deviation over time, weighted by attention that also reads the plain ones."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -325,11 +289,7 @@ class StatisticsPooling(nn.Module):
 
 
 class ReDimNet(nn.Module):
-    """The whole network, with its front end.
-
-    Args:
-        config: its architecture.
-    """
+    """The whole network, with its front end."""
 
     def __init__(self, config: ReDimNetConfig) -> None:
         super().__init__()
@@ -349,7 +309,7 @@ class ReDimNet(nn.Module):
         self.linear = nn.Linear(2 * config.width, config.embedding)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """From waves `(batch, samples)` at 16 kHz and their lengths to embeddings, float32 `(batch, embedding)`."""
+        """Embed waves `(batch, samples)` at 16 kHz as float32 `(batch, embedding)`."""
         bands, counts = self.front(waves, uploaded(lengths, waves.device))
         frame_mask, there = valid(counts, bands.shape[2], bands), on_device(counts, waves.device)[:, None]
         beyond = ~inside(counts, bands.shape[2], waves.device)

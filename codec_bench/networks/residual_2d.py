@@ -10,10 +10,10 @@ from codec_bench.networks.half_precision import BatchNorm2d, Conv2d
 
 
 class PlaneBlock(nn.Module):
-    """Two convolutions and what they are added to. Its parts carry the names of the published ResNets.
+    """Two convolutions and a skip, under the names of the published ResNets.
 
     Args:
-        inputs, outputs: channels. stride: of the first convolution, over frequency and time.
+        stride: of the first convolution, over frequency and time.
     """
 
     def __init__(self, inputs: int, outputs: int, stride: tuple[int, int]) -> None:
@@ -27,7 +27,7 @@ class PlaneBlock(nn.Module):
             self.shortcut = nn.Sequential(Conv2d(inputs, outputs, 1, stride=stride, bias=False), BatchNorm2d(outputs))
 
     def forward(self, x: Tensor, before: Tensor | None, after: Tensor | None) -> Tensor:
-        """`(batch, inputs, bands, frames)` to the block's result.
+        """Map `(batch, inputs, bands, frames)` to the block's result.
 
         Args:
             before, after: 1 on own frames of the input and of the result, or None (`fbank.valid`).

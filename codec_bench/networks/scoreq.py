@@ -1,8 +1,6 @@
-"""SCOREQ: a wav2vec 2.0 encoder whose mean over time is a point on a sphere, and one linear layer, for padded batches.
+"""SCOREQ and NOMAD: wav2vec 2.0, the mean over own frames on a sphere, a linear layer.
 
-The encoder and the mean use each item's own frames only, so that a batch equals its items one by one. Names of tensors
-are those of the published checkpoints. This module imports torch: import it inside functions.
-
+Names of tensors are those of the published checkpoints.
 Paper: A. Ragano, J. Skoglund, A. Hines, "SCOREQ: Speech Quality Assessment with Contrastive Regression", NeurIPS 2024.
 Reference implementations: github.com/alessandroragano/scoreq and github.com/alessandroragano/nomad (fairseq's encoder).
 """
@@ -26,7 +24,6 @@ class ScoreqNet(nn.Module):
     """The whole network.
 
     Args:
-        encoder: the architecture of the speech encoder.
         rates: whether it gives an opinion score; else the embedding.
     """
 
@@ -36,7 +33,7 @@ class ScoreqNet(nn.Module):
         self.mos_layer = nn.Linear(encoder.width, 1) if rates else None
 
     def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """The opinion score of each item, float32 `(items,)`, or the embeddings, `(items, width)`, of length 1.
+        """Return opinion scores, float32 `(items,)`, or embeddings, `(items, width)`, of length 1.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.
@@ -45,7 +42,7 @@ class ScoreqNet(nn.Module):
         return embedding if self.mos_layer is None else self.mos_layer(embedding)[:, 0]
 
     def _mean(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """The mean of the last hidden state over each item's own frames."""
+        """Average the last hidden state over each item's own frames."""
         frames, counts = self.ssl_model(waves, uploaded(lengths, waves.device))
         mask = inside(counts, frames.shape[1], waves.device)
         total = frames.float().masked_fill(~mask[..., None], 0.0).sum(1)
@@ -53,16 +50,12 @@ class ScoreqNet(nn.Module):
 
 
 class NomadNet(ScoreqNet):
-    """NOMAD: the same encoder, whose mean passes a linear layer before it is brought to length 1.
-
-    Args:
-        encoder: the architecture of the speech encoder.
-    """
+    """NOMAD: the same encoder, and a linear layer before the result is brought to length 1."""
 
     def __init__(self, encoder: EncoderConfig) -> None:
         super().__init__(encoder, rates=False)
         self.embedding_layer = nn.Sequential(nn.ReLU(), nn.Linear(encoder.width, NOMAD_WIDTH))
 
     def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """The embeddings `(items, 256)`, of length 1; waves and lengths as for SCOREQ."""
+        """Compute embeddings `(items, 256)`, of length 1; waves and lengths as for SCOREQ."""
         return F.normalize(self.embedding_layer(self._mean(waves, lengths)), dim=1)

@@ -1,17 +1,9 @@
-"""SEANet with reflecting convolutions that are not causal, as in WavTokenizer and SpeechTokenizer, for ragged batches.
+"""SEANet with reflecting convolutions that are not causal, for ragged batches.
 
-This is the architecture of EnCodec's encoder and decoder: residual blocks between strided convolutions, and an LSTM at
-the frame rate. Every convolution reflects its input at both ends. In a batch, each item is reflected at its own end: in
-every layer, the few samples that a convolution reads beyond the item are written from the item's own length. So a batch
-equals its items one by one.
-
-Conventions
-    Hidden states are float32 `(items, channels, time)`. `lengths` are the items' own lengths at a layer's input, on the
-    host and on the device (`ragged.py`), so that nothing waits for the device.
-    Values beyond an item's length are arbitrary, at the input and at the output of every layer.
-    Names of tensors are those of the published checkpoints, with weight normalisation folded (`weight_norm.py`).
-    This module imports torch: import it inside functions.
-
+EnCodec's architecture: residual blocks between strided convolutions, and an LSTM at the frame rate. In every layer, the
+few samples that a convolution reads beyond an item are written from the item's own reflection, so a batch equals its
+items one by one. Hidden states are float32 `(items, channels, time)`, arbitrary beyond an item's length; `lengths` are
+those at a layer's input, on host and device (`ragged.py`). Names of tensors are the published ones, weight norm folded.
 Paper: Défossez et al., High Fidelity Neural Audio Compression, https://arxiv.org/abs/2210.13438.
 """
 
@@ -27,19 +19,14 @@ from torch.nn import functional as F
 from codec_bench.networks.ragged import each, full, inside, on_device, uploaded
 from codec_bench.networks.recurrent import BothWays
 
-# Of every published model: the taps of the first and the last convolution and of those in the residual blocks, and the
-# layers of the LSTM.
+# Of every published model: taps of the first, last and residual convolutions, and layers of the LSTM.
 _KERNEL_SIZE, _RESIDUAL_KERNEL_SIZE, _LSTM_LAYERS = 7, 3, 2
 
 
 class ReflectedConv(nn.Module):
-    """A convolution whose input is reflected at both ends, so that it gives ceil(length / stride) frames.
+    """A convolution with reflected ends, giving ceil(length / stride) frames.
 
-    If an item is too short to be reflected, zeros are appended to it first, as in EnCodec.
-
-    Args:
-        inputs, outputs: channels.
-        kernel_size, stride, dilation: settings of the convolution.
+    An item too short to be reflected is extended with zeros first, as in EnCodec.
     """
 
     def __init__(self, inputs: int, outputs: int, kernel_size: int, stride: int = 1, dilation: int = 1) -> None:
@@ -50,7 +37,7 @@ class ReflectedConv(nn.Module):
         self.left = reach - self.right
 
     def length(self, before: Any) -> Any:
-        """The length of an item, or of all items as a tensor, behind this layer."""
+        """Return a length, or all as a tensor, behind this layer."""
         return -(-before // self.stride)
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
@@ -61,11 +48,7 @@ class ReflectedConv(nn.Module):
 
 
 class TrimmedTransposedConv(nn.Module):
-    """A transposed convolution twice as long as its stride, cut at both ends so that it gives length x stride samples.
-
-    Args:
-        inputs, outputs: channels. stride: stride of the convolution.
-    """
+    """A transposed convolution of two strides, cut to length x stride samples."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -73,7 +56,7 @@ class TrimmedTransposedConv(nn.Module):
         self.stride, self.left = stride, stride - stride // 2
 
     def length(self, before: Any) -> Any:
-        """The length of an item, or of all items as a tensor, behind this layer."""
+        """Return a length, or all as a tensor, behind this layer."""
         return before * self.stride
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
@@ -85,11 +68,7 @@ class TrimmedTransposedConv(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions with half of the channels between them, added to a convolution of one tap.
-
-    Args:
-        channels: channels of input and output. kernel_size: kernel of the first convolution.
-    """
+    """Two convolutions with half of the channels between them, added to one of one tap."""
 
     def __init__(self, channels: int, kernel_size: int) -> None:
         super().__init__()
@@ -106,10 +85,10 @@ class ResidualBlock(nn.Module):
 
 
 class Codebook(nn.Module):
-    """Holds codewords under the name that the checkpoints give them.
+    """Codewords under their published name.
 
     Args:
-        shape: shape of the codewords, such as `(entries, dimension)`.
+        shape: such as `(entries, dimension)`.
     """
 
     embed: torch.Tensor
@@ -120,13 +99,7 @@ class Codebook(nn.Module):
 
 
 class SkippedLSTM(nn.Module):
-    """An LSTM whose input is added to its output. If it is bidirectional, the input is added to the output of each
-    direction.
-
-    Args:
-        channels: channels of the input and of each direction. layers: number of layers.
-        bidirectional: whether it also runs backwards.
-    """
+    """An LSTM with its input added to its output, of each direction if bidirectional."""
 
     def __init__(self, channels: int, layers: int, bidirectional: bool) -> None:
         super().__init__()
@@ -137,7 +110,7 @@ class SkippedLSTM(nn.Module):
         )
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """`(items, channels, time)`, with twice the channels if it is bidirectional."""
+        """Map `(items, channels, time)`, to twice the channels if bidirectional."""
         x = x.transpose(1, 2)
         if isinstance(self.lstm, BothWays):
             return (self.lstm.over(x, lengths) + torch.cat([x, x], dim=2)).transpose(1, 2)
@@ -149,8 +122,7 @@ class SeanetEncoder(nn.Module):
 
     Args:
         ratios: strides as published, in the decoder's order.
-        filters: channels after the first convolution; each stride doubles them.
-        dimension: channels of the latents.
+        filters: channels after the first convolution; each stride doubles them. dimension: channels of the latents.
         bidirectional: whether the LSTM also runs backwards.
     """
 
@@ -177,9 +149,7 @@ class SeanetDecoder(nn.Module):
     """Latents to waves, frames x hop samples.
 
     Args:
-        ratios: strides in order.
-        filters: channels before the last convolution.
-        dimension: channels of the latents.
+        filters: channels before the last convolution. dimension: channels of the latents.
     """
 
     def __init__(self, ratios: Sequence[int], filters: int, dimension: int) -> None:
@@ -202,9 +172,9 @@ class SeanetDecoder(nn.Module):
 
 
 def reflect(x: torch.Tensor, lengths: Sequence[int], left: int, right: int, stride: int) -> torch.Tensor:
-    """Extends every item of `x` `(items, channels, time)` by reflection: `left` samples before it and `right` after it.
+    """Reflect every item of `x` `(items, channels, time)` by `left` and `right` samples.
 
-    At the end, further samples are added until the length is a multiple of the stride.
+    At the end, further samples are added up to a multiple of the stride.
 
     Returns:
         `(items, channels, left + longest + right)`, where longest is the longest length, rounded up to the stride.
@@ -223,11 +193,11 @@ def reflect(x: torch.Tensor, lengths: Sequence[int], left: int, right: int, stri
 
 
 def reflection(counts: torch.Tensor, left: int, right: int, stride: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The samples to write, from each item's length `(items, 1)`, computed where the lengths are.
+    """Index the samples to write, from each item's length `(items, 1)`.
 
     Returns:
-        Two tensors `(items, samples)`: the column of the extended array, and the index of the sample to copy, which
-        lies outside the item where a zero is meant.
+        Two tensors `(items, samples)`: the column of the extended array, and the index of the sample to copy, outside
+        the item for a zero.
     """
     front = torch.arange(1, left + 1, device=counts.device).expand(len(counts), -1)
     behind = right + -counts % stride

@@ -1,7 +1,7 @@
-"""The lengths that SNAC's layers need in a batch of unequal lengths, so that it equals its items one by one.
+"""Lengths for SNAC's layers in a ragged batch, so it equals its items one by one.
 
-The network itself is that of the package `snac`. Every item is a whole number of blocks. So in every layer, an item's
-length is the same fraction of the batch's length. This module imports torch: import it inside functions.
+The network is the package `snac`. Every item is a whole number of blocks, so in every layer an item's length is the
+same fraction of the batch's.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from codec_bench.networks.ragged import each, uploaded, zero_beyond
 
 
 class RaggedBatch:
-    """The lengths and the noise of the items that pass through a SNAC network.
+    """The lengths and the noise of the items in a SNAC network.
 
-    It writes zeros beyond each item before every convolution of more than one tap, and it replaces the noise blocks.
+    It writes zeros beyond each item before every convolution of more than one tap, and replaces the noise blocks.
 
     Args:
         net: the package's network, whose modules are changed.
@@ -43,11 +43,11 @@ class RaggedBatch:
 
     @contextmanager
     def of(self, lengths: Sequence[int], device: str, noise: Sequence[Tensor] = ()) -> Iterator[None]:
-        """A context in which the batch holds items of these lengths.
+        """Return a context in which the batch holds items of these lengths.
 
         Args:
-            lengths: lengths of the items, in any unit. device: where the network is.
-            noise: what `noise` gave for them, on the device; only the decoder needs it.
+            lengths: in any unit. device: of the network. noise: as returned by `noise`, on the device; for the decoder
+                only.
         """
         self._lengths, self._noise = uploaded(lengths, device), list(noise)
         try:
@@ -56,7 +56,7 @@ class RaggedBatch:
             self._lengths, self._noise = [], []
 
     def noise(self, frames: Sequence[int], generators: Sequence[torch.Generator]) -> list[np.ndarray]:
-        """The noise of every noise block in order, float32 `(items, 1, steps)`.
+        """Draw the noise of every noise block in order, float32 `(items, 1, steps)`.
 
         Args:
             frames: steps of each item at the decoder's input. generators: one on the CPU for each item's noise.
@@ -68,7 +68,7 @@ class RaggedBatch:
         return out
 
     def _here(self, time: int) -> Sequence[int]:
-        """The items' lengths in a layer where the longest item has `time` steps. The division leaves no remainder."""
+        """Return the items' lengths in a layer with `time` steps. The division leaves no remainder."""
         longest = max(self._lengths)
         return each(self._lengths, lambda length: length * time // longest)
 

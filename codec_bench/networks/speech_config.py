@@ -1,4 +1,4 @@
-"""The architectures of self-supervised speech encoders (wav2vec 2.0, HuBERT, WavLM), and what follows from them."""
+"""The architectures of self-supervised speech encoders (wav2vec 2.0, HuBERT, WavLM)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ class EncoderConfig:
     """An encoder's architecture.
 
     Args:
-        extractor: `group_norm` (one group norm, after the first convolution) or `layer_norm` (one after each).
+        extractor: `group_norm` (one, after the first convolution) or `layer_norm` (one after each).
         width, layers, heads, feed_forward: sizes of the transformer.
-        pre_norm: whether each block normalises its input, and the last output is normalised too; else each block
-            normalises its output.
-        conv_layers: `(channels, kernel, stride)` of each convolution of the extractor.
-        conv_bias: whether these convolutions have a bias.
+        pre_norm: whether each block normalises its input and the last output is normalised too; else its output.
+        conv_layers: `(channels, kernel, stride)` of each convolution of the extractor. conv_bias: whether they have a
+            bias.
         conv_pos, conv_pos_groups: kernel in frames and groups of the positional convolution.
-        relative_buckets, max_distance: settings of WavLM's gated relative position bias; 0 buckets if there is none.
+        relative_buckets, max_distance: of WavLM's gated relative position bias; 0 buckets if there is none.
     """
 
     extractor: Literal["group_norm", "layer_norm"]
@@ -47,18 +46,14 @@ class EncoderConfig:
 
     @property
     def receptive_field(self) -> int:
-        """Samples that the first frame needs; a shorter signal has no frames."""
+        """Samples of the first frame; a shorter signal has no frames."""
         field = 1
         for _, kernel, stride in reversed(self.conv_layers):
             field = (field - 1) * stride + kernel
         return field
 
     def frames(self, samples: Count) -> Count:
-        """Number of frames of a signal with this many samples; 0 below the receptive field.
-
-        Args:
-            samples: a number, or a tensor of such numbers.
-        """
+        """Return the frames of a signal of `samples`, a number or a tensor; 0 below the receptive field."""
         for _, kernel, stride in self.conv_layers:
             samples = (samples - kernel) // stride + 1
             samples = samples * (samples > 0)
@@ -70,5 +65,4 @@ WAVLM_BASE = EncoderConfig("group_norm", 768, 12, 12, 3072, pre_norm=False, rela
 WAV2VEC2_LARGE = EncoderConfig("layer_norm", 1024, 24, 16, 4096, pre_norm=True, conv_bias=True)
 WAV2VEC2_LARGE_12 = EncoderConfig("layer_norm", 1024, 12, 16, 4096, pre_norm=True, conv_bias=True)
 WAV2VEC2_BASE = EncoderConfig("group_norm", 768, 12, 12, 3072, pre_norm=False)
-"""Also HuBERT-base. fairseq pads its input to an even number of frames, masks the added frame in attention and removes
-it again. It has no effect, so it is not added here."""
+"""Also HuBERT-base. fairseq pads to an even number of frames, but masks and removes the added one."""

@@ -1,11 +1,8 @@
-"""Self-supervised speech encoders (wav2vec 2.0, HuBERT, WavLM) over padded batches, exact for every item.
+"""Speech encoders (wav2vec 2.0, HuBERT, WavLM), exact for every item of a padded batch.
 
-A stack of strided convolutions turns a 16 kHz wave into one vector every 20 ms. A wide convolution adds positions, and
-a transformer follows. In a padded batch, three of its operations would read beyond the end of an item. They are masked
-here: the statistics of the group norm, the positional convolution, and attention.
-
-Parameters have the names of fairseq and s3prl, so that published checkpoints load as they are.
-
+Strided convolutions turn a 16 kHz wave into one vector every 20 ms; a wide convolution adds positions before a
+transformer. Masked are the group norm's statistics, the positional convolution, and attention. Parameters have the
+names of fairseq and s3prl, so published checkpoints load as they are.
 Papers: A. Baevski et al., "wav2vec 2.0", NeurIPS 2020; W.-N. Hsu et al., "HuBERT", TASLP 2021; S. Chen et al., "WavLM",
 JSTSP 2022. Reference implementations: s3prl 0.4.18 (WavLM, wav2vec 2.0) and transformers, each item alone, to 1e-5.
 """
@@ -34,11 +31,8 @@ FRAMES_MULTIPLE = 8
 class SpeechEncoder(nn.Module):
     """wav2vec 2.0, HuBERT or WavLM over a padded batch.
 
-    Waves are `(batch, samples)` at 16 kHz; what lies beyond an item's length may be anything finite. Every length must
-    reach the receptive field. An item's result does not depend on the others, nor on the padding (float32: 1e-5).
-
-    Args:
-        config: the architecture.
+    Waves are `(batch, samples)` at 16 kHz, anything finite beyond an item's length. Every length must reach the
+    receptive field. An item's result does not depend on the others or the padding (float32: 1e-5).
     """
 
     def __init__(self, config: EncoderConfig) -> None:
@@ -53,28 +47,25 @@ class SpeechEncoder(nn.Module):
 
     @property
     def step(self) -> int:
-        """Samples of which the length of a padded batch is a multiple."""
+        """The unit in samples of a padded batch's length."""
         return self.config.hop * FRAMES_MULTIPLE
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-        """The last hidden state and its valid frames.
+        """Return the last hidden state `(batch, frames, width)` and the number of each item's frames.
+
+        Values beyond an item's own frames are unspecified but finite.
 
         Args:
-            waves: float32 `(batch, samples)`. lengths: samples of each item, on the host (`ragged.py`), so that nothing
-                waits for the device.
-
-        Returns:
-            `(batch, frames, width)` with as many frames as the longest item has, and the number of each item's own
-            frames. Values beyond an item's own frames are unspecified but finite.
+            waves: float32 `(batch, samples)`. lengths: samples of each item, on the host (`ragged.py`).
         """
         lengths = uploaded(lengths, waves.device)
         (last,) = deque(self.hidden_states(waves, lengths), maxlen=1)  # keeps one at a time
         return last, each(lengths, self.config.frames)
 
     def mixed(self, waves: Tensor, lengths: Sequence[int], weights: Tensor) -> Tensor:
-        """The sum of the hidden states, each multiplied by its weight, float32 `(batch, frames, width)`.
+        """Sum the hidden states, each scaled by its weight, as float32 `(batch, frames, width)`.
 
-        Each is added as soon as it is computed, so that only one is in memory.
+        Only one hidden state is in memory at a time.
 
         Args:
             weights: one per hidden state, `(layers + 1,)`.
@@ -88,13 +79,13 @@ class SpeechEncoder(nn.Module):
     def hidden_states(
         self, waves: Tensor, lengths: Sequence[int], frame_counts: Sequence[int] | None = None
     ) -> Iterator[Tensor]:
-        """Yields the input of each block and then the last output: `layers + 1` tensors `(batch, frames, width)`.
+        """Yield each block's input and the last output: `layers + 1` tensors `(batch, frames, width)`.
 
         If blocks normalise their input, the last output is taken after the final norm, as in s3prl.
 
         Args:
-            own: frames of each item that the transformer hears, where these are fewer than its samples make; for a
-                model that fills items up with zeros, which then count for the group norm, and masks the zeros' frames.
+            own: each item's frames in the transformer, if fewer than its samples make: for a model whose padding counts
+                in the group norm but is masked in attention.
 
         Raises:
             ValueError: a length is below the receptive field or beyond the batch.
@@ -119,13 +110,13 @@ class SpeechEncoder(nn.Module):
 
 
 def padded(signals: Sequence[Any], device: str) -> tuple[Tensor, list[int]]:
-    """Signals, float32 `(samples,)`, as one zero-padded tensor `(batch, longest)` on a device; and their lengths."""
+    """Pad signals, float32 `(samples,)`, to `(batch, longest)` on a device; return their lengths too."""
     lengths = [len(signal) for signal in signals]
     return transfer.padded_rows(signals, max(lengths), device), lengths
 
 
 def standardised(waves: Tensor, lengths: Sequence[int], eps: float) -> Tensor:
-    """Waves less their mean, divided by their deviation, over each item's own samples; zero beyond its end.
+    """Standardise waves over each item's own samples; zero beyond its end.
 
     Args:
         waves: float32 `(batch, samples)`. lengths: samples of each item. eps: added to the (biased) variance.
@@ -139,10 +130,10 @@ def standardised(waves: Tensor, lengths: Sequence[int], eps: float) -> Tensor:
 
 
 def fairseq_name(name: str, extractor: str) -> str:
-    """This module's name for a parameter of transformers' Wav2Vec2Model, HubertModel or WavLMModel, without its prefix.
+    """Rename a parameter of transformers' Wav2Vec2Model, HubertModel or WavLMModel.
 
     Args:
-        name: transformers' name, such as `encoder.layers.3.feed_forward.output_dense.bias`.
+        name: without a prefix, such as `encoder.layers.3.feed_forward.output_dense.bias`.
         extractor: as in `EncoderConfig`.
     """
     if "conv_layers." in name:

@@ -1,4 +1,4 @@
-"""The convolutions of a self-supervised speech encoder: one vector every 20 ms of each wave of a padded batch."""
+"""The convolutions of a self-supervised speech encoder: one vector every 20 ms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codec_bench.networks.speech_config import EncoderConfig
 
 
 class Folding(nn.Module):
-    """A module that uses tensors derived from its parameters. They are computed once after loading or moving."""
+    """A module with tensors derived from its parameters once after loading or moving."""
 
     _folded: Any = None
 
@@ -43,11 +43,8 @@ class Folding(nn.Module):
 class StridedConv(Folding, Reducible):
     """A convolution over `(frames, channels)` as matrix products without a copy of the input.
 
-    With stride s, the s taps of a step are s consecutive rows. In the same memory they are one row that is s times as
-    wide. So a kernel of k taps takes ceil(k / s) products, each shifted by one such row.
-
-    Args:
-        inputs, outputs: channels. kernel, stride: in frames. bias: whether the convolution has a bias.
+    With stride s, the s taps of a step are s consecutive rows: in memory, one row s times as wide. So a kernel of k
+    taps takes ceil(k / s) products, each shifted by one such row.
     """
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, bias: bool) -> None:
@@ -60,15 +57,15 @@ class StridedConv(Folding, Reducible):
             nn.init.zeros_(self.bias)
 
     def fold(self) -> list[Tensor]:
-        """The weights of each product, `(outputs, taps * inputs)`."""
+        """Return the weights of each product, `(outputs, taps * inputs)`."""
         taps = self.weight.permute(0, 2, 1)
         return [chunk.flatten(1).contiguous() for chunk in taps.split(self.stride, 1)]
 
     def forward(self, rows: Tensor) -> Tensor:
-        """From rows of all items, `(batch * frames, inputs)`, to `(batch * frames / stride, outputs)`.
+        """Map rows of all items, `(batch * frames, inputs)`, to `(batch * frames / stride, outputs)`.
 
         The number of frames is a multiple of the stride. The taps of an item's last rows reach into the next item, but
-        these rows lie beyond the item's valid frames and are not used.
+        these rows are beyond the item's valid frames.
         """
         rows = rows.to(self.weight.dtype)
         wide = rows.view(rows.shape[0] // self.stride, -1)
@@ -80,11 +77,7 @@ class StridedConv(Folding, Reducible):
 
 
 class ConvExtractor(nn.Module):
-    """The strided convolutions: one vector per frame of a wave. A group norm uses only an item's own frames.
-
-    Args:
-        config: the architecture.
-    """
+    """The strided convolutions: one vector per frame of a wave. A group norm uses only own frames."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -103,7 +96,7 @@ class ConvExtractor(nn.Module):
             inputs = outputs
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """From waves `(batch, samples)`, samples being a multiple of the hop, to `(batch, samples / hop, channels)`."""
+        """Map waves `(batch, samples)`, a multiple of the hop, to `(batch, samples / hop, channels)`."""
         layers: list[Any] = list(self.conv_layers)
         first, *rest = layers
         rows = F.gelu(self._first(first, waves, lengths).flatten(0, 1))
@@ -115,7 +108,7 @@ class ConvExtractor(nn.Module):
         return rows.view(waves.shape[0], -1, rows.shape[-1])
 
     def _first(self, layer: Any, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """The first convolution and its norm, `(batch, frames, channels)`, always in float32."""
+        """Run the first convolution and its norm, `(batch, frames, channels)`, always in float32."""
         conv = layer["0"]
         overhang = max(0, conv.kernel - conv.stride)
         taps = F.pad(waves.float(), (0, overhang)).unfold(1, conv.kernel, conv.stride)
@@ -132,11 +125,11 @@ class ConvExtractor(nn.Module):
     def _group_norm(
         self, norm: nn.GroupNorm, taps: Tensor, weight: Tensor, lengths: Sequence[int]
     ) -> tuple[Tensor, Tensor]:
-        """The group norm of the first convolution as a scale of its weights and a shift, each `(batch, channels)`.
+        """Return the first group norm as a scale of the weights and a shift, each `(batch, channels)`.
 
-        A channel is a linear function of the taps, so its mean and variance over an item follow from the mean and the
-        covariance of the item's taps. These few hundred numbers in float64 replace three passes over the widest tensor
-        of the network. A bias of the convolution cancels.
+        A channel is linear in the taps, so its mean and variance over an item follow from the mean and covariance of
+        the item's taps. These few hundred float64 numbers replace three passes over the network's widest tensor. The
+        convolution's bias cancels.
         """
         _, kernel, stride = self.config.conv_layers[0]
         frame_counts = each(lengths, lambda samples: (samples - kernel) // stride + 1)

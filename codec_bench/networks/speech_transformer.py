@@ -1,4 +1,4 @@
-"""The transformer of a self-supervised speech encoder over padded batches: positions, masked attention and blocks."""
+"""The transformer of a speech encoder: positions, masked attention and blocks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ BIAS_ENTRIES = 1 << 28
 
 
 class PositionalConv(GroupedConv):
-    """The weight-normalised grouped convolution that encodes positions, with "same" padding.
-
-    Args:
-        config: the architecture.
-    """
+    """The weight-normalised grouped convolution that encodes positions, with "same" padding."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__(config.width, config.conv_pos, config.conv_pos_groups)
@@ -36,26 +32,25 @@ class PositionalConv(GroupedConv):
         nn.init.normal_(self.weight_v, std=math.sqrt(4 / (config.conv_pos * config.width)))
 
     def reduce(self, dtype: torch.dtype) -> None:
-        """The weights are made in float32 and rounded once."""
+        """Keep float32: the weights are made in float32 and rounded once."""
         self._dtype, self._folded = dtype, None
 
     def taps(self) -> tuple[Tensor, Tensor]:
-        """The weights, made from a direction and a length per tap, and the bias."""
+        """Return the weights, made from a direction and a length per tap, and the bias."""
         lengths = torch.linalg.vector_norm(self.weight_v, dim=(0, 1), keepdim=True)
         weight = self.weight_v * (self.weight_g / lengths)
         return weight.to(self._dtype), self.bias.to(self._dtype)
 
     def forward(self, frames: Tensor) -> Tensor:
-        """`(batch, frames, width)`, zero beyond each item's end, to the same shape."""
+        """Map `(batch, frames, width)`, zero beyond each item's end, to the same shape."""
         return F.gelu(super().forward(frames))
 
 
 class Attention(Folding, Reducible):
-    """Self-attention. WavLM's position bias, if there is one, depends on distance and head and has a gate per frame.
+    """Self-attention, with WavLM's gated position bias by distance and head if configured.
 
     Args:
-        config: the architecture.
-        holds_bias: whether this layer holds the table of biases. The first layer does, and all layers share it.
+        holds_bias: whether this layer holds the table of biases, as the first does for all.
     """
 
     def __init__(self, config: EncoderConfig, holds_bias: bool) -> None:
@@ -71,14 +66,13 @@ class Attention(Folding, Reducible):
                 self.relative_attention_bias = nn.Embedding(config.relative_buckets, self.heads)
 
     def reduce(self, dtype: torch.dtype) -> None:
-        """The projections are brought to half precision by themselves; what gates the bias stays in float32."""
+        """Skip: the projections are cast by themselves, and the gates of the bias stay in float32."""
         self._folded = None
 
     def fold(self) -> tuple[Tensor, ...]:
-        """Weights and biases of the three projections as one, of which theirs become parts, so that memory holds them
-        once.
+        """Join the three projections, whose parameters become views, so memory holds them once.
 
-        Then those of the two gates, each of which is the sum of four outputs of `grep_linear`.
+        The weights of the two gates follow, each the sum of four outputs of `grep_linear`.
         """
         parts = (self.q_proj, self.k_proj, self.v_proj)
         weight, bias = (torch.cat([getattr(projection, name) for projection in parts]) for name in ("weight", "bias"))
@@ -102,17 +96,17 @@ class Attention(Folding, Reducible):
         return self.out_proj(out.transpose(1, 2).flatten(2))
 
     def _gate(self, frames: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
-        """The factors by which each frame multiplies the position bias, `(batch, heads, frames, 1)`."""
+        """Return each frame's factors of the position bias, `(batch, heads, frames, 1)`."""
         gates = torch.sigmoid(F.linear(frames.unflatten(-1, (self.heads, -1)), weight, offset)).transpose(1, 2)
         update, reset = gates.chunk(2, dim=-1)
         return update * (reset * self.grep_a - 1.0) + 2.0
 
 
 class AttentionBias:
-    """What is added to the attention scores: the position bias, and minus infinity for frames beyond an item's end.
+    """The attention bias: by position, and minus infinity beyond an item's end.
 
     Args:
-        counts: valid frames of each item, `(batch,)`. length: frames of the batch. heads: number of heads.
+        counts: valid frames of each item, `(batch,)`. length: frames of the batch.
         by_distance: position bias from distance -(length - 1) to length - 1, `(heads, 2 * length - 1)`, or None.
     """
 
@@ -127,7 +121,7 @@ class AttentionBias:
         self._by_dtype: dict[torch.dtype, Tensor] = {}
 
     def attended(self, q: Tensor, k: Tensor, v: Tensor, gate: Tensor | None) -> Tensor:
-        """Torch's attention with this bias, `(batch, heads, length, width of a head)`."""
+        """Run torch's attention with this bias, `(batch, heads, length, width of a head)`."""
         gate = None if gate is None else gate.to(q.dtype)
         parts = [
             F.scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=self.rows(rows, gate, q.dtype))
@@ -136,7 +130,7 @@ class AttentionBias:
         return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
 
     def rows(self, rows: slice, gate: Tensor | None, dtype: torch.dtype) -> Tensor:
-        """The bias of these querying frames, broadcastable to `(batch, heads, rows, length)`."""
+        """Return the bias of these querying frames, broadcastable to `(batch, heads, rows, length)`."""
         if dtype not in self._masks:
             self._masks[dtype] = self._mask.to(dtype)
         if gate is None:
@@ -144,11 +138,11 @@ class AttentionBias:
         return torch.addcmul(self._masks[dtype], gate[:, :, rows], self._positions(rows, dtype))
 
     def _positions(self, rows: slice, dtype: torch.dtype) -> Tensor:
-        """The position bias of these querying frames before the gate, `(heads, rows, length)`."""
+        """Return the position bias of these querying frames before the gate, `(heads, rows, length)`."""
         if dtype in self._by_dtype:
             return self._by_dtype[dtype][:, rows]
         last = self._length - 1
-        # Row i holds distances -i to length - 1 - i, so the rows are windows of the table, from its last to its first.
+        # Row i holds distances -i to length - 1 - i: windows of the table, from its last to its first.
         assert self.by_distance is not None, "only an attention with a position bias gates it"
         windows = self.by_distance.to(dtype).unfold(1, self._length, 1)
         if windows.numel() <= BIAS_ENTRIES:  # the same for every layer and item
@@ -158,11 +152,7 @@ class AttentionBias:
 
 
 class EncoderLayer(nn.Module):
-    """A block of the transformer.
-
-    Args:
-        config: the architecture. holds_bias: whether the table of position biases is in this layer.
-    """
+    """A block of the transformer."""
 
     def __init__(self, config: EncoderConfig, holds_bias: bool) -> None:
         super().__init__()
@@ -183,11 +173,7 @@ class EncoderLayer(nn.Module):
 
 
 class Transformer(Folding):
-    """The positional convolution and the blocks.
-
-    Args:
-        config: the architecture.
-    """
+    """The positional convolution and the blocks."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -197,7 +183,7 @@ class Transformer(Folding):
         self.layer_norm = LayerNorm(config.width)
 
     def hidden_states(self, frames: Tensor, counts: Tensor) -> Iterator[Tensor]:
-        """The input of each block, then the output of the last one, each `(batch, frames, width)`."""
+        """Yield the input of each block, then the last output, each `(batch, frames, width)`."""
         length = frames.shape[1]
         beyond = torch.arange(length, device=frames.device) >= counts[:, None]
         frames = frames.masked_fill(beyond[..., None], 0.0)
@@ -211,7 +197,7 @@ class Transformer(Folding):
         yield self.layer_norm(frames) if self.config.pre_norm else frames
 
     def _by_distance(self, length: int) -> Tensor | None:
-        """The position bias from distance -(length - 1) to length - 1, `(heads, 2 * length - 1)`."""
+        """Return the position bias from distance -(length - 1) to length - 1, `(heads, 2 * length - 1)`."""
         if not self.config.relative_buckets:
             return None
         table, most = self.folded(), self.config.max_distance
@@ -220,7 +206,7 @@ class Transformer(Folding):
         return F.pad(table[None], (length - 1 - most, length - 1 - most), mode="replicate")[0]
 
     def fold(self) -> Tensor:
-        """The position bias from distance -max_distance to max_distance, beyond which it does not change."""
+        """Return the position bias from -max_distance to max_distance, beyond which it is constant."""
         first: Any = self.layers[0]
         table = first.self_attn.relative_attention_bias.weight
         buckets = distance_buckets(self.config.max_distance + 1, self.config.relative_buckets, self.config.max_distance)
@@ -228,11 +214,10 @@ class Transformer(Folding):
 
 
 def distance_buckets(length: int, buckets: int, max_distance: int) -> Tensor:
-    """The buckets of distances -(length - 1) to length - 1, int64 `(2 * length - 1,)`.
+    """Return the buckets of distances -(length - 1) to length - 1, int64 `(2 * length - 1,)`.
 
-    Half of the buckets are for later frames, the other half for the rest. In each half, the first half of the buckets
-    holds one distance each, the following ones grow logarithmically up to the largest distance, and the last one holds
-    all larger distances.
+    Half of the buckets are for later frames. In each half, the first half holds one distance each, the following ones
+    grow logarithmically up to the largest distance, and the last one holds all larger distances.
     """
     distance = torch.arange(1 - length, length)
     half = buckets // 2

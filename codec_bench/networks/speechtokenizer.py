@@ -1,10 +1,8 @@
-"""SpeechTokenizer's network: SEANet with an LSTM in both directions in the encoder, and eight codebooks.
+"""SpeechTokenizer's network: SEANet with a bidirectional LSTM, and eight codebooks.
 
-Names of tensors are those of the published checkpoint, with weight normalisation folded. This module imports torch:
-import it inside functions.
-
+Names of tensors are those of the published checkpoint, with weight norm folded.
 Paper: Zhang et al., SpeechTokenizer, https://arxiv.org/abs/2308.16692. Reference: the package `speechtokenizer`
-(Apache-2.0), whose codes and waves are equal to these within float32 noise.
+(Apache-2.0): the same codes and waves within float32 noise.
 """
 
 from __future__ import annotations
@@ -23,8 +21,8 @@ class Shape:
     """The sizes of one model.
 
     Args:
-        filters, dimension: channels of encoder and decoder, see `SeanetEncoder`.
-        ratios: strides in the decoder's order. codebooks, entries: sizes of the quantiser.
+        filters, dimension: see `SeanetEncoder`. ratios: strides in the decoder's order. codebooks, entries: of the
+            quantiser.
     """
 
     filters: int = 64
@@ -35,11 +33,7 @@ class Shape:
 
 
 class SpeechTokenizerNet(nn.Module):
-    """The whole codec: `encoder` and `decoder`, and the codewords.
-
-    Args:
-        shape: its sizes.
-    """
+    """The whole codec: `encoder`, `decoder` and the codewords."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()

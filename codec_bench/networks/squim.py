@@ -1,9 +1,8 @@
-"""SQUIM: STOI, PESQ and SI-SDR without a reference, and an opinion score with any clean reference.
+"""SQUIM: STOI, PESQ and SI-SDR without a reference, and an opinion score with any clean one.
 
-The networks are torchaudio's own classes. This module imports torch: import it inside functions.
-
-Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11
-`SQUIM_OBJECTIVE` and `SQUIM_SUBJECTIVE`.
+The networks are torchaudio's own classes.
+Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11 `SQUIM_OBJECTIVE` and
+`SQUIM_SUBJECTIVE`.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ class SquimNet(WholeSignal, nn.Module):
 
     @staticmethod
     def translated(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The published tensors under this module's names."""
+        """Rename the published tensors."""
         return {f"model.{name}": value for name, value in state.items()}
 
     def forward(self, waves: Tensor, lengths: object) -> Tensor:
-        """STOI, PESQ and SI-SDR of each item, float32 `(items, 3)`, from waves `(items, samples)` at 16 kHz."""
+        """Compute STOI, PESQ and SI-SDR, float32 `(items, 3)`, of waves `(items, samples)` at 16 kHz."""
         return torch.stack(self.model(waves), dim=1)
 
 
@@ -51,9 +50,9 @@ class SquimSubjectiveNet(WholeSignal, nn.Module):
         self.model: Any = model or squim_subjective_base()
 
     def forward(self, waves: Tensor, lengths: object) -> Tensor:
-        """From waves `(items, samples)` at 16 kHz to `(items, frames, 12)`.
+        """Map waves `(items, samples)` at 16 kHz to `(items, frames, 12)`.
 
-        Of each frame the attention and five numbers as the reference, then the same as the estimate.
+        Each frame has its attention and five numbers as the reference, then as the estimate.
         """
         frames = self.model.projector(self.model.ssl_model.extract_features(waves)[0][-1])
         pool = self.model.predictor.att_pool_layer

@@ -1,8 +1,7 @@
-"""Arrays to a device and back, in one transfer however many there are.
+"""Arrays to a device and back, in one transfer per type of number.
 
-A transfer from the device makes the host wait until everything before it is done, and each one costs a launch. So what
-belongs to one batch goes together, as one piece of memory for each type of number. What goes to a GPU or comes from it
-lies in pinned memory, which the GPU copies by itself. So neither an upload nor a kernel waits for the host.
+A download makes the host wait for all earlier work, and each transfer costs a launch, so the arrays of a batch go
+together. They use pinned memory, which the GPU copies by itself: uploads and kernels never wait for the host.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _ALIGNED = 32  # numbers: each array begins at an address that vector instructio
 
 
 def sent(arrays: Sequence[np.ndarray], device: Any) -> list[torch.Tensor]:
-    """The arrays as tensors on a device. On a CPU they share the arrays' memory."""
+    """Upload arrays as tensors. On a CPU they share the arrays' memory."""
     if torch.device(device).type == "cpu":
         return [torch.from_numpy(array) for array in arrays]
     kinds = {array.dtype for array in arrays}
@@ -37,10 +36,7 @@ def sent(arrays: Sequence[np.ndarray], device: Any) -> list[torch.Tensor]:
 
 
 def fetched(tensors: Sequence[torch.Tensor]) -> list[np.ndarray]:
-    """Tensors of one device as arrays.
-
-    The host waits once, until they are computed and copied, and not for later work.
-    """
+    """Download tensors of one device. The host waits once, and not for later work."""
     if all(tensor.is_cpu for tensor in tensors):
         return [tensor.numpy() for tensor in tensors]
     copies: list[tuple[list[int], torch.Tensor]] = []
@@ -61,12 +57,12 @@ def fetched(tensors: Sequence[torch.Tensor]) -> list[np.ndarray]:
 
 
 def zeros_for(device: Any, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Zeros on the host, to be filled and then sent to a device with `uploaded`."""
+    """Allocate zeros on the host for `uploaded`, pinned for a GPU."""
     return torch.zeros(tuple(shape), dtype=dtype, pin_memory=torch.device(device).type == "cuda")
 
 
 def uploaded(values: torch.Tensor, device: Any) -> torch.Tensor:
-    """What `zeros_for` gave, on the device. The host does not wait until it is there; what is computed from it does."""
+    """Copy a host tensor to the device without a wait of the host."""
     return values.to(device, non_blocking=True)
 
 
@@ -99,31 +95,27 @@ def padded_rows(signals: Sequence[np.ndarray], width: int, device: Any) -> torch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefetch:
-    """What was made on another stream, and the event after which it is there. It must be kept until it was used."""
+    """A value from another stream and the event of its completion. Keep it until it is used."""
 
     value: Any
     there: Any
     device: str
 
     def wait(self) -> Any:
-        """The value, for the current stream: what this stream does from now on comes after the event."""
+        """Return the value, and make the current stream wait for its event."""
         torch.cuda.current_stream(self.device).wait_event(self.there)
         return self.value
 
 
 class UploadStream:
-    """A stream of a GPU on which one thread makes batches ready while the stream of another thread computes.
-
-    Args:
-        device: `cuda:N`.
-    """
+    """A GPU stream on which one thread prepares batches while another thread computes."""
 
     def __init__(self, device: str) -> None:
         self._device = device
         self._stream: Any = None
 
     def run(self, make: Callable[[], Any]) -> Prefetch:
-        """What `make` gives, all of whose uploads go through this stream."""
+        """Run `make` with all its uploads on this stream."""
         if self._stream is None:
             torch.cuda.set_device(self._device)  # of this thread: each thread has its own current device
             self._stream = torch.cuda.Stream(self._device)
@@ -135,10 +127,9 @@ class UploadStream:
 
 
 def sizes_on_host(net: Any) -> None:
-    """Keeps on the host what the convolutions of a model of transformers read to pad their input.
+    """Keep on the host the sizes that transformers' convolutions read to pad their input.
 
-    They hold stride and kernel as buffers, which go to the device with the weights; there, every layer would wait for
-    it.
+    They hold stride and kernel as buffers, which move to the device with the weights; every layer would wait for them.
     """
     for module in net.modules():
         for name in module._non_persistent_buffers_set:

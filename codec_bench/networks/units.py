@@ -1,11 +1,7 @@
-"""Discrete units of speech: the nearest cluster to each frame of a HuBERT, for padded batches.
-
-Every frame depends on its own item only, so that a batch equals its items one by one. This module imports torch: import
-it inside functions.
+"""Discrete units of speech: the nearest cluster to each frame of a HuBERT, in padded batches.
 
 Paper: W.-N. Hsu et al., "HuBERT", TASLP 2021; K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw
-Audio", TACL
-2021. Reference implementation: transformers 5 `HubertModel` and `KMeans.predict` of scikit-learn.
+Audio", TACL 2021. Reference implementation: transformers 5 `HubertModel` and `KMeans.predict` of scikit-learn.
 """
 
 from __future__ import annotations
@@ -20,16 +16,15 @@ from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder
 
 NOT_A_UNIT = -1
-"""Stands for a frame that is not a finite number."""
+"""The unit of a frame that is not finite."""
 
 
 class UnitsNet(nn.Module):
-    """An encoder, and the centres to which its hidden states are compared.
+    """An encoder, and the centres for its hidden states.
 
     Args:
-        encoder: the architecture of the encoder.
         centres: float32 `(clusters, width)`.
-        layers: the hidden states that are compared, in rising order. 0 is the input of the first block.
+        layers: the hidden states in rising order; 0 is the input of the first block. Later blocks do not run.
     """
 
     centres: Tensor
@@ -43,10 +38,7 @@ class UnitsNet(nn.Module):
         self._layers = tuple(layers)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """The number of the nearest centre of each frame, int16 `(items, frames, layers)`; `NOT_A_UNIT` for a frame
-        that is not finite.
-
-        Blocks after the last of the layers are not computed.
+        """Return each frame's nearest centre, int16 `(items, frames, layers)`, or `NOT_A_UNIT`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.
@@ -55,6 +47,6 @@ class UnitsNet(nn.Module):
         return torch.stack([self._nearest(state) for layer, state in enumerate(states) if layer in self._layers], dim=2)
 
     def _nearest(self, frames: Tensor) -> Tensor:
-        # The squared distance without the square of the frame, which is the same for every centre.
+        # The squared distance less the frame's own square, which is the same for every centre.
         apart = self.norms - 2 * frames.float() @ self.centres.T
         return torch.where(apart.isfinite().all(-1), apart.argmin(-1), NOT_A_UNIT).to(torch.int16)

@@ -1,9 +1,7 @@
-"""UTMOS22's strong learner: a wav2vec 2.0 encoder, a BiLSTM and two linear layers, for padded batches.
+"""UTMOS22's strong learner: a wav2vec 2.0 encoder, a BiLSTM and two linear layers.
 
-The encoder, the BiLSTM and the mean over time use each item's own samples and frames only, so that a batch equals its
-items one by one. Names of tensors are those of the published checkpoint. This module imports torch: import it inside
-functions.
-
+All layers use each item's own samples and frames only, so a batch equals its items one by one. Names of tensors are
+those of the published checkpoint.
 Paper: T. Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022. Reference
 implementation: SpeechMOS 1.2.0 `utmos22_strong` (MIT).
 """
@@ -21,19 +19,17 @@ from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder
 
 CONDITION = 128
-"""The length of each of the two constant vectors that stand for a listening test and a listener."""
+"""The length of each of the constant vectors for a listening test and a listener."""
 HIDDEN, PROJECTION = 512, 2048
 SCALE, OFFSET = 2.0, 3.0
-"""They turn the network's scale, in which listeners' ratings are in [-1, 1], into that of opinion scores."""
+"""From the network's scale, ratings in [-1, 1], to that of opinion scores."""
 
 
 class UtmosNet(nn.Module):
     """The whole network.
 
     Args:
-        encoder: the architecture of the speech encoder.
-        hidden: width of the BiLSTM in each direction.
-        projection: width between the two linear layers.
+        hidden: width of the BiLSTM in each direction. projection: width between the two linear layers.
     """
 
     def __init__(self, encoder: EncoderConfig, hidden: int = HIDDEN, projection: int = PROJECTION) -> None:
@@ -44,14 +40,13 @@ class UtmosNet(nn.Module):
         self.projection = nn.Sequential(nn.Linear(2 * hidden, projection), nn.ReLU(), nn.Linear(projection, 1))
 
     def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """The opinion score of each item of a padded batch, float32 `(items,)` on the device of the waves.
+        """Score each item of a padded batch, float32 `(items,)`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.
         """
         frames, counts = self.wav2vec2(waves, lengths)
-        # Half precision would save little time here, and a mean over hundreds of frames of a recurrent network needs
-        # float32.
+        # Half precision would save little time here, and a mean over hundreds of recurrent frames needs float32.
         with torch.autocast(waves.device.type, enabled=False):
             frames = frames.float()
             conditions = torch.cat([self.domain_emb, self.judge_emb], 1).expand(*frames.shape[:2], -1)

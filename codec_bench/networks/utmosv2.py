@@ -1,10 +1,8 @@
-"""UTMOSv2's fusion of wav2vec 2.0 with four image classifiers over mel spectrograms, for draws of crops from signals.
+"""UTMOSv2: wav2vec 2.0 fused with four image classifiers over mel spectrograms.
 
-A draw is what the network hears at a time: three seconds of a signal for the encoder, and two short crops for the
-classifiers. Each classifier sees spectrograms of one window length. Every crop has one length, so the draws of a batch
-do not know of each other. Names of tensors are those of the published checkpoints, except the encoder's, which are
-fairseq's (`speech_encoder.fairseq_name`). This module imports torch: import it inside functions.
-
+A draw is three seconds of a signal for the encoder, and two short crops for the classifiers, each with spectrograms of
+its own window length. Crops have one length, so draws are independent. Names of tensors are the published ones, except
+the encoder's (`speech_encoder.fairseq_name`).
 Paper: K. Baba, W. Nakata, Y. Saito, H. Saruwatari, "The T05 System for The VoiceMOS Challenge 2024: Transfer Learning
 from Deep Image Classifier to Naturalness MOS Prediction of High-Quality Synthetic Speech", SLT 2024. Reference
 implementation: github.com/sarulab-speech/UTMOSv2 at cc2700d (MIT), configuration `fusion_stage3`.
@@ -24,12 +22,11 @@ from codec_bench.networks.speech_encoder import SpeechEncoder, standardised
 
 RATE_HZ = 16_000
 SSL_SAMPLES, SEEN, FRAMES = 48_000, 22_400, 2
-"""Samples of the encoder's crop and of a classifier's, and how many of the latter a draw has."""
+"""Samples of the encoder's crop and of a classifier's, and the latter's number per draw."""
 FFT, HOP, SIZE, WINDOWS = 4096, 32, 512, (4096, 2048, 1024, 512)
-"""In samples; `SIZE` is that of an image, in mel bands and in columns. `WINDOWS` are those of the four classifiers."""
+"""In samples; `SIZE` is an image's mel bands and columns. `WINDOWS` are the four classifiers'."""
 LISTENING_TESTS, SARULAB = 10, 1
-"""How many listening tests the network was trained on, and the place of the one whose scale it answers in by default.
-"""
+"""Listening tests of the training, and the index of the one whose scale the network uses."""
 HEADS = 8
 STANDARD_EPS = 1e-7
 LEAST, RANGE_DB = 1e-10, 80.0
@@ -48,7 +45,7 @@ def _attended(attention: nn.Module, x: Tensor) -> Tensor:
 
 
 class _SslBranch(nn.Module):
-    """The encoder, the weighted sum of its layers, and its mean after attention next to its largest values before."""
+    """The encoder, the weighted sum of its layers, and its mean after attention beside its maxima before."""
 
     def __init__(self, encoder: EncoderConfig) -> None:
         super().__init__()
@@ -64,7 +61,7 @@ class _SslBranch(nn.Module):
 
 
 class _Seen(nn.Module):
-    """The classifiers, the weighted sum of what they see, and attention over its bands."""
+    """The classifiers, their weighted sum, and attention over its bands."""
 
     def __init__(self, stages: tuple[Stage, ...], features: int) -> None:
         super().__init__()
@@ -81,19 +78,14 @@ class _Seen(nn.Module):
             weighted = backbone(flat) * weight
             total = weighted if total is None else total + weighted
         assert total is not None, "there are four classifiers"
-        # The frames stand behind one another in time; what remains is one vector for each band of the reduced images.
+        # The frames are concatenated in time; one vector remains for each band of the reduced images.
         x = torch.cat(list(total.unflatten(0, (draws, FRAMES)).unbind(1)), 3)
         x = torch.cat([x.mean(3), x.amax(3)], 1).transpose(1, 2)
         return torch.cat([_attended(self.attn, x).mean(1), x.amax(1)], 1)
 
 
 class UtmosV2Net(nn.Module):
-    """The whole network.
-
-    Args:
-        encoder: the architecture of the speech encoder.
-        stages, features: those of the classifiers.
-    """
+    """The whole network."""
 
     windows: Tensor
     bands: Tensor
@@ -102,7 +94,7 @@ class UtmosV2Net(nn.Module):
     def __init__(self, encoder: EncoderConfig, stages: tuple[Stage, ...] = SMALL, features: int = FEATURES) -> None:
         super().__init__()
         self.ssl, self.spec_long = _SslBranch(encoder), _Seen(stages, features)
-        # Each part was given the listening test too, where the whole network only gives it zeros.
+        # Each part was trained with the listening test as input; the whole network feeds it zeros.
         self.fc = nn.Linear(2 * encoder.width + 4 * features + 3 * LISTENING_TESTS, 1)
         edges = [(FFT - window) // 2 for window in WINDOWS]
         hanns = [F.pad(torch.hann_window(w, dtype=torch.float64), (edge, edge)) for w, edge in zip(WINDOWS, edges)]
@@ -112,12 +104,12 @@ class UtmosV2Net(nn.Module):
         self.register_buffer("test", F.one_hot(torch.tensor(SARULAB), LISTENING_TESTS).float(), persistent=False)
 
     def forward(self, waves: Tensor, crops: Tensor, shares: Tensor) -> Tensor:
-        """The opinion score of each draw, float32 `(draws,)`.
+        """Score each draw, float32 `(draws,)`.
 
         Args:
             waves: float32 `(draws, HEARD)` at 16 kHz.
             crops: float32 `(draws, FRAMES, 1 + classifiers, SEEN)`: of each frame its crop, and for each classifier the
-                one that is mixed with it.
+                one to mix with it.
             shares: float32 `(draws, FRAMES, classifiers)`: the share of a frame's own crop in the mixture.
         """
         first, others = crops[:, :, 0], crops[:, :, 1:].unbind(2)
@@ -130,7 +122,7 @@ class UtmosV2Net(nn.Module):
         return scores
 
     def _image(self, pairs: Tensor, share: Tensor, index: int) -> Tensor:
-        """The mixtures of pairs of crops `(draws, FRAMES, 2, SEEN)` as images `(draws, FRAMES, SIZE, SIZE)`."""
+        """Compute images `(draws, FRAMES, SIZE, SIZE)` of mixed crops `(draws, FRAMES, 2, SEEN)`."""
         flat = pairs.flatten(0, 2)
         levels = torch.cat([self._levels(some, index) for some in flat.split(_CROPS_AT_ONCE[flat.device.type])])
         first, other = levels.unflatten(0, pairs.shape[:3]).unbind(2)
@@ -139,7 +131,7 @@ class UtmosV2Net(nn.Module):
         return F.interpolate(mixed, (SIZE, SIZE), mode="bilinear", align_corners=False, antialias=True)
 
     def _levels(self, crops: Tensor, index: int) -> Tensor:
-        """Mel spectrograms `(crops, SIZE, columns)` in dB, of which the upper 80 dB are brought to 0 to 1."""
+        """Compute mel spectrograms `(crops, SIZE, columns)`, their upper 80 dB scaled to 0 to 1."""
         frames = F.pad(crops, (FFT // 2, FFT // 2)).unfold(1, FFT, HOP)
         spectra = torch.fft.rfft(frames * self.windows[index]).to(torch.complex64)
         power = torch.view_as_real(spectra).square().sum(3) @ self.bands

@@ -1,14 +1,9 @@
-"""Vocos: a ConvNeXt backbone at the frame rate and a head that predicts a spectrogram and inverts it.
+"""Vocos: a ConvNeXt backbone at the frame rate and a head that predicts and inverts a spectrogram.
 
-Its tensors have the names of the published checkpoints (`backbone.*`, `head.*`). It takes batches of unequal lengths:
-what lies beyond an item's frames is set to zero wherever a convolution could read it, and the overlap-add is normalised
-by the windows of the item's own frames. So a batch equals its items one by one.
-
-Conventions
-    Hidden states are float32 `(items, channels, frames)` before a backbone and `(items, frames, channels)` after it.
-    `lengths` is int64 `(items,)` on the same device, or None where every item has all frames.
-    This module imports torch: import it inside functions.
-
+Names of tensors are the published ones (`backbone.*`, `head.*`). In ragged batches, values beyond an item are zeroed
+before a convolution, and the overlap-add is normalised by the windows of own frames, so a batch equals its items one by
+one. Hidden states are float32 `(items, channels, frames)` before a backbone, `(items, frames, channels)` after it;
+`lengths` is int64 `(items,)` on the device, or None if all are full.
 Paper: Siuzdak, Vocos, https://arxiv.org/abs/2306.00814. Reference: gemelo-ai/vocos (MIT).
 """
 
@@ -28,24 +23,19 @@ _WINDOW_FLOOR = 1e-11  # if the windows add up to less than this, no window cove
 
 
 def frames_mask(lengths: torch.Tensor | None, frames: int) -> torch.Tensor | None:
-    """Which frames belong to an item, float32 `(items, 1, frames)`; None if all do."""
+    """Return which frames belong to an item, float32 `(items, 1, frames)`; None if all do."""
     if lengths is None:
         return None
     return (torch.arange(frames, device=lengths.device) < lengths[:, None]).float()[:, None]
 
 
 def masked(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
-    """`x` `(items, channels, frames)` with zeros beyond each item."""
+    """Zero `x` `(items, channels, frames)` beyond each item."""
     return x if mask is None else x * mask
 
 
 class AdaLayerNorm(nn.Module):
-    """Layer normalisation over the channels, with one gain and offset for each of several conditions.
-
-    Args:
-        conditions: number of conditions.
-        dim: channels.
-    """
+    """Layer normalisation over the channels, with a gain and offset per condition."""
 
     def __init__(self, conditions: int, dim: int) -> None:
         super().__init__()
@@ -55,18 +45,16 @@ class AdaLayerNorm(nn.Module):
         nn.init.zeros_(self.shift.weight)
 
     def forward(self, x: torch.Tensor, condition: int = 0) -> torch.Tensor:
-        """`x` `(..., dim)`, normalised under one condition."""
+        """Normalise `x` `(..., dim)` under one condition."""
         return F.layer_norm(x, x.shape[-1:], self.scale.weight[condition], self.shift.weight[condition], _EPS)
 
 
 class ConvNeXtBlock(nn.Module):
-    """A depthwise convolution over time, then two layers per frame, added to the input with a gain per channel.
+    """A depthwise convolution over time, then two layers per frame, added with a gain per channel.
 
     Args:
-        dim: channels. intermediate_dim: width between the two layers.
-        conditions: number of conditions of an adaptive norm, or None for a plain one.
-        kernel_size, dilation: settings of the depthwise convolution, which keeps the length.
-        layer_scale: initial value of the gain.
+        intermediate_dim: width between the two layers. conditions: of an adaptive norm, or None for a plain one.
+        kernel_size, dilation: of the depthwise convolution, which keeps the length. layer_scale: initial gain.
     """
 
     def __init__(
@@ -96,12 +84,11 @@ class ConvNeXtBlock(nn.Module):
 
 
 class VocosBackbone(nn.Module):
-    """The backbone: a convolution, a norm, ConvNeXt blocks, a norm.
+    """A convolution, a norm, ConvNeXt blocks, a norm.
 
     Args:
         input_channels: channels of the input (mel bands, latents).
-        dim, intermediate_dim, num_layers: widths and number of its blocks.
-        conditions: number of conditions of its adaptive norms (`adanorm_num_embeddings`), or None for plain ones.
+        conditions: of its adaptive norms (`adanorm_num_embeddings`), or None for plain ones.
         pos_net: another network between the first convolution and the norm, called with `(x, mask)`, or None.
     """
 
@@ -124,7 +111,7 @@ class VocosBackbone(nn.Module):
         self.pos_net = pos_net
 
     def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None, condition: int = 0) -> torch.Tensor:
-        """Hidden states `(items, frames, dim)` of inputs `(items, input_channels, frames)`."""
+        """Map inputs `(items, input_channels, frames)` to `(items, frames, dim)`."""
         mask = frames_mask(lengths, x.shape[-1])
         x = self.embed(masked(x, mask))
         if self.pos_net is not None:
@@ -138,10 +125,9 @@ class VocosBackbone(nn.Module):
 
 
 class ISTFT(nn.Module):
-    """The inverse of a short-time Fourier transform with a periodic Hann window as long as the transform.
+    """The inverse STFT with a periodic Hann window as long as the transform.
 
     Args:
-        n_fft, hop_length: in samples.
         padding: with `same`, T frames give T x hop samples; with `center`, (T - 1) x hop, as in torch.istft.
     """
 
@@ -155,11 +141,11 @@ class ISTFT(nn.Module):
         self.register_buffer("window", torch.hann_window(n_fft))
 
     def samples(self, frames: Count) -> Count:
-        """Number of samples that this many frames give."""
+        """Return the samples of this many frames."""
         return (frames if self.padding == "same" else frames - 1) * self.hop_length
 
     def forward(self, spectrum: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-        """Waves float32 `(items, samples)` of complex64 `(items, n_fft // 2 + 1, frames)`; zeros beyond an item's end."""
+        """Invert complex64 `(items, n_fft // 2 + 1, frames)` to float32 `(items, samples)`, zero-padded."""
         frames = spectrum.shape[-1]
         mask = frames_mask(lengths, frames)
         pieces = torch.fft.irfft(spectrum, self.n_fft, dim=1) * self.window[:, None]
@@ -173,17 +159,16 @@ class ISTFT(nn.Module):
         return wave if mask is None else wave * mask[:, 0]
 
     def _overlap_add(self, pieces: torch.Tensor) -> torch.Tensor:
-        """Adds up pieces `(items, n_fft, frames)` that start a hop apart: `(items, (frames - 1) x hop + n_fft)`."""
+        """Overlap-add segments `(items, n_fft, frames)`: `(items, (frames - 1) x hop + n_fft)`."""
         total = (pieces.shape[-1] - 1) * self.hop_length + self.n_fft
         return F.fold(pieces, (1, total), (1, self.n_fft), stride=(1, self.hop_length))[:, 0, 0]
 
 
 class ISTFTHead(nn.Module):
-    """A linear layer gives log magnitude and phase of a spectrogram; its inverse transform is the wave.
+    """A linear layer to log magnitude and phase, and the inverse transform.
 
     Args:
-        dim: channels of the backbone.
-        n_fft, hop_length, padding: settings of the transform, see `ISTFT`.
+        n_fft, hop_length, padding: see `ISTFT`.
     """
 
     def __init__(self, dim: int, n_fft: int, hop_length: int, padding: Literal["same", "center"] = "same") -> None:
@@ -192,7 +177,7 @@ class ISTFTHead(nn.Module):
         self.istft = ISTFT(n_fft, hop_length, padding)
 
     def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-        """Waves float32 `(items, samples)` of hidden states `(items, frames, dim)`, with zeros beyond an item's end."""
+        """Map hidden states `(items, frames, dim)` to waves `(items, samples)`, zero beyond an item's end."""
         magnitude, phase = self.out(x).transpose(1, 2).chunk(2, dim=1)
         return self.istft(torch.polar(magnitude.exp().clamp(max=_LOUDEST), phase), lengths)
 

@@ -1,14 +1,9 @@
-"""WavTokenizer's networks: SEANet's encoder, one codebook, and a Vocos decoder that begins with residual and attention
-blocks.
+"""WavTokenizer: SEANet's encoder, one codebook, residual and attention blocks, and Vocos.
 
-The decoder's group normalisation and attention cover the whole item. Their statistics and weights are computed over an
-item's own frames only, so that a batch equals its items one by one.
-
-Names of tensors are those of the published checkpoints, with weight normalisation folded. This module imports torch:
-import it inside functions.
-
-Paper: Ji et al., WavTokenizer, https://arxiv.org/abs/2408.16532. Reference: jishengpeng/WavTokenizer (MIT), whose
-codes and waves are equal to these within float32 noise.
+The decoder's group norms and attention use an item's own frames only, so a batch equals its items one by one. Names of
+tensors are the published ones, weight norm folded.
+Paper: Ji et al., WavTokenizer, https://arxiv.org/abs/2408.16532. Reference: jishengpeng/WavTokenizer (MIT): the same
+codes and waves within float32 noise.
 """
 
 from __future__ import annotations
@@ -38,8 +33,7 @@ class Shape:
 
     Args:
         ratios: strides of the encoder, in the decoder's order; their product is the hop.
-        filters, latent_dim: channels of the encoder. entries: number of codewords.
-        dim, intermediate_dim, layers: sizes of the decoder.
+        filters, latent_dim: channels of the encoder. entries: codewords. dim, intermediate_dim, layers: of the decoder.
         window: window length of the decoder's transform.
     """
 
@@ -65,7 +59,7 @@ class GroupNorm(nn.GroupNorm):
         super().__init__(_GROUPS, channels, _EPS)
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """`x` `(items, channels, frames)`, normalised. With a mask, values beyond an item's end are zero."""
+        """Normalise `x` `(items, channels, frames)`. With a mask, values beyond an item's end are zero."""
         if mask is None:
             return super().forward(x)
         grouped, inside = x.unflatten(1, (self.num_groups, -1)), mask[:, None]
@@ -77,7 +71,7 @@ class GroupNorm(nn.GroupNorm):
 
 
 class ResidualBlock(nn.Module):
-    """Group norm, SiLU and a convolution of three taps, twice in a row, added to the input."""
+    """Group norm, SiLU and a convolution of three taps, twice, added to the input."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -108,7 +102,7 @@ class AttentionBlock(nn.Module):
 
 
 class PositionNet(nn.ModuleList):
-    """Residual blocks around attention, and a group norm. It runs before the ConvNeXt blocks."""
+    """Residual blocks around attention, and a group norm, before the ConvNeXt blocks."""
 
     def __init__(self, channels: int) -> None:
         super().__init__(
@@ -130,7 +124,7 @@ class PositionNet(nn.ModuleList):
 
 
 class WavTokenizerNet(nn.Module):
-    """The whole codec, in the sizes of `shape`."""
+    """The whole codec."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -151,12 +145,12 @@ class WavTokenizerNet(nn.Module):
         return encodec["quantizer"]["vq"]["layers"][0]["_codebook"].embed
 
     def latents(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Latents `(items, latent_dim, frames)` of waves `(items, 1, samples)`; `lengths` are in samples."""
+        """Encode waves `(items, 1, samples)` to `(items, latent_dim, frames)`; `lengths` are in samples."""
         encodec: Any = self.feature_extractor["encodec"]
         return encodec["encoder"](waves, lengths)
 
     def waves(self, codes: torch.Tensor, frames: Sequence[int]) -> torch.Tensor:
-        """Waves `(items, samples)` of codes `(items, frames)`, with zeros beyond an item's end."""
+        """Decode codes `(items, frames)` to waves `(items, samples)`, zero beyond an item's end."""
         lengths = ragged_lengths(frames, codes.device)
         latents = F.embedding(codes, self.embed).transpose(1, 2)
         return self.head(self.backbone(latents, lengths, _CONDITION), lengths)

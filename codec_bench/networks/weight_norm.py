@@ -1,4 +1,4 @@
-"""Weight normalisation: checkpoints hold a gain and a direction for a weight, and this module computes the weight."""
+"""Weight normalisation: computes a checkpoint's weights from their gains and directions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ _PAIRS = (("weight_g", "weight_v"), ("parametrizations.weight.original0", "param
 
 
 def fold_weight_norm(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The tensors of a checkpoint with every pair of gain and direction replaced by `weight` = gain x direction /
-    |direction|.
+    """Replace every gain and direction by `weight` = gain x direction / |direction|.
 
-    The norm is over all dimensions but the first, as in torch's `weight_norm` by default. A gain without its direction,
-    or of a shape that does not fit it, stays as it is, so that loading the weights reports it by name.
+    The norm is over all dimensions but the first, as torch's default. A gain without a fitting direction stays, so
+    loading the weights reports it by name.
 
     Args:
-        state: tensors by name, in either of the two forms in which torch stores the pair.
+        state: tensors by name, in either of torch's two forms of the pair.
     """
     out = dict(state)
     del state  # a pair goes as soon as it is folded, unless the caller still holds it: a weight is not in memory twice

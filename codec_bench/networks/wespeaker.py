@@ -1,8 +1,6 @@
-"""WeSpeaker's r-vector: a ResNet over frequency and time, for padded batches, exact for every item.
+"""WeSpeaker's r-vector: a ResNet over frequency and time, exact in ragged batches.
 
-What would read beyond the end of an item is masked: the convolutions over time and the pooled statistics. Names of
-tensors are those of the published checkpoints.
-
+Masked are the convolutions over time and the pooled statistics.
 Papers: H. Zeinali et al., "BUT System Description to VoxCeleb Speaker Recognition Challenge 2019"; H. Wang et al.,
 "WeSpeaker: A Research and Production Oriented Speaker Embedding Learning Toolkit", ICASSP 2023. Reference
 implementation: wenet-e2e/wespeaker at dfa7419 (Apache-2.0), whose parameter names these are; none of its code is used.
@@ -29,11 +27,11 @@ FULL_SCALE = 32_768.0
 
 @dataclass(frozen=True, slots=True)
 class ResNetConfig:
-    """The network's architecture.
+    """The architecture.
 
     Args:
-        bands: of the filter bank, a multiple of 8. channels: of the first convolution.
-        blocks: number of blocks of each of the four stages. embedding: dimensions of the result.
+        bands: of the filter bank, a multiple of 8. channels: of the first convolution. blocks: of each of the four
+            stages.
     """
 
     bands: int = 80
@@ -43,14 +41,10 @@ class ResNetConfig:
 
 
 class ResNet(nn.Module):
-    """The whole network, with its front end. Its parts carry the published names.
-
-    Args:
-        config: its architecture.
-    """
+    """The whole network, with its front end, under the published names."""
 
     step = HOP
-    """Samples from one frame of the front end to the next."""
+    """Hop of the front end in samples."""
 
     def __init__(self, config: ResNetConfig) -> None:
         super().__init__()
@@ -68,7 +62,7 @@ class ResNet(nn.Module):
         self.seg_1 = nn.Linear(2 * config.bands // 8 * inputs, config.embedding)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """From waves `(batch, samples)` at 16 kHz and their lengths to embeddings, float32 `(batch, embedding)`."""
+        """Embed waves `(batch, samples)` at 16 kHz as float32 `(batch, embedding)`."""
         bands, counts = self.fbank(waves, uploaded(lengths, waves.device))
         x = F.relu(self.bn1(self.conv1(bands[:, None])))
         after = valid(counts, x.shape[3], bands)

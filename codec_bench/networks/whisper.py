@@ -1,17 +1,12 @@
 """Whisper's encoder, and its decoder step by step, for greedy decoding of whole windows.
 
-A step of the decoder reads far more memory than it computes, so what a GPU waits for is the host: few launches and
-little Python in a step are the aim here. Queries, keys and values of a token are one product; those keys and values
-that the decoder makes of the encoder's output are made once; those of its own tokens are written into memory that was
-taken before.
+A decoder's step is bound by memory and by the host, so it has few launches and little Python. Queries, keys and values
+of a token are one product; keys and values of the encoder's output are computed once; those of tokens go to
+preallocated memory. Nothing is padded, so no attention has a mask. Weights and results have the loaded type.
 
-Nothing is padded, so no attention has a mask. Weights and results have the type that the network was loaded in.
-
-cuDNN's attention needs a plan for every shape, which takes about 0.06 s on an H200, and computes the encoder's
-attention in two thirds of the time of torch's own and that of one token over the encoder's output in 0.56 of it. So it
-may be taken where a shape comes
-again: for numbers of windows on the ladder of shapes. Keys of the text grow with every token, and stay with torch's
-own.
+cuDNN's attention needs a plan per shape (0.06 s on an H200), and takes two thirds of torch's time for the encoder and
+0.56 for a token over the encoder's output. So it is used where a shape comes again: for numbers of windows on the
+ladder of shapes. Keys of the text grow with every token, and stay with torch's own.
 """
 
 from __future__ import annotations
@@ -29,12 +24,12 @@ from codec_bench.networks.batch_shapes import rows_of
 Affine = tuple[Tensor, Tensor]
 """Bias, and weight `(inputs, outputs)`, of a linear layer."""
 OUTPUT = "proj_out.weight"
-"""The tensor that a checkpoint holds if its output layer is not its table of tokens."""
+"""A checkpoint's tensor if its output layer is not its table of tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of a checkpoint's networks; `*_wide` are those of the layers between two linear ones."""
+    """The sizes of a checkpoint's networks; `*_wide` are those between two linear layers."""
 
     n_mels: int
     width: int
@@ -51,7 +46,7 @@ class Sizes:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each tensor, by its name in transformers."""
+        """Return the shape of each tensor, by its name in transformers."""
         width, encoder, decoder = self.width, "model.encoder", "model.decoder"
         out: dict[str, tuple[int, ...]] = {
             f"{encoder}.conv1.weight": (width, self.n_mels, 3),
@@ -86,7 +81,6 @@ class WhisperNet:
 
     Args:
         state: its tensors by their names in transformers (`shapes`), of one type, on their device.
-        sizes: of the networks.
     """
 
     def __init__(self, state: Mapping[str, Tensor], sizes: Sizes) -> None:
@@ -110,11 +104,11 @@ class WhisperNet:
         self.dtype, self.device = self._words.dtype, self._words.device
 
     def encode(self, mels: Tensor) -> Tensor:
-        """What the encoder makes of windows `(windows, n_mels, 3000)`: `(windows, 1500, width)`."""
+        """Encode windows `(windows, n_mels, 3000)` to `(windows, 1500, width)`."""
         frames = mels
         for weight, bias, stride in self._front:
             frames = F.gelu(F.conv1d(frames, weight, bias, stride, padding=1))
-        # Every sum below keeps the order of its first term in memory, so frames are put one behind the other here.
+        # Every sum below keeps the memory order of its first term, so the frames are made contiguous here.
         frames = frames.transpose(1, 2).contiguous() + self._places
         shape, rows, repeats = frames.shape, frames.flatten(0, 1), _repeats(frames)
         for layer in self._encoder_layers:
@@ -122,12 +116,11 @@ class WhisperNet:
         return self._encoder_norm(rows).view(shape)
 
     def begin(self, encoded: Tensor, tokens: int) -> Written:
-        """Memory for texts of so many tokens, prompt and all, over windows as `encode` gives them."""
+        """Allocate memory for texts of this many tokens, prompt included, over encoded windows."""
         return Written([layer.begin(encoded, tokens) for layer in self._decoder_layers])
 
     def step(self, tokens: Tensor, written: Written) -> Tensor:
-        """The decoder's output `(windows, tokens, width)` for tokens `(windows, tokens)`: those of a prompt, or one
-        that follows.
+        """Decode tokens `(windows, tokens)` (a prompt or the next one) to `(windows, tokens, width)`.
 
         Args:
             written: of the same windows; the tokens are added to it.
@@ -140,39 +133,33 @@ class WhisperNet:
         return self._decoder_norm(rows).view(shape)
 
     def logits(self, out: Tensor, added: Tensor | None = None) -> Tensor:
-        """Logits `(windows, vocabulary)` of a step's output `(windows, width)`, with what is added to each,
-        `(vocabulary,)`.
-        """
+        """Compute logits `(windows, vocabulary)` of `(windows, width)`, plus `added` `(vocabulary,)`."""
         return F.linear(out, self._logits, added)
 
     def logits_added(self, banned: Sequence[int]) -> Tensor:
-        """What `logits` must add so that some tokens are never the most probable."""
+        """Return the addend of `logits` that suppresses some tokens."""
         added = torch.zeros(len(self._logits))
         added[list(banned)] = -math.inf
         return added.to(self.device, self.dtype)
 
 
 class Written:
-    """What a decoder keeps of windows that it writes the texts of.
-
-    Args:
-        layers: the memory of each layer.
-    """
+    """A decoder's memory of its windows, layer by layer."""
 
     def __init__(self, layers: list[_Memory]) -> None:
         self.layers, self.tokens = layers, 0
 
     def keep(self, rows: Tensor) -> None:
-        """Keeps some windows, int64 `(windows,)` on the device: layer by layer, so that two copies of one layer alone
-        exist at a time.
-        """
+        """Keep some windows, int64 `(windows,)`; only one layer is copied at a time."""
         for layer in self.layers:
             layer.cross_cache, layer.self_cache = layer.cross_cache[rows], layer.self_cache[:, rows]
 
 
 class _Memory:
-    """Keys and values of a layer: those of the encoder's output `(windows, 1500, 2, heads, size)`, and those of tokens
-    `(2, windows, heads, room, size)`."""
+    """A layer's keys and values.
+
+    Of the encoder's output `(windows, 1500, 2, heads, size)`, and of tokens `(2, windows, heads, room, size)`.
+    """
 
     def __init__(self, cross_cache: Tensor, self_cache: Tensor) -> None:
         self.cross_cache, self.self_cache = cross_cache, self_cache
@@ -188,8 +175,6 @@ class _Memory:
 
 
 class _Norm:
-    """A layer normalisation."""
-
     def __init__(self, state: Mapping[str, Tensor], name: str) -> None:
         self._weight, self._bias = state[f"{name}.weight"], state[f"{name}.bias"]
 
@@ -198,11 +183,7 @@ class _Norm:
 
 
 class _Layer:
-    """Self-attention, and two linear layers behind it. Steps of all windows are rows, `(windows * steps, width)`.
-
-    Args:
-        state: tensors by name. name: of the layer. heads: of the attention.
-    """
+    """Self-attention, and two linear layers. Steps of all windows are rows, `(windows * steps, width)`."""
 
     def __init__(self, state: Mapping[str, Tensor], name: str, heads: int) -> None:
         attention = f"{name}.self_attn"
@@ -216,7 +197,7 @@ class _Layer:
         self._most = torch.finfo(torch.float16).max - 1000 if half else None
 
     def _split(self, rows: Tensor, windows: int, parts: int) -> Tensor:
-        """`(windows * steps, parts * width)` as `(parts, windows, heads, steps, size)`, in the same memory."""
+        """View `(windows * steps, parts * width)` as `(parts, windows, heads, steps, size)`."""
         return rows.view(windows, len(rows) // windows, parts, self._heads, -1).permute(2, 0, 3, 1, 4)
 
     def _attended(self, attended: Tensor, out: Affine, rows: Tensor) -> Tensor:
@@ -226,7 +207,7 @@ class _Layer:
         return _affine(F.gelu(_affine(self._norm(rows), self._wide)), self._narrow).add_(rows)
 
     def encode(self, rows: Tensor, windows: int, repeats: bool) -> Tensor:
-        """Rows of so many windows, to the same shape; `repeats` says whether the shape comes again."""
+        """Encode rows of `windows`; `repeats`: whether the shape comes again."""
         q, k, v = self._split(_affine(self._own_norm(rows), self._projection), windows, 3)
         rows = self._widened(self._attended(_attention(q, k, v, repeats), self._out, rows))
         # As transformers: in float16, single sums of a large network may become infinite.
@@ -234,7 +215,7 @@ class _Layer:
 
 
 class _DecoderLayer(_Layer):
-    """A layer that also attends to what the encoder made."""
+    """A layer that also attends to the encoder's output."""
 
     def __init__(self, state: Mapping[str, Tensor], name: str, heads: int) -> None:
         super().__init__(state, name, heads)
@@ -244,13 +225,13 @@ class _DecoderLayer(_Layer):
         self._cross_projection = _joined(state, f"{attention}.k_proj", f"{attention}.v_proj")
 
     def begin(self, encoded: Tensor, tokens: int) -> _Memory:
-        """The memory for a batch."""
+        """Allocate the memory of a batch."""
         windows, frames, width = encoded.shape
         cross_cache = _affine(encoded.view(-1, width), self._cross_projection).view(windows, frames, 2, self._heads, -1)
         return _Memory(cross_cache, cross_cache.new_empty(2, windows, self._heads, tokens, width // self._heads))
 
     def write(self, rows: Tensor, memory: _Memory, first: int, last: int) -> Tensor:
-        """The output for tokens `first` to `last` of every window, to the same shape."""
+        """Decode tokens `first` to `last` of every window, to the same shape."""
         windows = memory.self_cache.shape[1]
         projected = self._split(_affine(self._own_norm(rows), self._projection), windows, 3)
         memory.self_cache.narrow(3, first, last - first).copy_(projected[1:])
@@ -264,12 +245,12 @@ class _DecoderLayer(_Layer):
 
 
 def _repeats(windows: Tensor) -> bool:
-    """Whether a GPU will see a shape of so many windows again, and cuDNN has an attention for the type."""
+    """Return whether a GPU will see this shape again, and cuDNN has an attention for the type."""
     return windows.is_cuda and windows.dtype != torch.float32 and rows_of(len(windows)) == len(windows)
 
 
 def _attention(q: Tensor, k: Tensor, v: Tensor, repeats: bool) -> Tensor:
-    """Attention; by cuDNN where the shape `repeats` and torch prefers it on this device."""
+    """Compute attention; by cuDNN where the shape `repeats` and torch prefers it on this device."""
     if not repeats:
         return F.scaled_dot_product_attention(q, k, v)
     before = torch.backends.cuda.cudnn_sdp_enabled()
@@ -285,7 +266,7 @@ def _affine(rows: Tensor, of: Affine) -> Tensor:
 
 
 def _joined(state: Mapping[str, Tensor], *names: str) -> Affine:
-    """A linear layer that gives the outputs of some; Whisper's keys have no bias."""
+    """Join linear layers to one; Whisper's keys have no bias."""
     weights, biases = [state[f"{name}.weight"] for name in names], [state.get(f"{name}.bias") for name in names]
     if len(names) == 1:
         assert biases[0] is not None

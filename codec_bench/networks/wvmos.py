@@ -1,8 +1,6 @@
-"""WV-MOS: a wav2vec 2.0 encoder and two linear layers, whose mean over time is an opinion score, for padded batches.
+"""WV-MOS: a wav2vec 2.0 encoder and two linear layers, averaged over time.
 
-The encoder and the mean use each item's own samples and frames only, so that a batch equals its items one by one. This
-module imports torch: import it inside functions.
-
+Every layer uses an item's own samples and frames only, so a batch equals its items one by one.
 Paper: P. Andreev et al., "HiFi++", ICASSP 2023. Reference implementation: github.com/AndreevP/wvmos over transformers'
 `Wav2Vec2Model`.
 """
@@ -19,25 +17,21 @@ from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder, standardised
 
 WAVE_EPS = 1e-7
-"""What transformers' front end adds to a variance."""
+"""The addend to a variance in transformers' front end."""
 HIDDEN = 128
 
 
 class WvmosNet(nn.Module):
-    """The whole network.
-
-    Args:
-        encoder: the architecture of the speech encoder.
-    """
+    """The whole network."""
 
     def __init__(self, encoder: EncoderConfig) -> None:
         super().__init__()
         self.encoder = SpeechEncoder(encoder)
-        # The third layer was a dropout in training; it counts in the names of the published tensors.
+        # The third layer was a dropout in training; it counts in the published names.
         self.dense = nn.Sequential(nn.Linear(encoder.width, HIDDEN), nn.ReLU(), nn.Identity(), nn.Linear(HIDDEN, 1))
 
     def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """The opinion score of each item, float32 `(items,)`.
+        """Score each item, float32 `(items,)`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.

@@ -1,8 +1,6 @@
-"""The x-vector speaker head over a self-supervised encoder, for padded batches, exact for every item.
+"""The x-vector speaker head over a self-supervised encoder, exact in ragged batches.
 
-Its convolutions have no padding, so an item's own output frames never depend on what lies beyond its end. Only the
-pooled statistics are masked.
-
+Its convolutions have no padding, so own frames never depend on others; only the pooled statistics are masked.
 Paper: D. Snyder et al., "X-vectors", ICASSP 2018. Reference implementation: transformers' WavLMForXVector, whose
 parameter names the head has.
 """
@@ -27,9 +25,8 @@ class XVectorConfig:
     """The head's architecture.
 
     Args:
-        widths, kernels, dilations: channels, kernel and dilation of each time-delay layer.
-        embedding: dimensions of the result.
-        mixes: whether the hidden states are mixed by learnt weights; else the last one is used.
+        widths, kernels, dilations: of each time-delay layer. embedding: dimensions of the result.
+        mixes: whether learnt weights mix the hidden states; else the last one is used.
     """
 
     widths: tuple[int, ...] = (512, 512, 512, 512, 1500)
@@ -45,11 +42,7 @@ class XVectorConfig:
 
 
 class TimeDelay(nn.Module):
-    """A dilated convolution without padding, and ReLU.
-
-    Args:
-        inputs, outputs: channels. kernel, dilation: in frames.
-    """
+    """A dilated convolution without padding, and ReLU."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, dilation: int) -> None:
         super().__init__()
@@ -63,11 +56,7 @@ class TimeDelay(nn.Module):
 
 
 class XVectorNet(nn.Module):
-    """An encoder and the head that reads its output.
-
-    Args:
-        encoder, head: their architectures.
-    """
+    """An encoder and the head that reads its output."""
 
     def __init__(self, encoder: EncoderConfig, head: XVectorConfig) -> None:
         super().__init__()
@@ -82,7 +71,7 @@ class XVectorNet(nn.Module):
         self.feature_extractor = nn.Linear(2 * head.widths[-1], head.embedding)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """From waves `(batch, samples)` and their lengths to embeddings, float32 `(batch, embedding)`."""
+        """Embed waves `(batch, samples)` as float32 `(batch, embedding)`."""
         lengths = uploaded(lengths, waves.device)
         counts = each(lengths, lambda samples: self.wavlm.config.frames(samples) - self.head.reach)
         x = self.projector(self._mixed(waves, lengths)).transpose(1, 2)
@@ -97,13 +86,10 @@ class XVectorNet(nn.Module):
 
 
 def masked_statistics(x: Tensor, counts: Sequence[int], eps: float = 0.0) -> Tensor:
-    """Mean and (unbiased) deviation over each item's own frames.
+    """Compute mean and (unbiased) deviation over own frames, `(batch, 2 * channels)`.
 
     Args:
         x: `(batch, channels, frames)`. counts: frames of each item, at least 2. eps: added to the variance.
-
-    Returns:
-        `(batch, 2 * channels)`.
     """
     frame_counts = on_device(counts, x.device)[:, None, None]
     valid = (torch.arange(x.shape[2], device=x.device) < frame_counts).to(x.dtype)
