@@ -1,8 +1,7 @@
-"""Memory that the main process and its workers share, so that audio is written once and never sent through a pipe.
+"""Memory that the main process and its workers share: audio is written once.
 
-The main process owns the memory: only it allocates and frees. On Linux a segment is an anonymous memory file. Its size
-is not limited by a mount (containers often give /dev/shm 64 MB), and it disappears with the process, however that ends.
-On other systems a segment is a temporary file.
+Only the main process allocates and frees. On Linux a segment is an anonymous memory file: no mount limits its size
+(containers often give /dev/shm 64 MB), and it disappears with the process. Elsewhere it is a temporary file.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _serials = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A float32 array in shared memory: its segment (`serial:path`), its offset there in bytes, and its shape."""
+    """A float32 array in shared memory: segment (`serial:path`), offset in bytes."""
 
     segment: str
     offset: int
@@ -44,7 +43,7 @@ class Segments:
         self._maps: dict[str, mmap.mmap] = {}
 
     def view(self, region: Region) -> np.ndarray:
-        """The array of a region: float32, shared with every process. What is written to it is seen by all."""
+        """The float32 array of a region, shared with every process."""
         if region.nbytes == 0:
             return np.zeros(region.shape, np.float32)
         memory = self._maps.get(region.segment)
@@ -58,7 +57,7 @@ class Segments:
         return np.frombuffer(memory, np.float32, count, region.offset).reshape(region.shape)
 
     def detach(self, names: list[str]) -> None:
-        """Drops segments that the owner has closed; each is unmapped when no view of it is left."""
+        """Drop segments that the owner closed; each is unmapped after its last view."""
         for name in names:
             self._maps.pop(name, None)
 
@@ -109,10 +108,7 @@ class _Segment:
 
 
 class Arena:
-    """Allocates regions in segments that it adds as needed; `trim` closes oversized segments that are empty.
-
-    Safe to use from several threads of the owning process.
-    """
+    """Allocates regions in segments that it adds as needed. Safe for several threads."""
 
     def __init__(self, segment_bytes: int = SEGMENT_BYTES) -> None:
         self._segment_bytes = segment_bytes
@@ -141,7 +137,7 @@ class Arena:
         return self.allocate((-(-nbytes // 4),))
 
     def shrink(self, region: Region, used: int) -> None:
-        """Frees a region but for its first `used` bytes, which regions inside it now hold and are freed one by one."""
+        """Free a region but for its first bytes; regions in these are freed one by one."""
         used_bytes, allocated = rounded(used), rounded(region.nbytes)
         if used_bytes < allocated:
             with self._lock:
@@ -153,19 +149,14 @@ class Arena:
             return self._mapped.view(region)
 
     def free(self, region: Region) -> None:
-        """Frees a region, whose memory may then be used by another."""
+        """Free a region."""
         if not region.nbytes:
             return
         with self._lock:
             self._segments[region.segment].give(region.offset, rounded(region.nbytes))
 
     def trim(self) -> list[str]:
-        """Closes oversized segments that are empty, so that the memory for one long file is not held until the run
-        ends.
-
-        Returns:
-            Names of the closed segments, which workers should forget.
-        """
+        """Close empty oversized segments, and return their names for the workers."""
         with self._lock:
             empty = [n for n, s in self._segments.items() if s.size > self._segment_bytes and s.free == [(0, s.size)]]
             self._mapped.detach(empty)
@@ -174,7 +165,7 @@ class Arena:
         return empty
 
     def close(self) -> list[str]:
-        """Closes all segments; returns their names, which workers that stay should forget."""
+        """Close all segments, and return their names for workers that stay."""
         with self._lock:
             names = list(self._segments)
             self._mapped.detach(names)

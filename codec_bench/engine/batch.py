@@ -1,13 +1,8 @@
-"""From waiting items to batches for workers: similar lengths together, budgets, and what happens when a batch fails.
+"""Batches for workers: similar lengths, budgets, and recovery from failures.
 
-Conventions
-    The size of a batch is its padded seconds: the length of its longest item times the number of items. On a GPU a
-    batch has a shape of the ladder (`networks/batch_shapes.py`). Its size is the first one, doubled or halved: it fills
-    a part of the memory at most, by what earlier batches of the stage took of it, and is doubled only while a batch
-    takes too little time. On the CPU a batch is made to take a fixed time, estimated from what the stage has cost so
-    far. Results do not depend on the size of the batch. A worker of a GPU makes a second batch ready while one
-    computes. An item that is sent by itself, because something went wrong with it, has such a worker to itself, so that
-    what ends the worker is known to be this item.
+A batch's size is its padded seconds: its longest item times the number of items. On a GPU a batch has a shape of the
+ladder (`networks/batch_shapes.py`), doubled or halved by its memory and time. On the CPU it is sized to a fixed time.
+A failed batch is sent again item by item, each alone on its worker; an item that kills or blocks two workers fails.
 """
 
 from __future__ import annotations
@@ -31,44 +26,38 @@ from codec_bench.networks.batch_shapes import rows_of, rung_s
 
 CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
 GPU_BATCH_S = 0.04
-"""On a GPU a batch is doubled while a full one takes less: its launches then take a large part of the time."""
+"""On a GPU, a full batch that takes less is doubled: launches take too large a part of its time."""
 GROWS_FROM_S = 2.0
-"""Somebody else's code gets another process when more seconds of work wait for it than a process takes to start."""
+"""Foreign code gets another process when more seconds of work wait than a process takes to start."""
 TIME_LIMIT_S = 600.0  # for a batch; a long one has more, so that slow code that works is not ended
 TIME_LIMIT_PER_S = 60.0
 _TRIES = 2
 _HUNG_AT_FIRST = 3
 _KILLED_AT_FIRST = 3
-"""So many items whose process died end a stage of somebody else's code that never gave a result."""
+"""A foreign stage without any result ends after so many items whose process died."""
 _FAILED_AT_FIRST = 3
-"""So many items that failed by themselves on a GPU, for one reason, end a stage that never gave a result."""
+"""A stage without any result ends after so many items that failed alone on a GPU for one reason."""
 _MAX_IDLE_DEATHS = 6
 _STARTED_S = 20.0
-"""A worker that lived so long has started; why it ended says nothing of the next one."""
+"""A worker that lived so long has started; how it ended does not predict the next one."""
 _MAX_DEVICE_FAILURES = 4  # one item that fails its device every time ends two workers by itself
 
 
 @dataclass(slots=True, eq=False)
 class Stage(Budget):
-    """A stage: the items that wait for it, how large its batches may be, and what it has cost.
+    """A stage: its waiting items, the limit of its batches, and its cost so far.
 
     Args:
-        on_ladder: whether its batches have the shapes of the ladder, which they have on a GPU.
-        where: `device` or `cpu`. budget_s: padded seconds of a batch, at most.
-        pads: whether every item of a batch costs as much as the longest.
-        growing: whether a larger budget is still being tried.
-        items, audio_s, busy_s, cpu_s, steps: what is done, and what it took, in seconds.
-        barred: the number of a process that must not run its batches, or None.
-        limit_s: seconds that a batch may take at most. tries: how often an item is sent alone before it is given up.
-        hung: how many items were given up because they exceeded their time limit. killed: how many because their
-            process died.
-        gave: how many items had a result. failed: for what reason the last item failed on a GPU, and how many in a row
-            did.
-        refusal: why no further item is sent to it, or None.
-        here: what runs its batches in this process, because no worker process can; None for the workers.
-        first: whether its items go before those of other stages.
-        name: of the stage in messages and timings; that of its row if it is a codec.
-        initial_s: the budget before any batch. worth_s: on a GPU, beyond which size a batch saves nothing.
+        where: `device` or `cpu`. budget_s: padded seconds of a batch, at most. growing: whether a larger one is tried.
+        pads: whether every item of a batch costs as much as the longest. on_ladder: batch shapes of a GPU.
+        items, audio_s, busy_s, cpu_s, steps: work done, and its seconds.
+        barred: number of a process that must not run its batches, or None.
+        limit_s: seconds per batch, at most. tries: how often an item is sent alone before it fails.
+        hung, killed: items that exceeded the time limit, and items whose process died. gave: items with a result.
+        failed: reason of the last failure on a GPU, and how many in a row had it.
+        refusal: why no further item is sent, or None. here: runs its batches in this process; None for the workers.
+        first: whether its items go before those of other stages. name: for messages; a codec's is its row's.
+        initial_s: the first budget. worth_s: on a GPU, the size beyond which a batch saves nothing.
     """
 
     spec: StageSpec
@@ -105,22 +94,22 @@ class Stage(Budget):
 
     @property
     def cost(self) -> float:
-        """Seconds of work per second of audio so far, loading left out; 0 while unknown."""
+        """Seconds of work per second of audio so far, without loading; 0 while unknown."""
         return (self.busy_s - self.steps.get("load", 0.0)) / self.audio_s if self.audio_s else 0.0
 
     def is_full(self, room_s: float) -> bool:
-        """Whether the waiting items fill a batch of `room_s`, or one of them must be sent alone."""
+        """Whether the waiting items fill a batch of `room_s`, or one must be sent alone."""
         if self.waiting.on_ladder:
             return self.waiting.alone > 0 or self.waiting.full(self._level_s(room_s)) is not None
         return bool(self.waiting) and (self.waiting.total_s >= room_s or self.waiting.alone > 0)
 
     def turn(self, room_s: float) -> int:
-        """When the item came that the next batch of `room_s` is taken for."""
+        """Order of the item that the next batch of `room_s` starts with."""
         full = self.waiting.full(self._level_s(room_s)) if self.waiting.on_ladder and not self.waiting.alone else None
         return (full[0] if full else self.waiting.first).order
 
     def take(self, room_s: float) -> list[Work]:
-        """Takes the items of the next batch, or one that must be sent alone."""
+        """Remove and return the items of the next batch, or one that must be sent alone."""
         first = self.waiting.first
         if first.alone:
             chosen = [self._pick_after_failure() or first]
@@ -132,37 +121,35 @@ class Stage(Budget):
         return chosen
 
     def _pick_after_failure(self) -> Work | None:
-        """After one failure the longest item, after two the shortest, while there is no result: not all lengths may
-        fail.
-        """
+        """The longest item after one failure, the shortest after two."""
         if self.gave or not self.failed[1]:
             return None
         return (max if self.failed[1] == 1 else min)((w for w in self.waiting if w.alone), key=lambda w: w.length_s)
 
     def size_s(self, works: list[Work]) -> float:
-        """How large a batch is, as the budget counts."""
+        """Size of a batch, as the budget counts."""
         if self.waiting.on_ladder:
             return max(rung_s(w.length_s) for w in works) * rows_of(len(works))
         return _padded_s(works) if self.pads else sum(w.length_s for w in works)
 
     def took(self, size_s: float, seconds: float) -> None:
-        """Notes how long a batch of this size took on a GPU, loading left out."""
+        """Record how long a batch of this size took on a GPU, without loading."""
         if size_s > self.worth_s / 2 and seconds < GPU_BATCH_S:
             self.worth_s = 2 * self._level_s(size_s, math.ceil)
 
     def was_too_large(self, size_s: float) -> None:
-        """Halves the budget after a batch of this size, unless the batch was made before the budget was halved last."""
+        """Halve the budget, unless this batch was made before the last halving."""
         if self.waiting.on_ladder:
             size_s = self._level_s(size_s, math.ceil)
         if size_s <= self.budget_s or not self.rest:
             self.did_not_fit(size_s)
 
     def _level_s(self, room_s: float, rounded: Callable[[float], int] = math.floor) -> float:
-        """The size of a batch on the ladder: the first one, doubled or halved as often as it then fits into `room_s`."""
+        """The first batch size, doubled or halved as often as fits into `room_s`."""
         return self.initial_s * 2.0 ** rounded(math.log2(room_s / self.initial_s))
 
     def count(self, event: Done) -> None:
-        """Adds the cost of a finished batch."""
+        """Add the cost of a finished batch."""
         self.busy_s += event.busy_s
         self.cpu_s += event.cpu_s
         for step, seconds in event.steps.items():
@@ -170,16 +157,13 @@ class Stage(Budget):
 
 
 class Dispatcher:
-    """Keeps the workers fed.
+    """Keeps the workers busy.
 
     Args:
-        pool: the workers.
-        batch_s: padded seconds per batch in place of each stage's own budget, or None.
-        time_limit_s: seconds that a batch may take, loading not counted; None for 600, or 60 for every padded second of
-            the batch if that is more.
-        log: path of the workers' output, for the message that workers do not stay alive.
-        memory: the memory that holds the items' audio.
-        impatient: whether a stage is given up after a few items that took too long, although others came back.
+        batch_s: padded seconds per batch; None for each stage's own budget.
+        time_limit_s: seconds per batch without loading; None for 600, or 60 per padded second if that is more.
+        log: path of the workers' output, for messages. memory: holds the items' audio.
+        impatient: whether a few slow items end a stage although others had results.
     """
 
     def __init__(
@@ -208,7 +192,7 @@ class Dispatcher:
         *,
         first: bool = False,
     ) -> None:
-        """Adds a stage; `here` runs it in this process, and a stage that is `first` goes before others."""
+        """Add a stage; `here` runs it in this process, `first` puts it before others."""
         fixed_s = None if first else self._batch_s
         on_ladder = pads and self._pool.device(where) != "cpu"
         self.stages[spec.key] = Stage(
@@ -216,14 +200,12 @@ class Dispatcher:
         )
 
     def put(self, key: str, payload: Any, length_s: float, done: Callable[[Any], None], *, alone: bool = False) -> None:
-        """Adds one item to those that wait for a stage; `alone` if it must be sent by itself."""
+        """Add an item to a stage; `alone` if it must be sent by itself."""
         self._order += 1
         self.stages[key].waiting.put(Work(payload, length_s, done, self._order, alone))
 
     def fill(self) -> None:
-        """Gives a batch to every worker that has room: a full batch if there is one, otherwise the one that waited
-        longest.
-        """
+        """Submit a full batch, or else the oldest items, to each worker with room."""
         for stage in self.stages.values():
             while stage.refusal is not None and stage.waiting:
                 for work in stage.take(stage.initial_s):
@@ -257,7 +239,7 @@ class Dispatcher:
                 self._pool.submit(worker, batch, [w.payload for w in batch.works])
 
     def run_here(self) -> bool:
-        """Runs one batch of a stage of this process, if any waits; returns whether another waits."""
+        """Run one batch of a stage of this process; returns whether another waits."""
         waiting = [s for s in self.stages.values() if s.here is not None and s.waiting]
         if not waiting:
             return False
@@ -289,7 +271,7 @@ class Dispatcher:
         return max(TIME_LIMIT_S, TIME_LIMIT_PER_S * _padded_s(works))
 
     def follow(self, event: Done | Died) -> None:
-        """Gives results to the items that wait for them, or puts items back after a fault.
+        """Deliver results, or requeue items after a fault.
 
         Raises:
             UserError: worker processes end as soon as they start.
@@ -335,7 +317,7 @@ class Dispatcher:
                 self._count_failed(stage, event.outcome.reason, batch.device)
 
     def _count_failed(self, stage: Stage, reason: Diagnostic, device: str) -> None:
-        """Ends a stage whose first items all fail on a GPU that itself works: the others would fail too."""
+        """End a stage whose first items all fail on a GPU that itself works."""
         stage.failed = (reason, stage.failed[1] + 1 if stage.failed[0] == reason else 1)
         if not stage.gave and stage.failed[1] >= _FAILED_AT_FIRST and stage.refusal is None:
             stage.refusal = Diagnostic(
@@ -369,11 +351,7 @@ class Dispatcher:
             self._count_device_failure(batch.device)
 
     def _count_device_failure(self, device: str) -> None:
-        """Gives a device up that failed several times in a row, without a result in between.
-
-        Raises:
-            UserError: there is no other.
-        """
+        """Retire a device that failed several times in a row without a result in between."""
         self._device_failures[device] += 1
         if self._device_failures[device] < _MAX_DEVICE_FAILURES:
             return
@@ -384,11 +362,7 @@ class Dispatcher:
         )
 
     def _without(self, device: str, problem: str, hint: str) -> None:
-        """Goes on without a device.
-
-        Raises:
-            UserError: there is no other.
-        """
+        """Go on without a device; a UserError if there is no other."""
         held = [batch for worker in self._pool.workers if worker.device == device for batch in worker.batches.values()]
         for batch in held:
             self.stages[batch.key].waiting.give_back(batch.works)

@@ -1,10 +1,7 @@
-"""The feature cache: a feature of a signal that was computed once is not computed again, in this run or a later one.
+"""The feature cache: each feature of a signal is computed once, for all runs.
 
-Conventions
-    A key consists of the content hash of the audio, the feature, its protocol and its weights. Another protocol is
-    another key, so that no entry ever becomes invalid.
-    All runs of a user share one SQLite file of bounded size. The entries that were used longest ago are dropped first.
-    If the cache cannot be used (no room, no permission, a broken file), the run goes on without it.
+A key is the content hash of the audio, the feature, its protocol and its weights, so no entry becomes invalid. One
+SQLite file of limited size drops the entries used longest ago. If it cannot be used, the run goes on without it.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ _ARRAY = "\x00array"
 
 
 def pack(result: dict[str, Any]) -> bytes:
-    """A feature result as bytes, without pickling: JSON first, then the arrays that the JSON names."""
+    """Serialize a feature result without pickling: JSON, then the arrays it names."""
     arrays: list[np.ndarray] = []
 
     def plain(value: Any) -> Any:
@@ -47,11 +44,7 @@ def pack(result: dict[str, Any]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, Any]:
-    """The feature result from the bytes that `pack` made.
-
-    Raises:
-        ValueError: they are not as `pack` made them.
-    """
+    """The feature result from the bytes of `pack`; ValueError if they are damaged."""
     if not isinstance(data, bytes) or int.from_bytes(data[:_SUM_BYTES], "little") != crc32(data[_SUM_BYTES:]):
         raise ValueError("an entry of the cache is damaged")
     body = io.BytesIO(data[_SUM_BYTES:])
@@ -62,12 +55,7 @@ def unpack(data: bytes) -> dict[str, Any]:
 
 
 class FeatureCache(BoundedCache):
-    """Feature results by key.
-
-    Args:
-        path: the SQLite file, or None for a cache that stores nothing.
-        max_bytes: largest size of the stored results.
-    """
+    """Feature results by key, in an SQLite file, or nowhere if `path` is None."""
 
     content = "feature"
     tables = (
@@ -103,7 +91,7 @@ class FeatureCache(BoundedCache):
         return result
 
     def put(self, key: str, result: dict[str, Any]) -> None:
-        """Stores a result; the next `flush` writes it to the disk."""
+        """Store a result; the next `flush` writes it to the disk."""
         if self._db is not None:
             self._keep(key, pack(result))
 
@@ -119,7 +107,7 @@ MEMORY_BYTES = 64 << 20
 
 
 class FeatureMemory:
-    """Features by content in memory, those used longest ago dropped first; the interface of `FeatureCache`."""
+    """A `FeatureCache` in memory."""
 
     def __init__(self, max_bytes: int = MEMORY_BYTES) -> None:
         self._max, self._bytes = max_bytes, 0
@@ -136,7 +124,7 @@ class FeatureMemory:
         return entry[0]
 
     def put(self, key: str, result: dict[str, Any]) -> None:
-        """Keeps a feature."""
+        """Store a feature."""
         size = sum(getattr(value, "nbytes", 64) for value in result.values())
         if key in self._held or size > self._max:
             return

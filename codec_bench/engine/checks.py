@@ -1,11 +1,8 @@
-"""The checks of a run's codecs: a few short pieces of the data, in the workers that hold the codecs anyway.
+"""The checks of a run's codecs: a few short clips, in the workers that hold them.
 
-How it goes
-    Every codec gets one batch of its own, before its first item. A worker that has not encoded these pieces then
-    decodes their codes. If there is no such worker, the one that has encoded them is started anew when every item is
-    finished, so that no second copy of a model is in memory; for codecs that take long to load this is left out, and
-    the result says so. Nothing of it is in a score or in the fingerprint of the run. A codec that a continued run has
-    checked before is not checked again.
+Every codec gets one batch before its first item. A worker that has not encoded these clips decodes their codes. If
+there is none, the worker is restarted after the last item (no second copy of a model in memory); codecs that load
+slowly skip this, and the result says why. A continued run does not repeat checks.
 """
 
 from __future__ import annotations
@@ -30,21 +27,17 @@ LOADED_WITHIN_S = 10.0
 """A codec that takes longer to load is not loaded again for its check."""
 
 LIMIT_S = 120.0
-"""Seconds that the check of a codec may take."""
+"""Seconds for the check of a codec."""
 
 
 class Checks:
     """The checks of the codecs of one run.
 
     Args:
-        dispatcher, pool: who computes them.
-        systems: the systems of the run. done: the names of those that need no check.
-        clips: the sound that the pieces are taken from; empty for no checks. folder: where files are kept until a check
-            is finished.
+        clips: audio files for the checks; empty for no checks. folder: for temporary files. done: systems without need.
 
     Attributes:
-        found: by system, `ok` (the names of what was checked and is right), `findings` (what is suspect or failed), and
-            `unchecked` (what could not be checked, each with a reason).
+        results: by system, `ok` (passed checks), `findings` (suspect or failed), and `unchecked` (with reasons).
     """
 
     def __init__(
@@ -109,7 +102,7 @@ class Checks:
             os.unlink(self._parcels[name])
 
     def finish(self) -> None:
-        """Called when every item is finished: starts the workers anew that a check waits for, or gives the check up."""
+        """After the last item: restart workers that a check waits for, or skip the check."""
         for name, (key, result) in list(self._sent.items()):
             stage = self._dispatcher.stages[key]
             fitting = self._pool.fitting(stage.where, stage.spec.owner)
@@ -125,5 +118,5 @@ class Checks:
 
 
 def check_key(key: str) -> str:
-    """The key of the stage that checks a codec, by the key of the codec's stage."""
+    """Key of the stage that checks a codec, by the key of the codec's stage."""
     return f"check of {key}"

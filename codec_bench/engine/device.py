@@ -1,4 +1,4 @@
-"""Which CPUs and GPUs this process may use, found without importing torch."""
+"""The CPUs and GPUs that this process may use, found without importing torch."""
 
 from __future__ import annotations
 
@@ -21,16 +21,13 @@ def _driver() -> ctypes.CDLL | None:
 
 
 def cuda_count() -> int:
-    """How many CUDA devices this process may use, CUDA_VISIBLE_DEVICES considered; 0 without a driver."""
+    """CUDA devices of this process, by CUDA_VISIBLE_DEVICES; 0 without a driver."""
     driver, count = _driver(), ctypes.c_int(0)
     return count.value if driver is not None and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
 
 
 def memory_bytes(device: str) -> int:
-    """All of the memory of `cuda:N`; 0 where the driver does not say.
-
-    How much is free, only a process that uses it is told.
-    """
+    """Total memory of `cuda:N`; 0 if unknown."""
     driver, handle, total_bytes = _driver(), ctypes.c_int(0), ctypes.c_size_t(0)
     if driver is None or driver.cuDeviceGet(ctypes.byref(handle), int(device.partition(":")[2])) != 0:
         return 0
@@ -38,25 +35,18 @@ def memory_bytes(device: str) -> int:
 
 
 def cpu_workers(devices: Sequence[str]) -> int:
-    """How many worker processes the CPU has by default: one per core.
-
-    Beside GPUs, one core is left for each GPU and one for the main process, so that nothing that launches work on a GPU
-    waits for a core.
-    """
+    """Default number of CPU workers: one per core not needed by GPUs or the main process."""
     gpus = len({device for device in devices if device != "cpu"})
     return max(1, cpu_count() - gpus - (gpus > 0))
 
 
 def has_gpu(device: str) -> bool:
-    """Whether there is a GPU for a device as `resolve_devices` takes it; it is not checked whether that very one is
-    there.
-    """
+    """Whether a device of `resolve_devices` may be a GPU; its number is not checked."""
     return device != "cpu" and cuda_count() > 0
 
 
 def resolve_devices(device: str) -> list[str]:
-    """The devices that `auto`, `cpu`, `cuda`, `cuda:0` or `cuda:0,cuda:1` names; `auto` is every GPU, or the CPU
-    without one.
+    """Devices of `auto` (all GPUs, else the CPU), `cpu`, `cuda`, `cuda:0` or a list.
 
     Raises:
         UserError: this machine has no such device.

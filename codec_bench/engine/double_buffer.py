@@ -1,13 +1,8 @@
-"""The lanes of a worker: on a GPU, the next batch is received and made ready while the present one computes.
+"""The lanes of a worker: on a GPU, it prepares a batch while another one runs.
 
-Lane one is the worker's main thread, which loads stages and computes. Lane two is a thread that receives what comes
-over the pipe. It makes a batch ready if the stage of the batch is loaded and can do so (`prepare` in `stage.py`): audio
-is cut, padded, and sent to the GPU on a stream of its own. A worker holds two batches at most, so no more than one is
-ahead.
-
-Only lane one decides what becomes of a batch. If lane two cannot make a batch ready, lane one does it when the batch's
-turn comes, and meets the same error where it counts for this batch. The CPU has one lane: there, a second thread would
-take the core that the first one computes on.
+Lane one, the main thread, loads stages and computes. Lane two receives messages and prepares the next batch (`prepare`
+in `stage.py`) on its own GPU stream. Only lane one decides what happens to a batch: if lane two cannot prepare it, lane
+one does and meets the same error. The CPU has one lane; a second thread would take its core.
 """
 
 from __future__ import annotations
@@ -23,58 +18,44 @@ from codec_bench.engine.main_pipe import MainPipe
 from codec_bench.memory import Watch, device_works, is_device_error, own_device
 
 LOCK_S = 0.0005
-"""How long lane two may keep Python's lock when lane one wants it for a launch; Python's own value is ten times as
-long.
-"""
+"""How long lane two may keep Python's lock while lane one waits for a launch; Python's default is ten times as long."""
 
 Seen = Callable[[], tuple[int, int] | None]
-"""Says what `Watch.seen` of `memory.py` does, or None."""
+"""Returns the result of `Watch.seen` of `memory.py`, or None."""
 
 
 def unwatched() -> Seen:
-    """Watches no memory."""
+    """Watch no memory."""
     return lambda: None
 
 
 class ComputeDevice:
-    """What a worker does with its device, beside computing on it. This is the CPU.
-
-    Attributes
-        device: `cpu` or `cuda:N`. lanes: 2 if the next batch is made ready while one computes.
-    """
+    """The device of a worker; this is the CPU, `Gpu` has two lanes."""
 
     device, lanes = "cpu", 1
 
     def acquire(self, others: int = 0) -> None:
-        """Takes the device for this process; called before the first network takes memory.
+        """Take the device before the first network uses memory.
 
         Args:
-            others: how many further processes, of somebody else's code, may share it.
+            others: processes of foreign code that may share it.
         """
 
     def ahead(self, make: Callable[[], Any]) -> Any:
-        """What `make` gives, made by lane two. Lane one takes it with its method `wait`."""
+        """Run `make` in lane two; lane one gets the result by its `wait`."""
         raise NotImplementedError
 
     def watch(self) -> Seen:
-        """Begins to watch the memory for a batch; what it gives is called at the end of the batch."""
+        """Start to watch the memory for a batch; call the result at its end."""
         return unwatched()
 
     def is_unusable(self, reason: str, alone: bool) -> bool:
-        """Whether a batch failed because this process cannot use the device any more.
-
-        Args:
-            reason: why it failed. alone: whether it held a single item.
-        """
+        """Whether the device caused the failure of a batch; `alone`: of a single item."""
         return False
 
 
 class Gpu(ComputeDevice):
-    """A GPU.
-
-    Args:
-        device: `cuda:N`. processes: how many workers share it.
-    """
+    """`cuda:N`, shared by so many workers (`processes`)."""
 
     lanes = 2
 
@@ -83,36 +64,35 @@ class Gpu(ComputeDevice):
         self._uploads: Any = None
 
     def acquire(self, others: int = 0) -> None:
-        """Makes it the current device and takes this process's share of its memory."""
+        """Make it the current device with this process's share of its memory."""
         sys.setswitchinterval(LOCK_S)
         own_device(self.device, self._processes + others)
 
     def ahead(self, make: Callable[[], Any]) -> Any:
-        """What `make` gives, all of whose uploads go through a stream of their own."""
+        """Run `make` with all uploads on a separate stream."""
         from codec_bench.networks.transfer import UploadStream
 
         self._uploads = self._uploads or UploadStream(self.device)
         return self._uploads.run(make)
 
     def watch(self) -> Seen:
-        """Watches torch's memory."""
+        """Watch torch's memory."""
         return Watch(self.device).seen
 
     def is_unusable(self, reason: str, alone: bool) -> bool:
-        """Whether the reason says so or, after an item that failed by itself, the device does not compute any more."""
+        """Whether the reason says so, or the device fails after a lone failure."""
         return is_device_error(reason) or (alone and not device_works(self.device))
 
 
 Ready = Callable[[], Any]
-"""Waits for lane two, and gives what it made of a batch, or None if lane one is to make it ready."""
+"""Waits for lane two, and returns its prepared batch, or None."""
 
 
 def received(pipe: MainPipe, prepare: Callable[[Any], Any] | None) -> Iterator[tuple[Any, Ready]]:
-    """The messages that come over a pipe, in order, until it closes.
+    """Yield the messages of a pipe, in order, until it closes.
 
     Args:
-        prepare: called with every message in a second thread, while the caller is busy with an earlier one; it does not
-            raise. None for one lane.
+        prepare: called with every message in a second thread; does not raise. None for one lane.
     """
     if prepare is None:
         while (message := _next(pipe)) is not None:

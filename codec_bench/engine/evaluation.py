@@ -37,13 +37,12 @@ from codec_bench.store.writer import RunWriter
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What is evaluated: all of it may change numbers, and is in the record.
+    """An evaluation: all of it may change numbers and is in the record.
 
     Args:
-        systems: as `read_systems` takes them. metrics: names. source: the data.
-        request: what the caller asked for, as the record keeps it; `command`, `seed` and `limit` are in it.
-        options: arguments of codecs and features by name.
-        about: further entries of the run's `meta`.
+        systems: as `read_systems` takes them.
+        request: the caller's request for the record, with `command`, `seed` and `limit`.
+        options: arguments of codecs and features by name. about: further entries of the run's `meta`.
     """
 
     systems: Any
@@ -55,11 +54,10 @@ class Evaluation:
 
 
 def execute(evaluation: Evaluation, out: str | os.PathLike[str] | None, running: Running) -> Run:
-    """Runs systems over data into a run folder. `evaluate` and `score` both end here.
+    """Run systems over data into a run folder; `evaluate` and `score` both end here.
 
     Args:
-        evaluation: what to evaluate. out: the run folder; None continues an unfinished run of the same request under
-            `runs/`, or makes a new one. running: how to run it.
+        out: the run folder; None continues an unfinished run of the same request under `runs/`, or makes a new one.
 
     Raises:
         UserError: a name, the data or an option is wrong, or the folder cannot be written.
@@ -73,7 +71,7 @@ def execute(evaluation: Evaluation, out: str | os.PathLike[str] | None, running:
 
 
 def plan_evaluation(evaluation: Evaluation, running: Running) -> Plan:
-    """Plans an evaluation.
+    """Plan an evaluation.
 
     Raises:
         UserError: a name, the data or an option is wrong.
@@ -89,10 +87,9 @@ def plan_evaluation(evaluation: Evaluation, running: Running) -> Plan:
 def open_folders(
     evaluation: Evaluation, plan: Plan, out: str | os.PathLike[str] | None, running: Running
 ) -> Iterator[AbstractContextManager[RunFolder]]:
-    """The folders to try one after the other; the block of the first one that fits returns.
+    """The folders to try in turn; the block of the first one that fits returns.
 
-    Only where `out` is None there is a second, new one: the weights may differ from those of the unfinished run, which
-    is known only when they are loaded.
+    If `out` is None a second, new folder follows: other weights than those of the unfinished run show only when loaded.
 
     Raises:
         UserError: the folder cannot be written.
@@ -108,7 +105,7 @@ def open_folders(
 
 @contextmanager
 def _unless_mismatched(folder: RunFolder, mismatches: list[str]) -> Iterator[RunFolder]:
-    """Ends its block without an error if the folder holds the record of something else."""
+    """End the block without an error if the folder holds another record."""
     with folder:
         try:
             yield folder
@@ -117,11 +114,10 @@ def _unless_mismatched(folder: RunFolder, mismatches: list[str]) -> Iterator[Run
 
 
 def execute_shard(evaluation: Evaluation, shard: Shard, folder: Path, running: Running, workers: Workers) -> Run:
-    """Runs one shard into a folder of its own, with workers that stay.
+    """Run one shard into its own folder, with workers that stay.
 
     Args:
-        evaluation: what to evaluate, with the whole data set. shard: the part of it. folder: of the shard's run.
-        running: how to run it. workers: those that are used.
+        evaluation: with the whole data set.
 
     Raises:
         UserError: as for `execute`.
@@ -138,11 +134,7 @@ def _execute_in(
     run_folder: RunFolder, plan: Plan, evaluation: Evaluation, running: Running, timeline: Timeline,
     workers: Workers | None = None,
 ) -> Run:  # fmt: skip
-    """Runs the plan into a folder that is held.
-
-    Raises:
-        RunMismatch: the folder holds the record of something else.
-    """
+    """Run the plan into a locked folder; RunMismatch if it holds another record."""
     timeline.mark("plan")
     running.on_folder(run_folder.path, run_folder.words)
     source, folder = evaluation.source, run_folder.path
@@ -169,11 +161,10 @@ def _execute_in(
 
 
 def _opened(run_folder: RunFolder, plan: Plan, facts: Mapping[str, Any], evaluation: Evaluation) -> RunWriter:
-    """The record of a folder, for writing; one that was begun with a smaller limit, or with fewer systems of generated
-    audio, is one of the larger limit or of more systems from now on.
+    """Open the record for writing. A raised limit or further systems extend it.
 
     Raises:
-        RunMismatch: the record was begun differently in another way than its limit.
+        RunMismatch: the record differs in more than its limit.
     """
     now, recorded = _fingerprint(plan, facts, evaluation), started_fingerprint(run_folder.path)
     count = held_samples(recorded, now)
@@ -193,17 +184,12 @@ def _opened(run_folder: RunFolder, plan: Plan, facts: Mapping[str, Any], evaluat
 
 
 def _check_readable(plan: Plan, folder: Path) -> None:
-    """Checks that every codec of this process can be told from another one, before a run is continued.
-
-    Raises:
-        RunMismatch: the source of a codec cannot be read.
-    """
+    """Raise RunMismatch if the source of a codec of this process cannot be read."""
     for system in plan.systems:
         if system.runs_here and source_hash(system.cls) is None:
             raise RunMismatch(
-                f"the run in '{folder}' cannot be continued: the source of the class of '{system.name}' cannot be read, so "
-                "it may be another codec than the one that the run began with",
-                hint="give another folder, or put the class into a file or a cell of its own",
+                f"the run in '{folder}' cannot be continued: the source of '{system.name}' cannot be read",
+                hint="use another folder, or put the class into a file or a cell of its own",
             )
 
 
@@ -217,7 +203,7 @@ def _run(
     execution: Mapping[str, Any],
     timeline: Timeline,
 ) -> None:
-    """Runs the items that are not finished, and records the request and the `execution`."""
+    """Run the unfinished items, and record the request and the `execution`."""
     source = evaluation.source
     config = {
         **evaluation.request,
@@ -275,7 +261,7 @@ def _run(
 
 
 def _unmatched(plan: Plan) -> list[str]:
-    """The generated files that belong to no sample, with the system's name where there are several."""
+    """Generated files without a sample, with their system if there are several."""
     several = len(plan.systems) > 1
     return [
         f"{system.name}: {id}" if several else id
@@ -286,17 +272,18 @@ def _unmatched(plan: Plan) -> list[str]:
 
 
 def _shard(source: Source) -> dict[str, str]:
-    """Which part of the data set the samples are, for the record; nothing if they are all of it."""
+    """The shard for the record; empty for the whole data set."""
     return {} if source.shard is None else {"shard": str(source.shard)}
 
 
 def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
-    """The facts of each metric of a plan, as the record keeps them."""
+    """Facts of each metric of a plan, for the record."""
     return {
         name: {
-            "protocol": m.protocol, "kind": m.kind, "unit": m.unit, "higher_is_better": m.higher_is_better, "range": list(m.range),
+            **{key: getattr(m, key) for key in ("protocol", "kind", "unit", "higher_is_better", "aggregate", "paper")},
+            "range": list(m.range),
             **({"bounds": list(m.bounds)} if m.bounds is not None else {}),
-            "aggregate": m.aggregate, "paper": m.paper, "source": m.source, "summary": doc_summary(type(m)),
+            "source": m.source, "summary": doc_summary(type(m)),
             **({"implausible": m.implausible} if m.implausible is not None else {}), **_hearing(plan, name),
         }
         for name, m in plan.metrics.items()
@@ -304,9 +291,7 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def _hearing(plan: Plan, name: str) -> dict[str, Any]:
-    """What `stats.data_warnings` reads of a metric that hears sound: at which rate (0 for the data's own), and by how
-    much each measured kind of change moves it, 0 where that is not notable or not in spreads; None if nothing was
-    measured."""
+    """Rate a metric hears (0: native), and its notable shifts by kind of change."""
     metric = plan.metrics[name]
     rates = [plan.features[one].rate_hz for one in features_read(metric) if one in plan.features]
     if metric.signals:
@@ -323,7 +308,7 @@ def _hearing(plan: Plan, name: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """An option as the record can hold it: what a caller of Python gives may be anything."""
+    """An option as JSON, or as text if it has no JSON."""
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError):
@@ -333,10 +318,7 @@ def _plain(value: Any) -> Any:
 def _fingerprint(
     plan: Plan, facts: Mapping[str, Any], evaluation: Evaluation, *, first: int | None = None
 ) -> dict[str, Any]:
-    """Everything that changes numbers, with so many samples only, or all.
-
-    The options in `Running` do not, and are not in it.
-    """
+    """Everything that changes numbers; options of `Running` do not."""
     data_of = lambda source: source if first is None else source.first(first)  # noqa: E731
     options = {k: chosen for k, chosen in evaluation.options.items() if k in plan.features}
     codecs: dict[str, dict[str, Any]] = {}

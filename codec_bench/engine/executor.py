@@ -1,4 +1,4 @@
-"""Where a run is carried out: by worker processes of this machine, or by the machines of a Ray cluster."""
+"""Where a run is carried out: on this machine, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -44,11 +44,7 @@ class OnRay:
 
 
 def read_executor(executor: str | OnRay) -> OnRay | None:
-    """The Ray cluster that a caller asked for; None for this machine.
-
-    Raises:
-        UserError: there is no such executor.
-    """
+    """The Ray cluster of an executor, None for this machine, or a UserError."""
     if isinstance(executor, OnRay):
         return executor
     if executor not in (LOCAL, RAY):

@@ -1,9 +1,7 @@
-"""A run of codecs or of made audio that is continued with a larger limit: what was measured stays, and only the rest
-is.
+"""Continue a run of codecs or generated audio with a larger limit.
 
-Conventions
-    A limit takes the samples with the lowest hashes of seed and id, so that a larger choice contains every smaller one.
-    The samples that a record holds keep their numbers, and the further ones follow, each part in the order of the data.
+A limit takes the samples with the lowest hashes of seed and id, so a larger choice contains every smaller one. Recorded
+samples keep their numbers; further ones follow, each part in the order of the data.
 """
 
 from __future__ import annotations
@@ -21,14 +19,12 @@ from codec_bench.store.folders import started_fingerprint
 from codec_bench.store.record import Run
 
 GROWN = "grown"
-"""The entry of `Run.meta` of a run whose limit was raised: its samples are not in the order of the data."""
+"""Entry of `Run.meta` of a run whose limit was raised: its samples are not in the order of the data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """What a folder's record was begun with: its limit, the ids of its samples in order, and whether it has grown
-    before.
-    """
+    """The limit and sample ids of a folder's record, and whether it has grown before."""
 
     limit: int | None
     ids: tuple[str, ...]
@@ -36,7 +32,7 @@ class Previous:
 
 
 def _read_previous(folder: str | os.PathLike[str], seed: int) -> Previous | None:
-    """The whole run with this seed that was begun in a folder; None if there is none, or none that can be read."""
+    """The unsharded run with this seed in a folder; None if there is none to read."""
     try:
         fingerprint = started_fingerprint(folder)
         if "limit" not in fingerprint or fingerprint.get("seed") != seed or "shard" in fingerprint:
@@ -51,12 +47,10 @@ def _read_previous(folder: str | os.PathLike[str], seed: int) -> Previous | None
 def restore_sample_order(
     source: Source, folder: str | os.PathLike[str] | None, *, limit: int | None, seed: int
 ) -> Source:
-    """The samples in the order of the record in a folder, if the limit of that record is raised or was raised before.
+    """Order samples as in a folder's record if its limit is or was raised.
 
     Args:
-        source: the samples of the limit that is asked for, in the order of the data.
-        folder: the run folder, or None for a new one.
-        limit, seed: as they are asked for.
+        source: the samples of the requested limit, in the order of the data. folder: of the run, or None for a new one.
 
     Raises:
         RunMismatch: the limit is smaller than that of the record.
@@ -67,8 +61,8 @@ def restore_sample_order(
     if limit is not None and (previous.limit is None or limit < previous.limit):
         size = "all samples" if previous.limit is None else f"{previous.limit:,} samples"
         raise RunMismatch(
-            f"'{Path(folder)}' was begun with {size} and cannot be limited to {limit:,}: a limit can be raised there, and not lowered",
-            hint=f"give another --out, or {'no --limit' if previous.limit is None else f'--limit {previous.limit} or more'}",
+            f"'{Path(folder)}' was begun with {size} and cannot be limited to {limit:,}: a limit can be raised only",
+            hint="give another --out, or " + (f"--limit {previous.limit} or more" if previous.limit else "no --limit"),
         )
     there = {sample.id: sample for sample in source.samples}
     if any(id not in there for id in previous.ids):
@@ -79,22 +73,14 @@ def restore_sample_order(
 
 
 def held_samples(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
-    """How many samples a record has that is to grow; None if it does not grow.
-
-    Args:
-        recorded, now: the fingerprint of the record and that of what is asked.
-    """
+    """How many samples a growing record has, by two fingerprints; None if not growing."""
     was, is_now = recorded.get("limit"), now["limit"]
     grows = was is not None and (is_now is None or is_now > was) and recorded.get("samples", 0) <= now["samples"]
     return int(recorded["samples"]) if grows and "shard" not in {**recorded, **now} else None
 
 
 def adds_systems(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether the request is that of the record with further systems of generated audio after those that it holds.
-
-    Args:
-        recorded, now: the fingerprint of the record and that of what is asked.
-    """
+    """Whether a request adds systems of generated audio after those of the record."""
     held, current = recorded.get("systems") or {}, now["systems"]
     is_generated = all("audio" in facts for facts in current.values())
     added = is_generated and bool(held) and len(held) < len(current) and "shard" not in {**recorded, **now}

@@ -1,4 +1,4 @@
-"""Has samples read ahead of the other stages (`reading.py`), as far as there is room for them in memory."""
+"""Requests samples ahead of the other stages (`reading.py`) while memory has room."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from codec_bench.types import Sample
 
 LEAST_ROOM = 4 << 20
 MOST_ROOM = 256 << 20
-"""The smallest and the largest room, in bytes, that a sample is given before it is known how much it needs."""
+"""Smallest and largest room for a sample of unknown size, in bytes."""
 
 
 LARGE_BYTES = 16 << 20
 LOOKED_AT, AMONG = 1024, 16
-"""Samples with files from `LARGE_BYTES` on are read before others of the next `LOOKED_AT`, one among so many."""
+"""One sample in `AMONG` may be a large one moved forward from the next `LOOKED_AT`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,10 +37,8 @@ class Signal:
     """One piece of audio in the run.
 
     Args:
-        rates: its samples at every rate that is needed, by rate in Hz, not cut to full scale. audio: its samples as
-            they were read, for codecs.
-        sample_rate_hz, num_samples: as it was read. content_hash: of its samples. notes: what is worth knowing of it.
-        features: by feature, the result, a `Fault`, or the list of the items that wait for it.
+        rates: samples by rate in Hz, not clipped. audio: as read, for codecs.
+        features: by feature, the result, a `Fault`, or the list of waiting items.
         holders: how many still need it; its memory is freed when none does.
     """
 
@@ -60,7 +58,7 @@ class Signal:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of shared memory that it holds."""
+        """Bytes of shared memory."""
         return sum(region.nbytes for region in self._regions)
 
     @property
@@ -68,7 +66,7 @@ class Signal:
         return [*self.rates.values(), *([self.audio] if self.audio is not None else [])]
 
     def release(self, arena: Arena) -> None:
-        """Removes one holder. When none is left, the memory is freed."""
+        """Remove one holder, and free the memory after the last one."""
         self.holders -= 1
         if self.holders:
             return
@@ -81,9 +79,7 @@ class Loaded:
     """One sample that was read.
 
     Args:
-        number: its place in the data. reference, reason: its reference signal, or why there is none.
-        channels: of the reference.
-        estimates: by system, the signal of each estimate that is read from a file, or the reason why there is none.
+        reason: why there is no reference. estimates: signals of estimates from files, or why there is none, by system.
     """
 
     number: int
@@ -95,10 +91,9 @@ class Loaded:
 
 
 class Feed:
-    """Asks the workers for samples, as many at a time as memory has room for.
+    """Requests samples from the workers, as many at a time as memory has room for.
 
     Args:
-        dispatcher: gives samples to the workers. arena: the shared memory that takes the audio.
         todo: (number, sample, the systems that still need it).
         keep: numbers of the samples whose audio is kept in `folder`, the run folder.
         admit: called with each sample that was read, and the systems that need it.
@@ -129,21 +124,18 @@ class Feed:
 
     @property
     def waits(self) -> bool:
-        """Whether sound is being fetched, so that a sample may be there to be read at any time."""
+        """Whether sound is being fetched, so a sample may be ready at any time."""
         return self._ahead.waits
 
     def close(self) -> None:
-        """Ends what is being fetched."""
+        """End all downloads."""
         self._ahead.close()
 
     def request(self, has_room: Callable[[int], bool]) -> bool:
-        """Requests the next samples while there is room for them.
+        """Request samples while there is room; returns whether more fit at once.
 
         Args:
             has_room: called with how many samples are being read.
-
-        Returns:
-            Whether further samples can be requested without waiting for a worker.
         """
         # Samples that cannot be read are done at once, and are recorded between the calls.
         for _ in range(self._at_once):
@@ -188,7 +180,7 @@ class Feed:
         )
 
     def _request_file(self, number: int, path: str, folder: str) -> FileRequest | Diagnostic:
-        """A file to read, or why it could not be fetched; `folder` takes a copy of it, if one is kept."""
+        """A file to read, or why it could not be fetched."""
         fetched = self._ahead.file(number, path)
         if fetched.path is None:
             return as_reason(fetched.reason) or Diagnostic("not_fetched", path=shown(path))
@@ -238,10 +230,9 @@ class Feed:
 
 
 def large_first(todo: Iterator[Entry]) -> Iterator[Entry]:
-    """The entries in order, except that large files come earlier.
+    """The entries in order, with one in `AMONG` a large file moved forward.
 
-    An hour takes a core many seconds to read. If it were read in its turn, the end of the run might wait for it alone.
-    Only one entry in `AMONG` is brought forward, because several long files at a time need much memory.
+    An hour takes many seconds to read; in its turn, the end of the run might wait for it. Few at a time, for memory.
     """
     large: deque[Entry] = deque()
     others: deque[Entry] = deque()
@@ -257,7 +248,7 @@ def large_first(todo: Iterator[Entry]) -> Iterator[Entry]:
 
 
 def file_bytes(sample: Sample) -> int:
-    """The size of the larger of a sample's files; 0 for what is no file by itself, such as a row of a table."""
+    """Size of the larger of a sample's files; 0 for other locators."""
     sizes = [0]
     for path in (sample.audio, sample.estimate):
         with suppress(OSError, ValueError):

@@ -1,7 +1,7 @@
-"""An engine that stays: samples come one by one while it runs, and each result is handed on when it is ready.
+"""An engine that stays: samples arrive while it runs, and results leave at once.
 
-Batches form across samples by the stages, budgets and workers of an ordinary run, so a score does not depend on what
-else is being computed. Audio comes as bytes in anonymous memory files; nothing is written to disk.
+It batches across samples with the stages, budgets and workers of an ordinary run, so a score does not depend on other
+samples. Audio comes as bytes in anonymous memory files; nothing is written to disk.
 """
 
 from __future__ import annotations
@@ -26,16 +26,12 @@ from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Sample
 
 BATCH_ITEMS = 64
-"""Samples that are handed to the engine at once without waiting for more."""
+"""Samples that are passed to the engine at once without waiting for more."""
 _LOOK_EVERY_S = 1.0
 
 
 class MemoryFile:
-    """Bytes that other processes of this user can open by a path; they are gone when it is closed.
-
-    Args:
-        data: the content of an audio file. name: for messages.
-    """
+    """Bytes that other processes of this user can open by a path until it is closed."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self.name = name
@@ -46,7 +42,7 @@ class MemoryFile:
         self.path = f"/proc/{os.getpid()}/fd/{self._handle}"
 
     def close(self) -> None:
-        """Frees the bytes."""
+        """Free the bytes."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -57,9 +53,8 @@ class LiveSample:
     """A sample that is being scored.
 
     Args:
-        sample: with paths of its audio. names: what messages call these paths. most_s: longer audio is not read.
-        done: called with the record, in the thread of the engine. fail: called with a reason if the engine ends before.
-        is_cancelled: whether nobody waits for it any more.
+        sample: with paths of its audio. names: of these paths in messages. most_s: longer audio is refused.
+        done: called with the record in the engine's thread. fail: called with a reason if the engine ends before.
     """
 
     sample: Sample
@@ -72,10 +67,10 @@ class LiveSample:
 
 
 class Inbox:
-    """The samples that wait for the engine; threads put them, the engine takes them.
+    """The samples that wait for the engine; other threads add them.
 
     Args:
-        max_wait_s: how long a sample waits for others, so that a batch fills.
+        max_wait_s: how long a sample waits for others to fill a batch.
     """
 
     def __init__(self, max_wait_s: float) -> None:
@@ -89,11 +84,7 @@ class Inbox:
         return len(self._waiting)
 
     def put(self, one: LiveSample) -> None:
-        """Adds a sample.
-
-        Raises:
-            RuntimeError: the engine has ended.
-        """
+        """Add a sample; RuntimeError if the engine has ended."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the scorer is closed")
@@ -103,13 +94,13 @@ class Inbox:
             self._ring()
 
     def close(self) -> None:
-        """Lets the engine end when it has finished what it has."""
+        """Let the engine end after its last sample."""
         with self._lock:
             self._closed = True
         self._ring()
 
     def fail(self, reason: str) -> None:
-        """Ends the inbox; whoever waits gets the reason."""
+        """End the inbox; every waiting sample gets the reason."""
         self.close()
         while self._waiting:
             self._waiting.popleft().fail(reason)
@@ -118,7 +109,7 @@ class Inbox:
         self._bell.send_bytes(b"1")
 
     def clear(self) -> None:
-        """Takes the signs of new samples."""
+        """Remove the signals of new samples."""
         while self.wake.poll():
             self.wake.recv_bytes()
 
@@ -128,7 +119,7 @@ class Inbox:
         return self._closed and not self._waiting
 
     def take(self) -> tuple[list[LiveSample], float]:
-        """The samples whose time has come, and the seconds until the time of the next one comes."""
+        """The samples that are due, and the seconds until the next one is."""
         with self._lock:
             if not self._waiting:
                 return [], _LOOK_EVERY_S
@@ -149,7 +140,7 @@ class _LiveFeed(Feed):
         self._current: LiveSample | None = None
 
     def request(self, has_room: Callable[[int], bool]) -> bool:
-        """Has the next samples read while there is room for them."""
+        """Request the next samples while there is room."""
         while self.queue and self.reading < self._at_once and has_room(self.reading):
             number, one = self.queue.popleft()
             self._current = one
@@ -164,7 +155,7 @@ class _LiveFeed(Feed):
 
 
 class _Handed:
-    """The results of a live engine: each record goes to the one who waits for it."""
+    """Passes each record to the caller that waits for it."""
 
     folder = Path("/nonexistent")
 
@@ -172,16 +163,16 @@ class _Handed:
         self.waiting: dict[int, LiveSample] = {}
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
-        """Hands finished records on."""
+        """Pass finished records on."""
         for number, record in records:
             self.waiting.pop(number).done(record)
 
 
 class LiveEngine(Engine):
-    """Scores samples that come while it runs.
+    """Scores samples that arrive while it runs.
 
     Args:
-        arguments: those of `Engine`. on_death: called with the reason when a worker ended that is replaced.
+        arguments: those of `Engine`. on_death: called with the reason when a worker ends and is replaced.
     """
 
     def __init__(self, *arguments: Any, on_death: Callable[[str], None] = lambda _: None) -> None:
@@ -189,10 +180,7 @@ class LiveEngine(Engine):
         self._on_death = on_death
 
     def load(self) -> dict[str, Any]:
-        """Loads every stage of the plan in the workers.
-
-        Returns:
-            By stage its facts.
+        """Load every stage in the workers and return the facts by stage.
 
         Raises:
             UserError: a stage cannot be loaded.
@@ -206,7 +194,7 @@ class LiveEngine(Engine):
         return facts
 
     def serve(self, inbox: Inbox) -> None:
-        """Scores what comes until the inbox is closed and everything is done; `load` must be called first.
+        """Score samples until the inbox is closed and empty; call `load` first.
 
         Raises:
             UserError: workers cannot be kept alive.

@@ -1,4 +1,4 @@
-"""Loading the stages of a plan, in the workers or in this process, and with them the names of codecs of one's own."""
+"""Load the stages of a plan in workers or here, and with them the codecs' names."""
 
 from __future__ import annotations
 
@@ -18,25 +18,18 @@ from codec_bench.errors import UserError, describe
 from codec_bench.features.base import Feature
 
 FIRST_S = 600.0
-"""Padded seconds of a first batch on a GPU with much memory, at most: the launches of its kernels then take a small
-part of its time.
-"""
+"""Padded seconds of a first batch on a large GPU, at most: launches then take little of its time."""
 CPU_BUDGET_S = 600.0
-"""Seconds of a batch of a stage of the CPU, at most; what a batch may cost bounds it first."""
+"""Seconds of a CPU batch, at most; its cost usually limits it first."""
 
 
 def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, dict[str, dict[str, Any]]]:
-    """Tells the workers what the stages are, loads every codec once, and gives the systems their final names.
+    """Load every codec, and give the systems their final names.
 
-    A class that was given is loaded by a worker if a name leads to it. If the worker cannot load it, because the class
-    is in a folder that only this process looks into, it runs in this process, as objects do.
-
-    Args:
-        plan: what is computed. pool, dispatcher: who computes it.
+    A class that a worker cannot import runs in this process, like objects; its system then has no `codec`.
 
     Returns:
-        The plan with final names, in which the systems that run in this process have no `codec`; and the facts of the
-        codecs by system.
+        The plan with final names, and the facts of the codecs by system.
 
     Raises:
         UserError: a codec cannot be loaded, or two systems have one name.
@@ -86,12 +79,10 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
 
 
 def first_batch_s(feature: FeaturePlan | type[Feature], memory: int) -> float:
-    """Padded seconds of a feature's first batch: what it declares, doubled or halved to what a GPU has the memory for.
-
-    The shapes of the ladder are then those that it would have come to by doubling later.
+    """Padded seconds of a feature's first batch, on the ladder's shapes.
 
     Args:
-        memory: bytes of a GPU that a worker has; 0 where that is not known.
+        memory: bytes of a GPU per worker; 0 if unknown.
     """
     if not memory or not feature.mib_per_s or feature.where != "device":
         return feature.batch_s
@@ -104,7 +95,7 @@ def _check_spec(stage: StageSpec) -> StageSpec:
 
 
 def _add_check(dispatcher: Dispatcher, stage: StageSpec, where: str, here: CodecStage | None) -> None:
-    """Adds the stage that checks a codec, in the same process as the codec's."""
+    """Add the stage that checks a codec, in the process of the codec's stage."""
     spec = _check_spec(stage)
     dispatcher.add(spec, where, 0.0, False, None if here is None else CheckStage(here))
     check = dispatcher.stages[spec.key]
@@ -112,11 +103,7 @@ def _add_check(dispatcher: Dispatcher, stage: StageSpec, where: str, here: Codec
 
 
 def _load_here(system: System, stage: StageSpec, pool: Pool) -> CodecStage:
-    """Builds a codec in this process.
-
-    Raises:
-        UserError: it is no codec, or cannot be built.
-    """
+    """Build a codec in this process, or raise a UserError."""
     try:
         return CodecStage(stage, pool.device(getattr(system.live, "where", "device")), system.live)
     except UserError:

@@ -1,4 +1,4 @@
-"""A worker's end of the pipe to the main process, safe from what the code that the worker runs does to its process."""
+"""A worker's end of the pipe to the main process, safe from code that it runs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from typing import Any
 from codec_bench.process_state import end_if_forked
 
 PIPE_CLOSED = 78
-"""The exit code of a worker that cannot reach the main process any more."""
+"""Exit code of a worker that cannot reach the main process."""
 
 
 class MainPipe:
-    """A worker's end of the pipe to the main process, which no process that it forks can use.
-
-    Args:
-        connection: the end.
-    """
+    """A worker's end of the pipe to the main process; its forks cannot use it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection, self._process = connection, os.getpid()
@@ -40,12 +36,12 @@ class MainPipe:
         return self._connection.recv()
 
     def send(self, message: Any) -> None:
-        """Sends a message."""
+        """Send a message."""
         self._check()
         self._connection.send(message)
 
     def _check(self) -> None:
-        """Ends this process if it is a fork, or if the code that it ran closed the pipe or put a file in its place."""
+        """End this process if it is a fork, or if its code closed or replaced the pipe."""
         end_if_forked(self._process)
         with suppress(OSError, ValueError):
             if os.fstat(self._connection.fileno()).st_ino == self._opened:

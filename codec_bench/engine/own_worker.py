@@ -1,4 +1,4 @@
-"""The steps of one codec in a worker of its own, which is ended when it does not answer or takes too much memory."""
+"""The steps of one codec in its own worker, with limits on time and memory."""
 
 from __future__ import annotations
 
@@ -27,11 +27,7 @@ Sections = dict[str, dict[str, Any]]
 
 
 class Stopped(Exception):
-    """The worker of a codec did not finish a step: it hung, took too much memory, or ended.
-
-    Args:
-        reason: how.
-    """
+    """A codec's worker did not finish a step: it hung, ended, or used too much memory."""
 
     def __init__(self, reason: Diagnostic) -> None:
         super().__init__(reason)
@@ -39,10 +35,10 @@ class Stopped(Exception):
 
 
 class OwnWorker(Pool):
-    """A pool of one worker, for one codec, with as many threads as the codec's request says.
+    """A pool of one worker for one codec, with the threads of the codec's request.
 
     Args:
-        request: what the codec is asked to do. output: where the worker's output goes. log: the path of that file.
+        output: takes the worker's output. log: path of that file.
     """
 
     def __init__(self, request: CheckJob, output: IO[bytes], log: Path) -> None:
@@ -53,14 +49,14 @@ class OwnWorker(Pool):
         self.define({_STEPS: StageSpec(_STEPS, "steps", (request.codec,), {"request": request})})
 
     def environment(self) -> dict[str, str]:
-        """Tells the worker's libraries how many threads to use if that was asked for."""
+        """Sets the number of threads if the request names one."""
         return {} if self._limits.threads is None else thread_variables(self._limits.threads)
 
     def do(self, work: StepWork) -> StepResult:
-        """Has a step done. When the worker does not finish it, there is another for the next step.
+        """Run a step. After a fault there is a new worker for the next step.
 
         Raises:
-            Stopped: it was in this step for too long without a call of the codec, took too much memory, or ended.
+            Stopped: it took too long without a call of the codec, used too much memory, or ended.
         """
         (worker,) = self.workers
         limit_s, output_from = self._limits.time_limit_s, self._began_at
@@ -87,7 +83,7 @@ class OwnWorker(Pool):
 
 
 def memory_limit(requested_gib: float | None) -> float | None:
-    """How many bytes a codec's process may hold: what was asked for, or nine tenths of what is free."""
+    """Most bytes of a codec's process: the request's, or 90 % of the free memory."""
     if requested_gib is not None:
         return requested_gib * 2**30
     free = free_memory_bytes()
@@ -95,13 +91,11 @@ def memory_limit(requested_gib: float | None) -> float | None:
 
 
 def measure(request: CheckJob, log: Path, on_step: Callable[[str], None] = lambda step: None) -> Sections:
-    """Every section of one codec's steps. A section that failed says why in one sentence; a codec's fault is not
-    raised.
+    """Every section of one codec's steps; a failed section holds its reason.
 
     Args:
-        request: what to do. After a fault the remaining steps run in a new process, and so does `ELSEWHERE`.
-        log: the file that the codec's output is added to.
-        on_step: called with the name of every step that begins.
+        request: the job. After a fault the remaining steps run in a new process, and so does `ELSEWHERE`.
+        log: takes the codec's output. on_step: called with the name of every step that begins.
     """
     with log.open("ab") as output, closing(OwnWorker(request, output, log)) as worker:
         sections, parcel = _here(request, worker, on_step)
@@ -115,7 +109,7 @@ def measure(request: CheckJob, log: Path, on_step: Callable[[str], None] = lambd
 
 
 def _here(request: CheckJob, worker: OwnWorker, on_step: Callable[[str], None]) -> tuple[Sections, Parcel | None]:
-    """The sections of all steps but the one that runs elsewhere, and what another process is to decode."""
+    """The sections of all steps but `ELSEWHERE`, and the parcel for another process."""
     sections: Sections = {}
     parcel: Parcel | None = None
     left = [step for step in request.steps if step not in ("load", ELSEWHERE)]
@@ -156,7 +150,7 @@ def _elsewhere(worker: OwnWorker, parcel: Parcel) -> dict[str, Any]:
 
 
 def _skip(request: CheckJob, sections: Sections, left: list[str], because: Mapping[str, Mapping[str, Any]]) -> None:
-    """Adds the sections of the steps that were never begun, as not measured."""
+    """Add the sections of the steps that never ran, as not measured."""
     reasons = [section["reason"] for section in because.values() if section.get("reason")]
     for step in left:
         for name, section in all_of(request, step, "not measured", (reasons or [Diagnostic("not_tried")])[0]).items():
@@ -164,7 +158,7 @@ def _skip(request: CheckJob, sections: Sections, left: list[str], because: Mappi
 
 
 def _last_lines(log: Path, offset: int) -> str:
-    """The last lines that a process wrote to its log, which it began at a byte, in one line."""
+    """The last lines of a log after a byte, in one line."""
     try:
         with log.open("rb") as file:
             file.seek(max(offset, file.seek(0, os.SEEK_END) - _LINES * 10 * _LONGEST_LINE))

@@ -1,10 +1,8 @@
-"""From the metrics asked for to what must be computed for them: signals, features and stages.
+"""From the requested metrics to the signals, features and stages they need.
 
-Conventions
-    Rates are in Hz. `NATIVE` stands for the reference's own rate, which differs from sample to sample.
-    Each codec is a stage and each feature is a stage. All metrics that read only signals are one stage together, so
-    that the audio of an item is sent to one worker once. Somebody else's code is a stage by itself, with the name of
-    its code as the owner: such a stage has worker processes of its own (`pool.py`).
+Rates are in Hz; `NATIVE` is the reference's own rate. Each codec and each feature is a stage. All our metrics that
+read only signals share one, so an item's audio is sent once. Foreign code is a stage with its name as the owner, and
+has its own workers (`pool.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ NATIVE = 0
 SIGNAL_METRICS = "signal metrics"
 FEATURE_METRICS = "feature metrics"
 _KINDS = {"recognisers": "recogniser", "speakers": "speaker encoder"}
-"""What the models of some rooms are called in messages."""
+"""Names of the models of some rooms in messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +39,9 @@ class FeaturePlan:
     """A feature that the run needs.
 
     Args:
-        stage: how it is built. rate_hz: of the signals that it reads. where: `device` or `cpu`.
-        batch_s: padded seconds of a batch. cache_id: its part of the cache key; None if its results are not cached.
-        mib_per_s: of a GPU's memory for a padded second, or None.
-        reads_language: whether it is told the language of a sample. kind: what its model is called in messages.
-        seed: of the run, from which it draws for each sample; None if it draws nothing, or from the signal alone.
+        rate_hz: of its signals. where: `device` or `cpu`. batch_s: padded seconds of a batch.
+        cache_id: its part of the cache key; None if not cached. mib_per_s: GPU memory per padded second, or None.
+        kind: of its model, for messages. seed: of the run, if it draws for each sample.
     """
 
     name: str
@@ -95,19 +91,17 @@ def build_plan(
     gpu: bool = False,
     seed: int | None = None,
 ) -> Plan:
-    """Makes the plan.
+    """Make the plan.
 
     Args:
-        systems: as `read_systems` takes them.
-        metrics: names of metrics and groups.
+        systems: as `read_systems` takes them. metrics: names of metrics and groups.
         options: arguments by codec or feature name, such as {"dnsmos": {"weights": "path"}}.
-        languages: of the samples; features that none of these languages needs are left out. None: of any language.
-        gpu: whether there is one for the run, which some features are computed on in another way.
-        seed: of the run, for features that draw; None where samples have no ids that last.
+        languages: of the samples, to drop features that none needs. None: of any language.
+        gpu: whether features are computed as on a GPU. seed: of the run; None if samples have no lasting ids.
 
     Raises:
-        UserError: a name is unknown or given twice, a package is missing, or an option is for a name that is not in the
-            run. WeightsMissing: weights of features or codecs are not on this machine; it names all of them.
+        UserError: a name is unknown or repeated, a package is missing, or an option is for a name outside the run.
+        WeightsMissing: weights of features or codecs are not on this machine; it names all of them.
     """
     requested = read_systems(systems)
     if not metrics:
@@ -121,7 +115,7 @@ def build_plan(
             if weights is not None and metric.own_weights:
                 raise UserError(
                     f"{metric.name} takes no weights of your own for '{name}': {metric.own_weights}",
-                    hint="give them by CODEC_BENCH_WEIGHTS (codec-bench doctor says where weights are looked for), or leave the metric out",
+                    hint="set CODEC_BENCH_WEIGHTS (see codec-bench doctor), or leave the metric out",
                 )
             if weights is not None:  # with other weights it is another measurement
                 metric.protocol += f"/weights={os.path.basename(os.path.normpath(weights))}"
@@ -165,13 +159,13 @@ def build_plan(
 
 
 def _built(name: str) -> Metric:
-    """A metric. The code of somebody else's changes nothing in this process."""
+    """Build a metric. Foreign code changes nothing in this process."""
     with preserved_process_state() if is_foreign_metric(name) else nullcontext():
         return build_metric(name)
 
 
 def _metric_stages(key: str, names: Sequence[str]) -> tuple[StageSpec, ...]:
-    """One stage for all metrics of ours, and one for each that is somebody else's code."""
+    """One stage for all our metrics, and one for each foreign metric."""
     ours = tuple(name for name in names if not is_foreign_metric(name))
     theirs = [StageSpec(name, "metrics", (name,), owner=name) for name in names if name not in ours]
     return (*([StageSpec(key, "metrics", ours)] if ours else []), *theirs)
@@ -180,16 +174,16 @@ def _metric_stages(key: str, names: Sequence[str]) -> tuple[StageSpec, ...]:
 def _with_stages(
     systems: Sequence[System], options: Mapping[str, Mapping[str, Any]], reserved: Sequence[str]
 ) -> tuple[System, ...]:
-    """The systems, each codec with the stage that runs it. Options for its row go before those for its codec.
+    """The systems with the stages of codecs. Options for a row override its codec's.
 
     Raises:
-        UserError: a row has the name of another stage (`reserved`), or an option is for an object that exists already.
+        UserError: a row has the name of another stage (`reserved`), or an option is for a built object.
     """
     out: list[System] = []
     for system in systems:
         if system.titled and system.name in reserved:
             raise UserError(
-                f"'{system.spec}' is called '{system.name}', which is also the name of what computes metrics of this run",
+                f"'{system.spec}' is called '{system.name}', which is also the name of another stage of this run",
                 hint="choose another name",
             )
         if system.kind == "codec":
@@ -212,14 +206,14 @@ def _with_stages(
 
 
 def features_read(metric: Metric) -> tuple[str, ...]:
-    """Every feature that a metric may read, of either side and for any language."""
+    """Every feature that a metric may read, on either side and in any language."""
     return tuple(dict.fromkeys([*metric.estimate_features, *metric.reference_features]))
 
 
 def _features(
     metrics: Sequence[Metric], languages: Iterable[str | None] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The features of the estimate and those of the reference, each once, in the order of the metrics."""
+    """Features of the estimates and of the references, in the order of the metrics."""
     spoken = None if languages is None else sorted(set(languages), key=str)
     sides: tuple[dict[str, None], dict[str, None]] = {}, {}
     for metric in metrics:
@@ -236,7 +230,7 @@ def _features(
 def _plan_features(
     names: Iterable[str], options: Mapping[str, Mapping[str, Any]], gpu: bool, seed: int | None
 ) -> tuple[dict[str, FeaturePlan], list[str]]:
-    """The features by name, and the weights that are not on this machine."""
+    """The features by name, and the missing weights."""
     planned: dict[str, FeaturePlan] = {}
     missing: list[str] = []
     for name in names:
@@ -248,10 +242,7 @@ def _plan_features(
 
 
 def _codec_weights_missing(systems: Iterable[System]) -> list[str]:
-    """The weights of codecs that are not on this machine.
-
-    What else is wrong with a codec is told where it is loaded.
-    """
+    """Missing weights of codecs; other faults of a codec show when it is loaded."""
     missing: list[str] = []
     for system in systems:
         if system.stage is not None and system.codec is not None:

@@ -1,7 +1,6 @@
-"""The worker processes: starting them, sending them batches, watching them, and replacing those that die.
+"""The worker processes: start, feed, watch and replace them.
 
-One worker owns each GPU, or several share it, and as many workers as asked for share the CPU. All take the same
-messages, so that a machine without a GPU runs the same plan on CPU workers alone.
+Each GPU has one worker or more, and the CPU has several. All take the same messages, so a plan also runs without a GPU.
 """
 
 from __future__ import annotations
@@ -31,22 +30,21 @@ AHEAD = (
     2  # batches that a worker may hold: one runs, and one waits (on a GPU it is made ready), so that there is no pause
 )
 NICENESS_WITH_GPU = 10
-"""The priority (`nice`) of the CPU's workers where there is a GPU, whose launches must not wait for them."""
+"""Priority (`nice`) of CPU workers next to a GPU, whose launches must not wait for them."""
 DEVICE_UNUSABLE = 77
-"""The exit code of a worker whose GPU cannot be used any more, and what is said of it."""
+"""Exit code of a worker whose GPU cannot be used any more."""
 LOADED_AT_MOST = 2
-"""How often a stage is loaded whose worker ends while it loads; a process may be killed for lack of memory by chance.
-"""
+"""How often a stage is loaded whose worker ends meanwhile; memory may run out by chance."""
 _LOOK_EVERY_S = 1.0
 _ENDS_WITHIN_S = 2.0  # a process whose pipe is closed has ended by then
 PROGRAM = [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
-"""The command of a worker; it is given its end of the pipe, what it is for, and how many workers have this device."""
+"""Command of a worker. Its arguments are its end of the pipe, its device, and how many workers share the device."""
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(slots=True)
 class Batch:
-    """Items given to one worker for one stage, and the seconds that it may take for them, loading not counted."""
+    """Items for one worker and one stage; `limit_s` does not count loading."""
 
     key: str
     works: list[Any]
@@ -57,12 +55,12 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A batch that a worker finished.
+    """A finished batch.
 
     Args:
         outcome: a list with one entry per item, or one `Fault`, `oom` or `DeviceUnusable` for all.
-        busy_s, cpu_s, steps: the seconds that it took, in all, of a processor, and by step.
-        memory: bytes of the device's memory that it took, and of how many; None where that is not known.
+        busy_s, cpu_s, steps: seconds in all, of a processor, and by step.
+        memory: (bytes of the device's memory used, bytes in all), or None.
     """
 
     batch: Batch
@@ -75,10 +73,9 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A worker that ended, with the batch it was running and those it had not begun.
+    """A worker that ended: its running batch and those not started.
 
-    `late` says that we ended it because the running batch took longer than its limit, `lost` that its device failed,
-    `lived_s` how long it lived.
+    `late`: it exceeded its time limit and was killed. `is_device_unusable`: its device failed.
     """
 
     reason: str
@@ -90,18 +87,18 @@ class Died:
 
 
 class NotLoaded(UserError):
-    """A worker ended while it loaded a stage, and so did the worker in its place; `key` is of the stage."""
+    """A worker and its replacement both ended while loading the stage `key`."""
 
     key: str
 
 
 @dataclass(slots=True, eq=False)
 class Worker:
-    """One process, the batches that it holds in order, and when it began the first of them.
+    """One process and its batches in order.
 
-    `began` is None while it runs nothing or still loads the stage. `requested_at` is when its turn came to load or to
-    run what was requested, or None while it has nothing to do. `loading_s` is how long it may load a stage. `owner` is
-    as for `StageSpec`.
+    `began` is when the first batch started, None while idle or loading. `requested_at` is when loading or running was
+    due,
+    None while idle. `loading_s` limits the loading of a stage. `owner` is as for `StageSpec`.
     """
 
     device: str
@@ -116,25 +113,23 @@ class Worker:
 
     @property
     def room(self) -> int:
-        """How many more batches it can be given."""
+        """How many more batches it can take."""
         return AHEAD - len(self.batches)
 
     @property
     def has_lone_item(self) -> bool:
-        """Whether it holds an item that was sent by itself because something went wrong with it."""
+        """Whether it holds an item that was sent alone after a fault."""
         return any(work.alone for batch in self.batches.values() for work in batch.works)
 
     @property
     def time_left_s(self) -> float:
-        """Seconds that are left for the batch that it runs, or for the stage that it loads; infinite while it does
-        neither.
-        """
+        """Seconds left for its batch or for loading its stage; infinite while idle."""
         if self.began is not None:
             return self.began + next(iter(self.batches.values())).limit_s - monotonic()
         return math.inf if self.requested_at is None else self.requested_at + self.loading_s - monotonic()
 
     def kill(self) -> None:
-        """Ends the process and the programs that it has started."""
+        """End the process and the programs it has started."""
         end_process(self.process)
 
 
@@ -142,11 +137,9 @@ class Pool:
     """The workers of one run.
 
     Args:
-        devices: `cpu`, or one entry for each worker of a GPU.
-        cpu_workers: processes for work that runs on the CPU.
-        log: where the workers' output goes.
-        cores: how many cores the workers of the CPU share; None for all that this process may run on.
-        loading_s: seconds that loading a stage may take; infinite for as many as it needs.
+        devices: `cpu`, or one entry per worker of a GPU. cpu_workers: processes for work on the CPU.
+        log: takes the workers' output. cores: for the CPU workers together; None for all.
+        loading_s: limit for loading a stage.
     """
 
     def __init__(
@@ -176,25 +169,25 @@ class Pool:
         return worker
 
     def program(self, device: str) -> list[str]:
-        """The command of a worker; it is given its end of the pipe, its device, and how many workers have this device."""
+        """Command of a worker on a device, without its arguments."""
         return PROGRAM
 
     def environment(self) -> dict[str, str]:
-        """The environment variables of a worker that this process need not have."""
+        """Environment variables of a worker."""
         return {**thread_variables(self._threads), "TOKENIZERS_PARALLELISM": "false"}
 
     def define(self, specs: Mapping[str, StageSpec]) -> None:
-        """Tells every worker what the stages are; workers that are started later are told too."""
+        """Send stages to every worker, now and to those started later."""
         self._specs.update(specs)
         self._broadcast(("specs", dict(specs)))
 
     def detach(self, segments: list[str]) -> None:
-        """Tells every worker that memory segments are closed."""
+        """Send every worker the names of closed memory segments."""
         if segments:
             self._broadcast(("forget", segments))
 
     def preload(self, keys: Sequence[str]) -> None:
-        """Has the workers of GPUs load these stages while they have no batch."""
+        """Make idle workers of GPUs load these stages."""
         if keys and self._gpus:
             self._broadcast(("preload", list(keys)))
 
@@ -203,13 +196,10 @@ class Pool:
             _send(worker, message)
 
     def facts(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Builds stages, given as (key, where), in workers of the right kind.
-
-        Returns:
-            By key the facts of the stage, or the `UserError` that says why it cannot be built.
+        """Build stages (key, where) in workers; returns their facts or `UserError` by key.
 
         Raises:
-            NotLoaded: a worker ended while it built a stage, and so did the worker in its place.
+            NotLoaded: a worker and its replacement both ended while building a stage.
         """
         keys_of_worker: dict[int, list[str]] = {}  # by the place of the worker, since another may take it
         for index, (key, where) in enumerate(keys):
@@ -243,7 +233,7 @@ class Pool:
             _send(worker, ("facts", key))
 
     def _answer(self, worker: Worker) -> tuple[Any, ...] | str:
-        """What a worker says of the stage that it loads, or why it ended; then another has taken its place."""
+        """A worker's reply about the stage it loads, or why it ended and was replaced."""
         while not wait([worker.pipe], max(0.0, min(_LOOK_EVERY_S, worker.time_left_s))):
             if worker.time_left_s <= 0:
                 worker.kill()
@@ -256,7 +246,7 @@ class Pool:
         return answer
 
     def fitting(self, where: str, owner: str = "") -> list[Worker]:
-        """The workers that run stages of this kind: `device` is the GPUs if there are any, otherwise the CPU."""
+        """The workers for a kind of stage; `device` is the GPUs if any, else the CPU."""
         return [w for w in self.workers if self.fits(w, where, owner)]
 
     def fits(self, worker: Worker, where: str, owner: str = "") -> bool:
@@ -264,11 +254,11 @@ class Pool:
         return worker.owner == owner and (worker.device != "cpu") == (where == "device" and bool(self._gpus))
 
     def staff(self, where: str, owner: str) -> list[Worker]:
-        """The workers for stages of an owner; the first is started when it is needed."""
+        """The workers for stages of an owner; the first is started on demand."""
         return self.fitting(where, owner) or [self._add(self.device(where), owner)]
 
     def grow(self, where: str, owner: str) -> None:
-        """Starts another worker for an owner all of whose workers are busy, if one of ours has nothing to do.
+        """Start another worker for an owner whose workers are busy, if one of ours idles.
 
         An owner has at most as many workers as we have for the same work, and one on each GPU.
         """
@@ -288,23 +278,23 @@ class Pool:
         return worker
 
     def dismiss(self, where: str | None, owner: str) -> None:
-        """Ends the workers of an owner that do not fit its stages; all of them if `where` is None."""
+        """End the workers of an owner that do not fit its stages; all if `where` is None."""
         for worker in [
             w for w in self.workers if w.owner == owner and (where is None or not self.fits(w, where, owner))
         ]:
             self._end(worker)
 
     def device(self, where: str) -> str:
-        """The device of a stage of this kind: the first GPU for `device` if there is one, otherwise the CPU."""
+        """The device of a stage of this kind: the first GPU for `device`, else the CPU."""
         return self._gpus[0] if where == "device" and self._gpus else "cpu"
 
     def memory_bytes(self) -> int:
-        """The memory of a GPU that each worker of one has, at least; 0 where there is none, or nothing is known."""
+        """GPU memory that each GPU worker has at least; 0 if unknown."""
         others = len(device_owners(self._specs))
         return min((memory_bytes(gpu) // (self._gpus.count(gpu) + others) for gpu in self._gpus), default=0)
 
     def submit(self, worker: Worker, batch: Batch, payload: list[Any]) -> None:
-        """Gives a worker a batch."""
+        """Send a batch to a worker."""
         number = next(self._numbers)
         if not worker.batches:
             worker.requested_at = monotonic()
@@ -318,14 +308,11 @@ class Pool:
 
     @property
     def loading(self) -> list[str]:
-        """The keys of the stages that workers are loading, before they run their first batch of it."""
+        """Keys of the stages that workers are loading before their first batch."""
         return [next(iter(w.batches.values())).key for w in self.workers if w.batches and w.began is None]
 
     def events(self, timeout_s: float) -> list[Done | Died]:
-        """Waits until a worker sends something.
-
-        Workers whose batch has then exceeded its time limit are ended and replaced.
-        """
+        """Wait for a worker's message; replace workers that exceed their time limit."""
         events: list[Done | Died] = []
         by_pipe: dict[Any, Worker] = {w.pipe: w for w in self.workers}
         timeout_s = max(0.0, min(timeout_s, *(w.time_left_s for w in self.workers)))
@@ -356,7 +343,7 @@ class Pool:
         return Died(reason, held[0] if held else None, held[1:], late, is_unusable, monotonic() - worker.started)
 
     def retire(self, device: str) -> bool:
-        """Ends the workers of a GPU, which cannot be used any more. Whether there is another."""
+        """End the workers of a broken GPU; returns whether another GPU is left."""
         for worker in [w for w in self.workers if w.device == device]:
             self._end(worker)
         self._gpus = [other for other in self._gpus if other != device]
@@ -369,12 +356,12 @@ class Pool:
         self.workers.remove(worker)
 
     def renew(self, worker: Worker) -> None:
-        """Starts a worker anew that holds no batch, so that nothing of what it has computed is left."""
+        """Replace an idle worker by a new process without its state."""
         worker.kill()
         self._replace(worker)
 
     def close(self) -> None:
-        """Ends every worker."""
+        """End every worker."""
         for worker in self.workers:
             worker.pipe.close()
             worker.kill()
@@ -383,7 +370,7 @@ class Pool:
 
 
 def _send(worker: Worker, message: tuple[Any, ...]) -> None:
-    """Sends a message. If the worker died, whoever reads its pipe next replaces it; the new one gets all specs."""
+    """Send a message. If the worker died, its replacement gets all specs."""
     with suppress(OSError):
         worker.pipe.send(message)
 
@@ -391,11 +378,10 @@ def _send(worker: Worker, message: tuple[Any, ...]) -> None:
 def start_process(
     arguments: Sequence[str], environment: Mapping[str, str], log: IO[bytes] | int, program: Sequence[str] = PROGRAM
 ) -> tuple[subprocess.Popen[bytes], Connection]:
-    """Starts a worker; returns the process and our end of the pipe to it.
+    """Start a worker; returns the process and our end of its pipe.
 
     Args:
-        arguments: those that follow its end of the pipe. environment: its variables. log: takes its output.
-        program: the command, without arguments.
+        arguments: those after its end of the pipe. environment: its variables. log: takes its output.
     """
     ours, theirs = Pipe()
     process = subprocess.Popen(
@@ -412,14 +398,14 @@ def start_process(
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
-    """Ends a worker and the programs that it has started, which are in its process group."""
+    """Kill a worker and the programs in its process group."""
     if process.poll() is None:
         with suppress(OSError):  # it may have just ended by itself
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def exit_words(process: subprocess.Popen[bytes]) -> str:
-    """How a worker ended whose pipe is closed. One that lives on without its pipe is ended."""
+    """How a worker with a closed pipe ended. One that still runs is killed."""
     until = monotonic() + _ENDS_WITHIN_S
     while lives := process.poll() is None:
         if monotonic() > until:
@@ -435,17 +421,17 @@ def exit_words(process: subprocess.Popen[bytes]) -> str:
 
 
 def thread_variables(threads: int) -> dict[str, str]:
-    """The environment variables that tell libraries how many threads to use."""
+    """Environment variables that set how many threads libraries use."""
     return dict.fromkeys(_THREAD_VARIABLES, str(threads))
 
 
 def device_owners(specs: Mapping[str, StageSpec]) -> set[str]:
-    """The owners of stages that may take memory of a GPU."""
+    """Owners of stages that may use memory of a GPU."""
     return {spec.owner for spec in specs.values() if spec.owner and spec.kind != "metrics"}
 
 
 def _received(worker: Worker) -> tuple[Any, ...] | None:
-    """The next message of a worker; None if its pipe is closed, or holds something else than our messages."""
+    """The next message of a worker; None if its pipe is closed or holds anything else."""
     try:
         message = worker.pipe.recv()
     except Exception:  # somebody else's code may have written to the pipe

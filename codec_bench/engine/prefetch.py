@@ -1,10 +1,8 @@
-"""Fetches sound that lies behind URLs ahead of the workers that read it, so that none waits for a network.
+"""Fetch audio behind URLs ahead of the workers that read it.
 
-How it works
-    Some threads fetch what is next in line into files of a temporary folder, and a sample is handed on when its files
-    are there. Members that lie beside each other in one tar file are fetched together, so that a tar file is read once
-    from its begin to its end. What is in work is bounded, in samples and in bytes. Samples whose sound is on this
-    machine pass at once. What cannot be fetched, after several tries, is a reason for its sample and for no other.
+Threads fetch the next samples into a temporary folder; a sample is ready when its files are there. Adjacent members of
+a tar file are fetched together. Samples and bytes in progress are limited. Local samples pass at once. A failed
+download is a reason for its own sample only.
 """
 
 from __future__ import annotations
@@ -27,24 +25,20 @@ from codec_bench.types import Sample
 
 THREADS = 16
 SAMPLES = 256
-"""So many samples are being fetched or wait for a worker, at most."""
+"""Samples that are being fetched or wait for a worker, at most."""
 HELD_BYTES = 256 << 20
-"""When the fetched files that no worker has read yet have so many bytes, no more are fetched."""
+"""Fetching pauses at so many bytes that no worker has read yet."""
 TOGETHER_BYTES = 4 << 20
 GAP_BYTES = 64 << 10
-"""Members of a tar file are fetched together up to so many bytes, with what lies between them up to so many."""
+"""Members of a tar file are fetched together up to so many bytes, and gaps up to so many."""
 
 Entry = tuple[int, Sample, list[System]]
-"""The number of a sample in the data, the sample, and the systems that still need it."""
+"""Number of a sample in the data, the sample, and the systems that still need it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What became of a file behind a URL.
-
-    Args:
-        path: of the copy, or None. reason: why there is none.
-    """
+    """A file behind a URL: the path of its copy, or the reason why there is none."""
 
     path: str | None
     reason: str | None = None
@@ -52,7 +46,7 @@ class Fetched:
 
 @dataclass(slots=True, eq=False)
 class _Pending:
-    """A sample whose files are being fetched: how many are left, and those that are there."""
+    """A sample whose files are being fetched."""
 
     entry: Entry
     left: int
@@ -60,11 +54,7 @@ class _Pending:
 
 
 class SamplePrefetch:
-    """The samples of a run, each as soon as its sound is on this machine.
-
-    Args:
-        todo: the samples, in the order in which they are wanted.
-    """
+    """The samples of a run, each once its sound is on this machine."""
 
     def __init__(self, todo: Iterator[Entry]) -> None:
         self._todo = todo
@@ -80,7 +70,7 @@ class SamplePrefetch:
 
     @property
     def waits(self) -> bool:
-        """Whether files are being fetched, so that a sample may be ready at any time."""
+        """Whether files are being fetched."""
         return bool(self._jobs)
 
     @property
@@ -102,28 +92,24 @@ class SamplePrefetch:
         return None
 
     def file(self, number: int, path: str) -> Fetched:
-        """Where a worker finds a file of a sample, or why it does not.
-
-        Args:
-            number: of the sample. path: as the sample names it.
-        """
+        """Where a worker finds a file of a sample, by the path that the sample names."""
         return self._held.get(number, {}).get(path) or Fetched(path)
 
     def drop(self, number: int) -> None:
-        """Removes the copies of a sample that was read."""
+        """Remove the copies of a sample that was read."""
         for one in self._held.pop(number, {}).values():
             if one.path is not None:
                 self._bytes -= os.path.getsize(one.path)
                 os.unlink(one.path)
 
     def close(self) -> None:
-        """Ends the threads, and removes all copies."""
+        """End the threads and remove all copies."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _begin(self) -> None:
-        """Has the next samples fetched, while there is room; stops before the first one whose sound is here."""
+        """Fetch the next samples while there is room, up to the first local one."""
         group: list[tuple[_Pending, str]] = []
         while self._pending + len(self._ready) < SAMPLES and self._bytes < HELD_BYTES:
             if self._seen is None:
@@ -162,14 +148,14 @@ class SamplePrefetch:
 
 
 def _remote_of(entry: Entry) -> list[str]:
-    """The files of a sample that lie behind URLs."""
+    """The files of a sample that are behind URLs."""
     number, sample, systems = entry
     named = [sample.audio, *(system.sample(number, sample).estimate for system in systems if system.kind == "files")]
     return [path for path in dict.fromkeys(named) if path is not None and is_url(path)]
 
 
 def _together(group: Sequence[tuple[_Pending, str]], path: str) -> bool:
-    """Whether a file is fetched with the last ones: all are members of one tar file, and lie beside each other."""
+    """Whether a file and the last ones are adjacent members of one tar file."""
     first, last, this = (find_member(one) for one in (group[0][1], group[-1][1], path))
     if first is None or last is None or this is None or last.file != this.file:
         return False
@@ -177,7 +163,7 @@ def _together(group: Sequence[tuple[_Pending, str]], path: str) -> bool:
 
 
 def _fetch(paths: Sequence[str], folder: str) -> list[Fetched]:
-    """Fetches files into a folder: one, or members of a tar file that lie beside each other."""
+    """Fetch one file, or adjacent members of a tar file, into a folder."""
     members = [find_member(path) for path in paths]
     try:
         if members[0] is None:

@@ -1,11 +1,8 @@
-"""The stage that reads samples: a worker decodes each file once, resamples it once per rate, and hashes it.
+"""The stage that reads samples: decode, resample once per rate, and hash.
 
-Memory
-    Only the main process allocates shared memory, and it does not know how long a file is before the file is decoded.
-    So it gives each sample room for what samples have needed so far. The worker fills the beginning of the room, and
-    the rest is free again. A sample that needs more is read a second time, with the room that it needs. Because reading
-    an hour takes many seconds, the header of a large file is read first: if it says that the room is too small, the
-    file is not decoded.
+Only the main process allocates shared memory, and it does not know a file's length yet. Each sample gets room for what
+samples have needed so far, and the unused rest is freed. A sample that needs more is read again with enough room. The
+header of a large file is read first, because decoding an hour takes many seconds.
 """
 
 from __future__ import annotations
@@ -31,23 +28,22 @@ from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 READING = "decode and resample"
-"""The key of the stage, and its name in the table of where the time went."""
+"""Key of the stage, and its name in the table of timings."""
 
 LARGE_PART = 16
-"""A file is large from such a part of the sample's room on; samples that are decoded need more bytes than a file."""
+"""A file is large from this part of the sample's room on; decoded samples need more bytes than a file."""
 SMALL_BYTES = 1 << 20
-"""A file of at most so many bytes is decoded sooner than its header is worth."""
+"""A smaller file is decoded without reading its header first."""
 
 MUCH_SILENCE_S = 2.0
 NARROW_HZ = 4_200
 MOST_EMPTY = 0.45
 FLAT_SHARE = 0.001
-"""Worth a note: so much silence around less sound; nothing above `NARROW_HZ`, or above such a part of what the rate can
-hold; such a share of flat peaks.
+"""Limits for notes: silence around less sound; nothing above `NARROW_HZ` or this part of the rate; share of flat peaks.
 """
 
 READ_AT_ONCE = 2
-"""Samples that a worker reads as one batch, at most. How long they are is not known before, and each may be an hour."""
+"""Samples per batch, at most; each may be an hour long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +51,8 @@ class FileRequest:
     """A file to read.
 
     Args:
-        path: as `Audio.read` takes it. keep: where a copy is kept, or None.
-        name: what messages call it, where that is not the path. most_s: longer audio is refused; None for any length,
-            and then the path may be a locator too.
+        path: as for `Audio.read`. keep: where a copy is kept, or None. name: for messages, if not the path.
+        most_s: longer audio is refused; None for any length, and then the path may be a locator too.
     """
 
     path: str
@@ -66,15 +61,11 @@ class FileRequest:
     most_s: float | None = None
 
     def read(self) -> Audio:
-        """The audio.
-
-        Raises:
-            UserError: it cannot be read, or is too long.
-        """
+        """Return the audio, or raise a UserError if it is unreadable or too long."""
         return Audio.read(self.path) if self.most_s is None else Audio(*read_file(self.path, self.most_s))
 
     def words(self, message: str) -> str:
-        """A message about the path, with the name in its place."""
+        """A message with the name in place of the path."""
         return message.replace(self.path, shown(self.name)) if self.name else message
 
 
@@ -83,8 +74,7 @@ class ReadWork:
     """One sample to read.
 
     Args:
-        reference: its reference, or None. estimates: the files of each system that has some, by its name.
-        room: the memory that takes the audio.
+        estimates: files by the name of their system. room: memory for the audio.
     """
 
     reference: FileRequest | None
@@ -94,13 +84,10 @@ class ReadWork:
 
 @dataclass(frozen=True, slots=True)
 class DecodedFile:
-    """A file that was read.
+    """A decoded file.
 
     Args:
-        rates: its samples `(samples,)` at every rate that is needed, by rate in Hz, not cut to full scale.
-        audio: its samples `(channels, samples)` as they were read, if a codec needs them.
-        sample_rate_hz, num_samples, channels: as it was read.
-        content_hash: of its samples. notes: what is worth knowing of it.
+        rates: samples `(samples,)` by rate in Hz, not clipped. audio: `(channels, samples)` as read, for codecs.
     """
 
     rates: Mapping[int, Region]
@@ -114,13 +101,12 @@ class DecodedFile:
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """One sample that was read.
+    """A sample that was read.
 
     Args:
-        reference: what was read of it, the reason why it cannot be read, or None if there is none.
-        estimates: the same by system. They are not read if the reference cannot be.
-        used: bytes of the room that hold audio. needs: bytes that the sample needs, where that is more than the room
-            has.
+        reference: the file, why it cannot be read, or None without a reference. estimates: the same by system; they are
+            not read without the reference.
+        used: bytes of the room that hold audio. needs: bytes needed if the room is too small.
     """
 
     reference: DecodedFile | Diagnostic | None
@@ -130,7 +116,7 @@ class ReadResult:
 
 
 class _Room:
-    """Regions one after the other in a given region."""
+    """Consecutive regions in a larger region."""
 
     def __init__(self, room: Region, segments: Segments) -> None:
         self._room, self._segments, self.used = room, segments, 0
@@ -144,7 +130,7 @@ class _Room:
 
 
 class ReadStage:
-    """Reads samples. The options of its spec say at which rates: `reference`, `estimate` and `with_audio`."""
+    """Reads samples at the rates of its spec's options `reference` and `estimate`."""
 
     def __init__(self, spec: StageSpec, device: str) -> None:
         import soundfile  # noqa: F401  # before the first batch, whose time counts
@@ -178,9 +164,7 @@ class ReadStage:
         return ReadResult(reference, estimates, room.used, 0 if fits else room.used)
 
     def _count_needed_bytes(self, work: ReadWork) -> int:
-        """The room that the headers of a sample's large files ask for; a header that says less than is true does no
-        harm.
-        """
+        """Bytes that a sample's large files need, by their headers."""
         files = [(one, self._options["estimate"], False) for one in work.estimates.values()]
         if work.reference is not None:
             files.insert(0, (work.reference, self._options["reference"], self._options["with_audio"]))
@@ -198,8 +182,7 @@ class ReadStage:
 
 
 def content_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
-    """What is worth knowing of a recording before it is measured: much silence around it, a band that is mostly empty,
-    clipped peaks, empty channels.
+    """Notes on silence around a recording, an empty band, clipping, empty channels.
 
     Args:
         levels: of its frames, by `loudest_levels`.
@@ -233,10 +216,7 @@ def _empty_band(top_hz: float, rate_hz: int) -> Diagnostic:
 
 
 def _header(path: str, least_bytes: int) -> Any:
-    """What libsndfile says of a file of at least so many bytes; None of a smaller one, and of what it cannot open.
-
-    A length that is unknown (2**63 - 1), or that no sound may have, counts as none.
-    """
+    """Header of a file; None if smaller, unreadable, or of unknown length (2**63 - 1)."""
     import soundfile
 
     with suppress(Exception):  # reading the file says what is wrong with it
@@ -249,11 +229,10 @@ def _header(path: str, least_bytes: int) -> Any:
 def _read_signal(
     request: FileRequest, rates: Iterable[int], native_hz: int | None, room: _Room, with_audio: bool
 ) -> DecodedFile | Diagnostic:
-    """Reads a file; a reason if that cannot be done, since no other sample is to be affected.
+    """Read a file, or return the reason why not.
 
     Args:
-        rates: at which it is needed; 0 stands for the rate of the reference, or of the file itself where there is none.
-        native_hz: the rate of the reference, or None.
+        rates: 0 is the reference's rate, or the file's own without a reference. native_hz: of the reference.
     """
     try:
         audio = request.read()

@@ -1,10 +1,8 @@
-"""Whether the files of a run that is continued are those that its finished items were computed from.
+"""Check that a continued run reads the same sounds as its finished items.
 
-Conventions
-    The record holds a hash of the samples of every reference and every estimate that was read from a file or URL, and
-    one hash of the states of all of them. While the states are as they were, none is read again. The state of a URL is
-    the checksum that its server states (`ETag`). It is asked for when a run is continued, and where there is none, the
-    sounds of finished items are read again.
+The record holds a hash of the samples of every reference and every estimate from a file or URL, and one hash of all
+their states. While the states match, nothing is read again. The state of a URL is its `ETag`; without one, the sounds
+of finished items are read again.
 """
 
 from __future__ import annotations
@@ -27,12 +25,12 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio
 
 _FILES = "files"
-"""The entry of the record that holds the hash of the states of the files."""
+"""Entry of the record with the hash of the states of the files."""
 _THREADS = 8
 
 
 def check_sounds(writer: RunWriter, plan: Plan, source: Source, progress: Progress) -> None:
-    """Checks that the files of finished items hold the same samples as before, and notes their states.
+    """Check that files of finished items hold the same samples; record their states.
 
     Raises:
         RunMismatch: a file holds another sound, or cannot be read any more.
@@ -62,9 +60,7 @@ def _changed(writer: RunWriter, id: str, path: str, sound: str | None) -> RunMis
 
 
 def _paths(plan: Plan, source: Source) -> Iterator[tuple[tuple[int | None, int], str, str]]:
-    """The files and URLs of the references and estimates: the numbers of system (None for the reference) and sample,
-    the sample's id, and the path.
-    """
+    """Files of references (system None) and estimates: numbers, id, path."""
     files = [(index, system) for index, system in enumerate(plan.systems) if system.kind == "files"]
     for number, sample in zip(source.numbers, source.samples, strict=True):
         paths = [(None, sample.audio), *((index, system.sample(number, sample).estimate) for index, system in files)]
@@ -74,7 +70,7 @@ def _paths(plan: Plan, source: Source) -> Iterator[tuple[tuple[int | None, int],
 
 
 def _states(plan: Plan, source: Source, *, ask_servers: bool) -> str | None:
-    """A hash of the states of all files and URLs; None if one was changed a moment ago or has none."""
+    """A hash of the states of all files and URLs; None if one is recent or has none."""
     entries = [(key, file_of(path)) for key, _, path in _paths(plan, source)]
     files = list(dict.fromkeys(file for _, file in entries))
     urls = [file for file in files if is_url(file)]

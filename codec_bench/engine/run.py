@@ -1,15 +1,7 @@
-"""Running a plan: one event loop that follows every item to its record.
+"""Run a plan: one event loop that follows every item to its record.
 
-How an item travels
-    A worker reads the sample (`reading.py`). Its reference goes to every codec. The reference and what a codec gives
-    back are signals. The features that the metrics need are computed once per signal. A metric runs as soon as
-    everything that it reads is there. An item is written when every metric has a score for it.
-
-Faults
-    `batch.py` handles faults; this module only sees the outcome.
-    A batch that fails is sent again item by item, so that other items are not affected. When a batch does not fit into
-    memory, the budget of its stage is halved. A worker that dies is replaced, and what it held runs again. An item
-    fails when its worker dies over it twice, or when it takes longer than the time limit twice.
+A worker reads the sample (`reading.py`); its reference goes to every codec. Features are computed once per signal, a
+metric runs when its inputs are ready, and an item is written when every metric has a score. `batch.py` handles faults.
 """
 
 from __future__ import annotations
@@ -62,20 +54,18 @@ _RECENT = 64  # over so many samples, about, the mean size of a sample is taken
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """One sample that is being worked on."""
+    """One sample in progress."""
 
     loaded: Loaded
     open_systems: int
     held_bytes: int
     sounds: dict[str, str] = field(default_factory=dict)
-    """The hash of each estimate that is known and not silent, by system: those of files at once, those of codecs as
-    they are made.
-    """
+    """Hash of each estimate that is not silent, by system: files at once, codecs as they finish."""
 
 
 @dataclass(slots=True, eq=False)
 class _Outcome:
-    """One sample through one system, being worked on."""
+    """One sample through one system, in progress."""
 
     item: _Item
     system: System
@@ -91,11 +81,7 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True)
 class LookAhead:
-    """How much is in work at a time, at most. It bounds memory, however large the data is.
-
-    Args:
-        nbytes: of audio in shared memory. samples: of the data.
-    """
+    """Limit of the bytes of audio in shared memory and of the samples in progress."""
 
     nbytes: int
     samples: int
@@ -103,14 +89,12 @@ class LookAhead:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a plan is run; none of it may change a number.
+    """Options of a run that change no number.
 
     Args:
-        batch_s: padded seconds per batch in place of each stage's own budget, or None.
-        time_limit_s: seconds that a batch may take; None for the default of `batch.py`, 600 s or more.
-        look_ahead: how much is in work at a time.
-        keep: numbers of the samples whose audio is kept.
-        check: whether the codecs are checked.
+        batch_s: padded seconds per batch; None for each stage's own budget.
+        time_limit_s: seconds per batch; None for the default of `batch.py`, 600 s or more.
+        keep: numbers of the samples whose audio is kept. check: whether the codecs are checked.
         impatient: as for `Running`.
     """
 
@@ -126,12 +110,10 @@ class Engine:
     """Runs one plan over one data set into one record.
 
     Args:
-        plan: what to compute. settings: how to run it. pool: the workers. cache: features computed before.
         log: path of the file with the workers' output, for messages.
 
     Attributes:
-        plan: as given; once the codecs are loaded its systems have their final names.
-        checks: what the checks of the codecs found, once it has run.
+        plan: has the final names of the systems once the codecs are loaded. checks: results of the codec checks.
     """
 
     checks: Checks
@@ -156,14 +138,11 @@ class Engine:
 
     @property
     def first_item_at(self) -> float | None:
-        """When the first item was finished, by `perf_counter`; None if none was."""
+        """When the first item was finished, by `perf_counter`, or None."""
         return self._spent.first_item_at
 
     def load_codecs(self) -> dict[str, dict[str, Any]]:
-        """Tells the workers what the stages are, loads every codec once, and gives the systems their final names.
-
-        Returns:
-            The facts of the codecs, by system.
+        """Load every codec, name the systems, and return the codecs' facts by system.
 
         Raises:
             UserError: a codec cannot be loaded, or two systems have one name.
@@ -181,18 +160,13 @@ class Engine:
         numbers: Sequence[int] | None = None,
         clips: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """Runs everything that is not finished; `load_codecs` must be called first.
+        """Run everything that is not finished and return the timings; `load_codecs` first.
 
         Args:
-            samples: the data. numbers: of the samples, in rising order; None numbers them from 0. writer: takes the
-                results. finished: (system, sample) numbers of items that are not run again.
-            progress: called with (what is happening, items finished, failed, seconds of audio finished) when one
-                changes.
-            checked: the names of the systems whose codecs need no check. clips: the sound that the others are checked
-                with.
-
-        Returns:
-            Timings for the record.
+            numbers: of the samples, in rising order; None numbers them from 0.
+            finished: (system, sample) numbers of items that are not run again.
+            progress: called with (phase, items finished, failed, seconds of audio finished) when one changes.
+            checked: names of the systems whose codecs need no check. clips: sound for the checks of the others.
 
         Raises:
             UserError: the record cannot be written, or workers cannot be kept alive.
@@ -350,9 +324,7 @@ class Engine:
             self._on_features(outcome, estimate)
 
     def _compare(self, outcome: _Outcome, reference: Signal, estimate: Signal) -> None:
-        """Notes why an estimate that is as long as its reference is not what it says, and whether one made elsewhere
-        lacks speech.
-        """
+        """Compare an estimate with its reference."""
         shared = estimate.rates.keys() & reference.rates.keys()
         if not shared:  # no metric hears the estimate
             return
@@ -361,7 +333,7 @@ class Engine:
         outcome.comparison = compared(*sounds, rate, generated=outcome.system.kind == "files")
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
-        """The features of the estimate, and those of the reference, that the metrics of an item read."""
+        """Features of the estimate and of the reference that the metrics of an item read."""
         loaded = outcome.item.loaded
         sides: tuple[dict[str, None], dict[str, None]] = {}, {}
         for metric in self.plan.metrics.values():
@@ -393,7 +365,7 @@ class Engine:
         )
 
     def _need(self, signal: Signal, feature: FeaturePlan, outcome: _Outcome) -> None:
-        """Has a feature of a signal computed and lets the item wait for it, unless it is known already or in the cache."""
+        """Make the item wait for a feature of a signal, unless it is known or cached."""
         state = signal.features.get(feature.name)
         if isinstance(state, list):
             if outcome not in state:
@@ -433,7 +405,7 @@ class Engine:
         self._dispatcher.put(feature.stage.key, work, signal.duration_s, done)
 
     def _on_features(self, outcome: _Outcome, estimate: Signal) -> None:
-        """Scores the metrics that read features, once every feature of the item is there."""
+        """Score the metrics that read features."""
         plan, reference = self.plan, outcome.item.loaded.reference
         of_estimate, of_reference = self._features_of(outcome)
         work = self._metric_work(outcome, estimate).with_features(
@@ -504,11 +476,7 @@ class Engine:
                 reference.release(self._arena)
 
     def _counted(self, outcome: _Outcome, name: str) -> Score:
-        """A score as it is recorded: with a flag if its value is in doubt, and with what it counts if failures count.
-
-        An estimate that is silent where its reference is not is a failure too, also for metrics that have no value for
-        it.
-        """
+        """A score as recorded: flagged if in doubt, and with its errors if it failed."""
         metric, score, sample = self.plan.metrics[name], outcome.scores[name], outcome.item.loaded.sample
         silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
         score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, comparison=outcome.comparison)
@@ -530,7 +498,7 @@ class Engine:
         self._recorded = self._spent.items
 
     def _report_progress(self) -> None:
-        """Reports the phase and the items in the record, if one of them has changed."""
+        """Report the phase and the items in the record if one of them has changed."""
         loading, busy = self._pool.loading, self._pool.busy
         now = (phase_of(self.plan, loading, busy, self._recorded, self._failed), self._recorded)
         if now != self._last_progress:
@@ -539,7 +507,7 @@ class Engine:
 
 
 def _notes(outcome: _Outcome) -> tuple[Diagnostic, ...]:
-    """What is worth knowing of an item's signals. That a reference is silent is no fault of the item."""
+    """Notes on an item's signals. A silent reference is no fault of the item."""
     estimate, reference, is_generated = outcome.estimate, outcome.item.loaded.reference, outcome.system.kind == "files"
     if estimate is None:
         return ()
@@ -561,9 +529,7 @@ def _notes(outcome: _Outcome) -> tuple[Diagnostic, ...]:
 
 
 def _other_rate(estimate: Signal, reference: Signal) -> tuple[Diagnostic, ...]:
-    """A note if a file has as many samples as its reference, to half a percent, at a rate that differs by a twentieth
-    or more.
-    """
+    """A note on a file with its reference's number of samples at another rate."""
     rate, right = estimate.sample_rate_hz, reference.sample_rate_hz
     if (
         abs(rate - right) < 0.05 * right
@@ -575,10 +541,7 @@ def _other_rate(estimate: Signal, reference: Signal) -> tuple[Diagnostic, ...]:
 
 
 def _of_another(outcome: _Outcome, estimate: Signal) -> str | None:
-    """The system that made the same sound: of files one before this one, of codecs one that was faster.
-
-    Codecs that give back the reference exactly are alike by their nature.
-    """
+    """The system with the same sound: an earlier one of files, a faster codec."""
     sounds, name, reference = outcome.item.sounds, outcome.system.name, outcome.item.loaded.reference
     if SILENT in estimate.notes:
         return None

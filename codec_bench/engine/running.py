@@ -1,4 +1,4 @@
-"""The options of a run that do not change its numbers, and the workers, cache and engine that are started by them."""
+"""The options of a run that change no number; its workers, cache and engine."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from codec_bench.errors import UserError, on_disk
 KEEP_ALL_UP_TO = 60
 KEEP_OTHERWISE = 24
 ON_A_GPU = LookAhead(4 << 30, 16_384)
-"""What is in work with a GPU, so that its batches can grow to what fits into its memory."""
+"""Limit with a GPU, so that batches can grow to fill its memory."""
 
 Progress = Callable[[str, int, int, int, float], None]
 OnFolder = Callable[[Path, str], None]
 
 
 def quiet(stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
-    """Tells nobody."""
+    """Report nothing."""
 
 
 @documented(EvalRequest, "running")
@@ -40,16 +40,14 @@ class Running(RunningOptions):
     """How a run is carried out. None of these options changes a number.
 
     Args:
-        impatient: whether what takes too long costs no more than a few time limits: the limit then holds for loading
-            too, and a codec or metric is given up after three items that exceeded it, although others came back.
+        impatient: whether slow code costs few time limits: the limit then holds for loading too, and a codec or metric
+            ends after three items that exceeded it, although others had results.
         page: whether to write `report.html` at the end. The run of a shard gets none.
-        progress: called with (what is happening, items finished, items in all, items failed, seconds of audio
-            finished).
-        as_on_gpu: whether features are computed in the way that a GPU has, which every part of a run on a cluster must
-            share; None for the way of the devices here.
-        on_folder: called with the run folder and a sentence on it, such as whether it is new, before anything is
-            loaded.
-        on_estimate: called with a sentence on what the questions of a benchmark will cost, before the first is asked.
+        progress: called with (phase, items finished, items in all, items failed, seconds of audio finished).
+        as_on_gpu: whether features are computed as on a GPU, the same for all parts of a cluster's run; None for the
+            devices here.
+        on_folder: called with the run folder and a sentence on it before anything is loaded.
+        on_estimate: called with a sentence on the cost of a benchmark's questions before the first is sent.
         started_at: when the command began, by `time.perf_counter`; None for when the run begins.
     """
 
@@ -64,20 +62,16 @@ class Running(RunningOptions):
 
     @property
     def on_ray(self) -> OnRay | None:
-        """The Ray cluster that the run is for; None for this machine.
-
-        Raises:
-            UserError: there is no such executor.
-        """
+        """The Ray cluster of the run, None for this machine, or a UserError."""
         return read_executor(self.executor)
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Worker processes, which the runs of several shards may use one after the other. They load a model once.
+    """Worker processes, which several shards may use in turn; they load a model once.
 
     Args:
-        pool: the processes. log: path of the file with their output.
+        log: path of the file with their output.
     """
 
     pool: Pool
@@ -85,10 +79,10 @@ class Workers:
 
 
 def chosen_running(running: Running | None, fields: Mapping[str, Any]) -> Running:
-    """How a call is to be carried out: as its `running` says, or as the fields of it do that were given by themselves.
+    """The call's `running`, or one of the separate fields.
 
     Raises:
-        UserError: both were given.
+        UserError: both are present.
     """
     if running is not None and fields:
         named = ", ".join(f"{name}=" for name in fields)
@@ -100,7 +94,7 @@ def chosen_running(running: Running | None, fields: Mapping[str, Any]) -> Runnin
 
 
 def run_on() -> dict[str, Any]:
-    """On what a run is made, for its record: the versions of packages that may change numbers, and the machine."""
+    """Versions of packages that may change numbers, and the machine, for the record."""
     return {"versions": versions(), "machine": machine()}
 
 
@@ -108,12 +102,11 @@ def run_on() -> dict[str, Any]:
 def started_workers(
     running: Running, folder: Path, cores: int | None = None, items: int | None = None
 ) -> Iterator[Workers]:
-    """Starts the workers of a run, and ends them when the block ends.
+    """Start the workers of a run, and end them with the block.
 
     Args:
-        running: which devices, and how many workers. folder: takes what the workers say.
-        cores: how many cores the workers share; None for all that this process may run on.
-        items: of the run, if they are known: more workers of the CPU are not started.
+        folder: takes the workers' output. cores: that the workers share; None for all.
+        items: of the run, if known: no more CPU workers are started.
 
     Raises:
         UserError: the folder cannot be written, or this machine has no such device.
@@ -146,11 +139,11 @@ def working_engine(
     workers: Workers | None = None,
     items: int | None = None,
 ) -> Iterator[tuple[Engine, int]]:
-    """Starts workers, cache and engine for one plan, and closes them at the end. Gives (engine, number of workers).
+    """Start workers, cache and engine for a plan; yields (engine, number of workers).
 
     Args:
-        plan: what is computed. running: how. folder: of the run. keep: numbers of the samples whose audio is kept.
-        workers: those that are used, which then stay; None starts some. items: of the run, if they are known.
+        keep: numbers of the samples whose audio is kept. workers: reused and left running; None starts new ones.
+        items: of the run, if known.
 
     Raises:
         UserError: the run folder cannot be written.
@@ -171,10 +164,10 @@ def working_engine(
 
 
 def numbers_to_save(save_audio: str | int | None, samples: int) -> frozenset[int]:
-    """Numbers of the samples whose audio is kept: of all, of none, or of so many, spread evenly over the data.
+    """Numbers of the samples whose audio is kept, spread evenly over the data.
 
     Raises:
-        UserError: `save_audio` is neither `all`, nor `none`, nor a number.
+        UserError: `save_audio` is not `all`, `none` or a number.
     """
     if save_audio is None:
         save_audio = "all" if samples <= KEEP_ALL_UP_TO else KEEP_OTHERWISE

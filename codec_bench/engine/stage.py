@@ -1,9 +1,7 @@
-"""What workers do: one stage is one codec, one feature, or the signal metrics of a run, over a batch of items.
+"""The work of workers: a codec, a feature or metrics over a batch of items.
 
-Conventions
-    A stage is described by a `StageSpec`, which is sent to the workers. The worker that runs a stage builds its model.
-    The outcome of a batch is a list with a result or a `Fault` for each item, in order. A fault of one item does not
-    affect the others.
+A `StageSpec` is sent to the workers; the worker that runs a stage builds its model. A batch gives a result or a
+`Fault` per item, in order. A fault of one item does not affect the others.
 """
 
 from __future__ import annotations
@@ -41,12 +39,11 @@ class StageSpec:
     """One stage.
 
     Args:
-        key: unique in the run, shown in the table of where the time went.
-        kind: `read`, `codec`, `feature`, `metrics`, `check` of a codec, or the `steps` of one that has the worker for
-            itself.
-        names: the registered name, or the names of all metrics of the stage, or the key of the codec's stage.
+        key: unique in the run, shown in the table of timings.
+        kind: `steps` are those of a codec that has the worker for itself.
+        names: the registered name, the names of all metrics of the stage, or the key of a check's codec stage.
         options: arguments for building it (weights and the like).
-        owner: what names somebody else's code that it runs, whose worker processes run nothing else; empty for ours.
+        owner: name of foreign code, whose workers run nothing else; empty for our code.
     """
 
     key: str
@@ -58,7 +55,7 @@ class StageSpec:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why an item has no result: `failed` (something broke) or `undefined` (there is nothing to compute)."""
+    """Why an item has no result; `undefined` if there is nothing to compute."""
 
     reason: Diagnostic
     status: Literal["failed", "undefined"] = "failed"
@@ -66,7 +63,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class CodecWork:
-    """One item for a codec: its audio `(channels, samples)`, where the estimate's signals go, and where to keep it."""
+    """One item for a codec: audio `(channels, samples)` and regions for the estimate."""
 
     audio: Region
     sample_rate_hz: int
@@ -76,7 +73,7 @@ class CodecWork:
 
 @dataclass(frozen=True, slots=True)
 class CodecResult:
-    """What a codec made of an item. The signals are in the regions that the `CodecWork` named."""
+    """Result of a codec for an item; its signals are in the regions of `CodecWork`."""
 
     bits: float | None
     no_bits: str | None
@@ -86,12 +83,11 @@ class CodecResult:
 
 @dataclass(frozen=True, slots=True)
 class CheckWork:
-    """What a codec is checked on.
+    """Input of a codec's check.
 
     Args:
-        parcel: the file with what another process is to decode. It is no part of the message, because a pipe is full
-            soon, and who writes to the full pipe of a worker that hangs would hang too.
-        clips: the files that it is checked on; empty if the parcel is to be decoded.
+        parcel: file with codes for another process. A message could fill the pipe of a worker that hangs.
+        clips: audio files; empty to decode the parcel.
     """
 
     parcel: str
@@ -100,11 +96,10 @@ class CheckWork:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check found.
+    """Result of a check.
 
     Args:
-        findings: as `codecs.checks` describes them. sent: whether there is a parcel for another process now.
-        process: the number of this process. load_s: how long the codec took to load.
+        findings: as in `codecs.checks`. sent: whether there is a parcel for another process. load_s: of the codec.
     """
 
     findings: tuple[Mapping[str, Any], ...]
@@ -115,7 +110,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class StepWork:
-    """One step of what a codec is asked to do, and the parcel that it decodes if another process has encoded it."""
+    """One step for a codec, and the parcel to decode if another process encoded it."""
 
     step: str
     parcel: Parcel | None = None
@@ -123,7 +118,7 @@ class StepWork:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The sections of a step, and what another process is to decode, once there is anything."""
+    """The sections of a step, and the parcel for another process to decode."""
 
     sections: dict[str, dict[str, Any]]
     parcel: Parcel | None
@@ -131,7 +126,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class FeatureWork:
-    """One item for a feature: its signal `(samples,)` at the feature's rate; its language and seed if it reads them."""
+    """One item for a feature: `(samples,)` at its rate, and language and seed if read."""
 
     signal: Region
     language: str | None = None
@@ -143,8 +138,8 @@ class MetricWork:
     """One item for metrics.
 
     Args:
-        estimate, reference: signals per rate. native_rate_hz: the rate for metrics that have none of their own.
-        known: the other arguments of `metrics.base.Inputs`: transcript, bits, features, and so on.
+        estimate, reference: signals per rate. native_rate_hz: for metrics without a rate of their own.
+        known: the other arguments of `metrics.base.Inputs`.
     """
 
     estimate: Mapping[int, Region]
@@ -159,11 +154,10 @@ class MetricWork:
 
 
 class CodecStage:
-    """Reconstructs audio, and prepares the estimate's signals at every rate that the run needs.
+    """Reconstructs audio and prepares the estimate's signals at every rate of the run.
 
     Args:
-        spec, device: what to build, and where.
-        live: the codec, or its class, if this process holds it and no name leads to it.
+        live: the codec or its class if only this process holds it.
     """
 
     def __init__(self, spec: StageSpec, device: str, live: Any = None) -> None:
@@ -178,7 +172,7 @@ class CodecStage:
         self.load_s = perf_counter() - start
 
     def prepare(self, works: Sequence[CodecWork], segments: Segments) -> Any:
-        """The audio as the codec takes it: at one of its rates, and channel by channel where it takes one."""
+        """The audio at one of the codec's rates, channel by channel if the codec is mono."""
         from codec_bench.codecs.adapt import PreparedBatch
 
         return PreparedBatch.of(self.codec.info, [Audio(segments.view(w.audio), w.sample_rate_hz) for w in works])
@@ -186,7 +180,7 @@ class CodecStage:
     def run(
         self, works: Sequence[CodecWork], segments: Segments, prepared: Any = None
     ) -> tuple[list[Any], dict[str, float]]:
-        """Returns one `CodecResult` or `Fault` per work, and seconds per step; `prepared` is what `prepare` gives."""
+        """Returns one `CodecResult` or `Fault` per work, and seconds per step."""
         from codec_bench.codecs.adapt import reconstruct_prepared
 
         coded = reconstruct_prepared(self.codec, self.prepare(works, segments) if prepared is None else prepared)
@@ -242,10 +236,10 @@ class CheckStage:
 
 
 class StepStage:
-    """Does the steps of one codec (`codecs/checks/steps.py`), on the device that they ask for.
+    """Runs the steps of one codec (`codecs/checks/steps.py`) on the device they name.
 
     Args:
-        spec: its option `request` says what to do. announce: called before every call of the codec.
+        spec: its option `request` is the job. announce: called before every call of the codec.
     """
 
     def __init__(self, spec: StageSpec, announce: Callable[[], None]) -> None:
@@ -273,7 +267,7 @@ class FeatureStage:
         self.facts: dict[str, Any] = {}
 
     def prepare(self, works: Sequence[FeatureWork], segments: Segments) -> Any:
-        """What the feature computes from: what its own `prepare` gives if it has one, else the signals."""
+        """Output of the feature's `prepare` if it has one, else the signals."""
         signals = [cut(segments.view(w.signal)) for w in works]
         if not isinstance(self.feature, PreparedFeature):
             return signals
@@ -284,7 +278,7 @@ class FeatureStage:
     def run(
         self, works: Sequence[FeatureWork], segments: Segments, batch: Any = None
     ) -> tuple[list[Any], dict[str, float]]:
-        """Returns one feature result or `Fault` per signal; `batch` is what `prepare` gives."""
+        """Returns one feature result or `Fault` per signal, from the output of `prepare`."""
         batch = self.prepare(works, segments) if batch is None else batch
         if isinstance(self.feature, PreparedFeature):
             results = self.feature.compute_prepared(batch)
@@ -299,7 +293,7 @@ class FeatureStage:
 
 
 def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Any]:
-    """Calls `feature.compute`, with the languages if the feature reads them."""
+    """Call `feature.compute`, with the languages if the feature reads them."""
     return of_signals(feature, feature.compute, signals, languages)
 
 
@@ -307,7 +301,7 @@ def of_signals(
     feature: Any, call: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None],
     seeds: Sequence[int | None] | None = None,
 ) -> Any:  # fmt: skip
-    """Calls a method of a feature with signals, and with their languages and seeds if the feature reads them."""
+    """Call a feature's method, with languages and seeds if the feature reads them."""
     signals = lent(feature, signals)
     more: dict[str, Any] = {"languages": languages} if feature.reads_language else {}
     if getattr(feature, "reads_seed", False):
@@ -338,7 +332,7 @@ class MetricStage:
 
 
 def score_batch(metric: Any, works: Sequence[MetricWork], segments: Segments) -> list[Score]:
-    """One score per item. If a metric raises for the batch, it is called again item by item."""
+    """Score every item; a metric that raises for the batch is called item by item."""
     from codec_bench.metrics.base import inputs_or_score
 
     ready: list[Any] = []
@@ -356,7 +350,7 @@ def score_batch(metric: Any, works: Sequence[MetricWork], segments: Segments) ->
 
 
 def compute_scores(metric: Any, batch: Sequence[Any]) -> list[Score]:
-    """Calls `metric.compute`. If it raises, the items are scored one by one, and only the item that raises fails."""
+    """Call `metric.compute`. If it raises, only the items that raise alone fail."""
     if not batch:
         return []
     try:
@@ -374,7 +368,7 @@ def compute_scores(metric: Any, batch: Sequence[Any]) -> list[Score]:
 
 
 def codec_facts(codec: Any) -> dict[str, Any]:
-    """What the main process must know of a codec, as JSON values: its `info`, where it runs, and its batch size."""
+    """Facts of a codec as JSON values: its `info`, `where` and `batch_s`."""
     from dataclasses import asdict
 
     declared = {name: value.item() if hasattr(value, "item") else value for name, value in asdict(codec.info).items()}
@@ -386,7 +380,7 @@ def codec_facts(codec: Any) -> dict[str, Any]:
 
 
 def keep_audio(path: str, audio: Audio) -> None:
-    """Writes a FLAC file, whole or not at all."""
+    """Write a FLAC file atomically."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_suffix(f".{os.getpid()}.part")
@@ -395,9 +389,7 @@ def keep_audio(path: str, audio: Audio) -> None:
 
 
 def signal_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
-    """A note if samples lie beyond full scale, since most metrics get them cut, and one if all are silent by
-    `loudest_levels`.
-    """
+    """A note if samples exceed full scale, or if all are silent by `loudest_levels`."""
     if all_silent(levels):
         return (SILENT,)
     beyond = int(np.count_nonzero(np.abs(audio.samples) > 1.0))

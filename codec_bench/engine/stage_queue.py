@@ -1,9 +1,8 @@
-"""The items that wait for one stage, in the order in which they came, and which of them the next batch takes.
+"""The items that wait for one stage, in order, and the choice of the next batch.
 
-On the CPU a batch takes the item that has waited longest and those nearest to it in length. On a GPU it has a shape of
-the ladder (`networks/batch_shapes.py`): the rung that is full first gives a batch. Where none is full and the GPU has
-nothing to do, it takes the longest items, filled up with the next shorter ones, so that what is left over at the end of
-a run makes as few batches as possible.
+On the CPU a batch takes the oldest item and those nearest in length. On a GPU it has a shape of the ladder
+(`networks/batch_shapes.py`): the first full rung gives a batch. If none is full and the GPU is idle, it takes the
+longest items, filled up with the next shorter ones, to end a run with few batches.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from codec_bench.networks.batch_shapes import items_of, rung_s
 
 _WINDOW = 2048  # among so many waiting items, similar lengths are looked for
 MOST_PADDED = 1.1
-"""A large batch of the CPU may be longer with its padding than its audio by so much."""
+"""Limit of padded length to audio for a large batch of the CPU."""
 MAX_LENGTH_RATIO = 2.0
-"""By what factor an item may be filled up to share a batch with longer ones, where no rung is full."""
+"""How far an item may be padded to join longer ones where no rung is full."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,9 +28,8 @@ class Work:
     """One item waiting for one stage; `done` is called with its result or a `Fault`.
 
     Args:
-        payload: what the worker gets. length_s: its length, for batches of similar lengths. order: when it came.
-        alone: it must be sent by itself, because a batch with it failed.
-        kills: how many workers died while they ran it alone. late: how many batches with it exceeded their time limit.
+        payload: for the worker. order: of arrival. alone: sent by itself, because a batch with it failed.
+        kills: workers that died while they ran it alone. late: batches with it that exceeded their time limit.
     """
 
     payload: Any
@@ -44,13 +42,10 @@ class Work:
 
 
 class Waiting:
-    """The items that wait.
+    """The items that wait, with their total length and how many go alone.
 
     Args:
-        on_ladder: whether batches have the shapes of the ladder; otherwise all items stand in one queue.
-
-    Attributes
-        total_s: their length. alone: how many of them go by themselves.
+        on_ladder: whether batches have the shapes of the ladder; otherwise there is one queue.
     """
 
     def __init__(self, on_ladder: bool) -> None:
@@ -65,19 +60,19 @@ class Waiting:
         return heapq.merge(*self._queues.values(), key=lambda work: work.order)
 
     def put(self, work: Work) -> None:
-        """Adds an item behind those that wait."""
+        """Add an item at the end."""
         self._queue(work).append(work)
         self._counted([work], 1)
 
     def give_back(self, works: Iterable[Work]) -> None:
-        """Puts items that were not done back, in front of the waiting ones."""
+        """Return unfinished items to the front."""
         works = list(works)
         for work in reversed(works):
             self._queue(work).appendleft(work)
         self._counted(works, 1)
 
     def remove(self, works: Iterable[Work]) -> None:
-        """Takes items out."""
+        """Remove items."""
         works = list(works)
         by_queue: dict[float, set[int]] = {}
         for work in works:
@@ -96,16 +91,16 @@ class Waiting:
 
     @property
     def first(self) -> Work:
-        """The item that has waited longest, or one in front of a queue that must be sent alone."""
+        """The oldest item, or one at the front of a queue that must be sent alone."""
         return min((queue[0] for queue in self._queues.values()), key=lambda work: (not work.alone, work.order))
 
     def full(self, room_s: float) -> deque[Work] | None:
-        """Of the rungs that hold a batch of `room_s`, the items of that whose first item has waited longest."""
+        """Items of the rung that holds a batch of `room_s` and whose first item is oldest."""
         queues = [queue for key, queue in self._queues.items() if len(queue) >= items_of(key, room_s)]
         return min(queues, key=lambda queue: queue[0].order) if queues else None
 
     def on_rungs(self, room_s: float) -> list[Work]:
-        """The items of the next batch on a GPU: of a full rung, or else the longest and the next shorter ones."""
+        """Items of the next batch on a GPU: a full rung, or the longest and next shorter."""
         if (queue := self.full(room_s)) is not None:
             return [work for work in islice(queue, items_of(queue[0].length_s, room_s)) if not work.alone]
         longest, *others = sorted(self._queues, reverse=True)
@@ -114,11 +109,10 @@ class Waiting:
         return list(islice(matches, items_of(longest, room_s)))
 
     def nearest(self, room_s: float, least_s: float, pads: bool) -> list[Work]:
-        """The items of the next batch on the CPU: the first, and as far as they fit those nearest to it in length.
+        """Items of the next batch on the CPU: the first and those nearest in length.
 
         Args:
-            least_s: a batch that is larger takes further items only while padding stays small: it saves little then,
-                and padding costs as much as audio. pads: whether every item costs as much as the longest.
+            least_s: a larger batch grows only while padding stays small. pads: every item costs as much as the longest.
         """
         window = list(islice(self, _WINDOW))
         works = [work for work in window if not work.alone]

@@ -1,11 +1,8 @@
-"""Which systems a run has: how they are asked for, what their rows are called, and that no two of them are the same.
+"""The systems of a run: how they are named, and that no two are the same.
 
-Conventions
-    A system is a codec, the unchanged audio (`unprocessed`), or audio made elsewhere.
-    Codecs are asked for by name, as a class, or as an object. `NAME=CODEC` names the row. Otherwise a registered codec
-    has the name that was typed, and a codec of one's own the name that it gives itself in its `CodecInfo`, which is
-    known only when it has been loaded (`named`). A class of a file or a module is loaded by the workers, like its name.
-    An object, and a class that no worker process can import, such as one of a notebook, run in the caller's process.
+A system is a codec, the unchanged audio (`unprocessed`), or generated audio. A codec is a name, a class or an object;
+`NAME=CODEC` names the row. A custom codec is otherwise named by its `CodecInfo`, known once it is loaded. Objects, and
+classes that no worker can import (of a notebook), run in the caller's process.
 """
 
 from __future__ import annotations
@@ -35,11 +32,11 @@ _FOLDER_BYTES = 200
 
 
 class AnyCodec(Protocol):
-    """An object that codes audio. It need not derive from `Codec`."""
+    """An object that codes audio; it need not derive from `Codec`."""
 
     @property
     def info(self) -> CodecInfo:
-        """What it declares."""
+        """Declared facts."""
         ...
 
     def encode(self, batch: Any, /) -> Any:
@@ -53,7 +50,7 @@ class AnyCodec(Protocol):
 
 _One = str | os.PathLike[str] | type | AnyCodec
 Codecs = _One | Sequence[_One] | Mapping[str, _One]
-"""How a caller of Python may ask for codecs."""
+"""Codecs as a Python caller may name them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +58,15 @@ class System:
     """A row of the result.
 
     Args:
-        name: of the row. Until a codec of one's own is loaded it is `spec`, unless the caller named the row.
-        kind: `codec`, `unprocessed`, or `files` for audio made elsewhere.
-        spec: the name that was typed, or the name of a class.
-        titled: whether the caller named the row.
-        codec: the name that a worker loads it by; None if it is no codec, or if no worker can load it.
-        live: the class or the object that was given; None for names.
-        source: the samples with this system's audio; None if the samples of the run name it themselves.
-        is_prompted: whether the reference audio is a recording of the voice with other words.
-        stage: how the codec is built; a plan adds it.
-        folder: where its audio is kept, below `audio/` in the run folder; empty until the name is final.
+        name: of the row; `spec` until a custom codec is loaded, unless the caller named it (`titled`).
+        kind: `codec`, `unprocessed`, or `files` for generated audio.
+        spec: the name as typed, or the name of the class.
+        codec: name by which a worker loads it; None if it is no codec or no worker can load it.
+        live: the class or object; None for names.
+        source: samples with this system's audio; None if the samples of the run name it.
+        is_prompted: whether the reference is a recording of the voice with other words.
+        stage: how the codec is built; added by the plan.
+        folder: of its audio, below `audio/` in the run folder; empty until the name is final.
     """
 
     name: str
@@ -86,7 +82,7 @@ class System:
 
     @property
     def names_itself(self) -> bool:
-        """Whether the row has the name that the codec gives itself."""
+        """Whether the row has the name that the codec declares."""
         is_custom = self.live is not None or (
             self.codec is not None and (is_own_code(self.codec) or is_command_file(self.codec))
         )
@@ -94,45 +90,41 @@ class System:
 
     @property
     def runs_here(self) -> bool:
-        """Whether it is a codec that runs in this process; known when it is loaded."""
+        """Whether the codec runs in this process; known once it is loaded."""
         return self.live is not None and self.codec is None
 
     @property
     def cls(self) -> type:
-        """The class of a codec that was given as a class or an object."""
+        """Class of a codec that is a class or an object."""
         return self.live if isinstance(self.live, type) else type(self.live)
 
     def sample(self, number: int, sample: Sample) -> Sample:
-        """The sample that names this system's audio, given its number and itself as the run has it."""
+        """The sample with this system's audio, by the number and sample of the run."""
         return sample if self.source is None else self.source.samples[number]
 
     def takes(self, option_of: str) -> bool:
-        """Whether options for this name are for this system: its row's, what was typed, or another path of the same
-        file.
-        """
+        """Whether options for a name are for this system's row, spec or file."""
         if option_of in (self.name, self.spec):
             return True
         return self.codec is not None and _is_path(option_of) and same_codec(option_of) == same_codec(self.codec)
 
 
 def generated(name: str = GENERATED, spec: str = GENERATED, source: Source | None = None) -> System:
-    """Audio made elsewhere.
+    """A system of generated audio.
 
     Args:
-        name: of its row. spec: the folder or manifest, for messages.
-        source: the samples with their audio; None if the samples of the run name it.
+        spec: the folder or manifest, for messages. source: samples with their audio; None if the run's samples name it.
     """
     return System(name, "files", spec, titled=name != GENERATED, source=source)
 
 
 def split_name(text: str) -> tuple[str | None, str]:
-    """`NAME=WHAT` as (NAME, WHAT), and anything else as (None, text).
+    """Split `NAME=WHAT` into (NAME, WHAT); anything else is (None, text).
 
-    What stands before `=` is a name if it has no slash, and if there is no file or folder that is called like the
-    whole.
+    A name has no slash, and the whole text is no existing path.
 
     Raises:
-        UserError: the name or what it stands for is missing.
+        UserError: the name or what follows is missing.
     """
     text = text.strip()
     name, equals, value = (word.strip() for word in text.partition("="))
@@ -147,11 +139,10 @@ def split_name(text: str) -> tuple[str | None, str]:
 
 
 def check_name(name: Any, of: str) -> str:
-    """The name of a row, which options and commands can be given.
+    """Return a valid name of a row.
 
     Raises:
-        UserError: it is no text, is empty or too long, holds a comma or a character that cannot be printed, or is
-            `unprocessed`.
+        UserError: it is no text, empty, too long, `unprocessed`, or holds a comma or an unprintable character.
     """
     hint = f"name the row: NAME={of}"
     if not isinstance(name, str) or not name.strip():
@@ -172,13 +163,13 @@ def check_name(name: Any, of: str) -> str:
 
 
 def read_systems(specs: Any) -> tuple[System, ...]:
-    """The systems of a run, in the order in which they were named.
+    """The systems of a run, in the order of their names.
 
     Args:
-        specs: names with commas; a name, a class or an object; a mapping of names to these; or a list of any of these.
+        specs: names with commas; a name, class or object; a mapping of names to these; or a list of these.
 
     Raises:
-        UserError: nothing is named, something cannot be a codec, or two entries are one thing or have one name.
+        UserError: nothing is named, an entry cannot be a codec, or two entries are one codec or have one name.
     """
     if isinstance(specs, (str, os.PathLike)):
         specs = names(os.fspath(specs))
@@ -195,14 +186,14 @@ def read_systems(specs: Any) -> tuple[System, ...]:
 
 
 def read_generated(generated_audio: Any) -> list[tuple[System, Any]]:
-    """The systems whose audio was made elsewhere, each with its folder, manifest or samples.
+    """The systems of generated audio, each with its folder, manifest or samples.
 
     Args:
-        generated_audio: a folder or a manifest, `NAME=FOLDER` with commas, a list of these, a mapping of names to
-            folders, manifests or lists of samples, or one list of samples.
+        generated_audio: a folder, a manifest, `NAME=FOLDER` with commas, a list of these, a mapping of names to
+            folders, manifests or samples, or one list of samples.
 
     Raises:
-        UserError: it is none of these, or two entries have one name or are one folder.
+        UserError: it is none of these, or two entries have one name or one folder.
     """
     if isinstance(generated_audio, (str, os.PathLike)):
         text = os.fspath(generated_audio)
@@ -223,7 +214,8 @@ def read_generated(generated_audio: Any) -> list[tuple[System, Any]]:
             name = Path(audio).name.replace(",", " ").strip() or None
         if not isinstance(audio, (str, os.PathLike, Source)) and not _holds_samples(audio):
             raise UserError(
-                f"the generated audio is {audio!r:.60} ({type(audio).__name__}); expected a folder, a manifest or samples",
+                f"the generated audio is {audio!r:.60} ({type(audio).__name__}); "
+                "expected a folder, a manifest or samples",
                 hint='several systems are {"name": folder, "other": folder}',
             )
         label = os.fspath(audio) if isinstance(audio, (str, os.PathLike)) else f"samples of {name or GENERATED}"
@@ -250,7 +242,8 @@ def _system(name: Any, value: Any) -> System:
     label = value.__name__ if isinstance(value, type) else type(value).__name__
     if not _is_codec(value):
         raise UserError(
-            f"the codec is {value!r:.60} ({label}); expected a name, a class, an object with encode and decode, or a list of these",
+            f"the codec is {value!r:.60} ({label}); expected a name, a class, an object with encode and decode, "
+            "or a list of these",
             hint="see codec-bench list codecs",
         )
     codec = _importable(value) if isinstance(value, type) else None
@@ -291,7 +284,7 @@ def _is_codec(value: Any) -> bool:
 
 
 def _importable(cls: type) -> str | None:
-    """The name by which a worker process may load a class; None for a class of a notebook, a script or a function."""
+    """Name by which a worker can load a class; None for one of a notebook or function."""
     module = sys.modules.get(cls.__module__)
     if module is None or cls.__module__ == "__main__" or getattr(module, cls.__qualname__, None) is not cls:
         return None
@@ -309,9 +302,7 @@ def _is_path(text: str) -> bool:
 
 
 def _file_of(text: str) -> str:
-    """The part of a text that could be a path: without the class of own code, and without the point of a file of
-    programs.
-    """
+    """The part of a text that could be a path."""
     if is_own_code(text):
         text = text.rpartition(":")[0]
     elif is_command_file(text):
@@ -320,7 +311,7 @@ def _file_of(text: str) -> str:
 
 
 def same_codec(codec: str) -> Hashable:
-    """Equal for two names of one codec: a file by several paths, or a variant and the point that it is.
+    """A key that two names of one codec share: paths of a file, or an operating point.
 
     Raises:
         UserError: a family of codecs has no such operating point.
@@ -334,10 +325,10 @@ def same_codec(codec: str) -> Hashable:
 
 
 def check_different(systems: Sequence[System]) -> None:
-    """Checks that no two systems are one thing: the same codec with the same options, or the same folder.
+    """Check that no two systems are the same codec with the same options or folder.
 
     Raises:
-        UserError: two systems are the same; both are named.
+        UserError: two systems are the same; it names both.
     """
     seen: dict[Hashable, System] = {}
     for system in systems:
@@ -356,13 +347,13 @@ def check_different(systems: Sequence[System]) -> None:
 
 
 def named(systems: Sequence[System], facts: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[System, ...]:
-    """The systems with the final names of their rows, and a folder of its own for each one's audio.
+    """Give the systems the final names of their rows and separate audio folders.
 
     Args:
-        facts: of the codecs that are loaded, by the key of their stage.
+        facts: of the loaded codecs, by the key of their stage.
 
     Raises:
-        UserError: two rows have one name, or a codec gives itself a name that cannot be one.
+        UserError: two rows have one name, or a codec's own name is invalid.
     """
     out: list[System] = []
     folders = {folder.casefold() for folder in _RESERVED_FOLDERS}
@@ -387,7 +378,7 @@ def named(systems: Sequence[System], facts: Mapping[str, Mapping[str, Any]] | No
 
 
 def _free_folder(name: str, used: set[str]) -> str:
-    """A folder's name for a row, and no row's before it on any file system; it is added to `used`."""
+    """An unused folder name for a row, valid on any file system; added to `used`."""
     safe = "".join(c if c.isalnum() or c in "-_.@" else "_" for c in name)
     safe = safe.encode()[:_FOLDER_BYTES].decode(errors="ignore")
     safe = safe if safe.strip(".") else f"_{safe}"

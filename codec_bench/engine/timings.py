@@ -1,6 +1,4 @@
-"""Where the time of a run went, as the record and the report show it, and what a run is doing, in words for the
-progress line.
-"""
+"""Timings of a run for the record and the report; its phase for the progress line."""
 
 from __future__ import annotations
 
@@ -18,12 +16,7 @@ from codec_bench.errors import first_of
 
 @dataclass(slots=True, eq=False)
 class Spent:
-    """What the main process has done so far, and how many seconds it took.
-
-    Args:
-        items, audio_s: items that are finished, and seconds of their audio.
-        write_s: writing the record. first_item_at: when the first item was finished, by `perf_counter`.
-    """
+    """Work of the main process so far; `first_item_at` is by `perf_counter`."""
 
     items: int = 0
     audio_s: float = 0.0
@@ -32,7 +25,7 @@ class Spent:
 
 
 class Timeline:
-    """The phases of a run one after the other, in seconds. They add up to the time from the start to the last mark.
+    """The phases of a run in seconds. They add up to the time from start to last mark.
 
     Args:
         start: of the command, by `perf_counter`; None for now.
@@ -45,7 +38,7 @@ class Timeline:
             self.phases["start"] = self._last - start
 
     def mark(self, phase: str, at: float | None = None) -> None:
-        """Ends a phase, now or at a moment of `perf_counter`."""
+        """End a phase, now or at a moment of `perf_counter`."""
         now = perf_counter() if at is None else at
         self.phases[phase] = now - self._last
         self._last = now
@@ -57,13 +50,7 @@ def timings(
 ) -> dict[str, Any]:  # fmt: skip
     """The timings of a run as JSON values.
 
-    `share` is the part of all workers' time that a stage used. The rest of their time was idle.
-
-    Args:
-        wall_s: seconds from the beginning to the end of the run.
-        main_cpu_s: processor seconds of the main process.
-        workers: how many workers there were.
-        spent, plan, stages, cache: of the run.
+    `share` is the part of all workers' time that a stage used; the rest was idle.
     """
     here = any(stage.here is not None for stage in stages.values())
     capacity_s = max(wall_s * (workers + here), 1e-9)  # this process is one more worker if it runs codecs
@@ -90,7 +77,7 @@ def timings(
 
 
 def _of_codecs(plan: Plan, stages: Mapping[str, Stage]) -> dict[str, dict[str, float]]:
-    """Seconds of encoding and decoding of every codec that ran, and how many times real time that is."""
+    """Seconds of encoding and decoding of every codec, and the real-time factor."""
     systems = {}
     for stage in (stages[s.stage.key] for s in plan.systems if s.stage is not None):
         steps, audio_s = stage.steps, stage.audio_s
@@ -108,14 +95,11 @@ _NAMED = 3
 
 
 def phase_of(plan: Plan, loading: Sequence[str], waiting: bool, finished: int, failed: int) -> str:
-    """What is happening.
+    """The current phase in words.
 
     Args:
-        plan: of the run.
-        loading: the keys of the stages that workers are loading.
-        waiting: whether workers hold batches.
-        finished, failed: how many items are finished by now, and how many of these failed. A file that is missing fails
-            at once, and says nothing of how far the run is.
+        loading: keys of stages that workers load. waiting: whether workers hold batches.
+        finished, failed: items so far. A missing file fails at once and shows no progress.
     """
     if finished > failed:
         return RUNNING
@@ -137,7 +121,7 @@ def listed(kind: str, names: Sequence[str]) -> str:
 
 
 def _kind_and_name(plan: Plan, key: str) -> tuple[str, str]:
-    """What a stage loads and its name; the first is empty if that takes no time worth a word."""
+    """Kind and name of a stage that loads; the kind is empty if that takes no time."""
     if key in plan.features:
         return plan.features[key].kind, key
     codecs = {system.stage.key: system.name for system in plan.systems if system.stage is not None}

@@ -1,10 +1,8 @@
-"""A worker process: builds stages, runs batches, sends results over its pipe, and ends when its parent ends, also amid
-a batch.
+"""A worker process: build stages, run batches, send results over its pipe.
 
-It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES`, where `package.module:function` in
-place of the device is another program. So that the caller's main module is
-not run again and no folder of the caller is on the import path. No result goes over standard output, so that libraries
-may print.
+Started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES`, or with `package.module:function` for
+DEVICE to run another program. The caller's main module is not run again, and no folder of the caller is on the import
+path. Libraries may print to standard output. It ends with its parent, also within a batch.
 """
 
 from __future__ import annotations
@@ -39,17 +37,15 @@ from codec_bench.messages import of_error
 from codec_bench.registry import load_attribute
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
-"""What runs the stages of each kind; a check takes the stage of its codec, and steps say that they go on (`StepStage`).
-"""
+"""Classes by kind; a check uses its codec's stage, and `StepStage` announces progress."""
 _ALIVE_S = 0.5  # seconds between two signs of life, at least: a stream calls its codec many times a second
 
 
 class Stages:
-    """The stages of a worker, each built when it is first needed.
+    """The stages of a worker, each built on first use.
 
     Args:
-        place: what they run on.
-        announce: says that the batch goes on, so that its time limit counts anew.
+        announce: restarts the time limit of the batch.
     """
 
     def __init__(self, device: ComputeDevice, announce: Callable[[], None] = lambda: None) -> None:
@@ -59,7 +55,7 @@ class Stages:
         self._broken: dict[str, UserError] = {}
 
     def load(self, key: str) -> Any:
-        """A stage.
+        """Return a stage, built on first use.
 
         Raises:
             UserError: it cannot be built.
@@ -102,7 +98,7 @@ class Stages:
             return STAGES[spec.kind](spec, self._device.device)
 
     def ahead(self, message: Any, segments: Segments) -> Any:
-        """Makes the batch of a message ready, in lane two; None if lane one is to do it."""
+        """Prepare the batch of a message in lane two; None leaves it to lane one."""
         kind, *rest = message
         stage = self._built.get(rest[1]) if kind == "run" else None
         if stage is None or not hasattr(stage, "prepare"):
@@ -114,11 +110,7 @@ class Stages:
 
 
 def serve(pipe: MainPipe, device: ComputeDevice) -> None:
-    """Answers requests until the pipe closes.
-
-    Args:
-        pipe: from the main process. device: what the stages run on.
-    """
+    """Answer requests until the pipe closes."""
     stages, segments = Stages(device, Alive(partial(pipe.send, ("began", None)))), Segments()
     started: set[str] = set()
     preloaded_s: dict[str, float] = {}
@@ -152,7 +144,7 @@ def serve(pipe: MainPipe, device: ComputeDevice) -> None:
 
 
 def _preload(stages: Stages, keys: Iterable[str], device: str) -> dict[str, float]:
-    """Loads stages before their first batches; the seconds by key. What fails says so with its first batch."""
+    """Load stages before their first batches, where a fault shows; seconds by key."""
     seconds = {}
     for key in keys:
         start = perf_counter()
@@ -168,7 +160,7 @@ def _preload(stages: Stages, keys: Iterable[str], device: str) -> dict[str, floa
 
 @contextmanager
 def _unsearched() -> Iterator[None]:
-    """Inside, no garbage is looked for: what is loaded is none, and the search takes a sixth of the time."""
+    """Pause the garbage collector, which takes a sixth of the time of loading."""
     searched = gc.isenabled()
     gc.disable()
     try:
@@ -179,17 +171,13 @@ def _unsearched() -> Iterator[None]:
 
 
 class Alive:
-    """Says that a batch goes on, unless that has just been said.
-
-    Args:
-        say: says it.
-    """
+    """Limits signs of life to one per `_ALIVE_S`."""
 
     def __init__(self, send: Callable[[], None]) -> None:
         self._send, self._last = send, monotonic()
 
     def __call__(self) -> None:
-        """Says it."""
+        """Send a sign of life unless one was just sent."""
         now = monotonic()
         if now - self._last >= _ALIVE_S:
             self._last = now
@@ -207,12 +195,11 @@ def _facts(stages: Stages, key: str) -> dict[str, Any] | UserError:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What surrounds a batch in a worker.
+    """Hooks around a batch in a worker.
 
     Args:
-        began: called when the stage is loaded: the time limit of the batch counts from then on.
-        ready: gives what lane two made of the batch, or None.
-        watch: as `Place.watch`.
+        began: called when the stage is loaded; starts the time limit. ready: waits for the output of lane two, or None.
+        watch: as `ComputeDevice.watch`.
     """
 
     began: Callable[[], None] = lambda: None
@@ -226,11 +213,10 @@ ONE_LANE = Turn()
 def run_batch(
     load: Callable[[], Any], works: list[Any], segments: Any, device: str, turn: Turn = ONE_LANE
 ) -> tuple[Any, float, float, dict[str, float], tuple[int, int] | None]:
-    """Runs a batch; gives (outcome, busy seconds, CPU seconds, seconds per step, memory). See `Done` for the outcome.
+    """Run a batch; returns the fields of `Done` after its batch.
 
     Args:
-        load: gives the stage. works: the items. segments: the memory that holds their audio. device: where it runs.
-        turn: what surrounds the batch.
+        load: returns the stage. segments: memory that holds the items' audio.
     """
     start, start_cpu = perf_counter(), process_time()
     steps: dict[str, float] = {}
@@ -269,7 +255,7 @@ def main() -> None:
 
 
 def _end_with_parent(pipe: int) -> None:
-    """Ends this process, and the programs that it has started, when the other end of the pipe is closed."""
+    """End this process and its programs when the other end of the pipe closes."""
     closed = select.poll()
     closed.register(pipe, 0)  # 0: what comes over the pipe is not waited for
     closed.poll()

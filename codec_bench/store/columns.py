@@ -1,4 +1,4 @@
-"""The columns of a run's samples: what the record knows of each sample, by which results can be broken down."""
+"""The columns of a run's samples, by which results can be broken down."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from codec_bench.store.rows import SAMPLE_RATE
 
 
 def grouped(run: Run, by: str | Sequence[str]) -> dict[str, dict[str, list[int]]]:
-    """The numbers of a run's samples by column and by the name of the group (see `data.columns`).
+    """Numbers of a run's samples by column and group (see `data.columns`).
 
     Args:
-        run: the run.
-        by: the names of columns, or one string with commas.
+        by: names of columns, or one string with commas.
 
     Raises:
         UserError: the record holds no such column, or one with too many values.
     """
-    hint = "a column that was added to the manifest is taken up when the run's command is run again; nothing is computed again"
+    hint = "for a new column of the manifest run the run's command again; nothing is computed again"
     return groups(sample_columns(run), by, f"the run '{run.folder}'", hint)
 
 
 def sample_columns(run: Run) -> Iterator[tuple[int, dict[str, Value]]]:
-    """Each sample of a run: its number, and its values by column, without those that are not known.
+    """Number and known values by column of each sample of a run.
 
-    The columns are `FACTS`, the further columns of the manifest, and for a benchmark the fields and subsets of its
-    questions. A column of the data that has the name of a fact is not among them.
+    The columns are `FACTS`, further columns of the manifest, and fields and subsets of questions; facts take
+    precedence.
     """
     held = _read(run, "extras", "columns")
     fields, subsets = ({}, {}) if not has_answers(run) else (_read(run, "questions", c) for c in ("fields", "subsets"))

@@ -1,4 +1,4 @@
-"""Controls: what a model was given in place of the sound or the question."""
+"""Controls: inputs that replace a question's sound or text."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _WORDS = {
     LEVEL: "sound at one level",
 }
 CONTROL, OTHER_SOUND = "control", "other_sound_of"
-"""The subset that every question of a control has, and the field with the id of the item whose sound was given."""
+"""Subset of every question of a control, and field with the id of the item whose sound replaced its own."""
 _MARK = "control: "
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What a model is given; a control is everything but the sound and the question as the data have them.
+    """The inputs of a model; a control replaces the sound or the question of the data.
 
     Args:
-        sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (that of another item of about the same
-            length), `shuffled` (pieces of 0.5 s in another order) or `level` (all sounds at one level).
+        sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (that of another item of similar length),
+            `shuffled` (pieces of 0.5 s in another order) or `level` (all sounds at one level).
         question: `given` or `none`.
     """
 
@@ -52,7 +52,7 @@ class Control:
 
     @property
     def words(self) -> str:
-        """What the model is given, such as `text alone`; empty if it is given everything."""
+        """The control in words, such as `text alone`; empty without one."""
         if self.question == AS_WRITTEN:
             return _WORDS.get(self.sound, "")
         more = {AS_WRITTEN: "", NONE: ""}.get(self.sound, f", {_WORDS.get(self.sound)}")
@@ -60,30 +60,30 @@ class Control:
 
     @property
     def changes(self) -> dict[str, str]:
-        """What is not as given, as JSON values."""
+        """The replaced inputs, as JSON values."""
         return {name: value for name, value in asdict(self).items() if value != AS_WRITTEN}
 
     @property
     def suffix(self) -> str:
-        """What stands behind the name of the model in the folder of its run; empty if everything is given."""
+        """Suffix of the model's name in its run folder; empty without a control."""
         return "".join(f"+{name}-{value}" for name, value in self.changes.items())
 
     def label(self, model: str) -> str:
-        """What a model is called where it stands beside the same one without the control."""
+        """Name of a model, with its control."""
         return f"{model} ({self.words})" if self else model
 
     @property
     def column(self) -> str:
-        """The subset of a run's questions that says which of them were answered right under this control."""
+        """The subset with a question's result under this control."""
         return f"{_MARK}{self.words}"
 
 
 NO_CONTROL = Control()
-"""No control: the model is given what the data have."""
+"""No control: the inputs of the data."""
 
 
 def control_of(run: Run) -> Control | None:
-    """What the model was given in a run that asked it; None if the record does not hold what was asked."""
+    """The control of a run; None if its request is not recorded."""
     recorded = (run.meta.get("fingerprint") or {}).get("asked")
     if not isinstance(recorded, Mapping):
         return None
@@ -91,7 +91,7 @@ def control_of(run: Run) -> Control | None:
 
 
 def result_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The run folders at or under some folders, without those of controls; a `UserError` if there are none."""
+    """The run folders at or under some folders, without controls; UserError if none."""
     run_paths = run_folders(folders)
     results = []
     for folder in run_paths:
@@ -105,11 +105,11 @@ def result_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[
 
 
 def marks_in(subsets: Mapping[str, Any]) -> list[str]:
-    """How a question was answered under the controls of its run, such as `right with text alone`."""
+    """Results of a question under the run's controls, such as `right with text alone`."""
     marks = {name.removeprefix(_MARK): mark for name, mark in subsets.items() if name.startswith(_MARK)}
     return [f"{mark} with {words}" for words, mark in marks.items()]
 
 
 def without_marks(subsets: Mapping[str, Any]) -> dict[str, Any]:
-    """Subsets without those that controls made."""
+    """Subsets without those of controls."""
     return {name: value for name, value in subsets.items() if not name.startswith(_MARK)}

@@ -1,30 +1,26 @@
-"""In what ways a question is asked several times, as the record names them: wordings, and orders of options."""
+"""Repeated questions in the record: wordings and orders of options."""
 
 from __future__ import annotations
 
 from codec_bench.store.record import Run
 
 WORDING = "wording"
-"""Name of the subsets that the wordings of a prompt form; their values are the wordings' numbers, `01` and so on."""
+"""Name of the subsets of a prompt's wordings; their values are the wordings' numbers, `01` and so on."""
 ORDER = "choice_order"
-"""The field of a question whose options were put into another order: the letters that they have in the data, in their
-new order.
-"""
+"""Field of a question with reordered options: their letters in the data, in the new order."""
 AS_WRITTEN, SHUFFLED, ALL_ROTATIONS = "given", "shuffled", "all-rotations"
-"""In which order the options of a question are offered: as in the data, in one by seed and id, or in every rotation."""
+"""Order of a question's options: as in the data, shuffled by seed and id, or every rotation."""
 
 
 def draw_counts(run: Run) -> dict[str, int] | None:
-    """How many answers each question gets, by its id, where each is asked in every order of its options; else None.
+    """Number of answers by question id, if each is asked in every rotation; else None.
 
-    A question without options that can be put into another order is asked once.
+    A question without options to reorder is asked once.
     """
     if (run.meta.get("config") or {}).get("choices") != ALL_ROTATIONS:
         return None
-    rows = run.query(
-        f"SELECT draw_of, COALESCE(LENGTH(json_extract(fields, '$.{ORDER}')), 1) FROM questions WHERE draw_of IS NOT NULL"
-    )
-    return dict(rows)
+    length = f"COALESCE(LENGTH(json_extract(fields, '$.{ORDER}')), 1)"
+    return dict(run.query(f"SELECT draw_of, {length} FROM questions WHERE draw_of IS NOT NULL"))
 
 
 __all__ = ["ALL_ROTATIONS", "AS_WRITTEN", "ORDER", "SHUFFLED", "WORDING", "draw_counts"]

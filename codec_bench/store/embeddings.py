@@ -1,4 +1,4 @@
-"""The embeddings of an item as text, as the record of a run keeps them in `detail["embeddings"]`."""
+"""Embeddings of an item as text, for `detail["embeddings"]` of the record."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ KEY = "embeddings"
 
 
 def packed(*sides: np.ndarray) -> str:
-    """Embeddings `(dimensions,)` as text: float32, little-endian, in base64.
-
-    The reference comes first, then the estimate.
-    """
+    """Embeddings `(dimensions,)`, reference first, as text: float32, little-endian, in base64."""
     return base64.b64encode(np.stack(sides).astype("<f4").tobytes()).decode("ascii")
 
 
 def unpacked(text: str, sides: int = 2) -> np.ndarray:
-    """What `packed` was given, float32 `(sides, dimensions)`."""
+    """The arrays of `packed`, float32 `(sides, dimensions)`."""
     return np.frombuffer(base64.b64decode(text), "<f4").reshape(sides, -1)

@@ -1,4 +1,4 @@
-"""The record as a table in a file: one row per system, metric and sample. docs/export.md explains the columns."""
+"""The record as a table: one row per system, metric and sample; see docs/export.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codec_bench.store.record import Run
 from codec_bench.store.rows import NUMBERS, TableRow
 
 Target = Path | IO[str] | None
-"""Where an export goes: a file, a stream that is open already, or standard output."""
+"""Target of an export: a file, an open stream, or standard output."""
 COLUMNS = TableRow._fields
 FORMATS = ("csv", "jsonl", "parquet")
 _CHUNK = 16384
@@ -25,12 +25,11 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def export_run(run: Run, form: str, out: Target, *, alignment: bool = False) -> None:
-    """Writes the rows of a run to a file, or to standard output.
+    """Write the rows of a run to a file, a stream or standard output.
 
     Args:
-        form: `csv`, `jsonl` or `parquet`.
-        out: the file or stream; None for standard output. Parquet needs a file.
-        alignment: add a column `alignment` to the rows of error rates, as `aligned_texts` gives it, in JSON.
+        form: `csv`, `jsonl` or `parquet`, which needs a file.
+        alignment: add a column `alignment` for error rates, by `aligned_texts`.
 
     Raises:
         UserError: the format is unknown or does not fit the other arguments, or the file cannot be written.
@@ -53,11 +52,10 @@ def export_run(run: Run, form: str, out: Target, *, alignment: bool = False) -> 
 
 
 def aligned_texts(detail: str) -> str | None:
-    """How the words of an error rate's two texts stand together: a JSON list of `[operation, reference, estimate]`, with
-    one entry for each run of equal, substituted, deleted or inserted items; None for other metrics.
+    """Aligned words of an error rate's texts; None for other metrics.
 
-    Args:
-        detail: of the score, as JSON.
+    Returns:
+        A JSON list of `[operation, reference, estimate]`, one per run of equal, substituted, deleted or inserted words.
     """
     from codec_bench.text.error_rate import alignment, tokens
 
@@ -78,10 +76,10 @@ def aligned_texts(detail: str) -> str | None:
 
 
 def check_format(form: str, known: Sequence[str], subject: str, otherwise: str) -> None:
-    """Refuses an unknown format.
+    """Refuse an unknown format.
 
     Args:
-        known: the formats. subject, otherwise: the format and the other way out, for the message.
+        subject, otherwise: the format and the alternative, for the message.
 
     Raises:
         UserError: there is no such format.
@@ -92,7 +90,7 @@ def check_format(form: str, known: Sequence[str], subject: str, otherwise: str) 
 
 @contextmanager
 def opened(out: Target, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """A file to write a table to, a stream that is open already, or standard output.
+    """Open a file for a table, or use an open stream or standard output.
 
     Raises:
         UserError: it cannot be written.
@@ -122,10 +120,7 @@ def opened(out: Target, *, binary: bool = False) -> Iterator[IO[Any]]:
 
 @contextmanager
 def _replace_when_complete(out: Path) -> Iterator[Path]:
-    """Where to write a file so that it is there whole or stays as it was: a table that breaks off reads as a whole one.
-
-    A device or a pipe is written itself.
-    """
+    """Path to write a file atomically; a device or a pipe is written directly."""
     if out.exists() and not out.is_file():
         yield out
         return
@@ -139,7 +134,7 @@ def _replace_when_complete(out: Path) -> Iterator[Path]:
 
 
 def drop_output() -> None:
-    """Sends what is left of the output nowhere: the interpreter would try again to write it at its end, and complain."""
+    """Discard the rest of the output, which the interpreter would try to write at exit."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -147,14 +142,9 @@ def drop_output() -> None:
 
 
 def write_csv(file: IO[str], head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Writes a CSV whose numbers read back exactly, and its texts by `without_apostrophe`. Lines end with a line feed.
+    """Write a CSV with exact numbers and LF line ends.
 
-    A text that a spreadsheet would take for a formula gets an apostrophe in front.
-
-    Args:
-        file: where to.
-        head: the names of the columns.
-        rows: texts, numbers, and None for an empty cell.
+    A text that a spreadsheet would read as a formula gets an apostrophe in front; `without_apostrophe` removes it.
     """
     # Before Python 3.13 a carriage return inside a text is quoted only if lines end with one as well.
     writer = csv.writer(_Lines(file), lineterminator="\r\n")
@@ -166,19 +156,17 @@ def _harmless(row: Sequence[Any]) -> list[Any]:
 
 
 def _is_formula(text: str) -> bool:
-    """Whether a spreadsheet would take a text for a formula; also one with apostrophes before it, so that a reader
-    knows whose they are.
-    """
+    """Whether a spreadsheet reads a text as a formula, also after apostrophes."""
     return text.startswith(_FORMULA) or (text.startswith("'") and text.lstrip("'").startswith(_FORMULA))
 
 
 def without_apostrophe(cell: str) -> str:
-    """The text of a cell as it was before it was written safe for spreadsheets."""
+    """The text of a cell before it was made safe for spreadsheets."""
     return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
 
 
 class _Lines:
-    """Takes the lines of a CSV, each with its two characters at the end, and writes them with a line feed alone."""
+    """Writes lines of a CSV with LF in place of CRLF."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
@@ -188,7 +176,7 @@ class _Lines:
 
 
 def write_parquet(rows: Iterable[Sequence[Any]], file: IO[bytes], columns: Sequence[str] = COLUMNS) -> None:
-    """Writes rows as `Run.rows` gives them, perhaps with further columns of text, to a parquet file."""
+    """Write rows of `Run.rows`, perhaps with further text columns, to a parquet file."""
     import pyarrow
     import pyarrow.parquet
 

@@ -1,4 +1,4 @@
-"""Text and JSON files that are written whole or not at all."""
+"""Text and JSON files that are written atomically."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ WRITTEN_AGAIN = "delete it and run the same command again, which writes it again
 
 
 def write_text(path: Path, text: str, *, hint: str | None = None) -> None:
-    """Writes a text file whole or not at all.
-
-    Args:
-        path: the file. text: what it will hold. hint: what to do if it cannot be written.
+    """Write a text file atomically; `hint` says what to do if it cannot be written.
 
     Raises:
         UserError: the file cannot be written.
@@ -32,15 +29,14 @@ def write_text(path: Path, text: str, *, hint: str | None = None) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """As `write_text`, for a value as JSON, with the code of each diagnostic next to its sentence."""
+    """As `write_text`, for JSON; diagnostics have their code next to the sentence."""
     write_text(path, json.dumps(to_json(value), indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path, *, hint: str | None = WRITTEN_AGAIN) -> dict[str, Any]:
-    """Reads a JSON file that holds an object, such as the `summary.json` that a run wrote.
+    """Read a JSON object from a file, such as `summary.json`.
 
     Args:
-        path: the file.
         hint: what to do if it holds something else.
 
     Raises:

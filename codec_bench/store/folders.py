@@ -1,8 +1,7 @@
-"""The folder of a run: named by the caller, found again, or new; one process writes it at a time.
+"""The folder of a run: named by the caller, found again, or new; locked by one writer.
 
-A run for which no folder was named gets one under `runs/`. The file `begun.json` in it holds a hash of what was asked
-for. The same request finds the folder by that file and continues it, unless it is finished or another process is using
-it.
+A run without a named folder gets one under `runs/`, where `begun.json` holds a hash of the request. The same request
+continues that folder, unless it is finished or in use.
 """
 
 from __future__ import annotations
@@ -30,11 +29,10 @@ LOCK = "run.lock"
 
 
 class FolderLock:
-    """A folder that this process alone writes; the folder is made if it does not exist.
+    """A folder for this process alone, created if missing.
 
     Raises:
-        RunLocked: another process is writing the folder.
-        UserError: the folder cannot be written.
+        RunLocked: another process is writing the folder. UserError: the folder cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,21 +54,18 @@ class FolderLock:
         self._handle = handle
 
     def release(self) -> None:
-        """Lets other processes write the folder."""
+        """Let other processes write the folder."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
 
 class RunFolder:
-    """The folder that a run is written to, held until the `with` block ends.
+    """The folder of a run, held until the `with` block ends.
 
     Attributes:
-        path: of the folder.
-        words: one sentence on which folder it is, and why.
-        is_own: whether it lies under `runs/` because the caller named none.
-        made: whether it was made for this run. It is removed again if an error ends the block and nothing was begun in
-            it.
+        words: a sentence on which folder it is, and why. is_own: under `runs/`, without a named folder.
+        is_new: made for this run, and removed if an error ends the block before anything began.
     """
 
     def __init__(self, path: Path, words: str, *, lock: FolderLock | None, is_own: bool, is_new: bool = False) -> None:
@@ -98,11 +93,10 @@ class RunFolder:
 
 
 def named_folder(out: str | os.PathLike[str], *, shared: bool = False) -> RunFolder:
-    """The folder that the caller named. With `shared`, several processes may use it at a time.
+    """The folder that the caller named; `shared` by several processes, or locked.
 
     Raises:
-        RunLocked: another process is writing the folder, and it is not shared.
-        UserError: the folder cannot be written.
+        RunLocked: another process is writing the folder. UserError: it cannot be written.
     """
     path, words = Path(out), f"run folder: {Path(out)}"
     is_new = not path.exists()
@@ -110,12 +104,10 @@ def named_folder(out: str | os.PathLike[str], *, shared: bool = False) -> RunFol
 
 
 def own_folder(command: str, request: Mapping[str, Any], *, also_finished: bool = False) -> RunFolder:
-    """The folder under `runs/` for a request without a folder: that of the same request if it is unfinished, or a new
-    one.
+    """A folder under `runs/`: that of the same unfinished request, or a new one.
 
     Args:
-        command: the first part of a new folder's name.
-        request: everything that tells this request from others, as JSON values.
+        command: start of a new folder's name. request: JSON values that identify the request.
         also_finished: whether a finished run of the same request is continued too.
 
     Raises:
@@ -138,7 +130,7 @@ def own_folder(command: str, request: Mapping[str, Any], *, also_finished: bool 
 
 
 def new_folder(command: str, request: Mapping[str, Any], why: str = "") -> RunFolder:
-    """A new folder under `runs/`, whose name is the command and the time; `why` is added to its words.
+    """A new folder under `runs/`, named by command and time; `why` is added to its words.
 
     Raises:
         UserError: the folder cannot be written.
@@ -166,19 +158,19 @@ def new_folder(command: str, request: Mapping[str, Any], why: str = "") -> RunFo
 
 
 def request_hash(request: Mapping[str, Any]) -> str:
-    """A hash of a request. The request itself is not written here: the record holds it, and the options may be private."""
+    """A hash of a request, whose options may be private."""
     return hashlib.blake2b(json.dumps(request, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
 
 
 def mark_finished(path: Path) -> None:
-    """Notes that the request of a folder under `runs/` is done, so that the same request begins anew."""
+    """Mark the request of a folder under `runs/` as finished."""
     started = _read(path / STARTED)
     if started is not None:
         write_json(path / STARTED, {**started, "finished": datetime.now().isoformat(timespec="seconds")})
 
 
 def _started_runs(command: str, request: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The folders of the same request, newest first, with what `begun.json` holds."""
+    """Folders of the same request, newest first, with their `begun.json`."""
     folders = [(path.parent, _read(path)) for path in RUNS.glob(f"*/{STARTED}")]
     identity = (command, request_hash(request))
     same = [
@@ -188,7 +180,7 @@ def _started_runs(command: str, request: Mapping[str, Any]) -> Iterator[tuple[Pa
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """What `begun.json` holds, or None if it is not there or not whole."""
+    """Content of `begun.json`, or None if missing or damaged."""
     try:
         started = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -200,10 +192,10 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def started_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """The fingerprint of the run that was begun in a folder; empty if none was.
+    """Fingerprint of the run in a folder; empty without a run.
 
     Raises:
-        UserError: the folder holds a record that cannot be read.
+        UserError: the folder holds an unreadable record.
     """
     path = Path(folder) / DATABASE
     if not path.is_file() or not path.stat().st_size:
@@ -217,7 +209,7 @@ def started_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def run_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The run folders at or under a folder, or at or under each of several.
+    """The run folders at or under one or several folders.
 
     Raises:
         UserError: there are none in one of them.

@@ -1,6 +1,6 @@
-"""What a benchmark was in a run: its data, rows, prompt, reading, order of options and precision, whatever its name is.
+"""Identity of a run's benchmark: data, rows, prompt, reading, order of options, precision.
 
-What the record does not hold is None, and is not compared. How a metric scores is its protocol.
+Unrecorded parts are None and are not compared. Scoring is part of a metric's protocol.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codec_bench.store.record import Run
 
 _OF_DATA = ("data", "fields", "language", "wants", "too_long", "windows")
 _ELSEWHERE = ("revision",)
-"""What says where data came from and not what they are; `rows` is of their content."""
+"""The source of data, not their content; `rows` covers that."""
 HALF = "half precision"
 _HALVES = ("float16", "bfloat16")
 _QUESTIONS = (
@@ -29,11 +29,11 @@ _QUESTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The parts that make two benchmarks the same one; each is a hash, or None where it is not known.
+    """The parts that make two benchmarks the same; each is a hash, or None if unknown.
 
     Args:
-        data: which columns of which data. rows: the questions with expected answers. prompt: with its wording.
-        reading: how answers are read. choices: the order of options. control: what was given instead, in words, or "".
+        data: columns of which data. rows: questions with expected answers. prompt: with its wording.
+        reading: how answers are read. choices: order of options. control: in words, or "".
     """
 
     data: str | None = None
@@ -45,10 +45,10 @@ class Identity:
     control: str | None = None
 
     def differences(self, other: Identity, *, rows: bool = True) -> list[str]:
-        """In what another one differs, in words such as `other prompt`.
+        """Differences from another identity, in words such as `other prompt`.
 
         Args:
-            other: the other one. rows: whether the questions are compared too, which parts of unlike size never share.
+            rows: whether to compare questions, which parts of unequal size never share.
         """
         different = [
             name
@@ -67,7 +67,7 @@ class Identity:
 
 
 def identity_of(run: Run) -> Identity:
-    """The identity of the benchmark, or of the data, that a run is about."""
+    """Identity of the benchmark, or of the data, of a run."""
     fingerprint = run.meta.get("fingerprint") or {}
     requested, scored = (
         recorded if isinstance(recorded, Mapping) else {}
@@ -94,12 +94,12 @@ def identity_of(run: Run) -> Identity:
 
 
 def question_hashes(run: Run) -> dict[str, str]:
-    """What each question of a run was with its expected answer, by its id."""
+    """Hash of each question of a run with its expected answer, by id."""
     return {id: hashed([fields, expected]) for id, fields, expected in run.query(_QUESTIONS)}
 
 
 def data_hash(facts: Mapping[str, Any]) -> str:
-    """The hash of which data are asked about, from what a definition or a record says of what is asked."""
+    """Hash of the data of a request, from a definition or a record."""
     held = {name: facts.get(name) for name in _OF_DATA}
     data = {name: value for name, value in (held.pop("data") or {}).items() if name not in _ELSEWHERE}
     # Of a file of one's own the revision is a hash of its content; on the hub it says where the rows came from.

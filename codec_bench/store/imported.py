@@ -1,21 +1,10 @@
-"""Result files of other toolkits, read as items with scores: those of VERSA, UltraEval-Audio, AudioBench, lm-eval,
-lmms-eval and Inspect.
+"""Read result files of other toolkits: VERSA, UltraEval-Audio, AudioBench, lm-eval, lmms-eval, Inspect.
 
-Conventions
-    A metric keeps the toolkit's name with the toolkit behind it (`utmos[imported/versa]`), and its protocol begins with
-    `imported/`, so that an old number is never taken for one of this package's.
-    A file that holds one number for a whole set gives one item, which has the set's name; how many items the number
-    rests on stands in its detail. Nothing is scaled. What is no finite number, or an error rate, error or distance
-    below 0, is a failure of its item, with the text that stands there. VERSA counts insertions, deletions, replacements
-    and hits of each item; they become one error rate, whose value is that of the corpus, and which is declared as one.
-    So is AudioBench's error rate by item, and what an Inspect log holds as counts and their base. Other metrics are
-    means over the items of which nothing more is known: neither what a value can be at least and at most, nor whether
-    it counts errors.
-
-Sources: the files that `versa/bin/scorer.py` writes (JSON lines, or Python literals by versions of before 2025) and the
-rules of `versa/result_summary.py` for which fields are scores; `audio_evals/recorder.py` of UltraEval-Audio (JSON lines
-with `type`, `id` and `data`); `src/dataset_src/eval_methods` of AudioBench e991641;
-`lm_eval.loggers.evaluation_tracker` 0.4, which lmms-eval has too; version 2 of `inspect_ai.log.EvalLog`.
+A metric keeps its name with the toolkit (`utmos[imported/versa]`), and its protocol starts with `imported/`. A number
+for a whole set is one item. Nothing is scaled; a value that is not finite, or a negative error, fails its item. Only
+error rates with counts become corpus ratios. Sources: `versa/bin/scorer.py` and `versa/result_summary.py`;
+`audio_evals/recorder.py` of UltraEval-Audio; `src/dataset_src/eval_methods` of AudioBench e991641;
+`lm_eval.loggers.evaluation_tracker` 0.4; version 2 of `inspect_ai.log.EvalLog`.
 """
 
 from __future__ import annotations
@@ -36,7 +25,7 @@ from codec_bench.store.files import read_json
 from codec_bench.types import Sample, Score, Status
 
 MARK = "imported/"
-"""How the protocols of numbers begin that another toolkit computed."""
+"""Start of the protocols of another toolkit's numbers."""
 _OTHER_FILE = "name the file with the scores"
 _RESERVED = {
     "key", "status", "provenance", "metadata", "model", "model_id", "model_revision", "protocol_id", "protocol_version",
@@ -44,41 +33,31 @@ _RESERVED = {
 }  # fmt: skip
 _OPERATION = re.compile(r"(?P<rate>(?:.*_)?(?:wer|cer|per))_(?P<operation>insert|delete|replace|equal)")
 _RATIO = {"aggregate": "ratio", "bounds": [0.0, None]}
-"""The facts of a metric whose counts and their base were read."""
+"""Facts of a metric with counts and their base."""
 _WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _AUDIOBENCH = ("wer", "bleu", "meteor", "acc", "accuracy")
-"""What AudioBench calls its numbers, beside those of judges."""
+"""AudioBench's names of numbers without a judge."""
 _HARNESS_FIELDS = {
-    "doc_id",
-    "doc",
-    "target",
-    "arguments",
-    "resps",
-    "filtered_resps",
-    "filter",
-    "metrics",
-    "doc_hash",
-    "prompt_hash",
-    "target_hash",
+    *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+    *("doc_hash", "prompt_hash", "target_hash"),
 }
-"""The fields of a sample of lm-eval and lmms-eval that are no scores."""
+"""Fields of a sample of lm-eval and lmms-eval that are no scores."""
 _OPERATIONS = ("insert", "delete", "replace", "equal")
 _LOWER = re.compile(r"(?:^|[_-])(?:wer|cer|per|mcd|f0_?rmse|lsd|llr|wss|warpq|rtf|nomad)\b", re.ASCII)
 _HIGHER = re.compile(
-    r"^(?:pesq|stoi|estoi|utmos|utmosv2|visqol|dns_\w+|nisqa|plcmos|spk_similarity|speech_bert|speech_bleu|f0_?corr|si[-_]snr|"
-    r"ci[-_]sdr|sdr|sir|sar|simo|speaker_sim|OVRL|SIG|BAK|P808_MOS|P_SIG|P_BAK|P_OVRL|match|acc|bleu|gpt_score|geval)$"
+    r"^(?:pesq|stoi|estoi|utmos|utmosv2|visqol|dns_\w+|nisqa|plcmos|spk_similarity|speech_bert|speech_bleu|f0_?corr|"
+    r"si[-_]snr|ci[-_]sdr|sdr|sir|sar|simo|speaker_sim|OVRL|SIG|BAK|P808_MOS|P_SIG|P_BAK|P_OVRL|match|acc|bleu|"
+    r"gpt_score|geval)$"
 )
 
 
 @dataclass(slots=True)
 class Imported:
-    """What a result file holds.
+    """Content of a result file.
 
     Args:
-        toolkit: whose. samples: the items, in their order. scores: by item and metric.
-        metrics: the facts of the metrics. failed: by item, why it has no result at all.
-        suspect, findings: what the checks of the system found, where this package wrote the file: one text, and each
-            with its code.
+        scores: by item and metric. metrics: their facts. failed: by item, why it has no result.
+        suspect, findings: results of the checks of the system, if this package wrote the file.
     """
 
     toolkit: str
@@ -91,10 +70,10 @@ class Imported:
 
 
 def read_versa(path: Path) -> Imported:
-    """Reads a result file of VERSA: a line for each utterance, with its `key` and its scores.
+    """Read a result file of VERSA: a line per utterance, with its `key` and scores.
 
     Raises:
-        UserError: the file cannot be read, holds no score, a line is no mapping, or an utterance is in it twice.
+        UserError: the file is unreadable, has no score, a line is no mapping, or an utterance repeats.
     """
     imported = Imported("versa")
     lines = dict[str, dict[str, Any]]()
@@ -124,11 +103,10 @@ def read_versa(path: Path) -> Imported:
 
 
 def read_ultraeval(path: Path) -> Imported:
-    """Reads a result file of UltraEval-Audio: a line for each step of each item, of which `eval` and `error` are the
-    results.
+    """Read a result file of UltraEval-Audio; its results are the `eval` and `error` lines.
 
     Raises:
-        UserError: the file cannot be read, holds no score, or a line is not of its form.
+        UserError: the file is unreadable, has no score, or a line has another form.
     """
     imported = Imported("ultraeval-audio")
     results = dict[str, dict[str, Any]]()
@@ -142,9 +120,8 @@ def read_ultraeval(path: Path) -> Imported:
         elif kind == "error" and str(item) not in results:
             lines = str(data.get("info", "no reason was recorded")).strip().splitlines()
             imported.failed[str(item)] = lines[-1] if lines else "no reason was recorded"
-    names = sorted(
-        {name for data in results.values() for name, v in data.items() if name not in ("pred", "ref") and _number(v) is not None}
-    )  # fmt: skip
+    cells = (cell for data in results.values() for cell in data.items())
+    names = sorted({name for name, v in cells if name not in ("pred", "ref") and _number(v) is not None})
     for name in names:
         facts = _facts(name.rstrip("%"), imported.toolkit, "mean")
         imported.metrics[_named(name.rstrip("%"), imported)] = {**facts, "unit": "%" if name.endswith("%") else ""}
@@ -162,13 +139,12 @@ def read_ultraeval(path: Path) -> Imported:
 
 
 def read_audiobench(path: Path) -> Imported:
-    """Reads a score file of AudioBench: an error rate with its items, the ratings of a judge, or one number.
+    """Read a score file of AudioBench: error rates of items, ratings, or one number.
 
-    A file of ratings holds the first items only; where it holds all of them, they are read, else the number of the
-    whole set is.
+    Ratings are read if the file holds those of all items, else the number of the set.
 
     Raises:
-        UserError: the file cannot be read, or holds no score.
+        UserError: the file is unreadable or has no score.
     """
     imported, held = Imported("audiobench"), read_json(path, hint=_OTHER_FILE)
     rates = next((value for name, value in held.items() if name.startswith("sample_")), None)
@@ -203,11 +179,7 @@ def read_audiobench(path: Path) -> Imported:
 
 
 def _read_harness(path: Path, toolkit: str) -> Imported:
-    """Reads the results (`.json`) or the samples (`.jsonl`) that lm-evaluation-harness and lmms-eval write.
-
-    Raises:
-        UserError: the file cannot be read, or holds no score.
-    """
+    """Read results (`.json`) or samples (`.jsonl`) of lm-evaluation-harness and lmms-eval."""
     imported = Imported(toolkit)
     if path.suffix == ".jsonl":
         records = list(_records(path))
@@ -248,7 +220,7 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
         if scores and imported.samples:
             raise UserError(
                 f"'{path}' holds several tasks, such as '{imported.samples[0].id}' and '{task}'",
-                hint="import one at a time: the samples of one (.jsonl), which --log_samples writes, or the results of a run of one",
+                hint="import one at a time: its samples (.jsonl, by --log_samples), or the results of a run of it",
             )
         if scores:
             _add(imported, task, scores, better=known)
@@ -256,12 +228,12 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
 
 
 def read_inspect(path: Path) -> Imported:
-    """Reads a log of Inspect in JSON: the scores of its samples, or those of the whole where it holds no samples.
+    """Read a JSON log of Inspect: the scores of its samples, or the totals without samples.
 
-    Letters and words are the numbers that Inspect's `value_to_float` makes of them: C is 1, I and N are 0, P is 0.5.
+    Letters and words become numbers as in Inspect's `value_to_float`: C is 1, I and N are 0, P is 0.5.
 
     Raises:
-        UserError: the file cannot be read, is a log in another form, or holds no score.
+        UserError: the file is unreadable, another form of log, or has no score.
     """
     if path.suffix == ".eval":
         raise UserError(
@@ -302,8 +274,10 @@ def read_inspect(path: Path) -> Imported:
         task = str(_mapping(held.get("eval")).get("task") or path.stem)
         totals = {
             f"{name}/{of}": _score(_mapping(number).get("value"), _protocol(f"{name}/{of}", imported), True)
-            for name, one in score_facts.items() for of, number in _mapping(one.get("metrics")).items() if of != "stderr"
-        }  # fmt: skip
+            for name, one in score_facts.items()
+            for of, number in _mapping(one.get("metrics")).items()
+            if of != "stderr"
+        }
         _add(imported, task, totals, better={total: better.get(total.rpartition("/")[0]) for total in totals})
     return _check_not_empty(imported, path)
 
@@ -312,7 +286,7 @@ def _add(
     imported: Imported, id: str, scores: Mapping[str, Score], aggregate: str = "mean", *, text: str | None = None,
     better: Mapping[str, bool | None] | None = None,
 ) -> None:  # fmt: skip
-    """Adds the scores of an item, which may have others already, and the facts of their metrics."""
+    """Add the scores of an item, and the facts of their metrics."""
     if id not in imported.scores:
         imported.samples.append(Sample(id, None, text=text))
     for name, score in scores.items():
@@ -331,7 +305,7 @@ def _add(
 
 
 def _doubted(imported: Imported, facts: Iterable[Any]) -> None:
-    """Takes what an export of this package says beside its values: what the checks of the system found."""
+    """Read the check results that an export of this package holds."""
     for of in facts:
         held = _mapping(of)
         if isinstance(reason := held.get("suspect"), str) and reason:
@@ -340,23 +314,20 @@ def _doubted(imported: Imported, facts: Iterable[Any]) -> None:
 
 
 def _is_finding(held: Mapping[str, Any]) -> bool:
-    """Whether it is what a check of a codec found."""
     is_code = isinstance(_mapping(held.get("found")).get("code"), str)
     return isinstance(held.get("check"), str) and held.get("state") in ("suspect", "failed") and is_code
 
 
 def _mapping(value: Any) -> dict[str, Any]:
-    """A mapping as it is; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def _mappings(value: Any) -> list[dict[str, Any]]:
-    """The mappings of a list; none for anything else."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _of_inspect(value: Any) -> Any:
-    """A value of Inspect as a number; what is none stays as it is."""
+    """A value of Inspect as a number, else unchanged."""
     if not isinstance(value, str):
         return value
     for known in (value, value.lower()):
@@ -394,7 +365,7 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _parsed(line: str) -> Any:
-    """A line of JSON, or of a Python literal, in which `nan` and `inf` may stand; None if it is neither."""
+    """A line of JSON or of a Python literal with `nan` and `inf`; None if it is no such line."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -407,10 +378,9 @@ def _parsed(line: str) -> Any:
 
 
 class _Numbers(ast.NodeTransformer):
-    """Puts numbers in the place of the names by which Python writes those that are not finite."""
+    """Replaces the names of non-finite numbers in a Python literal."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        """A name is a number here, or stays what it is, which is then refused."""
         return ast.Constant(float(node.id)) if node.id in ("nan", "inf") else node
 
 
@@ -421,7 +391,7 @@ def _is_score(name: str, value: Any) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    """A number, finite or not; None for anything else. True and False are the matches of UltraEval-Audio."""
+    """A number, finite or not, else None. True and False are UltraEval-Audio's matches."""
     try:
         return float(value) if isinstance(value, int | float) else None
     except OverflowError:
@@ -434,12 +404,9 @@ def _score(value: Any, protocol: str, there: bool) -> Score:
         if number < 0 and _LOWER.search(name := protocol.removeprefix(MARK).partition("/")[2]):
             return Score.failed(Diagnostic("imported_negative", number=number, name=name), protocol)
         return Score.ok(number, protocol)
-    return Score.failed(
-        Diagnostic("imported_value", value=json.dumps(value, default=str)[:80])
-        if there
-        else Diagnostic("imported_nothing"),
-        protocol,
-    )
+    if not there:
+        return Score.failed(Diagnostic("imported_nothing"), protocol)
+    return Score.failed(Diagnostic("imported_value", value=json.dumps(value, default=str)[:80]), protocol)
 
 
 def _rate(record: Mapping[str, Any], name: str, protocol: str) -> Score:

@@ -1,15 +1,9 @@
-"""Whether a run record is whole. A record that is not is refused with one sentence, so that no number is read from it.
+"""Checks that a run record is whole; a damaged one is refused in one sentence.
 
-Conventions
-    When a record is opened, its header, its length, its tables, the checksums of the small tables and the number of
-    rows of each table are checked. This takes less than a second for a million items, also while the record is being
-    written. Before the first row is read, the content is checked. When a writer closes a record it writes `run.seal`
-    beside it, which holds the file's length and hash. A record with a seal must have that hash. A record without one,
-    because its run goes on or was killed, is read once from its first row to its last, and every row must have its
-    checksum.
-    The files of a folder may be of different moments, as where a finished folder was copied over an unfinished one.
-    SQLite would apply a log or journal that is left there. So a record that is closed is refused while one is next to
-    it, and a record that is older than the results next to it is refused too.
+Opening checks header, length, tables, checksums of small tables, and row counts: under a second for a million items.
+Before the first row is read, the content is checked: by `run.seal` (length and hash, written when a writer closes), or
+row by row without a seal (a running or killed run). Files of different moments are refused too: a closed record next to
+SQLite's log or journal, which SQLite would apply, and a record older than the results next to it.
 """
 
 from __future__ import annotations
@@ -46,58 +40,46 @@ SCHEMA = 6
 DATABASE = "run.sqlite"
 SEAL = "run.seal"
 SMALL = ("meta", "systems", "metrics")
-"""The tables that are read whole whenever a record is opened."""
-MAPPINGS = (
-    "config",
-    "fingerprint",
-    "versions",
-    "machine",
-    "timings",
-    "data",
-    "how",
-    "benchmark",
-    "answering",
-    "arguments",
-)
-"""The entries of `meta` which others look into."""
+"""Tables that are read whole whenever a record is opened."""
+MAPPINGS = tuple("config fingerprint versions machine timings data how benchmark answering arguments".split())
+"""Entries of `meta` that other modules read as mappings."""
 _MAGIC = b"SQLite format 3\0"
 _VERSIONS = slice(18, 20)
-"""Where the header says in which form the file is to be written and read: 1, or 2 with a write-ahead log."""
+"""Position in the header of the write and read version: 1, or 2 with a write-ahead log."""
 _HASH = "blake2b"
 _OF_THE_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOG, _JOURNAL = "-wal", "-journal"
 RUN_JSON, SUMMARY_JSON, PAGE = RESULTS = ("run.json", "summary.json", "report.html")
 """The files next to a record that say of which state of it they were made."""
 STATE_OF_RECORD = "record"
-"""The field of `summary.json` that says it; `run.json` holds the same entries among others."""
+"""Field of `summary.json` with the state of its record; `run.json` has the same entries at the top."""
 _STATE_IN_PAGE = re.compile(rb'<meta name="codec-bench-record" content="([^"]*)">')
 _HEAD_OF_PAGE = 4096
 GENERATION = "generation"
-"""The entry of `meta` that counts how often the record was opened for writing."""
+"""Entry of `meta` that counts how often the record was opened for writing."""
 _UNFINISHED = {"running": 0, "answering": 0, "answered": 1}
 _FINISHED = 2
 
 
 def damaged(path: Path, fault: str) -> DamagedRecord:
-    """The error that says that a record is damaged, and what to do."""
+    """The error for a damaged record, with a hint."""
     return DamagedRecord(
         f"the run record '{path}' is damaged: {fault}",
-        hint=f"codec-bench verify {path.parent} says what can be saved, and codec-bench rescue {path.parent} --out NEW saves it",
+        hint=f"codec-bench verify {path.parent} shows the rest, codec-bench rescue {path.parent} --out NEW saves it",
     )
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether SQLite's error means that the file is broken, and not that the disk is full or the file locked."""
+    """Whether SQLite's error means a broken file, not a full disk or a lock."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_FILE
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turns what SQLite says of a broken file into one sentence.
+    """Turn SQLite's errors about a broken file into one sentence.
 
     Raises:
-        DamagedRecord: the file is broken.
-        UserError: the file cannot be read for another reason.
+        DamagedRecord: the file is broken. UserError: it cannot be read for another reason.
     """
     try:
         yield
@@ -114,7 +96,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Opens a record for reading.
+    """Open a record for reading.
 
     Raises:
         DamagedRecord: as `check_journals`.
@@ -129,7 +111,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def has_started(path: Path) -> bool:
-    """Whether a file holds a table; a run that was killed at its start has left none.
+    """Whether a file holds a table; a run killed at its start has none.
 
     Raises:
         DamagedRecord: it holds something else. UserError: it cannot be read.
@@ -146,10 +128,10 @@ def has_started(path: Path) -> bool:
 
 
 def json_cell(text: Any, path: Path, where: str) -> Any:
-    """Reads a cell that holds JSON. It is the only way in which such cells are read.
+    """Parse a cell of JSON; the only way to read one.
 
     Raises:
-        DamagedRecord: the cell does not hold JSON; the message says `where` it is.
+        DamagedRecord: it is not JSON; the message names `where`.
     """
     try:
         return json.loads(text)
@@ -158,10 +140,10 @@ def json_cell(text: Any, path: Path, where: str) -> Any:
 
 
 def diagnostic_of(held: Any, path: Path, where: str) -> Diagnostic:
-    """A reason, note or flag from what a cell holds of it as JSON.
+    """A reason, note or flag from its JSON value.
 
     Raises:
-        DamagedRecord: it is no code with parameters; the message says `where` it is.
+        DamagedRecord: it is no code with parameters; the message names `where`.
     """
     try:
         return read(held)
@@ -169,11 +151,11 @@ def diagnostic_of(held: Any, path: Path, where: str) -> Diagnostic:
         raise damaged(path, f"{where}: {error}") from error
 
 
-# ---------------------------------------------------------------------------------------------- when a record is opened
+# ---- when a record is opened ----
 
 
 def check_header(path: Path) -> None:
-    """Checks the first bytes of the file, and its length.
+    """Check the first bytes of the file, and its length.
 
     Raises:
         DamagedRecord: the file was cut or has grown. UserError: it is no record, or cannot be read.
@@ -205,13 +187,13 @@ def _has_bytes(path: Path, suffix: str) -> bool:
 
 
 def check_journals(path: Path) -> None:
-    """Checks that SQLite's log or journal next to a record belongs to it.
+    """Check that SQLite's log or journal next to a record belongs to it.
 
-    A writer removes the seal before it makes a log, and the log before it writes the seal or ends the header's form
-    for logs.
+    A writer removes the seal before it makes a log, and the log before it writes the seal or resets the header's
+    version.
 
     Raises:
-        DamagedRecord: the record is closed, and what is next to it was left by another copy.
+        DamagedRecord: the record is closed, and another copy left the log or journal.
     """
     for suffix in (_LOG, _JOURNAL):
         if not _has_bytes(path, suffix):
@@ -241,12 +223,12 @@ def _is_without_log(path: Path) -> bool:
 
 
 def state_of(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Which state of a record the entries of its `meta` are of, for the files that are made of it."""
+    """State of a record by its `meta`, for the files derived from it."""
     return {name: meta.get(name) for name in (IDENTITY, GENERATION, "state")}
 
 
 def _order(state: Mapping[str, Any]) -> tuple[int, int]:
-    """States of one record in the order of time."""
+    """A key that orders the states of one record in time."""
     generation, name = state.get(GENERATION), state.get("state")
     return (
         generation if isinstance(generation, int) else 0,
@@ -255,10 +237,10 @@ def _order(state: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def check_results(path: Path, meta: Mapping[str, Any]) -> None:
-    """Checks that no result next to a record was made of a later state of it.
+    """Check that no result next to a record is of a later state.
 
     Args:
-        path: the record. meta: its entries; empty for a record that has not begun.
+        meta: entries of the record; empty if it has not begun.
 
     Raises:
         DamagedRecord: the record is older.
@@ -271,12 +253,12 @@ def check_results(path: Path, meta: Mapping[str, Any]) -> None:
         if order[1] and order > _order(meta):
             raise DamagedRecord(
                 f"the run record '{path}' is older than the finished '{name}' next to it",
-                hint=f"copy the folder again, into an empty one; or delete {' and '.join(RESULTS)} to go on from this record",
+                hint=f"copy the folder again, into an empty one; or delete {', '.join(RESULTS)} to use this record",
             )
 
 
 def state_in(path: Path) -> dict[str, Any]:
-    """Of which state of a record a file of `RESULTS` was made; empty if it does not say it."""
+    """State of the record in a file of `RESULTS`; empty if missing."""
     with suppress(OSError, ValueError, RecursionError), path.open("rb") as file:
         if path.name == PAGE:
             match = _STATE_IN_PAGE.search(file.read(_HEAD_OF_PAGE))
@@ -289,10 +271,10 @@ def state_in(path: Path) -> dict[str, Any]:
 
 
 def check_opened(db: sqlite3.Connection, path: Path) -> None:
-    """Checks the schema, the tables, the small tables and the numbers of rows of a record.
+    """Check the schema, the tables, the small tables and the row counts of a record.
 
     Raises:
-        DamagedRecord: something is missing or other than it was written. UserError: it is of another schema.
+        DamagedRecord: something is missing or not as written. UserError: it has another schema.
     """
     with reading(path):
         db.execute("BEGIN")  # what is counted and the counts are of one moment, also while the record is being written
@@ -339,10 +321,10 @@ def _check_counts(db: sqlite3.Connection, path: Path) -> None:
 
 
 def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
-    """Checks every row of a table.
+    """Check every row of a table.
 
     Raises:
-        DamagedRecord: a row has not the checksum that it was written with in this run.
+        DamagedRecord: a row has another checksum than this run wrote.
     """
     identity = identity_of(db)
     # NOT INDEXED: an index is not read, since it is only a copy.
@@ -354,30 +336,29 @@ def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
             raise damaged(path, f"row {named} of its table '{layout.name}' is not as this run wrote it")
 
 
-# ------------------------------------------------------------------------------------------- before the first row is
-# read
+# ---- before the first row is read ----
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The length and the hash of a record when it was closed."""
+    """Length and hash of a record when it was closed."""
 
     bytes: int
     hash: str
 
 
 def seal_of(path: Path) -> Seal:
-    """The seal that a file should have, from what it holds now."""
+    """The seal of the present content of a file."""
     with path.open("rb") as file:
         digest = file_digest(file, _HASH).hexdigest()
         return Seal(file.tell(), digest)
 
 
 def read_seal(folder: Path) -> Seal | None:
-    """The seal next to a record; None if there is none.
+    """The seal next to a record, or None.
 
     Raises:
-        DamagedRecord: it does not hold what a writer writes. UserError: it cannot be read.
+        DamagedRecord: it is not a seal. UserError: it cannot be read.
     """
     path = folder / SEAL
     try:
@@ -399,10 +380,10 @@ def read_seal(folder: Path) -> Seal | None:
 
 
 def check_seal(path: Path) -> bool:
-    """Checks a record by its seal; False if it has none.
+    """Check a record by its seal; False if it has none.
 
     Raises:
-        DamagedRecord: the record is not as it was when it was closed.
+        DamagedRecord: the record has changed since it was closed.
     """
     seal = read_seal(path.parent)
     while seal is not None:
@@ -417,17 +398,13 @@ def check_seal(path: Path) -> bool:
 
 
 def write_seal(folder: Path) -> None:
-    """Writes the seal of a record that is closed.
-
-    Raises:
-        UserError: it cannot be written.
-    """
+    """Write the seal of a closed record; UserError if it cannot be written."""
     seal = seal_of(folder / DATABASE)
     write_json(folder / SEAL, {"bytes": seal.bytes, _HASH: seal.hash})
 
 
 def remove_seal(folder: Path) -> None:
-    """Removes the seal of a record that is about to change, also where the power fails next."""
+    """Remove the seal of a record that is about to change, durably."""
     (folder / SEAL).unlink(missing_ok=True)
     with suppress(OSError):  # not every file system can do that for a folder
         handle = os.open(folder, os.O_RDONLY)
@@ -438,10 +415,10 @@ def remove_seal(folder: Path) -> None:
 
 
 def check_content(path: Path) -> None:
-    """Checks everything that a record holds, by its seal or row by row.
+    """Check the whole record, by its seal or row by row.
 
     Raises:
-        DamagedRecord: something is not as it was written.
+        DamagedRecord: something is not as written.
     """
     if check_seal(path):
         return
@@ -454,10 +431,10 @@ def check_content(path: Path) -> None:
 
 
 def check_pages(path: Path) -> None:
-    """Checks the structure of the file, and that indexes agree with tables.
+    """Check the structure of the file, and that indexes agree with tables.
 
     Raises:
-        DamagedRecord: SQLite finds something that it would not have written.
+        DamagedRecord: SQLite finds a fault.
     """
     with closing(connect(path)) as db, reading(path):
         result = db.execute("PRAGMA integrity_check(1)").fetchone()[0]

@@ -1,9 +1,7 @@
-"""What is known of judges that take the place of others: the results of `judge compare`, kept for this user.
+"""Results of `judge compare`: judges that replace others, kept per user.
 
-Conventions
-    A succession is of one rubric and of two judges, each with what its service called the model that answered. Another
-    measurement of the same two replaces the earlier one. The files are in the folder `judge-successions` of the user's
-    cache folder.
+A succession is of one rubric and two judges with the model names their services reported; a new measurement replaces
+the earlier one. The files are in `judge-successions` of the user's cache folder.
 """
 
 from __future__ import annotations
@@ -27,13 +25,10 @@ class Succession:
     """Two judges over the same answers, by one rubric.
 
     Args:
-        rubric: its protocol without a judge. old, new: the labels of the judges. served: what the services called the
-            old one, and the new one.
-        offset: the new judge's marks less the old one's, in the rubric's unit. equal: the share of answers that both
-            mark alike.
-        ranks: Spearman's correlation of the systems' means; a value of None where there are too few systems.
-        kinds: the offset by subset, `COLUMN=VALUE`, the largest first. lost: answers that one of the two gave no
-            verdict on.
+        rubric: its protocol without a judge. old, new: labels of the judges. served: model names of old and new.
+        offset: the new judge's ratings minus the old one's. equal: share of answers with equal ratings.
+        ranks: Spearman's correlation of the systems' means. kinds: the offset by subset, `COLUMN=VALUE`, largest first.
+        lost: answers without a verdict of both.
     """
 
     rubric: str
@@ -48,7 +43,7 @@ class Succession:
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> Succession:
-        """The succession that `as_dict` wrote."""
+        """The succession from `as_dict`."""
         offset, equal, ranks = (Figure(**held[name]) for name in ("offset", "equal", "ranks"))
         kinds = {name: Figure(**one) for name, one in held["kinds"].items()}
         old, new = held["served"]
@@ -60,44 +55,34 @@ class Succession:
 
     @property
     def words(self) -> str:
-        """What a table says of it: `by NEW, minus 0.12 ± 0.03 beside OLD`."""
+        """For a table: `by NEW, minus 0.12 ± 0.03 beside OLD`."""
         return self.words_in(1.0)
 
     def words_in(self, factor: float) -> str:
-        """The same in another unit; `factor` leads from the rubric's unit to it."""
+        """The same in another unit, `factor` times the rubric's."""
         old, new = self.called
         offset = self.offset
         if offset.value is None:
             return f"{old} and {new} marked no answer both"
-        reach = "" if offset.low is None or offset.high is None else f" ± {factor * (offset.high - offset.low) / 2:.2f}"
-        return (
-            f"by {new}, {'minus' if offset.value < 0 else 'plus'} {abs(factor * offset.value):.2f}{reach} beside {old}"
-        )
+        sign, margin = "minus" if offset.value < 0 else "plus", ""
+        if offset.low is not None and offset.high is not None:
+            margin = f" ± {factor * (offset.high - offset.low) / 2:.2f}"
+        return f"by {new}, {sign} {abs(factor * offset.value):.2f}{margin} beside {old}"
 
     @property
     def called(self) -> tuple[str, str]:
-        """What the judges are called: by their labels, or by what they were served as where the labels are the same."""
-        return (
-            (self.old, self.new)
-            if self.old != self.new
-            else (_as(self.old, self.served[0]), _as(self.new, self.served[1]))
-        )
+        """Names of the judges: labels, or the served names where the labels are equal."""
+        if self.old != self.new:
+            return self.old, self.new
+        old, new = (f"{self.old} as {' and '.join(served)}" for served in self.served)
+        return old, new
 
     def name_of(self, judge: str, served: Sequence[str]) -> str | None:
-        """What a judge is called here; None if it is neither of the two.
-
-        Args:
-            judge: its label. served: what its service called the model that gave the verdicts; empty if that is not
-                known.
-        """
+        """Name of a judge here, by label and served model names (empty if unknown), or None."""
         for label, known, name in zip((self.old, self.new), self.served, self.called):
             if judge == label and (not served or not known or set(served) <= set(known)):
                 return name
         return None
-
-
-def _as(judge: str, served: Sequence[str]) -> str:
-    return f"{judge} as {' and '.join(served)}"
 
 
 def _folder() -> Path:
@@ -105,7 +90,7 @@ def _folder() -> Path:
 
 
 def keep_succession(succession: Succession) -> Path:
-    """Keeps what was found; returns the file."""
+    """Save a result; returns the file."""
     of = json.dumps([succession.rubric, succession.old, succession.new, succession.served])
     path = _folder() / f"{hashlib.blake2b(of.encode(), digest_size=8).hexdigest()}.json"
     with on_disk(f"'{path.parent}' cannot be made"):
@@ -115,10 +100,10 @@ def keep_succession(succession: Succession) -> Path:
 
 
 def saved_successions() -> list[Succession]:
-    """What is known, in the order of the files' names.
+    """The saved results, in the order of the files' names.
 
     Raises:
-        UserError: a file is not what was written.
+        UserError: a file is invalid.
     """
     known = []
     for path in sorted(_folder().glob("*.json")):

@@ -1,10 +1,7 @@
-"""What is known of judges: the results of `judge check`, kept for this user, and the words that stand beside numbers
-which rest on a judge.
+"""Results of `judge check`, kept per user, and the words next to a judge's numbers.
 
-Conventions
-    Every table, page, board and export takes the words from `judge_words`, so a number of a judge never stands without
-    them. Each judge has a file in the folder `judge-tests` of the user's cache folder. A part of a test, which is what
-    the judge hears or how it marks by one rubric, replaces the same part of an earlier test alone.
+Every table, page, board and export takes the words from `judge_words`. Each judge has a file in `judge-tests` of the
+user's cache folder. A new part of a test (hearing, or one rubric) replaces that part alone.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from codec_bench.messages.judges import figure_text
 from codec_bench.store.files import read_json, write_json
 
 HEARING = "hearing"
-"""The part of a test that asks about sounds; the other parts are called by the protocols of their rubrics."""
+"""The part of a test about sounds; other parts are named by the protocols of their rubrics."""
 NOT_TESTED = Diagnostic("judge_not_tested")
 SCHEMA = 1
 
@@ -32,8 +29,8 @@ class Figure:
     """A value with its 95 % interval over independent units.
 
     Args:
-        value: None if nothing was counted. low, high: None where no method holds; `note` then says why.
-        n: how many cases it rests on. units: how many sounds, or facts.
+        value: None if nothing was counted. low, high: None where no method holds; `note` says why.
+        n: number of cases. units: number of sounds, or facts.
     """
 
     value: float | None
@@ -51,18 +48,16 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class PartTest:
-    """What one part of a test found.
+    """Result of one part of a test.
 
     Args:
-        date: on which the test began. served: what the service called the models that replied.
-        j: Youden's J: the share of true claims that are affirmed less that of false ones; of marks, the share of pairs
-            in which the better answer gets the higher mark less that in which the worse one does. 1 is always right, 0
-            is chance.
-        kinds: the same by kind. changed: the share of verdicts that were another when asked again.
-        biases: by name, from -1 to 1: how much more often it is chosen than the other side where either is right
-            equally often.
-        asked, refused, unread, failed: questions, replies that decline, replies that are no verdict, and calls that
-            failed.
+        date: start of the test. served: model names reported by the service.
+        j: Youden's J: share of true claims affirmed minus that of false ones; for ratings, share of pairs ranked
+            correctly
+            minus incorrectly. 1 is always right, 0 is chance. kinds: the same by kind.
+        changed: share of verdicts that changed when repeated.
+        biases: by name, from -1 to 1: how much more often one of two equally correct sides is chosen.
+        asked, refused, unread, failed: questions, declined replies, replies without a verdict, and failed calls.
     """
 
     date: str
@@ -78,7 +73,7 @@ class PartTest:
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> PartTest:
-        """The part that `asdict` wrote."""
+        """The part from `asdict`."""
         figures = {name: Figure(**held[name]) for name in ("j", "changed")}
         tables = {name: {key: Figure(**one) for key, one in held[name].items()} for name in ("kinds", "biases")}
         return cls(**{**held, **figures, **tables})
@@ -86,13 +81,13 @@ class PartTest:
 
 @dataclass(frozen=True, slots=True)
 class JudgeTest:
-    """What is known of one judge: its label in the protocols of verdicts, and the parts of its tests."""
+    """Tests of one judge, by its label in the protocols of verdicts."""
 
     judge: str
     parts: Mapping[str, PartTest] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The test as its file holds it."""
+        """The content of the test's file."""
         return {"schema": SCHEMA, "judge": self.judge, "parts": {name: asdict(one) for name, one in self.parts.items()}}
 
 
@@ -106,10 +101,10 @@ def _path(judge: str) -> Path:
 
 
 def saved_test(judge: str) -> JudgeTest:
-    """What is known of a judge; without parts if nothing is.
+    """The saved test of a judge; without parts if there is none.
 
     Raises:
-        UserError: its file is not what was written.
+        UserError: its file is invalid.
     """
     path = _path(judge)
     if not path.is_file():
@@ -127,7 +122,7 @@ def _parts(held: Mapping[str, Any]) -> dict[str, PartTest]:
 
 
 def keep_test(test: JudgeTest) -> Path:
-    """Keeps what was found beside the parts that are known from before; returns the file."""
+    """Save a test together with earlier parts; returns the file."""
     path = _path(test.judge)
     with on_disk(f"'{path.parent}' cannot be made"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -142,15 +137,12 @@ def judge_words(
     served: Sequence[str] = (),
     recorded: Mapping[str, Any] | None = None,
 ) -> Diagnostic:
-    """What stands beside a number that rests on a judge: `judge tested 2026-11-24: J 0.62 [0.50, 0.70]`, or that it was
-    not tested.
+    """The words next to a judge's number: `judge tested 2026-11-24: J 0.62 [0.50, 0.70]`.
 
     Args:
-        judge: its label in the protocol of its verdicts; None if it is not known.
-        protocol: of the verdicts, `rating/RUBRIC-HASH/JUDGE`. listens: whether the rubric gives the judge the sound of an
-            answer.
-        served: what the service called the models that gave the verdicts; empty if that is not known.
-        recorded: tests of judges that the record of a run holds, by judge; what this user knows stands before them.
+        judge: its label in the protocol of its verdicts, if known.
+        protocol: of the verdicts, `rating/RUBRIC-HASH/JUDGE`. listens: whether the judge hears the answers.
+        served: model names reported by the service. recorded: tests in the run's record, overridden by the user's.
     """
     known = (recorded or {}).get(judge or "") or {}
     parts = {**_parts(known.get("parts", {})), **(saved_test(judge).parts if judge is not None else {})}

@@ -1,11 +1,8 @@
-"""Makes one record of the records of all shards: row for row the one that one machine would have written.
+"""Merge the records of all shards into the record that one machine would have written.
 
-How it is done
-    The samples of a shard have their numbers in the whole data set, and every row is known by such numbers. So the
-    merged record holds the rows of all parts, and of a row only its checksum changes, which holds the number of the
-    run. SQLite sorts the rows by their keys, with files for what does not fit into memory, so that memory stays bounded
-    and a table is written from its begin to its end. The record is made beside the one that is there, and takes its
-    place when it is whole. A merge that is killed leaves what was there before.
+Rows have the numbers of the whole data set, so only their checksums change (they hold the run's number). SQLite sorts
+the rows with files for what exceeds memory. The new record replaces the old one once it is whole; a killed merge
+changes nothing.
 """
 
 from __future__ import annotations
@@ -29,24 +26,23 @@ from codec_bench.store.tables import IDENTITY
 from codec_bench.store.writer import RunWriter, differences
 
 _UNDER_WAY = "merging"
-"""The folder in which a merged record is made."""
+"""Folder in which a merged record is made."""
 _ONCE = ("meta", "systems", "metrics")
-"""The tables that are the same in all parts, or are made anew."""
+"""Tables that are equal in all parts, or are made anew."""
 _NOT_COPIED = {
-    "schema", IDENTITY, GENERATION, "fingerprint", "timings", "state", "started", "finished", "checks", "how", "answering", "canary", MERGED,
-}  # fmt: skip
+    *("schema", IDENTITY, GENERATION, "fingerprint", "timings", "state", "started", "finished", "checks", "how"),
+    *("answering", "canary", MERGED),
+}
 _SUMMED = ("asked", "failed", "cached")
-"""What the timings of asking count."""
+"""Counts in the timings of answering."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What was merged.
+    """Result of a merge, with numbers of shards.
 
     Args:
-        folder: of the merged run. parts: the numbers of the shards that it holds. of: how many shards there are.
-        added: the numbers of those that it did not hold before.
-        missing: the numbers of those that are not there. unfinished: of those whose runs are not finished.
+        of: how many shards there are. added: not merged before. unfinished: their runs are not finished.
     """
 
     folder: Path
@@ -71,19 +67,17 @@ def merge_records(
     lock: FolderLock | None = None,
     notify: Callable[[str], None] = lambda _: None,
 ) -> Merged:
-    """Merges the records of shards into one.
+    """Merge the records of shards into one, or add further shards to a merged one.
 
-    A record that was merged before keeps the parts that it has, and the further ones are added. A shard that no part is
-    named of is not missing if the parts hold all samples: with few samples, a shard may have none.
+    A shard without a part is not missing if the parts hold all samples: a shard of a small data set may be empty.
 
     Args:
-        folders: the run folders of the shards. out: the folder of the merged run.
-        partial: whether shards may be missing or unfinished. The merged run is then marked as partial.
-        anew: whether parts may have changed since they were merged, and everything is merged again if they have.
-        lock: of the folder, if this process holds it already. notify: is told what is happening.
+        partial: whether shards may be missing or unfinished; the merged run is then marked as partial.
+        anew: whether to merge everything again if merged parts have changed.
+        lock: of the folder, if this process holds it. notify: called with each step.
 
     Raises:
-        UserError: a part is missing, doubled, unfinished, damaged or of another run, or the record cannot be written.
+        UserError: a part is missing, repeated, unfinished, damaged or of another run, or the record cannot be written.
     """
     notify(f"checking {len(folders)} part{'' if len(folders) == 1 else 's'}")
     shards = read_parts(folders)
@@ -107,11 +101,10 @@ def merge_records(
 
 
 def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
-    """Makes the finished run of one shard of the runs of its pieces, which are smaller shards.
+    """Make the finished run of one shard from the runs of its smaller shards.
 
     Args:
-        folders: the run folders of all pieces. out: the folder of the shard's run. shard: which one it is, such as
-            `3/8`.
+        folders: of all pieces. shard: such as `3/8`.
 
     Raises:
         UserError: a piece is damaged, unfinished or of another run, or the record cannot be written.
@@ -129,7 +122,7 @@ def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
 
 
 def _samples(out: Path, held: Mapping[int, Any], parts: Mapping[int, ShardRun]) -> int:
-    """How many samples the merged record has, with the parts that are added."""
+    """Number of samples of the merged record with the added parts."""
     total = 0
     for folder in [*([out] if held else []), *(shard.folder for shard in parts.values())]:
         with closing(Run(folder)) as run:
@@ -154,11 +147,10 @@ def _check_complete(missing: Sequence[int], shards: Parts, parts: Mapping[int, S
 
 
 def _held(out: Path, shards: Parts, anew: bool) -> dict[int, dict[str, Any]]:
-    """The parts that the record in `out` was made of, by number; empty if there is none, or if all parts are merged
-    again.
+    """Parts of the record in `out`, by number; empty if there is none, or if everything is merged again.
 
     Raises:
-        UserError: it is no merged record, or of another run; or one of its parts has changed since.
+        UserError: it is no merged record, or of another run, or one of its parts has changed.
     """
     if not (out / DATABASE).is_file():
         return {}
@@ -259,7 +251,7 @@ def _write(
 
 
 def _common(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the merged record says of all parts together: when they ran, how long codecs took, what checks found."""
+    """Entries of the merged record about all parts: times, codec seconds, check results."""
     times: dict[str, dict[str, float]] = {}
     totals = {"items": 0, "audio_s": 0.0}
     checks: dict[str, dict[str, Any]] = {}
@@ -286,7 +278,7 @@ def _common(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _of_asking(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the merged record says of asking: how many questions were asked, and the questions that were asked again."""
+    """Counts of questions and the repeated questions of all parts."""
     asking = [meta["answering"] for meta in metas if meta.get("answering")]
     canaries = [one for meta in metas for one in meta.get("canary") or ()]
     return {
@@ -296,7 +288,7 @@ def _of_asking(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _add_checks(summed: dict[str, Any], added: Mapping[str, Any]) -> None:
-    """Adds what one part's checks found. A check that found something in one part is not ok."""
+    """Add a part's check results. A check with a finding in one part is not ok."""
     for finding in added.get("findings") or ():
         if finding["check"] not in {one["check"] for one in summed["findings"]}:
             summed["findings"].append(finding)
@@ -308,11 +300,7 @@ def _add_checks(summed: dict[str, Any], added: Mapping[str, Any]) -> None:
 
 
 def _link_audio(source: Path, target: Path) -> None:
-    """Gives the merged run the sound that a part kept, without a copy where the file system can.
-
-    Raises:
-        UserError: it cannot be copied.
-    """
+    """Link or copy a part's kept audio into the merged run; UserError if impossible."""
     for path in sorted(source.rglob("*")) if source.is_dir() else ():
         target_path = target / path.relative_to(source)
         with on_disk(f"the sound '{path}' cannot be copied to '{target_path}'"):

@@ -1,9 +1,7 @@
-"""The runs of the shards of one data set, and the mark that says that one of them is finished.
+"""The runs of the shards of one data set, and the mark of a finished one.
 
-Conventions
-    A shard is run into a folder of its own. When it is finished, `part.json` is written into it. It says which shard it
-    is, how many rows its record has, and the hash that the record had then. Two parts belong together if their
-    fingerprints are the same but for the shard.
+Each shard has a folder. A finished one holds `part.json`: which shard it is, its row counts, and the hash of its
+record. Two parts belong together if their fingerprints differ in the shard alone.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from codec_bench.store.writer import differences
 
 MARK = "part.json"
 MERGED = "merged"
-"""The entry of `Run.meta` that says which parts a merged record was made of."""
+"""Entry of `Run.meta` with the parts of a merged record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +32,8 @@ class ShardRun:
     """One shard's run.
 
     Args:
-        folder: of the run. number, of: which shard it is, from 1, and how many there are.
-        fingerprint: of the run, without the shard.
-        finished: whether the run is finished and its record is still the one that was marked.
-        content: a digest of its rows. It stays when the command of a finished part is run again, which notes only the
-            time.
+        number, of: which shard, from 1, and how many. fingerprint: without the shard.
+        finished: and the record unchanged since. content: a digest of its rows, without times.
     """
 
     folder: Path
@@ -50,12 +45,12 @@ class ShardRun:
 
     @property
     def shard(self) -> str:
-        """Which shard it is, as it was asked for."""
+        """The shard as in the request."""
         return f"{self.number}/{self.of}"
 
 
 def mark_part(run: Run) -> None:
-    """Marks the run of a shard as finished. A run of all samples gets no mark.
+    """Mark the run of a shard as finished; a run of all samples gets no mark.
 
     Raises:
         UserError: the mark cannot be written.
@@ -72,9 +67,7 @@ def mark_part(run: Run) -> None:
 
 
 def items_now(folder: Path) -> tuple[int, int, int]:
-    """How many items a run has, how many are finished, and how many of these failed, in this moment.
-
-    Unlike everything else that reads rows, this does not check them first: it is for records that are being written.
+    """Counts of all, finished and failed items of a run in progress, without checking rows.
 
     Raises:
         UserError: the folder holds no run record, or one that cannot be opened.
@@ -82,20 +75,17 @@ def items_now(folder: Path) -> tuple[int, int, int]:
     path = folder / DATABASE
     Run(folder).close()
     with closing(integrity.connect(path)) as db, integrity.reading(path):
-        rows = db.execute(
-            "SELECT (SELECT COUNT(*) FROM samples) * (SELECT COUNT(*) FROM systems), COUNT(*), COALESCE(SUM(status != 'ok'), 0) "
-            "FROM items"
-        )
+        every = "(SELECT COUNT(*) FROM samples) * (SELECT COUNT(*) FROM systems)"
+        rows = db.execute(f"SELECT {every}, COUNT(*), COALESCE(SUM(status != 'ok'), 0) FROM items")
         items, done, failed = rows.fetchone()
     return items, done, failed
 
 
 def read_part(folder: Path) -> ShardRun:
-    """Reads which shard a run folder holds, and checks that its record is whole.
+    """Read which shard a run folder holds, and check its record.
 
     Raises:
-        UserError: the folder holds no run, or that of a run which is no shard.
-        DamagedRecord: the record is not as it was written.
+        UserError: the folder holds no run, or no shard. DamagedRecord: the record is not as written.
     """
     with closing(Run(folder)) as run:
         run.check()
@@ -112,9 +102,7 @@ def read_part(folder: Path) -> ShardRun:
 
 
 def _content(run: Run) -> str:
-    """A digest of the rows of a record, whichever run wrote them: of how many each table has, and of the sum of their
-    checksums.
-    """
+    """A digest of the row counts and checksum sums of a record, for any run number."""
     with closing(integrity.connect(run.folder / DATABASE)) as db:
         checksum = checksum_of(identity_of(db))
     tables = [name for (name,) in run.query("SELECT name FROM counts ORDER BY name") if name != "meta"]
@@ -141,12 +129,7 @@ def _digest(fingerprint: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The shards of one run, checked against each other.
-
-    Args:
-        parts: in the order of their numbers, each number once. missing: the numbers that are not there.
-        unfinished: those of `parts` whose runs are not finished.
-    """
+    """The shards of one run in order, each once, with missing numbers and unfinished runs."""
 
     parts: tuple[ShardRun, ...]
     missing: tuple[int, ...]
@@ -159,13 +142,10 @@ class Parts:
 
 
 def read_parts(folders: Sequence[Path]) -> Parts:
-    """Reads run folders of shards, and checks that they are parts of one run.
-
-    Args:
-        folders: of the runs.
+    """Read run folders of shards, and check that they are parts of one run.
 
     Raises:
-        UserError: one of them is none, is damaged, is there twice, or is a part of another run. The message names each.
+        UserError: a part is no shard, damaged, repeated, or of another run; the message names each.
     """
     shards: list[ShardRun] = []
     wrong: list[str] = []
@@ -194,7 +174,7 @@ def read_parts(folders: Sequence[Path]) -> Parts:
 
 
 def _foreign(shards: Sequence[ShardRun]) -> list[str]:
-    """The parts that do not belong to the run of most of them."""
+    """Parts of another run than most of them."""
     kinds: dict[str, list[ShardRun]] = {}
     for shard in shards:
         kinds.setdefault(_digest({**shard.fingerprint, "of": shard.of}), []).append(shard)

@@ -1,15 +1,9 @@
-"""The reasoning that a model left in its answer: where it begins and ends, by the marks that models and servers use.
+"""Cut the reasoning off a model's answer, by the marks of models and servers.
 
-Marks, with the models that write them
-    `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `<analysis>`, `<reflection>`, `<scratchpad>`: DeepSeek-R1, Qwen3,
-    Step-Audio-R1, EXAONE and what was trained like them; `[THINK]`: Mistral's Magistral; `◁think▷`: Kimi;
-    `<seed:think>`: Seed-OSS; `<|START_THINKING|>`: Command A; `<|begin_of_thought|>`: Sky-T1; `<unused94>`: MedGemma;
-    the channels `analysis` and `commentary` of OpenAI's Harmony, with their tokens and without.
-
-Conventions
-    A block that nothing closes lasts to the end of the text. Everything before an end without a beginning is reasoning,
-    since some prompts open the block themselves. Blocks may be nested. The time grows in proportion to the length of the
-    text.
+`<think>` and its variants: DeepSeek-R1, Qwen3, Step-Audio-R1, EXAONE; `[THINK]`: Magistral; `◁think▷`: Kimi;
+`<seed:think>`: Seed-OSS; `<|START_THINKING|>`: Command A; `<|begin_of_thought|>`: Sky-T1; `<unused94>`: MedGemma;
+channels of OpenAI's Harmony, with and without tokens. An unclosed block lasts to the end; everything before an end
+without a beginning is reasoning, as some prompts open the block. Blocks may nest. Time is linear in the length.
 """
 
 from __future__ import annotations
@@ -36,16 +30,15 @@ _CLOSE = re.compile(r"<\|(?:end|return|call|start)\|>")
 _BARE = re.compile(r"\A\s*(?:assistant)?\s*analysis(?=[A-Z\"'“])")
 _BARE_FINAL = re.compile(r"assistant\s?final")
 MARKS = ("think", "thought", "reasoning>", "reflection>", "analysis", "scratch", "unused9", "<|channel|>")
-"""A text with reasoning holds one of these, in small letters; a search of a database may look for them first."""
+"""A text with reasoning contains one of these in lower case; for searches of a database."""
 
 
 class Cut(NamedTuple):
     """A text without its reasoning.
 
     Args:
-        text: what is left, without white space around it; the whole text as it was if nothing was cut.
-        reasoning: what was cut, without its marks; "" if there is none.
-        unfinished: whether the text ends inside of its reasoning and nothing else is left.
+        text: stripped; unchanged if nothing was cut. reasoning: without its marks.
+        unfinished: the text ends inside its reasoning, and nothing else is left.
     """
 
     text: str
@@ -75,7 +68,7 @@ def cut_reasoning(text: str) -> Cut:
 
 
 def _channels(text: str) -> tuple[str, list[str], bool]:
-    """The final channel of a Harmony text, the others, and whether the text ends in another; the text without any."""
+    """The final channel of a Harmony text, the others, and whether it ends in another."""
     if _BARE.match(text):
         final = max(_BARE_FINAL.finditer(text), key=re.Match.start, default=None)
         reasoning = text[: final.start()] if final is not None else text
@@ -95,7 +88,7 @@ def _channels(text: str) -> tuple[str, list[str], bool]:
 
 
 def _blocks(text: str) -> tuple[str, list[str], bool]:
-    """What stands outside of blocks, what stands inside, and whether the last block never ends."""
+    """Text outside of blocks, texts inside, and whether the last block never ends."""
     outside: list[str] = []
     cut: list[str] = []
     depth = at = 0

@@ -1,11 +1,8 @@
-"""The run record: what was asked, what ran, every sample's scores and failures.
+"""The run record: the request, what ran, and every sample's scores and failures.
 
-Conventions
-    A run folder holds `run.sqlite` (the record), `run.json` (what was asked and what ran), `summary.json`,
-    `report.html` and, where audio was kept, `audio/`. An item is one sample through one system. Everything about it is
-    written in one transaction, so that an item is in the record completely or not at all. This is why a run that was
-    killed continues without losing or repeating an item. Only one process writes a run folder at a time. Readers need
-    no lock. A record is read only if it is whole (see `store.integrity`).
+A run folder holds `run.sqlite` (the record), `run.json`, `summary.json`, `report.html` and perhaps `audio/`. An item is
+one sample through one system, written in one transaction, so a killed run continues without loss or repetition. One
+process writes a folder at a time; readers need no lock. Only a whole record is read (`store.integrity`).
 """
 
 from __future__ import annotations
@@ -41,15 +38,14 @@ OF_FIRST = (
     "ON first.sample = p.number"
 )
 DURATION = f"COALESCE(first.duration_s, {SAMPLE_DURATION})"
-"""How long a sample `p` is: the audio of the first system that has some, else the reference unless it is a prompt."""
+"""Seconds of a sample `p`: audio of the first system with some, else the reference if it is no prompt."""
 _SAME = "q.fields || q.expected || COALESCE(q.prompt, '') || COALESCE(p.audio, q.audio, '')"
-"""What a question `q` of a sample `p` is beside its id: its texts, its expected answers and where its sound is."""
+"""Identity of a question `q` of a sample `p` besides its id: texts, expected answers, path of the sound."""
 _REPEATABLE = (
     "FROM questions q JOIN samples p ON p.number = q.number WHERE q.draw_of IS NULL AND q.fields != '{}' "
-    # One text may be asked of many sounds, and the record names one of a question's: where a model was given more, as
-    # in a conversation, or none is named, it is not known which they were, and the question repeats none. Nor does one
-    # that was not asked, which has no prompt.
-    f"AND (LENGTH(q.prompt) - LENGTH(REPLACE(q.prompt, '{SOUND}', ''))) / {len(SOUND)} <= (COALESCE(p.audio, q.audio) IS NOT NULL)"
+    # The record names one sound of a question. With more or unnamed sounds, or without a prompt, it repeats none.
+    f"AND (LENGTH(q.prompt) - LENGTH(REPLACE(q.prompt, '{SOUND}', ''))) / {len(SOUND)} "
+    "<= (COALESCE(p.audio, q.audio) IS NOT NULL)"
 )
 _REPEATED = f"SELECT {_SAME} {_REPEATABLE} GROUP BY 1 HAVING COUNT(*) > 1"
 
@@ -57,13 +53,9 @@ _REPEATED = f"SELECT {_SAME} {_REPEATABLE} GROUP BY 1 HAVING COUNT(*) > 1"
 class Run:
     """A run folder, opened for reading.
 
-    Args:
-        folder: the run folder.
-
     Raises:
         UserError: the folder holds no run record, or one of another schema.
-        DamagedRecord: the record is not as it was written. Whatever reads rows raises it too, since rows are checked
-            before the first is read.
+        DamagedRecord: the record is not as written; methods that read rows may raise it too.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -93,18 +85,17 @@ class Run:
                 raise integrity.damaged(self._path, f"its entry '{name}' is not a mapping")
         for kind, table in (("system", self.systems), ("metric", self.metrics)):
             for name, facts in table.items():
-                if not isinstance(facts, dict | None) or (
-                    kind == "metric" and not isinstance((facts or {}).get("protocol"), str)
-                ):
+                known = isinstance(facts, dict | None)
+                if not known or (kind == "metric" and not isinstance((facts or {}).get("protocol"), str)):
                     raise integrity.damaged(
-                        self._path, f"the facts of the {kind} '{name}' are not those that a run writes"
+                        self._path, f"the facts of the {kind} '{name}' are not as a run writes them"
                     )
 
     def check(self) -> None:
-        """Checks the content of the record, once; everything that reads rows does so first.
+        """Check the content of the record, once; all readers of rows do.
 
         Raises:
-            DamagedRecord: something is not as it was written.
+            DamagedRecord: something is not as written.
         """
         with self._lock:
             if not self._checked:
@@ -122,20 +113,18 @@ class Run:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What was asked for and what ran: `config`, `fingerprint`, `versions`, `machine`, `timings`, `state`, ..."""
+        """The request and what ran: `config`, `fingerprint`, `versions`, `machine`, `timings`, `state`, ..."""
         meta = self._facts("SELECT key, value FROM meta", "its entry")
         return {**meta, "checks": from_codes(meta["checks"])} if "checks" in meta else meta
 
     @property
     def systems(self) -> dict[str, dict[str, Any]]:
-        """The systems in the order in which they were asked for, with their facts."""
+        """The systems in the order of the request, with their facts."""
         return self._facts("SELECT name, facts FROM systems ORDER BY number", "the facts of the system")
 
     @property
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """The metrics in the order in which they were asked for, with protocol, unit, higher_is_better and further
-        facts.
-        """
+        """The metrics in the order of the request, with protocol, unit and further facts."""
         return self._facts("SELECT name, facts FROM metrics ORDER BY number", "the facts of the metric")
 
     def samples(self) -> Iterator[SampleRow]:
@@ -151,25 +140,17 @@ class Run:
     def items(self, system: str | None = None) -> Iterator[ItemRow]:
         """The finished items of all systems, or of one."""
         for name, sample, status, reason, bits, notes, audio, duration_s in self._rows(
-            "SELECT s.name, p.id, i.status, i.reason, i.bits, i.notes, i.audio, i.duration_s FROM items i JOIN systems s ON s.number = i.system "
-            "JOIN samples p ON p.number = i.sample WHERE (?1 IS NULL OR s.name = ?1) ORDER BY i.system, i.sample",
+            "SELECT s.name, p.id, i.status, i.reason, i.bits, i.notes, i.audio, i.duration_s FROM items i "
+            "JOIN systems s ON s.number = i.system JOIN samples p ON p.number = i.sample "
+            "WHERE (?1 IS NULL OR s.name = ?1) ORDER BY i.system, i.sample",
             (system,),
         ):
-            yield ItemRow(
-                name,
-                sample,
-                status,
-                self.diagnostic(reason, sample),
-                bits,
-                self._notes(notes, sample),
-                self.sound_path(audio) if audio else None,
-                duration_s,
-            )
+            path = self.sound_path(audio) if audio else None
+            why, remarks = self.diagnostic(reason, sample), self._notes(notes, sample)
+            yield ItemRow(name, sample, status, why, bits, remarks, path, duration_s)
 
     def reference_audio(self, sample: str) -> Path | None:
-        """A file with a sample's reference audio: the kept copy, or the file that the data names; None if neither
-        exists.
-        """
+        """A file with a sample's reference audio: the kept copy, else the original, or None."""
         row = next(self._rows("SELECT number, audio FROM samples WHERE id = ?", (sample,)), None)
         if row is None:
             raise UnknownName("sample", sample, [])
@@ -180,29 +161,33 @@ class Run:
         return next((path for path in places if path.is_file()), None)
 
     def sound_path(self, path: str) -> Path:
-        """A sound in the run folder by its path in the record.
+        """Path of a sound in the run folder.
 
         Raises:
-            DamagedRecord: it leads out of the folder. A run writes no such path, but a record may be somebody else's.
+            DamagedRecord: it leads out of the folder; a record may be somebody else's.
         """
         if os.path.isabs(path) or os.path.normpath(path).startswith(".."):
             raise integrity.damaged(self._path, f"it keeps a sound at '{path}', which is not in its folder")
         return self.folder / path
 
     def scores(
-        self, system: str | None = None, metric: str | None = None, *, without_value: bool = False, samples: Collection[str] | None = None
-    ) -> Iterator[ScoreRow]:  # fmt: skip
+        self,
+        system: str | None = None,
+        metric: str | None = None,
+        *,
+        without_value: bool = False,
+        samples: Collection[str] | None = None,
+    ) -> Iterator[ScoreRow]:
         """Scores, ordered by system, metric and sample.
 
         Args:
-            system, metric: only the scores of this one; None for all.
-            without_value: only the scores that are not ok.
-            samples: only those of the samples with these ids; None for all. No other row is read then.
+            without_value: only the scores that are not ok. samples: ids; no other row is read.
         """
         protocols = {name: facts["protocol"] for name, facts in self.metrics.items()}
         for name, sample, of, value, status, reason, num, den, detail in self._rows(
-            "SELECT s.name, p.id, m.name, c.value, c.status, c.reason, c.numerator, c.denominator, c.detail FROM scores c "
-            "JOIN systems s ON s.number = c.system JOIN samples p ON p.number = c.sample JOIN metrics m ON m.number = c.metric "
+            "SELECT s.name, p.id, m.name, c.value, c.status, c.reason, c.numerator, c.denominator, c.detail "
+            "FROM scores c JOIN systems s ON s.number = c.system JOIN samples p ON p.number = c.sample "
+            "JOIN metrics m ON m.number = c.metric "
             "WHERE (?1 IS NULL OR s.name = ?1) AND (?2 IS NULL OR m.name = ?2) AND (NOT ?3 OR c.status != 'ok') "
             + ("" if samples is None else "AND p.id IN (SELECT value FROM json_each(?4)) ")
             + "ORDER BY c.system, c.metric, c.sample",
@@ -212,17 +197,16 @@ class Run:
             for key in held.keys() & {"flag", "note"}:
                 if isinstance(held[key], Mapping):
                     held[key] = self.diagnostic_of(held[key], sample)
-            yield ScoreRow(
-                name, sample, of, value, status, self.diagnostic(reason, sample), protocols[of], num, den, held
-            )
+            why = self.diagnostic(reason, sample)
+            yield ScoreRow(name, sample, of, value, status, why, protocols[of], num, den, held)
 
     def served(self, metric: str) -> tuple[str, ...]:
-        """What the service of a metric's judge called the models that gave the verdicts."""
+        """The model names that the service of a metric's judge reported."""
         calls = (score.detail.get("calls", {}) for score in self.scores(metric=metric))
         return tuple(sorted({str(model) for of in calls for model in of.get("served", ())}))
 
     def judge(self, metric: str) -> str:
-        """Who marked a metric, and how that judge did in its test; "" for a metric without a judge."""
+        """Judge of a metric and its test result, in words; "" without a judge."""
         facts = self.metrics[metric]
         if not facts.get("judge"):
             return ""
@@ -232,10 +216,7 @@ class Run:
         return f"marked by {facts['judge']}{state}; {text}"
 
     def rows(self) -> Iterator[TableRow]:
-        """The run as a table: a row for every system, metric and finished sample, in this order.
-
-        A score that the record lacks has a row too, so that a count of the rows is the count of the summary.
-        """
+        """The run as a table: a row per system, metric and finished sample, also unscored."""
         has_questions = self.has_questions
         columns = TABLE_COLUMNS.values()
         cells = ", ".join(
@@ -260,7 +241,7 @@ class Run:
             yield TableRow._make(row_cells)
 
     def diagnostic(self, text: str | None, sample: str) -> Diagnostic | None:
-        """Why an item or a score of a sample has no value, from the text of its cell."""
+        """Reason of an item or a score, from the text of its cell."""
         return None if text is None else self._reason(text, sample)
 
     def diagnostic_of(self, held: Any, sample: str) -> Diagnostic:
@@ -278,7 +259,6 @@ class Run:
         return [self.diagnostic_of(one, sample) for one in held]
 
     def _detail(self, text: str, sample: str) -> dict[str, Any]:
-        """The detail of a score."""
         held = self.json(text, f"the detail of '{sample}'")
         if not isinstance(held, dict):
             raise integrity.damaged(self._path, f"the detail of '{sample}' is not a mapping")
@@ -306,47 +286,43 @@ class Run:
     def columns(
         self, system: str, metric: str
     ) -> tuple[list[int], list[float], list[float], list[str], dict[str, int]]:
-        """One system's scores of one metric, as columns.
+        """One system's ok scores of one metric as columns, ordered by sample id.
 
         Returns:
-            Of the scores that are ok, ordered by sample id: sample numbers, numerators, denominators, independent units
-            (as `units`, "" for None). Then, of the other scores, a count per status.
+            Sample numbers, numerators, denominators, independent units ("" for none), and a count of the others per
+            status.
         """
         unit, join = self._unit
         key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
         rows = self._rows(
-            f"SELECT c.sample, c.numerator, c.denominator, COALESCE({unit}, '') FROM scores c JOIN samples p ON p.number = c.sample "
-            f"{join} WHERE c.system = ? AND c.metric = ? AND c.status = 'ok' ORDER BY p.id",
+            f"SELECT c.sample, c.numerator, c.denominator, COALESCE({unit}, '') FROM scores c JOIN samples p "
+            f"ON p.number = c.sample {join} WHERE c.system = ? AND c.metric = ? AND c.status = 'ok' ORDER BY p.id",
             key,
         )
-        missing = dict(
-            self._rows(
-                "SELECT status, COUNT(*) FROM scores WHERE system = ? AND metric = ? AND status != 'ok' GROUP BY status",
-                key,
-            )
-        )
+        others = "FROM scores WHERE system = ? AND metric = ? AND status != 'ok' GROUP BY status"
+        missing = dict(self._rows(f"SELECT status, COUNT(*) {others}", key))
         columns = list(zip(*rows)) or [(), (), (), ()]
         return list(columns[0]), list(columns[1]), list(columns[2]), list(columns[3]), missing
 
     @property
     def has_questions(self) -> bool:
-        """Whether the run is of a benchmark that asks a model, so that it holds questions and answers."""
+        """Whether the run holds questions and answers of a model."""
         count = self._rows("SELECT COUNT(*) FROM sqlite_master WHERE name = 'questions'")
         return bool(next(count)[0])
 
     @property
     def _unit(self) -> tuple[str, str]:
-        """The SQL expression of the independent unit of a sample `p`, and the join that it needs."""
+        """SQL expression of the independent unit of a sample `p`, and its join."""
         if self.has_questions:
             repeated = f"CASE WHEN {_SAME} IN ({_REPEATED}) THEN {_SAME} END"
             return f"COALESCE(p.speaker, q.draw_of, {repeated})", "LEFT JOIN questions q ON q.number = p.number"
         return f"COALESCE(p.speaker, CASE WHEN p.sound IN ({_SHARED}) THEN p.sound END)", ""
 
     def shared_sounds(self) -> tuple[int, int, int]:
-        """How many samples have the sound of another sample, how many sounds these are, and how many samples there are.
+        """Counts of samples that share their sound, of these sounds, and of all samples.
 
-        Of questions it is how many are those of another id, with the same file of sound, and how many different ones
-        these are. A question of several sounds, and one that was not asked, is not among them.
+        For questions: those with equal content and sound under several ids. Questions with several sounds are not
+        counted.
         """
         expression, of = "sound", f"FROM samples WHERE sound IN ({_SHARED})"
         if self.has_questions:
@@ -357,9 +333,7 @@ class Run:
         return samples, sounds, every
 
     def repeated_estimates(self, system: str) -> tuple[int, int, str]:
-        """How many files of a system hold the sound of another file that should say other words, of how many files, and
-        the id of one such sample, or "".
-        """
+        """Counts of a system's files with the sound of a file of other words, and of all files; an example id or ""."""
         of = "FROM items i JOIN samples p ON p.number = i.sample WHERE i.system = ?1 AND i.sound IS NOT NULL"
         repeated = f"SELECT i.sound {of} GROUP BY i.sound HAVING COUNT(DISTINCT COALESCE(p.text, p.sound, p.id)) > 1"
         query = f"SELECT COUNT(*), (SELECT COUNT(*) {of}), COALESCE(MIN(p.id), '') {of} AND i.sound IN ({repeated})"
@@ -367,9 +341,7 @@ class Run:
         return items, every, example
 
     def other_sounds(self, other: Run) -> tuple[int, int]:
-        """Under how many ids another run heard another sound, and of how many ids both runs know the sound; of
-        questions nothing is known.
-        """
+        """Count of ids with another sound in another run, and of ids with known sounds in both."""
         if self.has_questions:
             return 0, 0
         query = "SELECT id, sound FROM samples WHERE sound IS NOT NULL"
@@ -378,23 +350,19 @@ class Run:
         return sum(both), len(both)
 
     def units(self) -> dict[str, str | None]:
-        """By sample id the speaker, or else the question that several answers were drawn to, or the sound if other
-        samples have it; or None.
-        """
+        """Independent unit by sample id: speaker, question of several draws, shared sound, or None."""
         unit, join = self._unit
         return dict(self._rows(f"SELECT p.id, {unit} FROM samples p {join}"))
 
     def sample_units(self) -> Iterator[tuple[int, str, int | None, float | None]]:
-        """The samples ordered by id: number, independent unit ("" for one that is a unit by itself), channels and
-        seconds.
-        """
+        """Samples ordered by id: number, independent unit ("" for none), channels, seconds."""
         unit, join = self._unit
         yield from self._rows(
             f"SELECT p.number, COALESCE({unit}, ''), p.channels, p.duration_s FROM samples p {join} ORDER BY p.id"
         )
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows that an SQL query gives, for other modules of the package."""
+        """Rows of an SQL query, for other modules of the package."""
         return list(self._rows(sql, values))
 
     def query_lazily(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
@@ -402,15 +370,15 @@ class Run:
         yield from self._rows(sql, values)
 
     def json(self, text: str, where: str) -> Any:
-        """Reads a cell that holds JSON.
+        """Parse a cell of JSON.
 
         Raises:
-            DamagedRecord: it does not; the message says `where` it is.
+            DamagedRecord: it is not JSON; the message names `where`.
         """
         return integrity.json_cell(text, self._path, where)
 
     def counts(self) -> dict[str, int]:
-        """How many samples there are, items in all, items finished, items that failed, and scores that failed."""
+        """Counts of samples, items, finished and failed items, and failed scores."""
         one = lambda sql: next(self._rows(sql))[0]  # noqa: E731
         samples, systems = one("SELECT COUNT(*) FROM samples"), one("SELECT COUNT(*) FROM systems")
         return {
@@ -428,7 +396,7 @@ class Run:
         return row[0]
 
     def close(self) -> None:
-        """Closes the record."""
+        """Close the record."""
         self._db.close()
 
 

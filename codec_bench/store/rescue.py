@@ -1,4 +1,4 @@
-"""Every check of a run record, and what is whole of a damaged one saved into a new run folder."""
+"""All checks of a run record; save the intact part of a damaged one into a new folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from codec_bench.store.writer import RunWriter
 
 @dataclass(frozen=True, slots=True)
 class RecordCheck:
-    """One thing that was checked: whether it is whole, and what was found, in words."""
+    """One check and its result in words."""
 
     name: str
     is_intact: bool
@@ -31,12 +31,11 @@ class RecordCheck:
 
 
 def verify_record(folder: Path) -> list[RecordCheck]:
-    """Checks everything that a run record holds, whether or not an earlier check failed.
+    """Check a whole run record, whether or not an earlier check failed.
 
     Returns:
-        The checks: of what SQLite left next to the record, of the header and the tables, of the seal, of SQLite's
-        pages, of the rows, and what can be saved. They are those that every reader makes, and more.
-        The last one is not whole if an item was lost.
+        Checks of journals, header and tables, seal, pages, rows, and of what can be saved (not intact if an item is
+        lost).
 
     Raises:
         UserError: the folder holds no run record, or one of another version.
@@ -102,15 +101,12 @@ _AT_ONCE = 10_000
 
 
 def rescue(folder: Path, out: Path) -> Survey:
-    """Writes a new record that holds the items, and the questions with their answers, that are whole in another one.
+    """Write a new record with the intact items, questions and answers of a damaged one.
 
-    The same command with the new folder as `--out` runs what was lost again. The damaged record is not changed.
+    The same command with the new folder as `--out` runs the rest again. The damaged record is not changed.
 
     Args:
-        folder: the run folder with the damaged record. out: a folder that does not exist yet, or is empty.
-
-    Returns:
-        What was saved, and what was lost.
+        out: a new or empty folder.
 
     Raises:
         UserError: nothing can be saved, or `out` holds something or cannot be written.

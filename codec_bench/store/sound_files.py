@@ -1,4 +1,4 @@
-"""Sounds in the folder of a run whose names hold a hash of their content, so that no file of another moment is taken."""
+"""Sounds in a run folder with a content hash in their names, to detect stale files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ _HASH = re.compile(r"-([0-9a-f]{16})\.flac")
 
 
 def keep_sound(folder: Path, stem: str, audio: Audio) -> str:
-    """Writes a sound whole or not at all, in place of an earlier one.
+    """Write a sound atomically, in place of an earlier one, and return its path.
 
     Args:
-        folder: of the run. stem: the path in it, without the hash and the suffix. audio: the sound.
-
-    Returns:
-        The path of the file in the folder.
+        stem: path in the run folder, without hash and suffix.
 
     Raises:
         AudioError: FLAC cannot hold it. OSError: it cannot be written.
@@ -42,7 +39,7 @@ def keep_sound(folder: Path, stem: str, audio: Audio) -> str:
 
 
 def check_sound(path: Path) -> Path:
-    """A file that `keep_sound` has written, or one without a hash in its name; a missing one as it is.
+    """Return a path unless its content differs from the hash in its name.
 
     Raises:
         DamagedRecord: it has another content.

@@ -1,8 +1,7 @@
-"""What of a record is whole: every row that can still be read and has its checksum, and the items that these rows make
-up.
+"""Find what is intact in a damaged record: rows with correct checksums, and their items.
 
-A row is looked for wherever the file can still be read. Where reading in order fails, rows are read from the other end,
-and those between are asked for one by one. Indexes are not used, since they may be damaged as well.
+If reading in order fails, rows are read from the other end, and those between one by one. Indexes may be damaged too
+and are not used.
 """
 
 from __future__ import annotations
@@ -31,41 +30,35 @@ from codec_bench.store.tables import (
 )
 
 MOST_ENTRIES = 1_000
-"""Rows that are looked for one by one in a table of which nothing says how long it is."""
+"""Rows to try one by one in a table of unknown length."""
 REQUIRED = ("meta", "systems", "metrics", "samples", "items", "scores")
-"""The tables without which there is nothing to save; a lost table of extras or of readings is made again."""
+"""Tables without which nothing can be saved; lost extras or readings are made again."""
 ANSWERING = ("questions", "answers")
 OWN_TURN = "assistant: "
-"""What an answer of the model begins with in the prompt of a later round."""
+"""Start of a model's answer in the prompt of a later round."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """The rows of one table.
-
-    Args:
-        expected: how many were written; None if that is not known. intact: how many are as they were written.
-    """
+    """Rows of one table: written (None if unknown) and intact."""
 
     expected: int | None
     intact: int
 
     @property
     def missing(self) -> int:
-        """How many rows are damaged or missing, as far as that is known."""
+        """Known number of damaged or missing rows."""
         return max((self.expected or 0) - self.intact, 0)
 
 
 @dataclass(slots=True)
 class Survey:
-    """What of a record can be saved.
+    """What can be saved of a record.
 
     Args:
-        path: the record. meta: the entries that are whole.
-        parts: the tables by name.
-        systems, metrics, samples: numbers of those that are whole.
-        items: (system, sample) of the items that are whole with all their scores; `missing_items` is how many are not.
-        answers: numbers of the questions that are whole with all their answers; None for a run that asks no model.
+        meta: intact entries. parts: the tables by name. systems, metrics, samples: numbers of the intact ones.
+        items: (system, sample) of intact items with all their scores.
+        answers: numbers of questions with intact answers; None without questions.
     """
 
     path: Path
@@ -85,7 +78,7 @@ class Survey:
         return not (self.missing_items or self.missing_answers or any(table.missing for table in self.parts.values()))
 
     def rows(self, table: str) -> Iterator[tuple[tuple[str, ...], tuple[Any, ...]]]:
-        """The rows of a table that belong to what can be saved, each with the names of its cells."""
+        """Rows of a table to save, each with the names of its cells."""
         with closing(_opened(self.path)) as db:
             layout = _tables(db)[table]
             reach = (self.systems, self.metrics, max(self.samples, default=-1) + 1)
@@ -104,10 +97,10 @@ class Survey:
 
 
 def survey(folder: Path) -> Survey:
-    """Reads everything in a record that can be read.
+    """Read everything in a record that can be read.
 
     Raises:
-        UserError: nothing can be: the file is no record, or what was asked for is lost.
+        UserError: nothing can be: the file is no record, or the request is lost.
     """
     path = folder / DATABASE
     if not path.is_file():
@@ -137,19 +130,15 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
             )
     if meta.get("schema") != SCHEMA or not isinstance(meta.get("fingerprint"), dict):
         raise UserError(
-            f"nothing of the run record '{path}' can be saved: its entries 'schema' and 'fingerprint', which say what was "
-            "asked for, are lost",
+            f"nothing of the run record '{path}' can be saved: its entries 'schema' and 'fingerprint' are lost",
             hint="run it again",
         )
     result = Survey(path, meta)
     expected = _expected_rows(db, tables)
     small = _Reader(db, ((), (), max(expected.get("samples", 0), _requested_samples(meta))))
     numbers = {name: {cells[0] for cells in small.rows(tables[name])} for name in ("systems", "metrics", "samples")}
-    result.systems, result.metrics, result.samples = (
-        sorted(numbers["systems"]),
-        sorted(numbers["metrics"]),
-        numbers["samples"],
-    )
+    result.systems, result.metrics = sorted(numbers["systems"]), sorted(numbers["metrics"])
+    result.samples = numbers["samples"]
     result.parts = {"meta": TableState(expected.get("meta"), len(meta))}
     result.parts |= {name: TableState(expected.get(name), len(held)) for name, held in numbers.items()}
     reader = _Reader(db, (result.systems, result.metrics, max(small.most, max(result.samples, default=-1) + 1)))
@@ -163,7 +152,7 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, Layout]:
-    """The tables whose definition is whole."""
+    """The tables with an intact definition."""
     return {name: known for name, known in layouts_of(TABLES + QUESTIONS).items() if layout_of(db, name) == known}
 
 
@@ -180,7 +169,7 @@ def _survey_answers(result: Survey, reader: _Reader, tables: Mapping[str, Layout
 def _without_turns(
     result: Survey, reader: _Reader, tables: Mapping[str, Layout], expected: Mapping[str, int]
 ) -> set[int]:
-    """The numbers of the questions whose earlier rounds are lost."""
+    """Numbers of the questions whose earlier rounds are lost."""
     cells_of = lambda table, *names: (  # noqa: E731
         tuple(cells[tables[table].columns.index(name)] for name in names) for cells in reader.rows(tables[table])
     )
@@ -237,7 +226,7 @@ def _meta(db: sqlite3.Connection, layout: Layout) -> dict[str, Any]:
 
 
 def _expected_rows(db: sqlite3.Connection, tables: Mapping[str, Layout]) -> dict[str, int]:
-    """How many rows of each table were written, as far as that can be read."""
+    """Number of written rows of each table, as far as readable."""
     if "counts" not in tables:
         return {}
     try:
@@ -254,14 +243,10 @@ def _requested_samples(meta: Mapping[str, Any]) -> int:
 
 
 class _Reader:
-    """Reads the rows of a table that are whole.
+    """Reads intact rows of a table; `failed` if one was damaged.
 
     Args:
-        db: the record. reach: numbers of systems, numbers of metrics, and how many samples there may be. Rows are
-            looked for one by one among these where they cannot be read in order.
-
-    Attributes:
-        failed: whether a row was damaged or could not be read.
+        reach: numbers of systems and of metrics, and the largest number of samples, to try one by one.
     """
 
     def __init__(self, db: sqlite3.Connection, reach: tuple[Sequence[int], Sequence[int], int]) -> None:
@@ -271,7 +256,7 @@ class _Reader:
         self.failed = False
 
     def rows(self, layout: Layout) -> Iterator[tuple[Any, ...]]:
-        """The cells of each row that is whole, in the order of the table's columns; every row once."""
+        """The cells of each intact row, once, in the order of the table's columns."""
         named = layout.key if all(name in (*self._of, "sample", "number") for name in layout.key) else ("rowid",)
         last = named[-1]
         columns = ", ".join((*layout.columns, CHECKSUM))

@@ -1,10 +1,7 @@
-"""The tables of a record: every row carries a checksum, and the record knows how many rows each table has.
+"""The tables of a record: row checksums, and a row count per table.
 
-Conventions
-    The checksum of a row is the CRC-32 of its cells in the order of the table's columns, as `ascii` writes them, XOR
-    the number of the run, which is drawn when its record is begun. So a row of another run is as wrong as one that was
-    changed. The table `counts` holds the number of rows of each table. It changes in the transaction that changes the
-    rows.
+A row's checksum is the CRC-32 of its cells in column order, written by `ascii`, XOR the run's random number; a row of
+another run is wrong too. The table `counts` holds each table's number of rows and changes in the same transaction.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def json_text(value: Any) -> str:
-    """A value as the record holds it: JSON as the standard has it, with null in place of NaN and the infinities."""
+    """A value as standard JSON, with null for NaN and the infinities."""
     try:
         text = _ENCODE(value)
     except ValueError:
@@ -39,12 +36,12 @@ def json_text(value: Any) -> str:
 
 
 def storable(text: str | None) -> str | None:
-    """A text as the record can hold it: halves of surrogate pairs, as in an answer that was cut, become U+FFFD."""
+    """A text with U+FFFD for lone surrogates, as in an answer that was cut."""
     return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)
 
 
 def reason_text(reason: str | None) -> str | None:
-    """Why something has no value, as the record holds it: its code with its parameters."""
+    """A reason as the record holds it: its code with its parameters."""
     diagnostic = as_reason(reason)
     return None if diagnostic is None else json_text(diagnostic.as_dict())
 
@@ -63,9 +60,9 @@ def detail_text(detail: Mapping[str, Any]) -> str | None:
 
 CHECKSUM = "checksum"
 IDENTITY = "identity"
-"""The entry of `meta` with the number of the run, of 32 bits."""
+"""Entry of `meta` with the number of the run, of 32 bits."""
 _CACHE_KIB = 131_072
-"""How much memory SQLite may take to sort rows that are gathered; the rest is sorted in files."""
+"""Memory of SQLite for sorting gathered rows; the rest is sorted in files."""
 TABLES = """
 CREATE TABLE counts (name TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER);
@@ -85,11 +82,11 @@ CREATE TABLE scores (
     reason TEXT, numerator REAL, denominator REAL, detail TEXT, checksum INTEGER,
     PRIMARY KEY (system, metric, sample)) WITHOUT ROWID;
 """
-"""The SQL statements that make the tables of every record."""
+"""SQL statements that create the tables of every record."""
 QUESTIONS = """
 CREATE TABLE questions (
-    number INTEGER PRIMARY KEY, fields TEXT NOT NULL, expected TEXT NOT NULL, subsets TEXT NOT NULL, prompt TEXT, audio TEXT,
-    draw_of TEXT, draw INTEGER, checksum INTEGER);
+    number INTEGER PRIMARY KEY, fields TEXT NOT NULL, expected TEXT NOT NULL, subsets TEXT NOT NULL, prompt TEXT,
+    audio TEXT, draw_of TEXT, draw INTEGER, checksum INTEGER);
 CREATE TABLE answers (
     number INTEGER PRIMARY KEY, status TEXT NOT NULL, reason TEXT, text TEXT, audio TEXT, usage TEXT, latency_s REAL,
     first_s REAL, finish TEXT, cut_s REAL NOT NULL, attempts INTEGER NOT NULL, cached INTEGER NOT NULL, notes TEXT,
@@ -98,7 +95,7 @@ CREATE TABLE readings (
     number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT, turns TEXT, code TEXT, checksum INTEGER);
 CREATE TABLE turns (id TEXT PRIMARY KEY, answers TEXT NOT NULL, checksum INTEGER);
 """
-"""The SQL statements that make the further tables of a record of answers."""
+"""SQL statements that create the further tables of a record of answers."""
 _FORMS: dict[str, Callable[[Any], Any]] = {"INTEGER": int, "TEXT": str}
 
 
@@ -107,8 +104,7 @@ class Layout:
     """The columns of a table, without the checksum.
 
     Args:
-        name: of the table. columns: in their order. kinds: `INTEGER`, `REAL` or `TEXT`, one for each column.
-        key: the columns of the primary key. summed: whether the rows carry checksums.
+        kinds: `INTEGER`, `REAL` or `TEXT` by column. key: primary key. summed: whether rows have checksums.
     """
 
     name: str
@@ -119,16 +115,16 @@ class Layout:
 
     @property
     def where_key(self) -> str:
-        """The SQL condition that names one row by its key."""
+        """SQL condition for one row by its key."""
         return " AND ".join(f"{name} = ?" for name in self.key)
 
     def key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
-        """The key of a row that is given in the order of `columns`."""
+        """The key of a row with cells in the order of `columns`."""
         return tuple(row[self.columns.index(name)] for name in self.key)
 
 
 def address(path: Path, mode: Literal["ro", "rwc"]) -> str:
-    """How SQLite opens a file: for reading, or for writing, which makes it if it is not there."""
+    """SQLite's URI of a file, for reading or for writing, which creates it."""
     escaped_path = path.resolve().as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return f"file:{escaped_path}?mode={mode}"
 
@@ -141,14 +137,14 @@ def layouts(db: sqlite3.Connection) -> dict[str, Layout]:
 
 @functools.cache
 def layouts_of(sql: str) -> Mapping[str, Layout]:
-    """The tables that these statements make."""
+    """The tables that SQL statements create."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(sql)
         return layouts(db)
 
 
 def layout_of(db: sqlite3.Connection, table: str) -> Layout:
-    """One table. It has no columns if there is no such table."""
+    """One table; without columns if it does not exist."""
     table_columns = db.execute("SELECT name, type, pk FROM pragma_table_info(?)", (table,)).fetchall()
     columns = [(name, kind.upper()) for name, kind, _ in table_columns if name != CHECKSUM]
     key = [name for name, _, position in sorted(table_columns, key=lambda column: column[2]) if position]
@@ -157,23 +153,23 @@ def layout_of(db: sqlite3.Connection, table: str) -> Layout:
 
 
 def row_checksum(cells: Sequence[Any], identity: int) -> int:
-    """The checksum of a row: of its cells as SQLite gives them back, and of the number of its run."""
+    """Checksum of a row: of its cells as SQLite returns them, and of its run's number."""
     return crc32(ascii(tuple(cells)).encode()) ^ identity
 
 
 def identity_of(db: sqlite3.Connection, schema: str = "main") -> int:
-    """The number of the run that a record is of; 0 for a record that was begun without one."""
+    """The number of the run of a record; 0 if it has none."""
     row = db.execute(f"SELECT value FROM {schema}.meta NOT INDEXED WHERE key = ?", (IDENTITY,)).fetchone()
     return int(row[0]) if row and re.fullmatch("[0-9]{1,10}", str(row[0])) else 0
 
 
 def checksum_of(identity: int) -> str:
-    """The SQL expression of a row's checksum XOR a number; SQLite has no such operator."""
+    """SQL expression of a row's checksum XOR a number; SQLite has no such operator."""
     return f"({CHECKSUM} | {identity}) - ({CHECKSUM} & {identity})"
 
 
 def stored(value: Any, kind: str) -> Any:
-    """A value as SQLite gives it back from a column of this kind."""
+    """A value as SQLite returns it from a column of this kind."""
     if value is None:
         return None
     if kind == "REAL":
@@ -183,10 +179,10 @@ def stored(value: Any, kind: str) -> Any:
 
 
 class Rows:
-    """Writes the rows of a record, with their checksums and counts. Every change is made inside `transaction`.
+    """Writes rows with their checksums and counts, inside `transaction`.
 
     Args:
-        db: the record. identity: the number of its run. held: its tables, if they are known already.
+        identity: number of the run. held: its tables, if known.
     """
 
     def __init__(self, db: sqlite3.Connection, identity: int, held: dict[str, Layout] | None = None) -> None:
@@ -196,7 +192,7 @@ class Rows:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Everything inside is written together, or not at all if an exception ends it."""
+        """Write everything inside together, or not at all after an exception."""
         self._grown.clear()
         self._db.execute("BEGIN IMMEDIATE")
         try:
@@ -219,11 +215,12 @@ class Rows:
         *,
         clash: Literal["refuse", "ignore", "replace"] = "refuse",
     ) -> None:
-        """Writes rows, given in the order of `columns`; other columns stay empty.
+        """Write rows with cells in the order of `columns`; other columns stay empty.
 
         Args:
-            clash: what happens to a row whose key is in the table: `refuse` raises `sqlite3.IntegrityError`, `ignore`
-                leaves the row that is there, and `replace` deletes it first.
+            clash: for a key in the table: `refuse` raises `sqlite3.IntegrityError`, `ignore` keeps the old row,
+                `replace`
+                deletes it first.
         """
         layout = self.layouts[table]
         sql, places = _inserting(layout, tuple(columns), clash == "ignore")
@@ -241,11 +238,11 @@ class Rows:
         self._grown[table] += max(self._db.executemany(sql, summed).rowcount, 0)
 
     def delete(self, table: str, where: str, values: Sequence[Sequence[Any]] = ((),)) -> None:
-        """Deletes the rows that fulfil an SQL condition, once for each of `values`."""
+        """Delete the rows of an SQL condition, once for each of `values`."""
         self._grown[table] -= max(self._db.executemany(f"DELETE FROM {table} WHERE {where}", values).rowcount, 0)
 
     def change(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Changes cells of rows that are there. A row of `rows` holds the row's key and then its cells of `columns`."""
+        """Change cells of existing rows; each of `rows` is a key and its cells of `columns`."""
         layout = self.layouts[table]
         names = ", ".join(layout.columns)
         places = [layout.columns.index(name) for name in columns]
@@ -276,18 +273,17 @@ class Rows:
             yield (*cells, row_checksum(cells, self._identity))
 
     def make_tables(self, sql: str) -> None:
-        """Makes the tables of a record that has none yet."""
+        """Create the tables of a new record."""
         for statement in sql.split(";"):
             self._db.execute(statement)
         self.layouts = layouts(self._db)
 
 
 def gather(db: sqlite3.Connection, tables: Sequence[Layout], records: Sequence[Path]) -> None:
-    """Copies the rows of other records into one, in the order of their keys. They get the number of its run.
+    """Copy the rows of other records into one, in the order of their keys.
 
     Args:
-        db: the record, outside of a transaction. tables: its tables that are copied. records: the databases, which
-            share no key.
+        db: the record, outside of a transaction. tables: to copy. records: databases with disjoint keys.
     """
     ((database_path,),) = db.execute("SELECT file FROM pragma_database_list WHERE name = 'main'")
     db.execute("ATTACH ? AS heap", (address(Path(f"{database_path}.heap"), "rwc"),))
@@ -319,7 +315,7 @@ def gather(db: sqlite3.Connection, tables: Sequence[Layout], records: Sequence[P
 
 @functools.cache
 def _inserting(layout: Layout, columns: tuple[str, ...], ignore: bool) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """The SQL that inserts a row, and for each of the columns that are given its place and kind."""
+    """SQL that inserts a row, and position and kind of each given column."""
     names, marks = ", ".join((*layout.columns, CHECKSUM)), ", ".join("?" * (len(layout.columns) + 1))
     places = [layout.columns.index(name) for name in columns]
     verb = "INSERT OR IGNORE" if ignore else "INSERT"

@@ -1,4 +1,4 @@
-"""Writes a run record: by one process at a time, and everything about one item in one transaction."""
+"""Write a run record: one process at a time, each item in one transaction."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ADD_SYSTEMS = (
 _ITEMS = ("system", "sample", "status", "reason", "bits", "notes", "audio", "sound", "duration_s")
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _AT_ONCE = 10_000
-"""How many scores are in memory while they are flagged."""
+"""Scores in memory while they are flagged."""
 _HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -50,21 +50,19 @@ class RunWriter:
     """A run folder, opened for writing by this process alone.
 
     Args:
-        folder: the run folder; it is made if it does not exist.
-        fingerprint: everything that must be the same when a run is continued, by name; values are JSON.
-        replacing: names in the fingerprint whose values may differ from those in the record. The new values replace
-            them, and the caller deletes what rested on the old ones.
+        fingerprint: JSON values that must be equal when a run is continued, by name.
+        replacing: names in the fingerprint that may differ; the caller deletes what depends on the old values.
         lock: of the folder, if the caller holds it.
 
     Raises:
         RunLocked: another process is writing the folder.
-        RunMismatch: the record was begun with another fingerprint; the message says what differs.
-        DamagedRecord: the record in the folder is not as it was written. Nothing in it is changed then.
+        RunMismatch: the record has another fingerprint; the message names the differences.
+        DamagedRecord: the record is not as written; it is not changed.
         UserError: the folder cannot be written.
     """
 
     tables: ClassVar[str] = TABLES
-    """The SQL statements that make the tables of the record."""
+    """SQL statements that create the tables of the record."""
 
     def __init__(
         self,
@@ -118,11 +116,10 @@ class RunWriter:
         self._layouts = rows.layouts
 
     def _json_cell(self, text: Any, where: str) -> Any:
-        """Reads a cell of the record that holds JSON; the message of an error says `where` it is."""
         return integrity.json_cell(text, self.folder / DATABASE, where)
 
     def _check(self, before: Any, now: dict[str, Any], replacing: Sequence[str]) -> None:
-        """Refuses to continue a record that was begun differently."""
+        """Raise RunMismatch if the record has another fingerprint."""
         started = None if before is None else before | {name: now[name] for name in replacing}
         if started is not None and started != now:
             raise RunMismatch(
@@ -134,11 +131,7 @@ class RunWriter:
 
     @contextmanager
     def _transaction(self) -> Iterator[Rows]:
-        """Everything that is written inside is written together, or not at all.
-
-        Raises:
-            UserError: it cannot be written.
-        """
+        """Write everything inside together or not at all; UserError if it cannot be written."""
         rows = Rows(self._db, self._identity, self._layouts)
         try:
             with rows.transaction():
@@ -154,21 +147,20 @@ class RunWriter:
         numbers: Sequence[int] | None = None,
         columns: Sequence[str] | None = None,
     ) -> set[tuple[int, int]]:
-        """Writes the systems, metrics and samples of the run, if they are not in the record yet.
+        """Write the systems, metrics and samples that are not in the record yet.
 
-        The further columns of the samples are added to those in the record: they change no score, and a manifest may
-        have got more of them since.
+        Further columns of the samples are merged into the record; they change no score.
 
         Args:
-            systems, metrics: the facts by name. samples: the data.
+            systems, metrics: the facts by name.
             numbers: of the samples, in rising order; None numbers them from 0.
-            columns: the further columns of the samples to keep; None for those that `recorded_columns` gives.
+            columns: further columns of the samples to keep; None for those of `recorded_columns`.
 
         Returns:
-            (system number, sample number) of the items that are finished; systems are numbered by their positions.
+            (system number, sample number) of the finished items; systems are numbered by position.
 
         Raises:
-            RunMismatch: the record holds other samples, or the same in another order, so that their numbers differ.
+            RunMismatch: the record holds other samples, or the same in another order.
             UserError: the record cannot be written.
         """
         samples = list(samples)
@@ -180,12 +172,8 @@ class RunWriter:
                 rows.insert(table, ("number", "name", "facts"), facts, clash="replace")
             held = self._db.execute("SELECT COUNT(*) FROM samples").fetchone()[0]
             if held != len(samples):
-                rows.insert(
-                    "samples",
-                    _SAMPLES,
-                    ((n, s.id, recorded_path(s), s.text, s.speaker, s.language) for n, s in numbered.items()),
-                    clash="ignore",
-                )
+                facts = [(n, s.id, recorded_path(s), s.text, s.speaker, s.language) for n, s in numbered.items()]
+                rows.insert("samples", _SAMPLES, facts, clash="ignore")
             self._check_order(samples)
             extras = list(self._extras(numbered, columns))
             rows.insert("extras", ("number", "columns"), extras, clash="replace")
@@ -195,17 +183,18 @@ class RunWriter:
         return set(self._db.execute("SELECT system, sample FROM items").fetchall())
 
     def _check_order(self, samples: Sequence[Sample]) -> None:
-        """Refuses samples that are not in the record under their numbers, since items are known by number."""
+        """Raise RunMismatch if a sample has another number in the record."""
         held = self._db.execute("SELECT id FROM samples ORDER BY number LIMIT ?", (len(samples),))
         for number, ((id,), sample) in enumerate(zip(held, samples), 1):
             if id != sample.id:
                 raise RunMismatch(
-                    f"'{self.folder}' was begun with its samples in another order: sample {number} was '{id}', now '{sample.id}'",
+                    f"'{self.folder}' was begun with its samples in another order: "
+                    f"sample {number} was '{id}', now '{sample.id}'",
                     hint="give another --out, or the data in the order that it was begun with",
                 )
 
     def _extras(self, samples: Mapping[int, Sample], columns: Sequence[str] | None) -> Iterator[tuple[int, str]]:
-        """The further columns of the samples, with those in the record, where they are not in the record yet."""
+        """Merged further columns of the samples, where the record lacks some."""
         extra_columns = recorded_columns(samples.values()) if columns is None else columns
         if not extra_columns:
             return
@@ -218,29 +207,30 @@ class RunWriter:
                 yield number, now
 
     def delete_failures(self) -> int:
-        """Deletes the items that failed or hold a failed score, so that they run again; returns how many."""
+        """Delete the items that failed or hold a failed score; returns how many."""
         with self._transaction() as rows:
             bad = self._db.execute(
-                "SELECT system, sample FROM items WHERE status != 'ok' UNION SELECT system, sample FROM scores WHERE status = 'failed'"
+                "SELECT system, sample FROM items WHERE status != 'ok' "
+                "UNION SELECT system, sample FROM scores WHERE status = 'failed'"
             ).fetchall()
             for table in ("scores", "items"):
                 rows.delete(table, "system = ? AND sample = ?", bad)
         return len(bad)
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
-        """Writes finished items, each with its sample's number, in one transaction.
+        """Write finished items, each with its sample's number, in one transaction.
 
         Raises:
-            RunMismatch: the sound of a sample is not the one that its other items were made of.
+            RunMismatch: a sample has another sound than its earlier items.
             UserError: they cannot be written.
         """
         with self._transaction() as rows:
             self._write_items(rows, records)
 
     def append(self, records: Sequence[tuple[Sample, ItemRecord]]) -> None:
-        """Adds samples behind those of the record, with their items, in one transaction.
+        """Add samples with their items at the end, in one transaction.
 
-        An id that the record holds already gets the number of its sample behind it.
+        A known id gets the number of its sample as a suffix.
 
         Raises:
             UserError: they cannot be written.
@@ -250,30 +240,15 @@ class RunWriter:
             for number, (sample, _) in enumerate(records, first):
                 id, text, speaker, language = map(storable, (sample.id, sample.text, sample.speaker, sample.language))
                 is_known = self._db.execute("SELECT 1 FROM samples WHERE id = ?", (id,)).fetchone()
-                facts = (
-                    number,
-                    f"{id}#{number}" if is_known or not id else id,
-                    recorded_path(sample),
-                    text,
-                    speaker,
-                    language,
-                )
-                rows.insert("samples", _SAMPLES, [facts])
+                id = f"{id}#{number}" if is_known or not id else id
+                rows.insert("samples", _SAMPLES, [(number, id, recorded_path(sample), text, speaker, language)])
             self._write_items(rows, [(number, record) for number, (_, record) in enumerate(records, first)])
 
     def _write_items(self, rows: Rows, records: Sequence[tuple[int, ItemRecord]]) -> None:
         items, scores, samples = [], [], []
         for number, r in records:
-            about = (
-                r.status,
-                reason_text(r.reason),
-                r.bits,
-                notes_text(r.notes),
-                r.audio,
-                r.estimate_sound,
-                r.estimate_s,
-            )
-            items.append((self._systems[r.system], number, *about))
+            about = (r.status, reason_text(r.reason), r.bits, notes_text(r.notes), r.audio)
+            items.append((self._systems[r.system], number, *about, r.estimate_sound, r.estimate_s))
             scores += [self._score_row(r.system, name, number, s) for name, s in r.scores.items()]
             if r.duration_s is not None:
                 samples.append((number, r.duration_s, r.sample_rate_hz, r.channels, r.sound))
@@ -283,7 +258,7 @@ class RunWriter:
         rows.change("samples", ("duration_s", "sample_rate_hz", "channels", "sound"), samples)
 
     def _check_sound(self, number: int, record: ItemRecord) -> None:
-        """Refuses a sample whose file has another content than when the run began."""
+        """Raise RunMismatch if a sample's file has changed since the run began."""
         (held,) = self._db.execute("SELECT sound FROM samples WHERE number = ?", (number,)).fetchone() or (None,)
         if None not in (held, record.sound) and held != record.sound:
             raise RunMismatch(
@@ -298,14 +273,10 @@ class RunWriter:
     def flag_unchecked(
         self, checks: Mapping[str, Any], *, check: str, metrics: Sequence[str], flag: Mapping[str, Any]
     ) -> None:
-        """Flags the scores of the systems of which a check could say nothing, and takes this flag from those of all
-        others.
-
-        Only scores that have a value and no other flag are flagged.
+        """Flag ok scores of systems that a check could not judge, and unflag all others.
 
         Args:
-            checks: what was found, by system. check: the name of the check. metrics: whose scores. flag: its code and
-                parameters.
+            checks: results by system. check: its name. metrics: to flag. flag: its code and parameters.
 
         Raises:
             UserError: it cannot be written.
@@ -333,18 +304,17 @@ class RunWriter:
                 rows.change("scores", ("detail",), changed)
 
     def copy(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Writes rows of another record, given in the order of `columns`."""
+        """Write rows of another record, with cells in the order of `columns`."""
         with self._transaction() as writing:
             writing.insert(table, columns, rows, clash="replace")
 
     def gather(self, records: Sequence[Path], *, leave_out: Sequence[str]) -> None:
-        """Writes all rows of other records, which share no key, in the order of their keys.
+        """Write all rows of other records with disjoint keys, in the order of their keys.
 
-        The record must be new and in nobody else's use: it is written without a journal, so that what a kill leaves of
-        it is of no use.
+        The record must be new and unused: it is written without a journal, so a kill leaves it unusable.
 
         Args:
-            records: the databases. leave_out: the names of tables that are not copied.
+            records: the databases. leave_out: tables that are not copied.
 
         Raises:
             UserError: it cannot be written.
@@ -352,23 +322,18 @@ class RunWriter:
         try:
             self._db.execute("PRAGMA journal_mode = OFF")
             self._db.execute("PRAGMA synchronous = OFF")
-            gather(
-                self._db,
-                [layout for name, layout in self._layouts.items() if layout.summed and name not in leave_out],
-                records,
-            )
+            copied = [one for name, one in self._layouts.items() if one.summed and name not in leave_out]
+            gather(self._db, copied, records)
         except sqlite3.Error as error:
             raise self._trouble(error) from error
 
     def meta(self, key: str) -> Any:
-        """An entry of `Run.meta`, or None if there is none."""
+        """An entry of `Run.meta`, or None."""
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else self._json_cell(row[0], f"its entry '{key}'")
 
     def sounds(self) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
-        """The hashes of the sounds of finished items: of references by the sample's number, and of estimates that were
-        read from files by the numbers of system and sample.
-        """
+        """Sound hashes of finished items: references by sample; file estimates by system and sample."""
         references = self._db.execute(
             "SELECT number, sound FROM samples WHERE sound IS NOT NULL AND number IN (SELECT sample FROM items)"
         )
@@ -381,7 +346,7 @@ class RunWriter:
         return int(rows)
 
     def set_meta(self, **values: Any) -> None:
-        """Sets entries of `Run.meta`; values are JSON and diagnostics."""
+        """Set entries of `Run.meta`; values are JSON and diagnostics."""
         with self._transaction() as rows:
             set_entries(rows, **values)
 
@@ -404,7 +369,7 @@ class RunWriter:
         )
 
     def close(self) -> None:
-        """Closes the record, and writes its seal. Other processes may then write it."""
+        """Close the record and write its seal."""
         db, writing = getattr(self, "_db", None), self._writing
         self._writing = False
         if db is not None:
@@ -420,14 +385,14 @@ class RunWriter:
 
 
 def set_entries(rows: Rows, **values: Any) -> None:
-    """Sets entries of `Run.meta` inside a transaction; values are JSON and diagnostics."""
+    """Set entries of `Run.meta` inside a transaction; values are JSON and diagnostics."""
     rows.insert(
         "meta", ("key", "value"), [(key, json.dumps(to_codes(value))) for key, value in values.items()], clash="replace"
     )
 
 
 def differences(before: Any, now: Any, path: str = "") -> list[str]:
-    """What differs between two fingerprints, in words."""
+    """Differences of two fingerprints, in words."""
     if isinstance(before, dict) and isinstance(now, dict):
         out = []
         for key in [*before, *(k for k in now if k not in before)]:
