@@ -1,4 +1,4 @@
-"""Counts, costs and times of the answers of a benchmark's run, and who gave them."""
+"""Counts, costs and times of the answers of a benchmark's run, and their models."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ from codec_bench.store.rows import NO_ANSWER
 
 
 def answers_of(run: Run) -> Answers | None:
-    """Counts, costs and times of a run's answers, or None for a run that asked nothing."""
+    """Counts, costs and times of a run's answers; None without questions."""
     if not has_answers(run):
         return None
     meta = run.meta
     status = dict(run.query("SELECT status, COUNT(*) FROM answers GROUP BY status"))
     requests = sum(status.values())
     cached, cut, cut_s, at_limit, too_long = run.query(
-        "SELECT TOTAL(cached), TOTAL(cut_s > 0), TOTAL(cut_s), TOTAL(finish = 'length'), TOTAL(finish = ?) FROM answers",
+        "SELECT TOTAL(cached), TOTAL(cut_s > 0), TOTAL(cut_s), TOTAL(finish = 'length'), TOTAL(finish = ?) "
+        "FROM answers",
         (TOO_LONG,),
     )[0]
     known = "SELECT TOTAL(cut_s), TOTAL(sound_s) FROM answers WHERE sound_s IS NOT NULL"
     unheard_s, sound_s = run.query(known)[0]
     thoughts = _count_reasoning(run)
     usage = run.query(
-        "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j WHERE j.key NOT IN ('cost_usd', 'cost_unsure_usd') GROUP BY j.key ORDER BY j.key"
+        "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j "
+        "WHERE j.key NOT IN ('cost_usd', 'cost_unsure_usd') GROUP BY j.key ORDER BY j.key"
     )
     spent, unsure, unpriced = run.query(
         "SELECT TOTAL(json_extract(usage, '$.cost_usd')), TOTAL(json_extract(usage, '$.cost_unsure_usd')), "
@@ -74,43 +76,43 @@ def answers_of(run: Run) -> Answers | None:
 
 
 def _count_reasoning(run: Run) -> int:
-    """How many answers hold reasoning."""
+    """Number of answers with reasoning."""
     where = " OR ".join("text LIKE ?" for _ in MARKS)
     texts = run.query_lazily(f"SELECT text FROM answers WHERE {where}", tuple(f"%{mark}%" for mark in MARKS))
     return sum(bool(cut_reasoning(text).reasoning) for (text,) in texts)
 
 
 def _rtfx(run: Run) -> dict[str, Any]:
-    """The field `rtfx`, if length and time are known; times of simultaneous requests are added up."""
-    known = "SELECT TOTAL(sound_s), TOTAL(latency_s) FROM answers WHERE status = 'ok' AND NOT cached AND sound_s > 0 AND latency_s > 0"
-    sound_s, took_s = run.query(known)[0]
+    """The field `rtfx`, if length and time are known; simultaneous times add up."""
+    known = "status = 'ok' AND NOT cached AND sound_s > 0 AND latency_s > 0"
+    sound_s, took_s = run.query(f"SELECT TOTAL(sound_s), TOTAL(latency_s) FROM answers WHERE {known}")[0]
     return {"rtfx": sound_s / took_s} if took_s else {}
 
 
 def _each_wording(meta: Mapping[str, Any]) -> int:
-    """In how many wordings each question was asked; unset unless each was asked for."""
+    """Number of wordings in which every question was asked; unset otherwise."""
     if (meta.get("config") or {}).get("prompts") != "each":
         return UNSET
     return max(1, len(wordings_of(meta)))
 
 
 def wordings_text(count: int) -> str:
-    """In how many wordings a question is asked if it is asked in each of them."""
+    """In how many wordings a question is asked, as text."""
     return f"{count} wordings" if count > 1 else "its only wording"
 
 
 def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:
-    """The cost fields, from sums over the answers: what they cost at most (None if not known) and how much less it may be."""
+    """The cost fields from the largest possible cost (None if unknown) and its uncertainty."""
     if most_usd is None or not unsure_usd:
         return {"cost_usd": most_usd}
     return {"cost_usd": None, "cost_range_usd": (most_usd - unsure_usd, most_usd)}
 
 
 def ways_by_wording(items: Items, groups: Mapping[str, Sequence[int]], texts: Sequence[str]) -> dict[str, Wording]:
-    """How many answers are none, and in which ways, by wording.
+    """Number of missing answers by wording and kind.
 
     Args:
-        items: of the model. groups: the numbers of the finished samples by wording. texts: the wordings in their order.
+        groups: numbers of the finished samples by wording. texts: the wordings in order.
     """
     return {
         name: Wording(
@@ -123,22 +125,20 @@ def ways_by_wording(items: Items, groups: Mapping[str, Sequence[int]], texts: Se
 
 
 def wordings_of(meta: Mapping[str, Any]) -> list[str]:
-    """The wordings of a run's prompt in their order; empty if it has one wording."""
+    """The wordings of a run's prompt in order; empty if there is one."""
     prompt = ((meta.get("fingerprint") or {}).get("asked") or {}).get("prompt") or {}
     parts = [item for turn in prompt.get("messages") or () for item in turn.get("content") or ()]
     return next((list(item["wordings"]) for item in parts if isinstance(item, Mapping) and item.get("wordings")), [])
 
 
 def count_empty(noted: Collection[set[str]]) -> dict[str, Any]:
-    """How many answers of a system are none (`no_answer`), and in which ways (`ways`)."""
+    """Number of missing answers of a system (`no_answer`), and by kind (`ways`)."""
     counts = {kind: sum(kind in one for one in noted) for kind in NO_ANSWER}
     return {"no_answer": len(noted), "ways": {kind: count for kind, count in counts.items() if count}}
 
 
 def _served(run: Run) -> list[Served]:
-    """How many answers each model gave, by what the service called it and its state, in the order of their first
-    answers.
-    """
+    """Number of answers by served model and revision, in the order of first answers."""
     rows = run.query(
         "SELECT json_extract(served, '$.model') AS m, json_extract(served, '$.revision') AS r, COUNT(*) FROM answers "
         "WHERE served IS NOT NULL AND (m IS NOT NULL OR r IS NOT NULL) GROUP BY m, r ORDER BY MIN(number)"
@@ -154,10 +154,11 @@ def _served(run: Run) -> list[Served]:
 
 
 def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, dict[str, int]]:
-    """How many answers one model gave in each subset."""
+    """Number of answers of one model in each subset."""
     rows = run.query(
-        "SELECT j.key, j.value, COUNT(*) FROM answers a JOIN questions q ON q.number = a.number, json_each(q.subsets) j "
-        "WHERE json_extract(a.served, '$.model') IS ? AND json_extract(a.served, '$.revision') IS ? GROUP BY 1, 2 ORDER BY 1, 2",
+        "SELECT j.key, j.value, COUNT(*) FROM answers a JOIN questions q ON q.number = a.number, json_each(q.subsets) "
+        "j WHERE json_extract(a.served, '$.model') IS ? AND json_extract(a.served, '$.revision') IS ? "
+        "GROUP BY 1, 2 ORDER BY 1, 2",
         (model, revision),
     )
     out: dict[str, dict[str, int]] = {}
@@ -167,21 +168,21 @@ def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, 
 
 
 def _alias(meta: Mapping[str, Any], served: Sequence[Served]) -> str:
-    """The name of the model if it is the only thing that its service, such as a proxy, says of it; else `UNSET`."""
+    """The model's name if the service, such as a proxy, reports nothing else; else `UNSET`."""
     server = ((meta.get("service") or [{}])[-1]).get("server") or {}
     alias = server.get("alias", UNSET)
     return UNSET if any(one.revision is not None or one.model not in (None, alias) for one in served) else alias
 
 
 def _requested_model(run: Run) -> str | None:
-    """The name of the model that the service was asked for; None if no service was asked."""
+    """The model requested from the service, or None."""
     facts = next(iter(run.systems.values()), {})
     name = facts.get("model")
     return name if isinstance(name, str) and name else None
 
 
 def is_other_model(requested: str | None, answered: str | None) -> bool:
-    """Whether a service named another model than it was asked for.
+    """Whether a service answered with another model than requested.
 
     Dated names, names with a revision (`NAME@main`) and names with or without an owner or folder are the same model.
     """
@@ -195,10 +196,7 @@ def is_other_model(requested: str | None, answered: str | None) -> bool:
 
 
 def _canary(noted: Any) -> dict[str, Any] | None:
-    """Of how many questions that were asked again the answer was the same, and the comparisons in which one was not.
-
-    Such a comparison holds how many `answers` were given since the one before, by `subsets`. None if none was asked again.
-    """
+    """Counts of repeated questions and equal answers, and the comparisons that changed."""
     if not isinstance(noted, list) or not noted:
         return None
     counts = {name: sum(int(one[name]) for one in noted) for name in ("asked", "same")}

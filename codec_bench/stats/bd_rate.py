@@ -95,15 +95,13 @@ def _curve(points: Sequence[tuple[float, float]], name: str, higher_is_better: b
         raise UserError(f"the {name} curve has {len(points)} points; a delta rate needs at least {MIN_POINTS}")
     values = np.asarray(sorted(points), np.float64)
     if not np.isfinite(values).all() or values[0, 0] <= 0:
-        raise UserError(
-            f"the {name} curve has a rate or a quality that is not a number, or a rate that is not positive"
-        )
+        raise UserError(f"the {name} curve has a rate or quality that is not a number, or a rate that is not positive")
     quality = values[:, 1] if higher_is_better else -values[:, 1]
     falls = np.flatnonzero(np.diff(quality) <= 0)
     if falls.size:
         first, second = (f"{rate:g} bit/s ({at:g})" for rate, at in values[falls[0] : falls[0] + 2])
         raise UserError(
-            f"the {name} curve is not better at {second} than at {first}; expected a quality that rises with the bitrate"
+            f"the {name} curve is not better at {second} than at {first}; expected quality to rise with rate"
         )
     return quality, np.log(values[:, 0])
 

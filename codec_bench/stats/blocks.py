@@ -27,8 +27,8 @@ class SetValue:
     """A value of a whole set of pairs of embeddings.
 
     Args:
-        value: or None; `note` then says why. interval: of the value of sets of this size. items: how many pairs.
-        extrapolated: the value of infinitely large sets, or None if that is not known. note: what to know, or None.
+        value: or None with a `note`. interval: for sets of this size. items: number of pairs.
+        extrapolated: the value of infinite sets, or None.
     """
 
     value: float | None
@@ -39,7 +39,7 @@ class SetValue:
 
 
 def no_value(why: Note, items: int) -> SetValue:
-    """What a set of so many items without a value has."""
+    """The result of a set without a value."""
     return SetValue(None, Interval(None, None, 0, "", why), items, None, why)
 
 
@@ -49,7 +49,7 @@ def key_of(name: str) -> int:
 
 
 def chosen_items(names: Sequence[str]) -> tuple[np.ndarray, Note | None]:
-    """The places of at most `MOST_ITEMS` items, those with the smallest hashes of their names, and a note on that."""
+    """Positions of at most `MOST_ITEMS` items with the smallest name hashes, and a note."""
     chosen = np.argsort(np.array([key_of(name) for name in names], np.uint64), kind="stable")[:MOST_ITEMS]
     return chosen, Note("chosen_items", items=len(chosen), seen=len(names)) if len(chosen) < len(names) else None
 
@@ -71,7 +71,7 @@ def jackknife(
     """A value of a set with its interval.
 
     Args:
-        value: of the items in some blocks, or None. blocks: of each item. why: there is no value. note: on a value.
+        value: of the items in some blocks, or None. blocks: of each item. why: for no value. note: on a value.
     """
     present, items = np.unique(blocks), len(blocks)
     if (complete := value(present)) is None:

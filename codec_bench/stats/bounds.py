@@ -1,4 +1,4 @@
-"""What an item's value can be at least and at most."""
+"""Bounds of an item's value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from codec_bench.errors import UserError
 
 Bounds = tuple[float | None, float | None]
-"""What a value can be at least and at most; None for an end that is not known."""
+"""Least and greatest value; None if unknown."""
 
 
 def checked_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:

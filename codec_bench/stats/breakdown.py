@@ -1,4 +1,4 @@
-"""One metric of one system: its value, its interval, by subset, and with failures counted as wrong.
+"""One metric of one system: value, interval, subsets, and failures counted as wrong.
 
 Each ok score adds its parts to the corpus value: a numerator and a denominator, or the counts of a fold such as BLEU.
 The record of a failed score holds the parts that count if failures are wrong.
@@ -31,7 +31,7 @@ from codec_bench.store.statuses import NO_FAILURE
 
 MAX_SUBSETS = 500
 FAILED_ABOVE = 0.5
-"""The error rate of an item above which seed-tts-eval and sglang-omni leave it out."""
+"""Error rate of an item above which seed-tts-eval and sglang-omni exclude it."""
 
 C = TypeVar("C", bound=Counted)
 Subsets = Mapping[str, Mapping[str, Sequence[int]]]
@@ -43,12 +43,12 @@ class Parts:
     """The parts that the items add to one metric.
 
     Args:
-        numbers: of the samples with a score, ordered by sample id. sums: their parts, float64 `(items, k)`.
-        units: their independent units, "" for an item that is one by itself. fold: turns summed parts into values.
-        wrong: by sample number, the parts of items without a score if failures count as wrong.
-        missing: how many items have no score, by status. failures: how many of these are failures of the system.
-        share: whether values of 0 and 1 are wrong and right answers. bounds: of an item, for the interval.
-        draws: how many answers were drawn to each question. speechless: scores without the speech that they should have.
+        numbers: of the scored samples, ordered by sample id. sums: their parts, float64 `(items, k)`.
+        units: their independent units, "" for an item by itself. fold: turns summed parts into values.
+        wrong: by sample number, the parts of unscored items if failures count as wrong.
+        missing: unscored items by status. failures: how many of these are failures of the system.
+        share: whether values are wrong (0) and right (1) answers. bounds: of an item, for the interval.
+        draws: answers per question. speechless: scores of estimates without speech.
     """
 
     numbers: Sequence[int]
@@ -70,19 +70,19 @@ class Parts:
 
     @cached_property
     def interval(self) -> Interval:
-        """The 95 % interval of the corpus value, over speakers if they are known, or over questions."""
+        """The 95 % interval of the corpus value, over speakers if known, or over questions."""
         # An item without a unit is a unit of its own.
         codes = unit_codes([unit or None for unit in self.units], len(self.sums))
         return interval_of(self.fold, self.sums, codes, share=self.share, bounds=self.bounds)
 
     @property
     def extrapolated(self) -> float | None:
-        """What the value tends to for sets of any size; `UNSET` but for values of sets."""
+        """The limit of the value for infinite sets; `UNSET` but for values of sets."""
         return UNSET
 
     @property
     def below_50(self) -> Below50:
-        """An error rate without the items above 50 %; `UNSET` for other values and where no item is above."""
+        """An error rate without the items above 50 %; `UNSET` if there are none."""
         if not is_rate(self.bounds):
             return UNSET
         below = self.sums[:, 0] <= FAILED_ABOVE * self.sums[:, 1]
@@ -97,23 +97,24 @@ class Parts:
         return kind(self.value, within.ends, within.note, len(self.numbers), **more)
 
     def at(self, places: Sequence[int] | np.ndarray) -> Parts:
-        """The parts of the items at some places."""
+        """The parts of the items at some positions."""
         chosen = np.asarray(places, np.int64)
         numbers, units = ([held[p] for p in chosen.tolist()] for held in (self.numbers, self.units))
         return replace(self, numbers=numbers, sums=self.sums[chosen], units=units)
 
     def among(self, numbers: np.ndarray) -> Counted | None:
-        """The result over these samples alone; None if there are no others, without a value if one has no score."""
+        """The result over these samples; None if it has no others, no value if one is unscored."""
         held = np.isin(np.asarray(self.numbers, np.int64), numbers)
         if np.count_nonzero(held) < len(numbers):
             return Counted(n=int(np.count_nonzero(held))) if len(held) else None
         return None if held.all() else self.at(np.flatnonzero(held)).counted(Counted)
 
     def counting_failures(self) -> CountingFailures:
-        """The result if failures count as wrong; its `n` is that of scores and counted failures.
+        """The result if failures count as wrong; `n` counts scores and counted failures.
 
-        Undefined and refused scores are no failures, unless the record says so. A failure is uncounted if the metric has no
-        worst value.
+        Undefined and refused scores are no failures, unless recorded as such. A failure is uncounted if the metric has
+        no worst
+        value.
         """
         wrong = list(self.wrong.values())
         both = np.concatenate([self.sums, np.stack(wrong)]) if wrong else self.sums
@@ -136,11 +137,11 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class SetParts(Parts):
-    """The parts of a value that is made of all items at once, such as a Fréchet distance of sets of embeddings.
+    """The parts of a value of a whole set, such as a Fréchet distance of embeddings.
 
     Args:
-        statistic: makes the value. The sums of an item are its embeddings, one after the other.
-        sides: how many embeddings an item has. limits: what the value can be at least and at most.
+        statistic: computes the value; the sums of an item are its concatenated embeddings.
+        sides: embeddings per item. limits: range of the value.
     """
 
     statistic: Statistic = SETS["frechet"]
@@ -149,7 +150,7 @@ class SetParts(Parts):
 
     @cached_property
     def estimate(self) -> SetValue:
-        """The value with all that is known of it."""
+        """The value with its interval and notes."""
         names = [f"item {number}" for number in self.numbers]
         units = [unit or name for unit, name in zip(self.units, names, strict=True)]
         return self.statistic(self.sums.reshape(len(names), self.sides, -1), names, units)
@@ -161,7 +162,7 @@ class SetParts(Parts):
 
     @cached_property
     def interval(self) -> Interval:
-        """The 95 % interval over blocks of units, cut at the bounds, with what is to be known of the value as its note."""
+        """The 95 % interval over blocks of units, cut at the bounds, with the value's notes."""
         estimate, within = self.estimate, self.estimate.interval
         if within.low is not None and within.high is not None:
             low, high = within_bounds(within.low, within.high, np.asarray([estimate.value]), self.limits)
@@ -170,12 +171,12 @@ class SetParts(Parts):
 
     @property
     def extrapolated(self) -> float | None:
-        """What the value tends to for sets of any size; None if that cannot be told."""
+        """The limit of the value for infinite sets, or None."""
         return self.estimate.extrapolated if len(self.sums) else None
 
 
 def parts_of(recorded: Recorded, system: str, metric: str, *, draws: int = 1) -> Parts:
-    """The parts that the items of a run add to one metric, with so many answers drawn to each question."""
+    """The parts that the items of a run add to one metric."""
     return parts_in(recorded, system, metric, recorded.scores(system, metric), draws=draws)
 
 
@@ -212,15 +213,15 @@ def _parts(recorded: Recorded, system: str, metric: str, scores: Scores, draws: 
 
 
 def _failures(missing: Mapping[str, int]) -> int:
-    """How many items without a score are failures by their status alone."""
+    """Number of unscored items that are failures by their status."""
     return sum(count for status, count in missing.items() if status not in NO_FAILURE)
 
 
 def subsets_of(run: Run, by: str | Sequence[str] | None = None) -> dict[str, dict[str, list[int]]]:
-    """Sample numbers by column and value: those of a benchmark's questions, and of further columns.
+    """Sample numbers by column and value, of a benchmark's questions and further columns.
 
     Args:
-        by: columns (see `data.columns`); None takes those that the run was asked for.
+        by: columns (see `data.columns`); None takes the run's own.
     """
     if by is None:
         by = run.meta.get("by") or ()

@@ -1,7 +1,7 @@
-"""What stands beside the value of a metric of answers: the chance level, what was read, the references, and the judge.
+"""Additions to the value of a metric of answers: chance level, reading, references, judge.
 
-The chance level is the mean over the scored questions of the probability that a guess is right. `official` is the value
-by the rule for failures of the toolkit that the benchmark is from.
+The chance level is the mean probability over the scored questions that a guess is right. `official` is the value by the
+failure rule of the benchmark's toolkit.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from codec_bench.store.answers import CALLS
 from codec_bench.store.judge_tests import judge_words
 
 STAGES = ("exact", "aligned", "neither")
-"""By what an option was read: by a rule, by the judge, or by neither."""
+"""How an option was read: by a rule, by the judge, or by neither."""
 
 
 def answer_statistics(
     scores: Scores, parts: Parts, subsets: Subsets, entries: Mapping[str, Mapping[str, Subset]]
 ) -> dict[str, Any]:
-    """The fields `chance`, `read`, `compared` of a `MetricSummary` as far as there are any; with `chance` also `subsets`.
+    """The applicable fields `chance`, `read`, `compared` of a `MetricSummary`, and `subsets`.
 
     Args:
-        subsets: the numbers of the samples by column and value. entries: the results of these subsets.
+        subsets: sample numbers by column and value. entries: their results.
     """
     failed = {number for number, _, _ in scores.unscored}
     scored = {number: held for number, held in scores.details.items() if number not in failed}
@@ -77,7 +77,7 @@ def policies(value: float | None, counting: CountingFailures, failures: Mapping[
     """The value by each rule for failures.
 
     Args:
-        value: without failures. counting: with failures as wrong. failures: the toolkit and how it counts them.
+        value: without failures. counting: with failures as wrong. failures: the toolkit and its rule.
     """
     official = counting.of_all if failures["counts"] == "as-wrong" else value
     return Policies(value, counting.of_all, Official(failures["toolkit"], failures["counts"], official))
@@ -89,22 +89,18 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _over(parts: Parts, scored: Mapping[int, Mapping[str, Any]], name: str, *, share: bool = False) -> Counted:
-    """The mean of one entry of the details, with its interval over the same units as that of the value."""
+    """The mean of one entry of the details, with its interval over the value's units."""
     of = parts.at([position for position, number in enumerate(parts.numbers) if name in scored.get(number, {})])
     sums = np.asarray([(scored[number][name], 1.0) for number in of.numbers], np.float64).reshape(-1, 2)
     return replace(of, sums=sums, fold=ratios, share=share, bounds=None).counted(Counted)
 
 
 MOST_FAILED = 0.05
-"""The share of answers without a verdict above which a result says so."""
+"""A larger share of answers without a verdict gives a note."""
 
 
 def judging_of(scores: Scores, facts: Mapping[str, Any], tests: Mapping[str, Any] | None = None) -> Judging | None:
-    """What the judge of a metric did; None if the metric has no judge.
-
-    Args:
-        scores: of the metric. facts: of the metric. tests: what the record says of tests of judges.
-    """
+    """The work of a metric's judge, or None. `tests` are judge tests in the record."""
     if "judge" not in facts:
         return None
     requests = failed = 0
@@ -122,14 +118,15 @@ def judging_of(scores: Scores, facts: Mapping[str, Any], tests: Mapping[str, Any
     cost, unsure = (usage.pop(name, 0.0) for name in ("cost_usd", "cost_unsure_usd"))
     return Judging(
         judge=facts["judge"], rubric=facts.get("rubric"), asked=requests, failed=failed,
-        share=failed / requests if requests else 0.0, calls=sums["n"], cached=sums["cached"], usage=dict(usage), served=sorted(served),
+        share=failed / requests if requests else 0.0, calls=sums["n"], cached=sums["cached"], usage=dict(usage),
+        served=sorted(served),
         **cost_of(None if sums["unpriced"] else cost, unsure),
         tested=judge_words(facts["judge"], facts.get("protocol", ""), bool(facts.get("hears")), sorted(served), tests),
     )  # fmt: skip
 
 
 def failing(judging: Judging | None) -> Note | None:
-    """A note on a judge that gave no verdict on more than 5 % of the answers; None if it gave enough."""
+    """A note if a judge gave no verdict on more than 5 % of the answers."""
     if not judging or judging.share <= MOST_FAILED:
         return None
     return Note("judge_silent", failed=judging.failed, asked=judging.asked)

@@ -27,13 +27,13 @@ def effective_units(sizes: np.ndarray) -> float:
 
 
 def has_dominant_unit(residuals: np.ndarray, sizes: np.ndarray) -> bool:
-    """Whether one unit carries more than half of the variance, by its size or as an outlier.
+    """Whether one unit has more than half of the variance, by its size or as an outlier.
 
-    Among few units the largest square often is half of their sum by chance. So the unit's mean must be an outlier too,
-    by Grubbs' test at 0.1 %: at 1 %, one in ten samples of a skewed distribution has such a unit.
+    With few units the largest square often is half of the sum by chance, so the unit's mean must also be an outlier by
+    Grubbs' test at 0.1 %: at 1 %, one in ten samples of a skewed distribution has such a unit.
 
     Args:
-        residuals: the units' sums less what the value expects of them, `(units,)`. sizes: of the units.
+        residuals: sums of the units minus their expectations, `(units,)`.
     """
     if _largest_share(np.square(sizes)) > 0.5:
         return True
@@ -73,7 +73,7 @@ def degrees_of_freedom(sizes: np.ndarray) -> float:
 
 
 def linear_parts(fold: Callable[[np.ndarray], np.ndarray], units: np.ndarray, value: float) -> np.ndarray:
-    """What each unit adds to a value as if it were a mean: `(units, 2)`, the parts of a ratio with the same value."""
+    """Each unit's part in a value as if it were a mean, `(units, 2)`."""
     shares = units[:, 1] / units[:, 1].sum()
     without = fold(units.sum(axis=0) - units)
     return np.stack([shares * value + (1 - shares) * (value - without), shares], axis=1)

@@ -1,6 +1,6 @@
-"""What the answers of a model have beyond those under a control (`store.controls`).
+"""Comparison of a model's answers with those under a control (`store.controls`).
 
-The same items are compared in pairs (`stats.paired`): everything given minus under the control, one comparison each.
+The same items are compared in pairs (`stats.paired`), without the control minus under it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from codec_bench.store.record import Run
 
 @dataclass(frozen=True, slots=True)
 class Controlled(SummaryPart):
-    """One metric with everything given and under one control.
+    """One metric without and under one control.
 
     Args:
-        control: what was given instead, such as `text alone`; `sound`, `question` as the options name it.
-        given, value: over the `n` items with a score in both; `dropped` items lack one.
+        control: in words, such as `text alone`; `sound`, `question` are its options.
+        given, value: without and under it, over `n` items with both scores; `dropped` items lack one.
         difference, ci95, p, units, note, detectable: as in `PairedTest`.
-        right, right_in_both: items answered right under the control, and of these with everything given.
-        chance: what a guess among the options reaches.
+        right, right_in_both: items right under the control, and of these without it. chance: of a guess.
     """
 
     control: str
@@ -55,24 +54,24 @@ class Controlled(SummaryPart):
 
     @property
     def beyond(self) -> float | None:
-        """The difference, so that more is better; None without one, or for a metric without a direction."""
+        """The difference with a positive sign for better, or None."""
         if self.difference is None or self.higher_is_better is None:
             return None
         return self.difference if self.higher_is_better else -self.difference
 
     @property
     def shows(self) -> bool | None:
-        """Whether the interval of the difference leaves out 0; None where it is not known."""
+        """Whether the interval of the difference excludes 0; None if unknown."""
         if self.ci95 is None:
             return False if self.difference == 0 and self.p == 1 else None
         return not self.ci95[0] <= 0 <= self.ci95[1]
 
 
 def compare_controls(uncontrolled: Run, under: Run, control: Control, why: str | None) -> Iterator[Controlled]:
-    """A run beside one of its controls, metric by metric, the benchmark's primary one first.
+    """Compare a run with its control run, metric by metric, the primary one first.
 
     Args:
-        uncontrolled: with everything given. under: under the `control`. why: why the two cannot be compared, or None.
+        why: why the two cannot be compared, or None.
     """
     facts_of_control: dict[str, Any] = {"control": control.words, "sound": control.sound, "question": control.question}
     primary = (uncontrolled.meta.get("benchmark") or {}).get("primary")
@@ -117,7 +116,7 @@ def _right(sides: list[list[Any]]) -> dict[str, int]:
 
 
 def marks_of(under: Run, metric: str, ids: Collection[str]) -> dict[str, str]:
-    """By item id whether it is `right`, `wrong` or `failed` under a control; nothing for other values than 0 and 1."""
+    """`right`, `wrong` or `failed` by item id under a control; empty for other values."""
     (same,) = under.systems
     if metric not in under.metrics:
         return {}

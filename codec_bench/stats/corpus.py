@@ -1,4 +1,4 @@
-"""Corpus values that are no ratio of two sums: a fold turns the summed counts of a set of items into a value.
+"""Corpus values that are no ratio of two sums: folds of summed counts.
 
 A metric names its fold as `aggregate`, and its scores hold counts as `detail["counts"]`. Folds are vectorised over
 leading axes.
@@ -16,12 +16,12 @@ _TINY, _SMALL = 1e-15, 1e-9
 
 
 def bleu(counts: np.ndarray, *, smooth_no_match: bool = False) -> np.ndarray:
-    """Corpus BLEU, 0 to 100, from summed counts, with exponential smoothing; `sacrebleu.corpus_bleu` (2.6) to rounding.
+    """Corpus BLEU, 0 to 100, exponentially smoothed; `sacrebleu.corpus_bleu` (2.6).
 
     Args:
-        counts: `(..., 10)`: tokens of the answers, of the closest references, matched n-grams for n from 1 to 4, and all
+        counts: `(..., 10)`: tokens of the answers, of the closest references, matched n-grams for n from 1 to 4, all
             n-grams for n from 1 to 4.
-        smooth_no_match: whether a set in which nothing matches is smoothed too, as in sacreBLEU before 2.0.
+        smooth_no_match: whether a set without a match is smoothed too, as in sacreBLEU before 2.0.
 
     Returns:
         float64 `(...)`; 0 if there are no n-grams of an order, NaN if there is no reference.
@@ -57,4 +57,4 @@ FOLDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "bleu-sacrebleu-1.5": partial(bleu, smooth_no_match=True),
     **{f"coco-bleu-{order}": partial(coco_bleu, order=order) for order in range(1, ORDERS + 1)},
 }
-"""Fold by the name that a metric gives as its `aggregate`. Their intervals are from a bootstrap."""
+"""Fold by the `aggregate` of a metric. Their intervals are from a bootstrap."""

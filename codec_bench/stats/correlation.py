@@ -1,9 +1,8 @@
 """Correlations of columns, such as those of a leaderboard.
 
-Spearman's rho has the interval of Bonett and Wright and Pearson's r that of Fisher, from `FEWEST_ROWS` rows on. Kendall's
-tau-b has none. Points say how good a row is.
-
-References: Bonett and Wright 2000, Psychometrika 65; Fisher 1921, Metron 1; Kendall 1945, Biometrika 33.
+Spearman's rho has the interval of Bonett and Wright, Pearson's r that of Fisher, from `FEWEST_ROWS` rows on; Kendall's
+tau-b has none. References: Bonett and Wright 2000, Psychometrika 65; Fisher 1921, Metron 1; Kendall 1945, Biometrika
+33.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ FLAT = Note("constant_column", of="rows")
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A number that says how alike two columns are, with its interval and a note, each None if there is none."""
+    """A correlation with its interval and a note, each None if missing."""
 
     value: float | None
     low: float | None = None
@@ -97,7 +96,7 @@ def _with_interval(value: float, rows: int, variance: float) -> Coefficient:
 
 
 def similar_first(pairs: list[Pair], columns: int) -> list[int]:
-    """The columns in an order in which similar ones stand side by side (`alike`); no correlation counts as 0."""
+    """The columns in an order with similar ones adjacent (`alike`)."""
     if columns < 3:
         return list(range(columns))
     return [position for cluster in alike([pair.spearman.value for pair in pairs], math.inf) for position in cluster]

@@ -1,6 +1,6 @@
-"""Where data and metrics meet badly: long silence, an empty band, the wrong file.
+"""Warnings on data unsuited to metrics: long silence, an empty band, a wrong file.
 
-Data are noted with each item while it is read (`engine.reading`); the facts of a metric say what moves it.
+Data get notes while they are read (`engine.reading`); facts of a metric say which of these move it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from codec_bench.stats.summary_json import UNSET, SummaryPart
 
 LEAST_SHARE = 0.05
-"""A smaller share of items with a note is not worth a warning."""
+"""A smaller share of items with a note gives no warning."""
 TELEPHONE_KHZ = 4.2
 CHANGES = {"around": ("zeros around", "noise around"), "narrow": ("narrow band",), "empty": ("rate",)}
-"""The kinds of changes of `metrics.sensitivity` that are like what is found in data."""
+"""Changes of `metrics.sensitivity` that resemble the notes on data."""
 _KINDS = {
     "silence_around": "around",
     "empty_band": "empty",
@@ -25,21 +25,23 @@ _KINDS = {
     "empty_channels": "channels",
     "folded_channels": "folded",
 }
-"""The codes of notes that are counted, and the kinds of the warnings."""
+"""Counted codes of notes, and the kinds of the warnings."""
 _LEAST = {"channels": 0.0, "folded": 0.0, "rate": 0.5}
-"""The least share of the kinds that move no metric: chance gives a few items as many samples as their references."""
+"""Least share of items for kinds that move no metric; a few equal lengths occur by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warned(SummaryPart):
-    """Where data and metrics meet badly, in `n` of `of` items.
+    """A warning on `n` of `of` items.
 
     Args:
-        kind: `around` (long silence), `empty` (most of the band), `another` (the sound of another system), `rate` (a wrong
-            rate), `channels` (without sound), `folded` (came back as one sound), `shared` (the sound of another sample),
-            `repeated` (the question of another id), `copied` (the sound of another file of the system), or `implausible` (values that working audio does not have).
-        figures: by name, what was found, on average. other: the system whose sound it is, or such an item.
-        moved: by metric, by how much of its spread over five codecs this moves it; None where that was not measured.
+        kind: `around` (long silence), `empty` (most of the band), `another` (the sound of another system), `rate`
+            (wrong),
+            `channels` (without sound), `folded` (into one sound), `shared` (the sound of another sample), `repeated`
+            (the
+            question of another id), `copied` (another file of the system), or `implausible` (values).
+        figures: average findings by name. other: the system or item with the same sound.
+        moved: shift by metric, in spreads over five codecs; None if not measured.
     """
 
     kind: str
@@ -51,11 +53,10 @@ class Warned(SummaryPart):
 
 
 class Tally:
-    """Counts the notes of a system's items that metrics may meet badly.
+    """Counts the notes of a system's items that may affect metrics.
 
     Args:
-        is_generated: whether the audio was made without the reference, so that a note about the reference is none about
-            the estimate. Metrics of the estimate alone do not meet it then.
+        is_generated: whether the audio was made without the reference; notes on the reference then concern pairs only.
     """
 
     def __init__(self, is_generated: bool = False) -> None:
@@ -65,10 +66,7 @@ class Tally:
         self._others: dict[str, int] = {}
 
     def add(self, notes: Sequence[Mapping[str, Any]]) -> None:
-        """Takes the notes of one item, as the record holds them.
-
-        One about the estimate stands before that about the reference, and is counted in its place.
-        """
+        """Count the recorded notes of an item; one on the estimate precedes one on the reference."""
         counted = set()
         for note in notes:
             if note["code"] == "same_as_system":
@@ -82,7 +80,7 @@ class Tally:
                 of_kind.setdefault(kind, []).append({name: of[name] for name in of if name != "code"})
 
     def warned(self, of: int, metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Warned]:
-        """What is to be told of a system, of which `of` items have audio; `metrics` are the facts of the run's metrics."""
+        """The warnings on a system with `of` items with audio, by the facts of the metrics."""
         for other, count in self._others.items():
             yield Warned("another", count, of, other=other)
         pairs = {name: facts for name, facts in metrics.items() if facts.get("kind") == "pair"}
@@ -103,7 +101,7 @@ class Tally:
 def _moved(
     kind: str, figures: Mapping[str, float], metrics: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, float | None]:
-    """The metrics that are moved by what was found, with their shifts in spreads; None where a metric was not measured."""
+    """Shifts in spreads of the metrics that a finding moves; None if not measured."""
     top = figures.get("top_khz", 0.0)
     changes = CHANGES["narrow" if kind == "empty" and top <= TELEPHONE_KHZ else kind]
     moved: dict[str, float | None] = {}
@@ -119,22 +117,20 @@ def _moved(
 
 
 def shared(samples: int, different: int, of: int, *, questions: bool) -> list[Warned]:
-    """A warning if several of a run's `of` samples are one sound, or one question: how many `samples`, and how many
-    `different` ones.
-    """
+    """A warning if `samples` of `of` are copies of `different` sounds or questions."""
     return [Warned("repeated" if questions else "shared", samples, of, {"different": different})] if samples else []
 
 
 def copied(items: int, of: int, example: str) -> list[Warned]:
-    """A warning if several of a system's `of` files are one sound, and should say different words."""
+    """A warning if files of a system with different words have one sound."""
     return [Warned("copied", items, of, other=example)] if items else []
 
 
 def implausible(metric: str, facts: Mapping[str, Any], sums: np.ndarray) -> list[Warned]:
-    """A warning if most values of a metric lie where those of working audio do not.
+    """A warning if most values of a metric are outside the range of working audio.
 
     Args:
-        metric: its name. facts: of it. sums: numerator and denominator of each value, float64 `(items, 2)`.
+        sums: numerator and denominator of each value, float64 `(items, 2)`.
     """
     limit = facts.get("implausible")
     if limit is None or not len(sums):

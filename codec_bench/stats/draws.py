@@ -1,7 +1,7 @@
-"""Several answers to each question: how far the draws lie apart, and how many questions pass by all, any or most of them.
+"""Several answers per question: spread of draws, and questions that pass by a rule.
 
 The value of a metric is over all answers; the question (or its speaker) is the unit of intervals. A question has a
-result by a rule only if each of its draws has a value. Counting failures, a draw that failed does not pass.
+result by a rule only if each of its draws has a value. Counting failures, a failed draw does not pass.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ def by_draw(
     higher_is_better: bool | None = True,
     counts: Mapping[str, int] | None = None,
 ) -> Draws:
-    """What several answers to each question add to the value of one metric.
+    """Statistics of several answers per question for one metric.
 
     Args:
-        parts: the parts of all answers. draws: by the number of each finished answer, its question and which draw it is.
-        rules: how several answers count as one: `all`, `any`, `majority`.
-        at: the value from which an answer passes; None for 1 among values of 0 and 1, and without rules for others.
-        counts: how many answers were drawn to each question, where their number differs.
+        parts: of all answers. draws: question and draw by the number of each finished answer.
+        rules: `all`, `any`, `majority`. counts: answers per question, where their number differs.
+        at: passing value of an answer; None for 1 among values of 0 and 1, and without rules for others.
     """
     count = 1 + max((draw for _, draw in draws.values()), default=0)
     position = np.asarray([draws[number][1] for number in parts.numbers], np.int64)
@@ -54,7 +53,7 @@ def by_draw(
 
 
 def _passed(parts: Parts, at: float | None, higher_is_better: bool | None) -> np.ndarray | None:
-    """Whether each scored answer passes, bool `(items,)`; None if nothing says when one does."""
+    """Whether each scored answer passes, bool `(items,)`; None if that is undefined."""
     if parts.fold is not ratios or not len(parts.sums):
         return None
     if at is None:

@@ -1,8 +1,9 @@
-"""The equal error rate of speaker verification over trials of a set: the cosine of an estimate and another's reference.
+"""The equal error rate of speaker verification: cosines of estimates and references.
 
-The rate is where as many trials of one speaker are refused as of two accepted, with straight lines between thresholds
-(scikit-learn's `roc_curve` with scipy's `brentq`, to 1e-9). An item's own reference is no trial. The interval leaves out
-blocks of speakers (`blocks.py`); over `MOST_ITEMS` items those with the smallest hashes of their names are taken.
+The rate is where as many trials of one speaker are refused as of two accepted, linear between thresholds
+(scikit-learn's
+`roc_curve` with scipy's `brentq`, to 1e-9). An item's own reference is no trial. The interval leaves out blocks of
+speakers (`blocks.py`); beyond `MOST_ITEMS`, items with the smallest name hashes are used.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, blocks_of, chosen_i
 from codec_bench.stats.notes import Note
 
 Trials = Sequence[tuple[str, str, bool]]
-"""Listed trials: the names of the enrolment and of the test, and whether one speaker is in both."""
+"""Listed trials: names of enrolment and test, and whether they have one speaker."""
 FEW_TRIALS = 100  # of one speaker; below that a note says how many there are
 
 
 def equal_error_rate(same: np.ndarray, other: np.ndarray) -> float:
-    """The equal error rate of scores of trials of one speaker and of two, at least one each.
+    """The equal error rate of scores of genuine and impostor trials, at least one each.
 
     Examples:
         >>> equal_error_rate(np.array([0.9, 0.8, 0.3]), np.array([0.7, 0.2, 0.1]))
@@ -61,7 +62,7 @@ def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[s
 def listed_error_rates(
     pairs: np.ndarray, names: Sequence[str], units: Sequence[str], *, trials: Trials = ()
 ) -> SetValue:
-    """The rate over listed trials, with its interval; those of items without a value are counted in the note."""
+    """The rate over listed trials, with its interval; a note counts unknown trials."""
     index_of = {name: number for number, name in enumerate(names)}
     known = [(index_of[a], index_of[b], same) for a, b, same in trials if a in index_of and b in index_of]
     if not known:

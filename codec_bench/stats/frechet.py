@@ -1,10 +1,8 @@
-"""The Fréchet distance of two sets of embeddings: FAD, when the embeddings are of sound.
+"""The Fréchet distance of two sets of embeddings: FAD, for embeddings of sound.
 
-The distance of two Gaussians is `|m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2))`. The value is too large for few items; `extrapolated` is
-FAD-infinity, the line over 1 / items followed to infinitely many.
-
-References: Heusel et al. 2017; Kilgour et al. 2019, "Fréchet Audio Distance"; Chong and Forsyth 2020, "Effectively
-Unbiased FID". Agrees with scipy's `sqrtm` to 1e-6 relative.
+The distance of two Gaussians is `|m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2))`, biased upwards for few items;
+`extrapolated` is FAD-infinity, linear in 1 / items. References: Heusel et al. 2017; Kilgour et al. 2019, "Fréchet Audio
+Distance"; Chong and Forsyth 2020, "Effectively Unbiased FID". Agrees with scipy's `sqrtm` to 1e-6 relative.
 """
 
 from __future__ import annotations
@@ -78,7 +76,7 @@ class FrechetSums:
 
 
 def frechet_distance(pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> SetValue:
-    """The distance of estimates from references, its interval, and what it tends to.
+    """The distance of estimates from references, its interval, and its limit.
 
     Args:
         pairs: `(items, 2, dimensions)`, the reference first. names, units: of the items.
@@ -101,10 +99,10 @@ def kl_divergence(pairs: np.ndarray, names: Sequence[str], units: Sequence[str])
 
 
 def _extrapolate(sums: FrechetSums) -> float | None:
-    """What the distance tends to when the set grows: its bias shrinks with 1 over the number of items.
+    """The limit of the distance for infinite sets: its bias shrinks with 1 / items.
 
-    A line (least squares) over 1 / share, through the mean values of quarters, halves, all but one block and the whole,
-    is followed to 0.
+    A least-squares line over 1 / share, through mean values of quarters, halves, all but one block and the whole, ends
+    at 0.
     """
     every = np.arange(BLOCKS)
     parts = {0.25: every.reshape(4, -1), 0.5: every.reshape(2, -1), 1.0: every[None]}

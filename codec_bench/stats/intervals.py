@@ -53,10 +53,9 @@ class Interval:
 
     Args:
         low, high: its ends in the unit of the value; both None without enough units or a value.
-        units: how many independent units it rests on.
+        units: number of independent units.
         method: `t`, `wilson`, `clopper-pearson`, `bootstrap`, `bca`, `woodruff`, `crossed`, `jackknife-blocks`, or "".
-        note: what a reader should know (see `stats.notes`), or None.
-        level: the share of such intervals that contain the true value.
+        note: a caution (see `stats.notes`), or None. level: the share of such intervals that contain the true value.
     """
 
     low: float | None
@@ -82,14 +81,14 @@ def interval(
     method: str | None = None,
     seed: int = 0,
 ) -> Interval:
-    """The confidence interval of a mean, or of a ratio of two sums such as a corpus word error rate.
+    """The confidence interval of a mean, or of a ratio of sums such as a word error rate.
 
     Args:
         values: one number per item; with `denominators` the numerators. Values that are all 0 or 1 are a share.
         denominators: one number per item, such as reference words, for the value sum(values) / sum(denominators).
         clusters: one label per item, such as its speaker; an item with None is a unit of its own.
-        bounds: the least and the most that an item can be, None for an open end; they cut the ends of the interval.
-        level: the share of such intervals that should contain the true value, between 0 and 1.
+        bounds: the least and the greatest value of an item, None for an open end; they cut the ends of the interval.
+        level: the share of such intervals that contain the true value, between 0 and 1.
         method: None for the method of the value's kind; `bootstrap` for BCa over units.
         seed: of the bootstrap.
 
@@ -97,7 +96,7 @@ def interval(
         The interval. Its ends are None with fewer than three units (two of a share); the note then says so.
 
     Raises:
-        UserError: an argument is not what it should be, or a value is outside of the bounds.
+        UserError: an argument is invalid, or a value is outside of the bounds.
 
     Examples:
         >>> found = interval([3.1, 3.4, 2.9, 3.6, 3.3], clusters=["ann", "ann", "bob", "cy", "dee"])
@@ -116,7 +115,7 @@ def interval(
 
 
 def item_table(values: object, denominators: object = None, name: str = "values") -> np.ndarray:
-    """Numerators and denominators, float64 `(items, 2)`; denominators of 1 for a mean. `name` is for messages."""
+    """Numerators and denominators (1 for a mean), float64 `(items, 2)`."""
     numerators = _numbers(values, name)
     if denominators is None:
         return np.stack([numerators, np.ones_like(numerators)], axis=1)
@@ -125,9 +124,7 @@ def item_table(values: object, denominators: object = None, name: str = "values"
         raise UserError(f"there are {len(below)} denominators for {len(numerators)} {name}; expected one for each")
     negative = np.flatnonzero(below < 0)
     if negative.size:
-        raise UserError(
-            f"denominator {negative[0]} is {below[negative[0]]:g}; expected a number that is not negative, such as a count of words"
-        )
+        raise UserError(f"denominator {negative[0]} is {below[negative[0]]:g}; expected a number that is not negative")
     return np.stack([numerators, below], axis=1)
 
 
@@ -157,9 +154,9 @@ def _numbers(values: object, name: str) -> np.ndarray:
 
 
 def labels_of(clusters: Any) -> list[Hashable | None] | None:
-    """The labels of the items, None for no cluster; None if there are no labels at all.
+    """The labels of the items, None for no cluster; None without labels.
 
-    A missing label in pandas is NaN, and the elements of a tensor are objects of which no two are equal.
+    A missing label in pandas is NaN, and elements of a tensor are never equal.
     """
     if clusters is None:
         return None
@@ -214,7 +211,7 @@ def folded(fold: Fold, sums: np.ndarray) -> float | None:
 
 
 def _exact_sums(table: np.ndarray) -> np.ndarray:
-    """Sums of columns without rounding errors, so that the order of the items does not matter."""
+    """Exact column sums, independent of the order of the items."""
     # Whole numbers add up exactly in any order, and that is many times faster.
     if max(table.max(), -table.min()) * len(table) < 2**53 and (table == np.floor(table)).all():
         return np.asarray([column.sum() for column in table.T])
@@ -271,7 +268,7 @@ def interval_of(
 def _note(
     units: np.ndarray, rates: np.ndarray | None, value: float, error: float, bounds: Bounds | None, of_means: bool
 ) -> Note | None:
-    """The most important note: `units` `(units, k)`, `rates` the items' values, `of_means` whether units have means."""
+    """The most important note; `rates` are the items' values."""
     if error == 0:
         return Note("all_equal")
     if len(units) < FEW_UNITS:
@@ -307,7 +304,7 @@ def is_share(table: np.ndarray) -> bool:
 def _share_ends(
     share: float, error: float, items: int, sizes: np.ndarray, level: float
 ) -> tuple[tuple[float, float], str]:
-    """The interval of a share of right answers over units of these sizes, and the method's name."""
+    """The interval of a share of right answers over units of these sizes, and its method."""
     number = effective_items(share, error, items, sizes, level)
     right = round(share * items)
     if min(right, items - right) < FEW_RIGHT:
@@ -335,7 +332,7 @@ def clopper_pearson(share: float, items: float, level: float) -> tuple[float, fl
 
 
 def effective_items(share: float, error: float, items: int, sizes: np.ndarray, level: float) -> float:
-    """How many independent items say as much of a share, with Korn and Graubard's factor for few units."""
+    """The effective number of items of a share, with Korn and Graubard's factor."""
     if len(sizes) >= items:
         return float(items)
     # All right or all wrong: nothing is known of how alike the items of a unit are, so a unit counts as one item.

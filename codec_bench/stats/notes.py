@@ -1,15 +1,15 @@
-"""What a reader should know beside an interval or a test: a code with parameters, and its sentence."""
+"""Notes on intervals and tests: codes with parameters."""
 
 from __future__ import annotations
 
 from codec_bench.messages import Diagnostic
 
 Note = Diagnostic
-"""What the intervals and tests of this room say; its codes are in `codec_bench.messages.stats`."""
+"""Its codes are in `codec_bench.messages.stats`."""
 
 
 def renamed(note: str | None, of: str) -> str | None:
-    """A note about rows with what they are called elsewhere, such as `systems`."""
+    """A note about rows, with another word for them, such as `systems`."""
     if not isinstance(note, Note) or "of" not in note.parameters:
         return note
     return Note(note.code, **{**note.parameters, "of": of})

@@ -60,9 +60,9 @@ class PairedTest:
 
     Args:
         difference: A minus B; None if one of the two has no value. low, high: the ends of its interval, or None.
-        p: two-sided; None with fewer than three units. units: how many independent units the two rest on.
-        note: what a reader should know (see `stats.notes`), or None.
-        detectable: the minimum detectable effect: found with a probability of 80 % at a level of 95 % in data like these.
+        p: two-sided; None with fewer than three units. units: number of independent units.
+        note: a caution (see `stats.notes`), or None.
+        detectable: minimum detectable effect, at a power of 80 % and a level of 95 %.
         level: of the interval. method: `t`, `mcnemar`, `bootstrap`, `crossed`, or "".
     """
 
@@ -78,8 +78,9 @@ class PairedTest:
 
 
 class ItemParts(NamedTuple):
-    """What one item adds to a corpus value: its `id`, its own `value` and its `parts` (both None if it failed), and its
-    `speaker` for clustering.
+    """Parts of one item in a corpus value.
+
+    `value` and `parts` are None if it failed; `speaker` is for clustering.
     """
 
     id: str
@@ -94,8 +95,8 @@ class Comparison:
 
     Args:
         pairs: items compared. dropped: items for which one of the two has no number.
-        value_a, value_b: over the pairs. test: the difference. wins, losses, ties: items on which A is better, worse, equal.
-        p_holm: p adjusted for all comparisons of the same call. barred: why neither of the two can be the better one.
+        value_a, value_b: over the pairs. wins, losses, ties: items on which A is better, worse, equal.
+        p_holm: p adjusted for all comparisons of the call. barred: why neither can be the better one.
     """
 
     metric: str
@@ -122,7 +123,7 @@ def paired_test(
     bounds: Bounds | None = None,
     seed: int = 0,
 ) -> PairedTest:
-    """Compares two systems on the same items: the difference of two means, or of two ratios of sums.
+    """Compare two systems on the same items: two means, or two ratios of sums.
 
     Args:
         a, b: one number per item and system, `(items,)`; with `denominators` the numerators, such as errors.
@@ -133,7 +134,7 @@ def paired_test(
         The difference A minus B with its 95 % interval and a two-sided p; without these with fewer than three units.
 
     Raises:
-        UserError: an argument is not what it should be, lengths differ, or a value is outside of the bounds.
+        UserError: an argument is invalid, lengths differ, or a value is outside of the bounds.
 
     Examples:
         >>> a, b = [3.1, 3.4, 2.9, 3.6, 3.3, 3.0, 3.5, 3.2], [2.9, 3.1, 2.8, 3.5, 3.0, 2.9, 3.1, 3.0]
@@ -230,9 +231,9 @@ def _mcnemar(a: np.ndarray, b: np.ndarray, note: Note | None, level: float) -> P
 
 
 def _mcnemar_detectable(discordant: float, items: int, level: float) -> float:
-    """The difference that McNemar's test finds with a probability of `POWER` (Connor's formula).
+    """The effect that McNemar's test finds with power `POWER` (Connor's formula).
 
-    A difference adds as many discordant items to the share that was seen.
+    A difference adds that many discordant items to the observed share.
     """
     z_level, z_power = t_quantile(level, math.inf), t_quantile(2 * POWER - 1, math.inf)
     low, high = 0.0, 1.0
@@ -289,7 +290,7 @@ def compare_items(
 def in_common(
     a_items: Iterable[ItemParts], b_items: Iterable[ItemParts]
 ) -> tuple[list[ItemParts], list[ItemParts], int]:
-    """The items that both systems have a number for, sorted by id, and how many were left out."""
+    """The items with a number of both systems, sorted by id, and how many others."""
     scored_a = {item.id: item for item in a_items}
     scored_b = {item.id: item for item in b_items}
     valued = ({id for id, item in of.items() if item.value is not None} for of in (scored_a, scored_b))
@@ -310,7 +311,7 @@ def item_differences(fold: Fold, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def undecidable(tests: Sequence[PairedTest]) -> list[bool]:
-    """Which tests of a family have an adjusted p of at least 0.05 whatever the items say: exact tests of few units."""
+    """Which exact tests have too few units for an adjusted p below 0.05."""
     least = {"mcnemar": lambda units: 0.5**units, "bootstrap": lambda units: 1 / (CORPUS_DRAWS + 1)}
     smallest = [None if t.p is None else least.get(t.method, lambda units: 0.0)(t.units) for t in tests]
     return [p is not None and p >= 1 - LEVEL for p in holm(smallest)]

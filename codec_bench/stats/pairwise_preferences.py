@@ -1,10 +1,10 @@
-"""Two at a time: how often one of two is preferred, and how strong systems are by whom they were preferred to.
+"""Pairwise preferences: win rates, and strengths of systems.
 
 A win rate is the mean of 1, 0.5 for a tie and 0. Strengths are those of Bradley and Terry with Davidson's ties, by
 maximum likelihood: A wins with odds p(A), B with p(B), and they tie with nu sqrt(p(A) p(B)). Intervals are percentiles
-over draws of items (clusters where they are known). Strengths are finite only where any two groups of systems won
-against each other or tied (Ford 1957); with more than `MAX_INFINITE_DRAWS` of the draws without finite ones, intervals are
-missing. A strength is in points of the Elo scale: 400 points are odds of 10 to 1, and the mean is 0.
+over draws of items (clusters where known); they are missing if more than `MAX_INFINITE_DRAWS` of the draws have
+infinite strengths: those are finite only if any two groups of systems won against each other or tied (Ford 1957).
+Strengths are in Elo points (400 are odds of 10 to 1) with mean 0.
 
 References: Davidson 1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments";
 Ford 1957, "Solution of a ranking problem from binary comparisons".
@@ -31,7 +31,7 @@ _STEPS, _LONGEST, _SMALL = 200, 2.0, 1e-9
 
 
 class Duel(NamedTuple):
-    """A comparison: `score` is 1 where `a` was preferred, 0 where `b` was, 0.5 for a tie; `unit` is the item or cluster."""
+    """A comparison; `score` is 1 if `a` was preferred, 0 for `b`, 0.5 for a tie."""
 
     a: str
     b: str
@@ -41,7 +41,7 @@ class Duel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """How often the first of two is preferred: wins and half of the ties over all, with its interval."""
+    """How often the first of two is preferred, with its interval; a tie counts half."""
 
     value: float | None
     interval: Interval
@@ -52,7 +52,7 @@ class WinRate:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """One system: its `points` with the ends of their interval (None if not finite), and in how many `duels` it is."""
+    """One system: its `points` with interval ends (None if infinite), and its `duels`."""
 
     system: str
     points: float | None
@@ -63,7 +63,7 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """The systems, the strongest first; `tie` is nu of Davidson's model, `note` why something is missing."""
+    """The systems, the strongest first; `tie` is Davidson's nu, `note` why a value is missing."""
 
     systems: Sequence[Strength]
     tie: float
@@ -89,13 +89,13 @@ def win_rate(scores: Sequence[float], clusters: Sequence[Hashable | None] | None
 
 
 def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> Strengths:
-    """How strong systems are by whom they were preferred to.
+    """Compute the strengths of systems from their comparisons.
 
     Args:
-        duels: the comparisons, of two different systems each. seed: of the draws of items. draws: how many.
+        duels: of two different systems each. seed, draws: of the bootstrap over items.
 
     Raises:
-        UserError: there is no comparison, or the systems fall into groups that were never compared with each other.
+        UserError: there is no comparison, or some groups of systems were never compared.
 
     Examples:
         >>> won = {("a", "b"): 30, ("b", "a"): 10, ("b", "c"): 30, ("c", "b"): 10}
@@ -147,10 +147,12 @@ def _check_connected(sides: np.ndarray, names: Sequence[str]) -> None:
 
 
 def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
-    """Whether strengths are finite, bool `(draws,)`: the likelihood grows in no direction without an end.
+    """Whether strengths are finite, bool `(draws,)`: no likelihood grows without end.
 
-    With nu fixed, such a direction is a group that never lost or tied to the others. One in which nu grows by t has at least
-    2 t between a and b where a won, and at most 2 t where they tied: it exists unless such steps lead around a rising circle.
+    With nu fixed, a direction of growth is a group that never lost or tied to the others. One in which nu grows by t
+    has at
+    least 2 t between a and b where a won, and at most 2 t where they tied: it exists unless such steps form a rising
+    cycle.
     """
     reach = np.broadcast_to(np.eye(systems, dtype=bool), (len(counts), systems, systems)).copy()
     steps = np.where(reach, 0.0, -np.inf)
@@ -204,7 +206,7 @@ def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.nda
 def _ends(
     table: np.ndarray, sides: np.ndarray, systems: int, seed: int, draws: int
 ) -> tuple[list[tuple[float | None, float | None]], Note | None]:
-    """The ends of the interval of each strength, and why there are none."""
+    """The interval ends of each strength, and why there are none."""
     units = len(table)
     none: list[tuple[float | None, float | None]] = [(None, None)] * systems
     if units < FEWEST_UNITS:

@@ -1,4 +1,4 @@
-"""How many speakers and utterances a difference between two systems needs, judged from a pilot run.
+"""The number of speakers and utterances needed to show a difference, from a pilot run.
 
 The pilot's differences are split into variances between and within speakers (one-way analysis of variance; Searle,
 Casella and McCulloch 1992, chapter 3). G speakers of m utterances have the standard error sqrt(between / G + within /
@@ -24,8 +24,9 @@ MOST_SPEAKERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How much the items' differences spread in a pilot of `items` in `units`: their mean, the variance of speakers' means
-    beyond what their utterances explain, and the variance of utterances of one speaker.
+    """Spread of the items' differences in a pilot.
+
+    `between`: variance of speakers' means beyond their utterances'. `within`: variance of a speaker's utterances.
     """
 
     difference: float
@@ -37,19 +38,19 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One way to show a difference: so many speakers, with so many utterances each."""
+    """A sufficient number of speakers, with so many utterances each."""
 
     speakers: int
     utterances_per_speaker: int
 
     @property
     def utterances(self) -> int:
-        """In all."""
+        """Number of all utterances."""
         return self.speakers * self.utterances_per_speaker
 
 
 def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> Spread:
-    """Splits the spread of items' differences `(items,)` into that between units and that within them.
+    """Split the spread of items' differences `(items,)` into between and within units.
 
     Raises:
         UserError: there are fewer than three units.
@@ -74,7 +75,7 @@ def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> Spread:
 
 
 def plans_for(spread: Spread, difference: float, *, level: float = LEVEL, power: float = POWER) -> list[Plan]:
-    """The fewest speakers for each number of utterances per speaker with which a difference is found.
+    """The fewest speakers for each number of utterances per speaker to find a difference.
 
     Args:
         difference: the smallest that matters, of any sign. level, power: of the test.

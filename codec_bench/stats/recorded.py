@@ -1,4 +1,4 @@
-"""What a summary reads of a run's record: every table once, and the scores of one system and metric at a time."""
+"""The record of a run for statistics: each table once, scores by system and metric."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from codec_bench.store.rows import NO_ANSWER, counted_from
 JUDGED = ("answer", "rating")
 """The kinds of the metrics of answers."""
 ANSWER_DETAILS = ("chance", "stage", "of_reference", "won", "tied", "first_minus_second", "changed")
-"""What the detail of an answer's score says that stands beside the value (see `stats.chance_level`)."""
+"""Entries of the detail of an answer's score besides the value (see `stats.chance_level`)."""
 _MARKS = ("chance", "stage", "won")
-"""One of these is in every detail that has any of `ANSWER_DETAILS`."""
+"""Every detail with any of `ANSWER_DETAILS` has one of these."""
 _WAYS = {note.code: kind for kind, note in NO_ANSWER.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The samples by their numbers, which have gaps where a question was not asked yet.
+    """The samples by number; numbers have gaps where a question was not asked yet.
 
     Args:
-        rank: the place of each in the order of ids. units: their independent units, "" for one by itself.
-        several: those with several channels: the channel count, and the seconds or None.
+        rank: position in the order of ids. units: independent units, "" for one by itself.
+        several: channel count and seconds of those with several channels.
     """
 
     rank: np.ndarray
@@ -51,8 +51,9 @@ class Items:
 
     Args:
         unscored: those without an estimate, with status and reason.
-        silent, partial, dissimilar, clipped, same: counts, as in `SystemSummary`. several: channel count, seconds and bits of items with several channels.
-        noted: in which ways answers are none. tally: where data and metrics meet badly.
+        silent, partial, dissimilar, clipped, same: as in `SystemSummary`.
+        several: channel count, seconds and bits of items with several channels.
+        noted: kinds of missing answers. tally: data unsuited to metrics.
     """
 
     finished: Sequence[int]
@@ -72,10 +73,10 @@ class Scores:
     """The scores of one system and metric.
 
     Args:
-        numbers: of the samples with a value, ordered by sample id. sums: numerator and denominator, float64 `(items, 2)`.
-        units: their independent units. unscored: the scores without a value: number, status and reason.
-        flags: by flag of the scores with a value, how many have it, and the first sample by id.
-        details: by number what statistics read of the detail of a score.
+        numbers: of the samples with a value, ordered by sample id. sums: numerators, denominators, float64 `(items,
+            2)`.
+        units: their independent units. unscored: number, status and reason of the others.
+        flags: count and first sample by flag. details: by number, the entries that statistics read.
     """
 
     numbers: Sequence[int]
@@ -87,12 +88,12 @@ class Scores:
 
     @property
     def speechless(self) -> int:
-        """How many values are of estimates or answers without the speech that they should be."""
+        """Number of values of estimates or answers without the expected speech."""
         return sum(count for flag, (count, _) in self.flags.items() if flag.severity == "error")
 
 
 class Recorded:
-    """A run's record, as statistics read it: every table once."""
+    """A run's record for statistics."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -104,17 +105,17 @@ class Recorded:
 
     @cached_property
     def suspects(self) -> set[str]:
-        """The systems whose checks found something."""
+        """The systems with findings of checks."""
         return {name for name, findings in (self.meta.get("checks") or {}).items() if (findings or {}).get("findings")}
 
     @cached_property
     def draws(self) -> dict[int, tuple[str, int]]:
-        """By the number of each answer, its question's id and which draw it is; empty if each question was asked once."""
+        """Question id and draw by the number of each answer; empty without several draws."""
         return draws_of(self.run)
 
     @cached_property
     def draw_counts(self) -> dict[str, int] | None:
-        """How many answers each question gets, where their number differs (see `store.draws.draw_counts`)."""
+        """Answers per question, where their number differs (see `store.draws.draw_counts`)."""
         return draw_counts(self.run)
 
     @cached_property
@@ -211,12 +212,11 @@ class Recorded:
         return Scores(by_id, sums[order], [units[n] for n in by_id], unscored, counted, details)
 
     def _names_of(self, metric: str) -> list[str]:
-        """What is read of the details of a metric's scores."""
+        """Entries of the details of a metric's scores that are read."""
         facts = self.metrics.get(metric) or {}
+        names = ["flag", "wrong", *(["counts"] if facts.get("aggregate") in FOLDS else [])]
         return [
-            "flag",
-            "wrong",
-            *(["counts"] if facts.get("aggregate") in FOLDS else []),
+            *names,
             *(ANSWER_DETAILS if facts.get("kind") in JUDGED else []),
             *([CALLS] if "judge" in facts else []),
         ]
@@ -228,7 +228,7 @@ class Recorded:
 
 
 def items_of(run: Run, system: str, metric: str) -> Iterator[ItemParts]:
-    """What each sample of a run adds to a metric of a system."""
+    """Parts of each sample of a run in a metric of a system."""
     units = run.units()
     for s in run.scores(system, metric):
         parts = None if s.numerator is None or s.denominator is None else (s.numerator, s.denominator)

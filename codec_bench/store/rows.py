@@ -280,8 +280,8 @@ TABLE_COLUMNS = {
     ),
     "extra": TableColumn(
         "The further columns of the manifest, or the subsets of a benchmark's question, as a JSON object in text; "
-        "where a question was asked several times (`--repeats`, `--prompts each`, `--choices all-rotations`) also the id of "
-        "its `question` and its `draw`, from 0; `{}` if there are none. A column that forms "
+        "where a question was asked several times (`--repeats`, `--prompts each`, `--choices all-rotations`) also the "
+        "id of its `question` and its `draw`, from 0; `{}` if there are none. A column that forms "
         "[no groups](report.md#by-speaker-duration-or-another-column), such as one of long texts, is not in the record "
         "and not here.",
         _EXTRA,

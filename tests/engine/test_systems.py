@@ -138,7 +138,7 @@ def test_one_codec_with_other_options_is_another_row(target):
     assert [row.stage.options for row in rows] == [{"a": 1, "b": 1, "c": 3}, {"a": 1, "b": 2, "c": 3}]
     with pytest.raises(UserError, match="there is no codec or feature in this run called 'other'"):
         build_plan(f"coarse={path}", ["stoi"], {"other": {"a": 1}})
-    with pytest.raises(UserError, match="is called 'dnsmos', which is also the name of what computes metrics"):
+    with pytest.raises(UserError, match="is called 'dnsmos', which is also the name of another stage"):
         build_plan(f"dnsmos={path}", ["dnsmos"], {})
 
 
