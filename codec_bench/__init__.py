@@ -110,43 +110,23 @@ __all__ = [
 ]
 
 _HOMES = {
-    "codec_bench.api.validate": ("validate",),
-    "codec_bench.api.show": ("show",),
-    "codec_bench.api.report": ("report",),
-    "codec_bench.api.list_names": ("list_names",),
-    "codec_bench.api.export": ("export",),
-    "codec_bench.api.doctor": ("doctor",),
-    "codec_bench.api.evaluate": ("evaluate",),
-    "codec_bench.api.score": ("score",),
-    "codec_bench.api.run_benchmark": ("run_benchmark",),
-    "codec_bench.api.sample_size": ("sample_size",),
     "codec_bench.codecs": ("load_codec",),
     "codec_bench.codecs.base": ("Codec", "CodecInfo", "CodecStream", "LatentCodec"),
-    "codec_bench.api.compare": ("compare",),
-    "codec_bench.api.verify_batching": ("verify_batching",),
     "codec_bench.metrics.base": ("Inputs", "Metric"),
     "codec_bench.models.base": ("Model", "ModelInfo"),
-    "codec_bench.api.read_arguments": ("read_arguments",),
-    "codec_bench.api.load_metric": ("load_metric",),
-    "codec_bench.api.merge": ("merge",),
     "codec_bench.stats.intervals": ("interval",),
     "codec_bench.stats.paired": ("paired_test",),
     "codec_bench.report.figures": ("write_figures",),
     "codec_bench.report.open_run": ("open_run",),
     "codec_bench.text.error_rate": ("error_rate",),
-    "codec_bench.types": (
-        "Audio",
-        "Codes",
-        "CodeStream",
-        "Latents",
-        "Message",
-        "Request",
-        "Response",
-        "Sample",
-        "Score",
-    ),
+    "codec_bench.types": tuple("Audio Codes CodeStream Latents Message Request Response Sample Score".split()),
 }
 _HOME = {name: module for module, held in _HOMES.items() for name in held}
+_HOME |= {
+    name: f"codec_bench.api.{name}"
+    for name in "validate show report list_names export doctor evaluate score run_benchmark sample_size compare "
+    "verify_batching read_arguments load_metric merge".split()
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -165,9 +145,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _Face(ModuleType):
-    """The package. The rooms `report` and the like do not take the place of the verbs of the same name when they are
-    imported.
-    """
+    """The package; importing the room `report` does not replace the verb `report`."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _HOME and isinstance(value, ModuleType)):

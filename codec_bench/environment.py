@@ -1,4 +1,4 @@
-"""The versions and the machine that a run used, found without importing large packages."""
+"""The versions and the machine of a run, found without importing large packages."""
 
 from __future__ import annotations
 
@@ -11,19 +11,13 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = (
-    "codec-bench", "numpy", "scipy", "numba", "torch", "torchaudio", "transformers", "onnxruntime", "onnxruntime-gpu", "av",
-    "soundfile", "soxr", "pesq", "pocketsphinx", "speechmos", "Resemblyzer", "whisper-normalizer", "ctranslate2", "faster-whisper", "funasr", "s3prl", "pyworld", "OpenCC", "wetext", "zhconv",
-)  # fmt: skip
-
-ONNXRUNTIMES = (
-    "onnxruntime",
-    "onnxruntime-gpu",
-    "onnxruntime-directml",
-    "onnxruntime-openvino",
-    "onnxruntime-training",
+PACKAGES = tuple(
+    "codec-bench numpy scipy numba torch torchaudio transformers onnxruntime onnxruntime-gpu av soundfile soxr pesq "
+    "pocketsphinx speechmos Resemblyzer whisper-normalizer ctranslate2 faster-whisper funasr s3prl pyworld OpenCC "
+    "wetext zhconv".split()
 )
-"""Packages that all install the module `onnxruntime` and overwrite each other's files: only one may be installed."""
+ONNXRUNTIMES = ("onnxruntime", *(f"onnxruntime-{kind}" for kind in ("gpu", "directml", "openvino", "training")))
+"""Packages that overwrite each other's module `onnxruntime`: only one may be installed."""
 
 
 def package_version(name: str) -> str | None:
@@ -34,13 +28,12 @@ def package_version(name: str) -> str | None:
         return None
 
 
-# Each answer costs half a millisecond, since a package's whole description is parsed for it, and every run asks for two
-# dozen. That a package is missing is not kept: it may be installed later.
+# A look-up takes half a millisecond. A missing package is not cached: it may be installed later.
 _first_seen = cache(version)
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of every installed package that may change numbers, as they were when first asked for."""
+    """Versions of Python and of installed packages that may change numbers, cached."""
     versions_by_name = {"python": platform.python_version()}
     for name in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -60,12 +53,12 @@ def machine() -> dict[str, str | int | float]:
 
 
 def cpu_count() -> int:
-    """How many cores this process may run on."""
+    """Number of cores that this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def process_started_at() -> float:
-    """When this process started, by `time.perf_counter`; now, where the system does not say it."""
+    """When this process started, by `time.perf_counter`; now if unknown."""
     with suppress(OSError, ValueError, AttributeError):
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
@@ -74,17 +67,16 @@ def process_started_at() -> float:
 
 
 def own_threads() -> int:
-    """How many threads a library of this process may use.
+    """Number of threads for a library of this process.
 
-    In a worker process of a run it is the worker's share of the cores, which the pool gives as OMP_NUM_THREADS.
-    Elsewhere it is what OMP_NUM_THREADS says, or every core.
+    In a worker it is the worker's share of the cores (OMP_NUM_THREADS); elsewhere OMP_NUM_THREADS, or every core.
     """
     value = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return max(1, int(value)) if value.isdecimal() else cpu_count()
 
 
 def free_memory_bytes() -> int | None:
-    """How much memory this process may still take, by the machine and by its container; None if that is unknown."""
+    """Memory that this process may still use, by machine and container, or None."""
     free: list[int] = []
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -96,7 +88,7 @@ def free_memory_bytes() -> int | None:
 
 
 def resident_bytes(pid: int) -> int:
-    """How much memory a process holds; 0 if that is unknown."""
+    """Memory of a process; 0 if unknown."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

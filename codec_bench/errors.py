@@ -1,8 +1,7 @@
-"""Errors that a person can act on. Their message says what was got, what was expected, and what to do.
+"""Errors that a person can act on: the value found, the expected one, and what to do.
 
-Conventions
-    A `UserError` is printed as one sentence and a hint, without a traceback, and the command exits with 2.
-    What goes wrong with one item of a run is not raised. It becomes a `Score` with a status and a reason.
+A `UserError` is printed as one sentence and a hint, without a traceback, and the command exits with 2. A failure of one
+item of a run becomes a `Score` with a status and a reason.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u206
 
 
 class UserError(Exception):
-    """Something that the caller can put right.
+    """An error that the caller can correct.
 
     Args:
-        message: one sentence that names the item, what was got and what was expected.
+        message: one sentence that names the item, the value found and the expected one.
         hint: what to do about it, as a sentence or a command.
     """
 
@@ -48,11 +47,7 @@ _MOST_NAMES = 12
 
 
 class UnknownName(UserError):
-    """A name that does not exist; the hint suggests the nearest ones, or lists all, or of many those that are least
-    unlike it.
-
-    Of a file of own code it says that a class belongs behind its name.
-    """
+    """A name that does not exist; the hint lists the nearest or all names."""
 
     def __init__(self, room: str, name: str, known: Iterable[str]) -> None:
         known = sorted(set(known))
@@ -70,7 +65,7 @@ class UnknownName(UserError):
 
 
 class MissingExtra(UserError):
-    """An optional package is not installed. `otherwise` says what can be done without it."""
+    """An optional package is not installed; `otherwise` is an alternative."""
 
     def __init__(self, feature: str, package: str, extra: str, otherwise: str | None = None) -> None:
         super().__init__(
@@ -80,11 +75,7 @@ class MissingExtra(UserError):
 
 
 def optional_package(name: str, missing: UserError) -> Any:
-    """A package that need not be installed.
-
-    Raises:
-        UserError: `missing`, if it is not.
-    """
+    """Import an optional package, or raise `missing`."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
@@ -94,7 +85,7 @@ def optional_package(name: str, missing: UserError) -> Any:
 
 
 class MissingResource(UserError):
-    """A file that a package does not bring along, and that it downloads or finds on the machine, is missing."""
+    """A file that a package downloads or finds on the machine is missing."""
 
 
 class AudioError(UserError):
@@ -106,32 +97,32 @@ class WeightsError(UserError):
 
 
 class RunMismatch(UserError):
-    """A run folder was begun with other settings; the message says what differs."""
+    """A run folder has other settings; the message names the differences."""
 
 
 class DeviceUnusable(UserError):
-    """A process cannot compute on its device at all, which says nothing of the items that it was given."""
+    """A process cannot compute on its device at all; its items are not at fault."""
 
 
 class DeviceFull(DeviceUnusable):
-    """The first thing that a process puts on a GPU does not fit into its memory."""
+    """The first object of a process on a GPU does not fit into its memory."""
 
     def __init__(self, item: str, device: str, free: str) -> None:
         super().__init__(
             f"'{device}' has no room for {item}: {free}",
-            hint="another program may fill it (nvidia-smi lists them): end it, or give another --device, or --device cpu",
+            hint="end other programs on it (nvidia-smi lists them), or give another --device, or --device cpu",
         )
 
 
 class DamagedRecord(UserError):
-    """A run record is not as it was written; the message says what is damaged."""
+    """A run record is not as written; the message names the damage."""
 
 
 class AnswersPending(UserError):
-    """Questions wait at a service, which will answer them later.
+    """Questions wait at a service for later answers.
 
     Attributes:
-        wait: awaited until they are answered; None if that is not possible.
+        wait: awaited until they are answered, or None.
     """
 
     wait: Callable[[], Awaitable[None]] | None = None
@@ -146,19 +137,20 @@ class RunLocked(UserError):
 
 
 class Note(UserWarning):
-    """Something that a person should know and that is not an error. Commands print it to stderr."""
+    """Information for a person that is no error. Commands print it to stderr."""
 
 
 HubFault = Literal["gated", "revision", "missing", "server", "disk", "network"]
 
 
 def hub_fault(error: BaseException) -> tuple[HubFault, str]:
-    """What an error of the Hugging Face hub's package means.
+    """Classify an error of the Hugging Face hub's package.
 
     Returns:
-        Whether the owners want their terms accepted first (`gated`), there is no such revision, there is no such
-        repository or it may not be seen (`missing`), the server answered otherwise (`server`), a file cannot be written
-        (`disk`), or no server answered (`network`); and the server's status (`missing`, `server`) or the reason.
+        `gated` (its terms must be accepted), `revision` (does not exist), `missing` (no such or no visible repository),
+        `server` (another answer), `disk` (a file cannot be written), or `network` (no server answered); and the
+        server's
+        status (`missing`, `server`) or the reason.
     """
     from huggingface_hub import errors
 
@@ -177,12 +169,12 @@ def hub_fault(error: BaseException) -> tuple[HubFault, str]:
 
 
 def server_status(error: BaseException) -> int | None:
-    """The HTTP status that a server answered, or None if no server answered."""
+    """The HTTP status of a server's answer, or None."""
     return next((r.status_code for e in _causes(error) if (r := getattr(e, "response", None)) is not None), None)
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """An error and those that it was raised from."""
+    """An error and its causes."""
     chain = [error]
     while (below := chain[-1].__cause__ or chain[-1].__context__) is not None and below not in chain:
         chain.append(below)
@@ -197,10 +189,9 @@ def describe(error: BaseException) -> str:
 
 
 def plain(text: str, most: int = 500) -> str:
-    """Text from data, safe to print: characters that control the terminal or the direction of writing, and halves of
-    characters, become `�`.
+    """Text from data, safe to print: control characters and lone surrogates become `�`.
 
-    Of a text of more than `most` characters, the beginning and the end are shown.
+    Of more than `most` characters, the beginning and the end are shown.
     """
     if len(text) > most:
         end = most // 4
@@ -209,17 +200,13 @@ def plain(text: str, most: int = 500) -> str:
 
 
 def beginning(text: str, most: int) -> str:
-    """A text, or its first `most` characters with the number of those that are in the record alone."""
+    """A text, or its first `most` characters and the number of the others."""
     return text if len(text) <= most else f"{text[:most]} … ({len(text) - most:,} more characters are in the record)"
 
 
 @contextmanager
 def on_disk(message: str, hint: str | None = None) -> Iterator[None]:
-    """Inside, what the disk refuses is a `UserError`: what is said, and why. So is a file that is not text in UTF-8.
-
-    Raises:
-        UserError: the disk refused something, or a file is no text.
-    """
+    """Raise disk errors and invalid UTF-8 in the block as a `UserError` with the message."""
     try:
         yield
     except OSError as error:
@@ -234,7 +221,7 @@ def count_of(count: int, noun: str) -> str:
 
 
 def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """Names with commas between them: at most `most`, and how many others there are.
+    """At most `most` names with commas, and the number of the others.
 
     >>> first_of(("a", "b", "c"), 2)
     'a, b and 1 more'

@@ -1,15 +1,10 @@
-"""The memory of a device: whether an error says that it is full or the device lost, and how parts of one process share
-it.
+"""Memory of devices: recognise errors of full or lost devices, and share a GPU.
 
-How torch, CTranslate2 and onnxruntime share a GPU
-    One process owns a GPU, or 1/n of it where n processes were started for it; that is the most that torch takes
-    (`own_device`). torch keeps the memory that it has freed for itself; CTranslate2 gives its own back after every
-    call. So when anything in the process finds the memory full, torch's kept memory is given back first (`give_back`),
-    and the work is tried again: a recogniser with as much as before, a batch with half as much. `give_back` is called
-    after the `except` block, because the error holds the frames of the call and with them their tensors.
-
-This file runs in every Python from 3.8 on and imports only the standard library: the workers of isolated models read it
-as a file.
+A process owns a GPU, or 1/n of it, which is torch's limit (`own_device`). torch keeps freed memory; CTranslate2 and
+onnxruntime need it back. So when memory is full, torch's cache is emptied (`give_back`, after the `except` block, as
+the
+error holds tensors), and the work is repeated. This file imports only the standard library and runs in Python 3.8: the
+workers of isolated models load it as a file.
 """
 
 from __future__ import annotations
@@ -25,10 +20,11 @@ Built = TypeVar("Built")
 
 _CUDA = re.compile("CUDA|cuBLAS|cuDNN", re.IGNORECASE)
 _DEVICE_ERROR = re.compile(
-    "device-side assert|illegal (memory access|address|instruction)|misaligned address|unspecified launch failure|launch timed out"
-    "|uncorrectable|hardware stack error|invalid (program counter|device context)|device is lost|context is destroyed"
-    "|busy or unavailable|no CUDA-capable device|No CUDA GPUs are available|not yet initialized|(error|failure)( 999)?:? unknown error"
-    "|CUDA unknown error|(CUBLAS|CUDNN)_STATUS_(EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)"
+    "device-side assert|illegal (memory access|address|instruction)|misaligned address|unspecified launch failure"
+    "|launch timed out|uncorrectable|hardware stack error|invalid (program counter|device context)|device is lost"
+    "|context is destroyed|busy or unavailable|no CUDA-capable device|No CUDA GPUs are available|not yet initialized"
+    "|(error|failure)( 999)?:? unknown error|CUDA unknown error"
+    "|(CUBLAS|CUDNN)_STATUS_(EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)"
     "|no kernel image is available|unsupported toolchain",
     re.IGNORECASE,
 )
@@ -49,7 +45,7 @@ _FULL = re.compile(
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error, or one that it was raised from, says that memory did not suffice, so that less may fit.
+    """Whether an error or one of its causes means that memory did not suffice.
 
     It knows the errors of Python, torch, CUDA, cuBLAS, cuDNN, CTranslate2 and onnxruntime.
     """
@@ -62,21 +58,14 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def is_device_error(message: str) -> bool:
-    """Whether an error, by its text, says that this process cannot use its GPU any more, or that there is none any
-    more.
-
-    After such an error every further call fails, so only a new process can go on.
-    """
+    """Whether an error text means that this process has lost its GPU for good."""
     if _GONE.search(message):
         return True
     return bool(_CUDA.search(message) and _DEVICE_ERROR.search(message) and not _FULL.search(message))
 
 
 def device_works(device: str) -> bool:
-    """Whether a GPU gives the CPU's results for a small product, convolution and attention.
-
-    An error whose text says nothing of the device may still mean that every further call fails. This tells.
-    """
+    """Whether a GPU gives the CPU's results for a small product, convolution and attention."""
     import torch
 
     def computed(target: str) -> torch.Tensor:
@@ -95,29 +84,27 @@ def device_works(device: str) -> bool:
 
 
 def give_back(device: str = "cuda") -> None:
-    """Gives the memory that torch has freed on a GPU back to the device, where other libraries can take it.
+    """Return torch's cached memory of a GPU to the device, for other libraries.
 
-    Call it after the `except` block of the error: inside it, the tensors of the failed call are still alive.
+    Call it after the `except` block of the error: inside it, the tensors of the failed call are alive.
     """
     if device != "cpu" and "torch" in sys.modules:
         sys.modules["torch"].cuda.empty_cache()
 
 
 _shares: dict[str, float] = {}
-"""Which part of a GPU's memory is this process's, by device; all of it where nothing is said."""
+"""This process's share of a GPU's memory by device; 1 by default."""
 
 
 def own_device(device: str, processes: int = 1) -> None:
-    """Makes a GPU the current one of this process, bounds torch's memory there, and chooses the ways to compute
-    attention.
+    """Make a GPU the current device, limit torch's memory, and disable cuDNN's attention.
 
-    Libraries that are not told a device, such as Triton, use the current one. torch would compute attention by cuDNN
-    first. Its own kernels were faster on an H200: 19 and 34 ms for a batch of WavLM-large in float16 whose shape was
-    seen before.
+    Libraries such as Triton use the current device. cuDNN's attention was slower on an H200: torch's own kernels took
+    19
+    instead of 34 ms for a batch of WavLM-large in float16 of a known shape.
 
     Args:
-        device: `cpu`, for which nothing happens, or `cuda:N`.
-        processes: how many processes were started for this device; each takes its share of the memory.
+        device: `cpu` (no effect) or `cuda:N`. processes: that share it.
     """
     if device == "cpu":
         return
@@ -131,9 +118,7 @@ def own_device(device: str, processes: int = 1) -> None:
 
 
 def room(device: str) -> int:
-    """Bytes that this process can still take on a GPU: what is free there and what torch keeps for itself, within its
-    share.
-    """
+    """Bytes that this process can still use on a GPU, within its share."""
     import torch
 
     free, total = torch.cuda.mem_get_info(device)
@@ -142,13 +127,13 @@ def room(device: str) -> int:
 
 
 def placed(name: str, device: str, make: Callable[[], Built]) -> Built:
-    """What `make` gives, which is the first thing that this process puts on a device.
+    """Make the first object of this process on a device.
 
     Args:
-        name: is made, for the message. device: `cpu` or `cuda:N`.
+        name: of the object, for the message. device: `cpu` or `cuda:N`.
 
     Raises:
-        DeviceFull: the GPU has no room for it. On a CPU the error of `make` is raised as it is.
+        DeviceFull: the GPU has no room for it. On a CPU the error of `make` is raised.
     """
     try:
         return make()
@@ -162,7 +147,7 @@ def placed(name: str, device: str, make: Callable[[], Built]) -> Built:
 
 
 def _free(device: str) -> str:
-    """How much of a GPU's memory is free, as a message says it."""
+    """Free memory of a GPU in words."""
     import torch
 
     try:
@@ -173,11 +158,7 @@ def _free(device: str) -> str:
 
 
 class Watch:
-    """Sees how much of a GPU's memory torch takes from now on.
-
-    Args:
-        device: `cuda:N`.
-    """
+    """Measures the GPU memory that torch uses from now on."""
 
     def __init__(self, device: str) -> None:
         import torch
@@ -188,5 +169,5 @@ class Watch:
         torch.cuda.reset_peak_memory_stats(device)
 
     def seen(self) -> tuple[int, int]:
-        """The most bytes that were taken at a time, and how many there had been room for."""
+        """The peak of used bytes, and the available bytes at the start."""
         return self._cuda.max_memory_allocated(self._device) - self._before, self._room

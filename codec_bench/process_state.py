@@ -1,7 +1,7 @@
-"""What somebody else's code may leave changed in a process that also computes what is ours, and how it is restored.
+"""Restore process state that foreign code changes next to our computations.
 
-Code of one's own runs in worker processes (`engine/pool.py`). In the caller's process it is imported and built where
-its facts are needed, and called by `load_codec`, `load_metric` and for objects that no worker can import.
+Custom code runs in worker processes (`engine/pool.py`). The caller's process imports and builds it for its facts, and
+calls it for `load_codec`, `load_metric` and objects that no worker can import.
 """
 
 from __future__ import annotations
@@ -18,22 +18,13 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 Built = TypeVar("Built")
-_PATCHED = (
-    "numpy",
-    "numpy.fft",
-    "numpy.linalg",
-    "torch",
-    "torch.fft",
-    "torch.linalg",
-    "torch.nn.functional",
-    "scipy.signal",
-)
-"""The modules whose functions are put back after somebody else's code was imported."""
+_PATCHED = tuple("numpy numpy.fft numpy.linalg torch torch.fft torch.linalg torch.nn.functional scipy.signal".split())
+"""Modules whose functions are restored after foreign code was imported."""
 _AUTOCAST_DEVICES = ("cpu", "cuda")
 
 
 class TorchState(NamedTuple):
-    """The default type of torch's tensors, and by device whether autocast is on and its type."""
+    """Default type of torch's tensors, and autocast state and type by device."""
 
     dtype: Any
     autocast: tuple[tuple[str, bool, Any], ...]
@@ -48,7 +39,7 @@ class TorchState(NamedTuple):
         return cls(torch.get_default_dtype(), tuple(each))
 
     def apply(self) -> None:
-        """Makes it the state of this thread."""
+        """Set it as the state of this thread."""
         torch = sys.modules["torch"]
         if torch.get_default_dtype() != self.dtype:
             torch.set_default_dtype(self.dtype)
@@ -60,21 +51,21 @@ class TorchState(NamedTuple):
 
 
 _left: WeakKeyDictionary[Any, TorchState] = WeakKeyDictionary()
-"""The state in which each codec left torch, which it finds again when it is called."""
+"""The state in which each codec left torch, restored for its next call."""
 
 
 def end_if_forked(process: int) -> None:
-    """Ends this process if it is a fork of `process` that the code which it ran did not end itself."""
+    """End this process if it is a fork of `process` that foreign code did not end."""
     if os.getpid() != process:
         os._exit(0)
 
 
 @contextmanager
 def preserved_torch_state(of: Any = None) -> Iterator[None]:
-    """Inside, torch is as the code of `of` left it; afterwards it is as before. A fork that comes back is ended.
+    """Apply the torch state of an object in the block; restore ours after it.
 
     Args:
-        of: an object of somebody else's; None for code that has left nothing yet.
+        of: a foreign object; None for code without a state. A fork that returns is ended.
     """
     before, state, process = TorchState.read(), _read_state(of), os.getpid()
     if state is not None:
@@ -87,7 +78,7 @@ def preserved_torch_state(of: Any = None) -> Iterator[None]:
 
 
 def build_preserving_torch(make: Callable[[], Built]) -> Built:
-    """Builds an object of somebody else's, and restores the state of torch."""
+    """Build a foreign object, and restore the state of torch."""
     process, before, result = os.getpid(), TorchState.read(), None
     try:
         result = make()
@@ -98,7 +89,7 @@ def build_preserving_torch(make: Callable[[], Built]) -> Built:
 
 
 def _restored(before: TorchState | None) -> TorchState | None:
-    """Restores a state; returns the one that was found, if it is another."""
+    """Restore a state; returns the previous one if it differs."""
     now = TorchState.read()
     if now is None:
         return None
@@ -125,7 +116,7 @@ def _read_state(of: Any) -> TorchState | None:
 
 
 def _initial(now: TorchState) -> TorchState:
-    """The state of a torch that was imported just now: float32, without autocast."""
+    """The state of a newly imported torch: float32, without autocast."""
     import torch
 
     return TorchState(torch.float32, tuple((device, False, dtype) for device, _, dtype in now.autocast))
@@ -133,10 +124,11 @@ def _initial(now: TorchState) -> TorchState:
 
 @contextmanager
 def preserved_process_state() -> Iterator[None]:
-    """Puts back what importing and building somebody else's code changed in this process.
+    """Restore what importing and building foreign code changes in this process.
 
-    These are the folder, import path, variables, locale, warnings, handlers of signals, numpy's handling of errors, the
-    state of torch, and the functions of numpy, torch and scipy. Random generators stay as they are.
+    These are the folder, import path, variables, locale, warnings, signal handlers, numpy's error handling, the state
+    of
+    torch, and the functions of numpy, torch and scipy. Random generators stay as they are.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Programs of the user's: how one is found, run on files in a folder of its own, and stopped when it takes too long."""
+"""Find the user's programs, run them in a folder, and stop them after a time limit."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ _MESSAGE_BYTES, _MESSAGE_CHARS = 4096, 300
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """A text with values in place of the placeholders that have one."""
+    """A text with values for its placeholders."""
     return PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
 
 
 def find_program(name: str, path: Path, role: str) -> str:
-    """The path of a program: relative to the folder of the file that names it if its name has a slash, else on the
-    PATH.
+    """The path of a program: relative to its file's folder if it has a slash, else on PATH.
 
     Args:
-        name: as the file has it. path: of the file. role: what the program is to the user.
+        name: as in the file. path: of the file. role: of the program, for the message.
 
     Raises:
         UserError: there is no such program.
@@ -48,14 +47,13 @@ def find_program(name: str, path: Path, role: str) -> str:
 
 
 def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: float) -> str:
-    """Runs a program in a folder, and returns what it wrote to its outputs.
+    """Run a program in a folder, and return its output.
 
     Args:
-        arguments: the program and its arguments. folder: where it runs. who: how messages call it. timeout_s: how long
-            it may run.
+        arguments: the program and its arguments. who: its name in messages.
 
     Raises:
-        UserError: the program cannot be started, did not end in time, or ended with an error.
+        UserError: the program cannot be started, exceeded its time limit, or ended with an error.
     """
     log = folder / _LOG
     with log.open("wb") as file:
@@ -84,7 +82,7 @@ def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: flo
 
 
 def last_words(folder: Path) -> str:
-    """The last line that the program of this folder wrote, as the end of a message; empty if it wrote nothing."""
+    """The last line of the output of this folder's program, for a message, or ""."""
     log = folder / _LOG
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _MESSAGE_BYTES))
@@ -96,7 +94,7 @@ def last_words(folder: Path) -> str:
 
 
 def write_pcm(path: Path, samples: np.ndarray, rate_hz: int, kind: str = "wav") -> None:
-    """Writes float `(channels, samples)` as 16-bit PCM, clipped at full scale: a `wav`, or `raw` without a header."""
+    """Write float `(channels, samples)` as clipped 16-bit PCM: a `wav`, or headerless `raw`."""
     content = np.clip(np.round(samples.T * 32768.0), -32768, 32767).astype("<i2").tobytes()
     if kind == "raw":
         path.write_bytes(content)

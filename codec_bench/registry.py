@@ -1,11 +1,9 @@
-"""Finds what a name stands for: in the project's tables, in installed packages, or in a Python file or module.
+"""Resolve names in the project's tables, in installed packages, or in Python files.
 
-Conventions
-    A name may carry an argument and an operating point: `wer[pocketsphinx]`, `encodec-24khz@6`.
-    A table maps a name to `package.module:Attribute`. The module is imported when the name is used, not before.
-    Another package adds names through the entry-point group `codec_bench`: each entry point names a module that holds
-    any of the dictionaries `CODECS`, `FEATURES`, `METRICS`, `ANSWER_METRICS`, `MODELS` (name to dotted path).
-    Own code needs no registration: `./my_codec.py:MyCodec` and `package.module:Class` can stand wherever a name can.
+A name may have an argument and an operating point: `wer[pocketsphinx]`, `encodec-24khz@6`. A table maps a name to
+`package.module:Attribute`, imported on use. Other packages add names by the entry-point group `codec_bench`: a module
+with any of the dictionaries `CODECS`, `FEATURES`, `METRICS`, `ANSWER_METRICS`, `MODELS`. Custom code
+(`./my_codec.py:MyCodec`, `package.module:Class`) needs no registration.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ class Spec:
 
     @classmethod
     def parse(cls, text: str) -> Spec:
-        """Splits a name into its parts.
+        """Split a name into its parts.
 
         Raises:
             UserError: the name is not of the form NAME, NAME[ARGUMENT] or NAME@POINT.
@@ -65,7 +63,7 @@ class Spec:
 
 
 def is_own_code(text: str) -> bool:
-    """Whether a name is own code (`./file.py:Class` or `package.module:Class`) and not a registered name."""
+    """Whether a name is custom code (`./file.py:Class` or `package.module:Class`)."""
     head, colon, attribute = text.rpartition(":")
     return (
         bool(colon)
@@ -75,15 +73,15 @@ def is_own_code(text: str) -> bool:
 
 
 def code_hash(name: str) -> str:
-    """64 bits of the SHA-256 of the file that a name of own code names, in hexadecimal; empty if it names no file."""
+    """64 bits of the SHA-256 of the file of a custom class, in hex; empty without a file."""
     path = Path(name.rpartition(":")[0]).expanduser()
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
 
 
 def source_hash(cls: type) -> str | None:
-    """64 bits of the SHA-256 of the source of a class and of its bases in the same module, in hexadecimal.
+    """64 bits of the SHA-256 of the source of a class and its bases in the same module.
 
-    None if the source of one of them cannot be read, as after `exec` or `type(...)`.
+    None if one source cannot be read, as after `exec` or `type(...)`.
     """
     texts = [_source(one) for one in cls.__mro__ if one.__module__ == cls.__module__]
     read = [text for text in texts if text is not None]
@@ -91,7 +89,7 @@ def source_hash(cls: type) -> str | None:
 
 
 def _source(cls: type) -> str | None:
-    """The source of a class. A notebook has no file, so the cell of the class is found by its methods."""
+    """The source of a class; in a notebook, the cell of the class is found by its methods."""
     for method in vars(cls).values():
         code = getattr(inspect.unwrap(method), "__code__", None) if inspect.isfunction(method) else None
         lines = linecache.getlines(code.co_filename) if code is not None else []
@@ -111,7 +109,7 @@ def _source(cls: type) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An entry point of another package: its tables, or the error that its import raised."""
+    """An entry point of another package: its tables, or the error of its import."""
 
     name: str
     target: str
@@ -121,7 +119,7 @@ class Plugin:
 
 @cache
 def plugins() -> tuple[Plugin, ...]:
-    """Every installed package that adds names. One that cannot be imported is listed with its error and adds none."""
+    """Every installed package that adds names; a broken one has an error and adds none."""
     result = []
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: (p.name, p.value)):
         try:
@@ -136,22 +134,17 @@ def plugins() -> tuple[Plugin, ...]:
 
 @cache
 def applications() -> tuple[ModuleType, ...]:
-    """The applications that come with the package, each a folder of `apps/`.
-
-    The core finds them here and names none.
-    """
+    """The applications of the package, each a folder of `apps/`; the core names none."""
     names = sorted(info.name for info in pkgutil.iter_modules([str(Path(__file__).parent / "apps")]))
     return tuple(importlib.import_module(f"{__package__}.apps.{name}") for name in names)
 
 
 class Command(NamedTuple):
-    """A command of the program, which is imported when it is typed.
+    """A command of the program, imported on use.
 
     Args:
-        group: the group of `--help` that it stands in.
-        help: what it does, in a line: the first of its function's docstring.
-        path: of the function or of the group of commands, as `package.module:name`.
-        common: whether many people type it; the common ones stand first in their group.
+        group: of `--help`. help: the first line of its function's docstring. path: `package.module:name`.
+        common: whether it is listed first in its group.
     """
 
     group: str
@@ -161,17 +154,17 @@ class Command(NamedTuple):
 
 
 def added(key: str) -> dict[str, Any]:
-    """What the applications add under a key by name: a `Command` under `COMMANDS`, else a path."""
+    """Entries of the applications under a key by name: `Command` for `COMMANDS`, else paths."""
     return {name: path for module in applications() for name, path in getattr(module, key, {}).items()}
 
 
 def doc_summary(documented: Any) -> str:
-    """The first paragraph of a docstring, on one line; empty where there is none."""
+    """The first paragraph of a docstring, on one line, or ""."""
     return " ".join(inspect.cleandoc(documented.__doc__ or "").partition("\n\n")[0].split())
 
 
 def load_attribute(path: str) -> Any:
-    """Imports `package.module:Name` or `./file.py:Name`.
+    """Import `package.module:Name` or `./file.py:Name`.
 
     Raises:
         UserError: the file, module or attribute does not exist, or its import raised an exception.
@@ -195,14 +188,14 @@ def load_attribute(path: str) -> Any:
 
 
 def _import_module(name: str) -> Any:
-    """A module by its name, also one of the current folder, as `python -m` finds it."""
+    """Import a module by name, also from the current folder, like `python -m`."""
     with _current_folder():
         return importlib.import_module(name)
 
 
 @contextmanager
 def _current_folder() -> Iterator[None]:
-    """Inside, modules are looked for in the current folder after all other places."""
+    """Append the current folder to the import path for the block."""
     here = os.getcwd()
     is_new = here not in sys.path
     if is_new:
@@ -217,7 +210,7 @@ def _current_folder() -> Iterator[None]:
 
 @cache
 def _load_file(path: str, content: str) -> Any:
-    """The module of a file of own code, which is imported again when its content has changed."""
+    """The module of a file of custom code, imported again when its content changes."""
     if not Path(path).is_file():
         raise UserError(f"there is no file '{path}'")
     name = f"codec_bench_own_{Path(path).stem}_{abs(hash(path)):x}"
@@ -237,7 +230,7 @@ def _load_file(path: str, content: str) -> Any:
 
 
 def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """Calls a class with the options that its signature takes. Other options are left out if they are None.
+    """Call a class with the options of its signature; unknown options must be None.
 
     Raises:
         UserError: the class does not take an option that has a value.
@@ -255,21 +248,17 @@ def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> 
 
 
 def lent(to: Any, value: Lent) -> Lent:
-    """What a feature or a metric is given: the thing itself if it is ours, and a copy if it is somebody else's code.
+    """The value for our own code, or a copy of it for foreign code, which may modify it.
 
-    Others read the same memory, also in other processes. Ours write into nothing, which a test shows; the copy costs
-    little beside what a scorer does.
-
-    Args:
-        to: what gets it. value: signals or inputs.
+    Other processes read the same memory. Our code never writes to inputs, as a test checks; the copy is cheap.
     """
     return value if type(to).__module__.partition(".")[0] == __package__ else deepcopy(value)
 
 
 def declared_methods(name: str) -> frozenset[str]:
-    """The methods of a class of own code and of its bases in the same file, found without running anything.
+    """The methods of a custom class and its bases in the same file, without running it.
 
-    Empty if the file cannot be found or read, or holds no such class.
+    Empty if the file cannot be read, or holds no such class.
     """
     head, _, attribute = name.rpartition(":")
     path = Path(head).expanduser()
@@ -296,8 +285,7 @@ class Registry:
     """The names of one kind of thing, such as codecs or metrics.
 
     Args:
-        room: what one of them is called in messages, such as `metric`.
-        key: the name of the dictionary in a plugin's module, such as `METRICS`.
+        room: the kind in messages, such as `metric`. key: of a plugin's dictionary, such as `METRICS`.
         table: the project's own names.
     """
 
@@ -326,11 +314,11 @@ class Registry:
         return sorted(self.table())
 
     def is_foreign(self, name: str) -> bool:
-        """Whether a name is of somebody else's code: own code, or a name that another package adds."""
+        """Whether a name is custom code, or added by another package."""
         return is_own_code(name) or (name not in self.built_in and name in self.table())
 
     def resolve(self, name: str) -> Any:
-        """The class that a name, a dotted path or a file names.
+        """The class of a name, a dotted path or a file.
 
         Raises:
             UnknownName: there is no such name; the message suggests the nearest.

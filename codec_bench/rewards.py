@@ -1,8 +1,8 @@
-"""Reward functions in the shapes that training libraries call, over a `Scorer` or a running service.
+"""Reward functions for training libraries, over a `Scorer` or a running service.
 
 from codec_bench.rewards import build_reward_func
 
-Sources of the shapes: TRL's GRPO trainer (`reward_func(prompts, completions, **columns) -> list[float]`), ms-swift's
+Signatures: TRL's GRPO trainer (`reward_func(prompts, completions, **columns) -> list[float]`), ms-swift's
 `ORM.__call__(completions, **columns) -> list[float]`, and verl's
 `compute_score(data_source, solution_str, ground_truth, extra_info)`.
 """
@@ -36,10 +36,10 @@ def compute_rewards(scorer: Any, reward: RewardInput, items: Sequence[Item | Map
 
     Args:
         scorer: a `Scorer`, or `Scorer.connect(url)`. reward: a YAML file, a mapping, or the name of a metric.
-        items: as `Scorer.score` takes them.
+        items: as for `Scorer.score`.
 
     Raises:
-        NoReward: an item cannot be read, or has no value for a term that does not say what stands in.
+        NoReward: an item cannot be read, or has no value for a term without a substitute.
         UserError: the reward does not fit, or the scorer has ended.
     """
     spec = read_reward(reward, scorer.higher_is_better)
@@ -65,11 +65,10 @@ def build_reward_func(
     Args:
         scorer, reward: as for `compute_rewards`.
         audio: the column with the generated audio; None if the completions are audio.
-        reference, text, language: the columns with the reference audio, the text and the language; a column that
-            the data lack is left out.
+        reference, text, language: columns of the reference audio, the text and the language; missing ones are ignored.
 
     Returns:
-        A function of `completions` and the columns of the data, as keywords, that gives one number for each.
+        A function of `completions` and the columns of the data, as keywords, that returns one number for each.
 
     Examples:
         >>> import numpy as np
@@ -101,11 +100,8 @@ def build_reward_func(
 def build_compute_score(scorer: Any, reward: RewardInput) -> Callable[..., dict[str, float]]:
     """A `compute_score` for verl, with the audio in `extra_info["audio"]` and the text as ground truth.
 
-    Args:
-        scorer, reward: as for `compute_rewards`.
-
     Returns:
-        A function of verl's arguments that gives `score` and every metric, NaN for one without a value. `extra_info`
+        A function of verl's arguments that returns `score` and every metric, NaN for one without a value. `extra_info`
         may also hold `reference`, `reference_id`, `language`.
 
     Examples:
@@ -147,7 +143,7 @@ def _value_of(field: str, value: Any) -> Any:
 
 
 def _audio_of(value: Any) -> Any:
-    """The audio of a completion: itself, or what a message, a pipeline or a column of datasets holds."""
+    """The audio of a completion, a message, a pipeline or a column of datasets."""
     from codec_bench.types import Audio
 
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping):  # a conversation of one message

@@ -18,7 +18,7 @@ __all__ = ["TorchMetric"]
 
 @cache
 def _torch_metric() -> Any:
-    """The class, made when it is first needed: torchmetrics imports torch."""
+    """Make the class on first use: torchmetrics imports torch."""
     try:
         import torch
         import torchmetrics
@@ -108,7 +108,7 @@ def _torch_metric() -> Any:
 
 
 def _as_batch(values: Any) -> Any:
-    """A tensor of two dimensions as the list of its rows; all else as it is."""
+    """A two-dimensional tensor as the list of its rows, else unchanged."""
     return list(values) if getattr(values, "ndim", 0) == 2 else values
 
 

@@ -1,8 +1,8 @@
-"""The values that the parts of codec-bench pass to each other: frozen, with shapes and units.
+"""The values that the parts of codec-bench exchange: frozen, with shapes and units.
 
-Conventions
-    Audio is float32 `(channels, samples)`, nominally in [-1, 1]. It always carries its sample rate.
-    The name of a bare number ends in its unit: `_hz`, `_s`, `_bps`, `_db`, `_samples`.
+Audio is float32 `(channels, samples)`, nominally in [-1, 1], always with its sample rate. The name of a bare number
+ends
+in its unit: `_hz`, `_s`, `_bps`, `_db`, `_samples`.
 """
 
 from __future__ import annotations
@@ -23,23 +23,19 @@ if TYPE_CHECKING:
 Built = TypeVar("Built")
 Spoken = TypeVar("Spoken")
 Status = Literal["ok", "undefined", "failed", "refused", "unparsed"]
-"""Of a score; `store.statuses` says what follows from each."""
+"""Of a score; see `store.statuses`."""
 LARGEST = 1e100
-"""The squares of smaller values can be summed, which a mean and its interval need."""
+"""The squares of smaller values can be summed, for a mean and its interval."""
 SPOKEN = "text_norm"
-"""The column of a manifest, and the key of `Sample.extra`, that holds a transcript with its numbers written out."""
+"""Column of a manifest, and key of `Sample.extra`, with a transcript whose numbers are written out."""
 WORDS, ESTIMATE_WORDS = "words", "estimate_words"
-"""The columns that hold when each word of the reference, and of an estimate with a timing of its own, is said."""
+"""Columns with the times of the words of the reference, and of an estimate with other timing."""
 TRIALS = "trials"
-"""What a list of trials says of a sample as the test: the ids of the enrolments, each with 1 for one speaker or 0 for
-two.
-"""
+"""Trials of a sample as the test: ids of the enrolments, each with 1 for one speaker or 0 for two."""
 MEASURED_BY = (SPOKEN, WORDS, ESTIMATE_WORDS, TRIALS)
-"""The further columns that a metric reads."""
+"""Further columns that a metric reads."""
 FLAG_FROM = "flag_from"
-"""The key in the detail of a score beside its `flag`: that flag is counted beside a value only from more than this
-share of the scores.
-"""
+"""Key in the detail of a score next to its `flag`, which is reported only from a larger share of the scores."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,11 +43,12 @@ class Audio:
     """A piece of sound.
 
     Args:
-        samples: floats `(channels, samples)`, which become float32; a one-dimensional array is taken as one channel.
-        sample_rate_hz: samples per second. It has no default, because a guessed rate gives wrong numbers.
+        samples: floats `(channels, samples)`, which become float32; a one-dimensional array is one channel.
+        sample_rate_hz: samples per second, without a default: a guessed rate gives wrong numbers.
 
     Raises:
-        ValueError: the samples are integers or no numbers, the array has neither one nor two dimensions, or the rate is
+        ValueError: the samples are integers or no numbers, the array has other than one or two dimensions, or the rate
+            is
             no positive whole number.
 
     Examples:
@@ -70,16 +67,15 @@ class Audio:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Audio:
-        """Reads a sound in any format that libsndfile or FFmpeg knows: all channels, at its own rate.
+        """Read a sound in any format of libsndfile or FFmpeg: all channels, at its own rate.
 
         Args:
-            path: the path of a file; a URL such as `s3://bucket/a.flac`; a locator such as
-                `/data/test.parquet::audio::17` of a row of a table, or `/data/a.tar::1536+48044::clip1.flac` of a
-                member of a tar file.
+            path: of a file; a URL such as `s3://bucket/a.flac`; a locator such as `/data/test.parquet::audio::17` of a
+                row of a
+                table, or `/data/a.tar::1536+48044::clip1.flac` of a member of a tar file.
 
         Raises:
-            AudioError: the sound is missing, empty, truncated or not audio, or it holds no samples or samples that are
-                not finite.
+            AudioError: the sound is missing, empty, truncated or not audio, or holds no samples or non-finite ones.
             UserError: the package that reads such URLs is not installed.
         """
         from codec_bench.decoding.read import read_sound  # tables and URLs are slow to import
@@ -87,8 +83,7 @@ class Audio:
         return cls(*read_sound(path))
 
     def check(self, name: str) -> None:
-        """Refuses what is not sound: no samples, samples that are not finite or far beyond full scale, an impossible
-        rate.
+        """Refuse invalid sound: no samples, non-finite or huge ones, an impossible rate.
 
         Raises:
             AudioError: the message names the item by `name`, and the rate or the first bad sample.
@@ -119,7 +114,7 @@ class CodeStream:
         values: integers `(codebooks, frames)`, each in [0, cardinality).
         cardinality: entries per codebook.
         frame_rate_hz: frames per second of audio; 0 for codes that are sent once per utterance.
-        name: what the stream carries; shown in reports.
+        name: of the content; shown in reports.
 
     Examples:
         >>> stream = CodeStream(np.zeros((8, 75), int), cardinality=1024, frame_rate_hz=75.0)
@@ -145,15 +140,15 @@ class CodeStream:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codes:
-    """What a codec sends for one piece of audio.
+    """The data that a codec sends for one piece of audio.
 
     Args:
         streams: the discrete codes; empty for a codec whose output is a bitstream.
-        num_samples: samples per channel of the audio that was encoded; the decoded audio has the same length.
-        sample_rate_hz: sample rate of the audio that was encoded.
+        num_samples, sample_rate_hz: samples per channel and rate of the encoded audio; decoded audio has the same
+            length.
         packets: the payload of a classical codec, one entry per packet, without the container's overhead.
         side_bits: bits sent in addition to the streams and packets (scales, loudness, headers).
-        side: the values that those bits carry, for the decoder; numbers and arrays only.
+        side: the values of those bits, for the decoder; numbers and arrays only.
 
     Examples:
         >>> stream = CodeStream(np.zeros((8, 75), int), cardinality=1024, frame_rate_hz=75.0)
@@ -181,17 +176,18 @@ class Codes:
 
     @property
     def nominal_bitrate_bps(self) -> float:
-        """Bits per second: the streams' nominal rates, plus the bits of packets and side information over the duration."""
+        """Bits per second: the streams' nominal rates, plus packets and side information."""
         sent = 8 * sum(map(len, self.packets)) + self.side_bits
         return sum(s.nominal_bitrate_bps for s in self.streams) + (sent / self.duration_s if sent else 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Latents:
-    """What a continuous codec makes of one piece of audio: vectors of real numbers, where a discrete codec has `Codes`.
+    """The output of a continuous codec's encoder: real vectors in place of `Codes`.
 
-    Real numbers have no number of bits, so `bits` is None and `no_bits` says why. `codec_bench.codecs.quantised` rounds
-    them to codes that have one.
+    Real numbers have no number of bits, so `bits` is None and `no_bits` holds the reason.
+    `codec_bench.codecs.quantised`
+    rounds them to codes.
 
     Args:
         values: floats `(dimensions, frames)`.
@@ -230,20 +226,20 @@ def not_discrete(dimensions: int, frame_rate_hz: float) -> Diagnostic:
 
 
 Sent: TypeAlias = Codes | Latents
-"""What a codec sends for one piece of audio."""
+"""The data that a codec sends for one piece of audio."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One item of a data set. It names its audio, which is not decoded yet.
+    """One item of a data set; its audio is a path.
 
     Args:
         id: unique in the data set.
         audio: path of the reference audio; None if there is none (generated speech that has only a text).
-        text: the words that are spoken; None if unknown.
-        speaker: who speaks; None if unknown. Confidence intervals are clustered by speaker.
+        text: the spoken words; None if unknown.
+        speaker: None if unknown. Confidence intervals are clustered by speaker.
         language: a code such as `en`; None if unknown.
-        estimate: path of audio that was made elsewhere, for `score`.
+        estimate: path of generated audio, for `score`.
         extra: the other columns of the manifest.
 
     Examples:
@@ -262,22 +258,14 @@ class Sample:
 
 
 class Sound(Protocol):
-    """A sound that is read when it is needed. `codec_bench.audio.clip.Clip` implements it."""
+    """A lazily read sound; `codec_bench.audio.clip.Clip` implements it."""
 
     def read(self) -> Audio:
-        """All channels at the sound's own rate.
-
-        Raises:
-            AudioError: the sound cannot be read.
-        """
+        """All channels at the sound's own rate; an AudioError if it cannot be read."""
         ...
 
     def signal(self, rate_hz: int, limit_s: float | None = None) -> tuple[Audio, float]:
-        """One channel at a sample rate, cut to a length.
-
-        Args:
-            rate_hz: the rate wanted.
-            limit_s: keep at most this many seconds from the start; None keeps all.
+        """One channel at a sample rate, cut to at most `limit_s` seconds.
 
         Returns:
             (audio `(1, samples)`, seconds that were cut off).
@@ -285,25 +273,24 @@ class Sound(Protocol):
         ...
 
     def once(self, key: Hashable, make: Callable[[], Built]) -> Built:
-        """What is made of the sound, such as an encoded file; made once where several requests share the sound.
+        """A derived form of the sound, such as an encoded file, cached for all requests.
 
         Args:
-            key: tells it from other things that are made of the sound. make: makes it.
+            key: identifies the form. make: makes it.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How a sound that is longer than a model takes is asked about in parts, and how the answers to the parts become
-    one.
+    """How to ask about a sound in parts if it is longer than a model takes.
 
     Args:
-        join: `words` puts the answers in a row, as for a transcript or a translation; `vote` takes the answer that most
-            windows gave, the earlier one of two; `lines` puts every answer on a line of its own.
-        overlap_s: seconds that a window shares with the one before it. With `words`, what both windows say of them is
-            kept once.
-        length_s: the longest window; None for the longest that the model takes.
+        join: `words` joins the answers, as for a transcript or a translation; `vote` takes the most frequent answer,
+            the
+            earlier of two; `lines` puts every answer on its own line.
+        overlap_s: seconds that a window shares with the previous one. With `words`, common words are kept once.
+        length_s: the longest window; None for the model's limit.
     """
 
     join: Literal["words", "vote", "lines"] = "words"
@@ -312,7 +299,7 @@ class Windows:
 
 
 Wants: TypeAlias = Literal["text", "audio", "likelihood"]
-"""What a benchmark needs of a model: a text, a sound, or how likely sounds are to it."""
+"""Output that a benchmark needs of a model: a text, a sound, or likelihoods of sounds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -321,8 +308,8 @@ class Message:
 
     Args:
         role: `system`, `user` or `assistant`.
-        content: texts and sounds, in order. An assistant's turn without any stands for an answer that is still to be
-            given (`codec_bench.benchmark.asking.rounds`); a model never gets one.
+        content: texts and sounds, in order. An empty assistant's turn is a placeholder for an answer
+            (`codec_bench.benchmark.asking.rounds`); a model never gets one.
 
     Examples:
         >>> Message("user", ("What do you hear?",)).content
@@ -335,18 +322,17 @@ class Message:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """What a model is asked about one sample.
+    """A request to a model about one sample.
 
     Args:
         id: the id of the sample.
         messages: the conversation; its last turn is the user's. Empty if the prompt fills only fields.
-        fields: named inputs for models that take no conversation (speech synthesis, transcription): `text`,
-            `instruction`, `audio`, `prompt_audio`, `prompt_text`, `language`. Sounds are clips.
-        wants: the kind of answer that the benchmark needs; `likelihood` is two numbers
-            (`codec_bench.models.likelihood`).
-        parameters: generation parameters (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`) that the benchmark or
-            the caller sets.
-        windows: how a sound that is longer than the model takes is asked about in parts; None leaves it to the model.
+        fields: named inputs for models without conversations (speech synthesis, transcription): `text`, `instruction`,
+            `audio`, `prompt_audio`, `prompt_text`, `language`. Sounds are clips.
+        wants: the kind of answer; `likelihood` is two numbers (`codec_bench.models.likelihood`).
+        parameters: generation parameters (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`) of the benchmark or
+            caller.
+        windows: how a sound longer than the model's limit is split; None leaves it to the model.
 
     Examples:
         >>> asked = Request("a", (Message("user", ("What do you hear?",)),), parameters={"max_tokens": 64})
@@ -364,7 +350,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answered(Generic[Spoken]):
-    """The fields of an answer; `Response` explains them. `Spoken` is what a spoken answer is held as."""
+    """The fields of an answer; see `Response`. `Spoken` is the type of a spoken answer."""
 
     status: Status = "ok"
     reason: str | None = None
@@ -395,34 +381,33 @@ class Answered(Generic[Spoken]):
 
     @property
     def state(self) -> str:
-        """What the service called the model that answered, with the state that it named; "" if it named neither."""
+        """Model and revision that the service reported, or ""."""
         return " ".join(filter(None, (self.served.get("model"), self.served.get("revision"))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Response(Answered[Audio]):
-    """What a model gave back for one request. A failure is a status with a reason, never an empty answer.
+    """A model's response to one request. A failure is a status with a reason.
 
     Args:
-        status: `ok`; `failed` (the model or the connection to it failed); `refused` (the model does not take this
-            request).
+        status: `ok`; `failed` (the model or the connection failed); `refused` (the model does not take this request).
         reason: a `Diagnostic` for every status except `ok`; a text becomes one with the code `error`.
-        text: the written answer, or None.
-        audio: the spoken answer, or None.
-        usage: counts that were reported or derived: `input_tokens`, `output_tokens`, `cost_usd`. Where a service does
-            not say which tokens were sound, `cost_usd` is the most that the answer cost, and `cost_unsure_usd` by how
-            much it may be less.
-        latency_s: seconds from the request to the complete answer. In a batch: the time of the batch divided by its
-            number of items. None if the answer came from the cache.
+        text, audio: the written and the spoken answer, or None.
+        usage: reported or derived counts: `input_tokens`, `output_tokens`, `cost_usd`. If a service does not report
+            which
+            tokens were sound, `cost_usd` is the largest possible cost, and `cost_unsure_usd` its uncertainty.
+        latency_s: seconds from the request to the complete answer; in a batch, the batch's time over its items. None if
+            the answer came from the cache.
         first_s: seconds from the request to the first piece of a streamed answer, or None.
         finish: why the answer ended, as the model reports it (`stop`, `length`, ...), or None.
-        cut_s: seconds of input audio that the model was not given; 0 if it was given all of it.
-        attempts: how often the model was asked. cached: whether the answer came from the cache.
+        cut_s: seconds of input audio that the model did not get.
+        attempts: number of calls. cached: whether the answer came from the cache.
         notes: remarks that are not failures, as `Diagnostic`; a text becomes one with the code `remark`.
-        served: what the service said of itself with this answer: `model`, `revision` (its `system_fingerprint` or the
-            like), `request` (the id of the request); empty if it said nothing, or if no service answered.
-        sound_s: seconds of input audio in all, those of `cut_s` included; None if it is not known.
-        reasoning: what the model thought before its answer, where that came apart from it; None if nothing did.
+        served: what the service reported of itself: `model`, `revision` (its `system_fingerprint` or the like),
+            `request`
+            (the id of the request); empty if nothing.
+        sound_s: seconds of input audio in all, with those of `cut_s`; None if unknown.
+        reasoning: the model's separate reasoning, or None.
 
     Examples:
         >>> Response(text="a dog").status, Response.failed("the model has no answer").reason
@@ -442,20 +427,20 @@ class Response(Answered[Audio]):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The result of one metric for one item. A failure is a status with a reason, never a number.
+    """The result of one metric for one item. A failure is a status with a reason.
 
     Args:
         value: the number; None unless `status` is `ok`.
         status: `ok`; `undefined` (the metric has no value for this item, such as STOI of 50 ms of audio); `failed`
             (computing it failed); `refused` (the metric does not apply to this item); `unparsed` (the answer could not
             be read).
-        reason: a `Diagnostic` for every status except `ok`; a text becomes one with the code `error`. `code` and
-            `parameters` are its code and parameters, and as a text it is a sentence.
+        reason: a `Diagnostic` for every status except `ok`; a text becomes one with the code `error`.
         protocol: the exact measurement, such as `stoi/pystoi-0.4`.
-        numerator, denominator: what this item adds to a corpus ratio (errors and words, bits and seconds);
-            for a plain mean, the value and 1, which a score with a value has if neither is given.
+        numerator, denominator: the item's part in a corpus ratio (errors and words, bits and seconds); the value and 1
+            by
+            default, for a plain mean.
         detail: further numbers about this item (hits, substitutions, ...), kept in the run record. Its `flag` is a
-            `Diagnostic` that says why the value is in doubt; a text becomes one with the code `remark`.
+            `Diagnostic` on a doubtful value; a text becomes one with the code `remark`.
 
     Examples:
         >>> score = Score.ok(0.2, "wer/mine-1", numerator=1, denominator=5)
@@ -495,18 +480,14 @@ class Score:
         cls, value: float, protocol: str, *, numerator: float | None = None, denominator: float | None = None,
         detail: Mapping[str, Any] | None = None,
     ) -> Score:  # fmt: skip
-        """A score with a value. A value that is not finite, or too large to be averaged, gives a `failed` score, so
-        that no average includes it.
+        """A score with a value; one that is not finite or too large becomes `failed`.
 
         Args:
-            value: the number.
-            protocol: the exact measurement.
-            numerator, denominator: what the item adds to a corpus ratio; both or neither. Without them: the value and
-                1.
+            numerator, denominator: the item's part in a corpus ratio; both or neither (the value and 1).
             detail: further numbers about this item.
 
         Raises:
-            ValueError: a numerator was given without a denominator.
+            ValueError: there is a numerator without a denominator.
         """
         value = float(value)
         if not all(abs(number) < LARGEST for number in (value, numerator or 0.0, denominator or 0.0)):
@@ -519,10 +500,9 @@ class Score:
         return cls(value, "ok", None, protocol, float(numerator), float(denominator), detail or {})
 
     def counting_wrong(self, worst: Score | None) -> Score:
-        """The same score, with what the item adds to a corpus value where failures count as the worst value.
+        """The score with its part in a corpus value if failures count as the worst value.
 
-        Its `detail["wrong"]` holds the parts of `worst`, the worst score that this item could have. A score that has a
-        value stays as it is, and so does every score if there is no worst one.
+        `detail["wrong"]` holds the parts of `worst`. A score with a value, or without a worst one, stays as it is.
         """
         if self.value is not None or worst is None or worst.status != "ok":
             return self

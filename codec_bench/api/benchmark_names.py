@@ -16,26 +16,22 @@ KINDS = ("benchmarks", "models", "suites", "prompts", "rubrics", "steps")
 
 def list_rows(kind: str) -> list[dict[str, Any]]:
     """The rows of a list; `kind` is one of `KINDS`."""
-    return {
-        "benchmarks": _benchmarks, "models": _models, "suites": _suites, "prompts": _prompts, "rubrics": _rubrics,
-        "steps": _steps,
-    }[kind]()  # fmt: skip
+    lists = (_benchmarks, _models, _suites, _prompts, _rubrics, _steps)
+    return dict(zip(KINDS, lists, strict=True))[kind]()
 
 
 def _benchmarks() -> list[dict[str, Any]]:
     from codec_bench.benchmark import benchmark_names, load_benchmark
 
-    rows = []
-    for name in benchmark_names():
-        one = load_benchmark(name)
-        rows.append(
-            {
-                "name": name, "category": one.category, "kind": one.kind, "language": one.language or "",
-                "questions": one.size if one.size is not None else "unknown", "licence": one.licence or "unknown",
-                "gives": one.wants, "primary": one.primary,
-            }
-        )  # fmt: skip
-    return rows
+    return [
+        {
+            "name": name, "category": one.category, "kind": one.kind, "language": one.language or "",
+            "questions": one.size if one.size is not None else "unknown", "licence": one.licence or "unknown",
+            "gives": one.wants, "primary": one.primary,
+        }
+        for name in benchmark_names()
+        for one in [load_benchmark(name)]
+    ]  # fmt: skip
 
 
 def _models() -> list[dict[str, Any]]:
@@ -43,10 +39,9 @@ def _models() -> list[dict[str, Any]]:
 
     rows = []
     for row in list_models():
-        facts: dict[str, Any] = {} if row.info is None else {
-            "takes": list(row.info.inputs), "gives": list(row.info.outputs),
-        }  # fmt: skip
-        licence = "" if row.info is None else row.info.licence or ""
+        info, facts, licence = row.info, dict[str, Any](), ""
+        if info is not None:
+            facts, licence = {"takes": list(info.inputs), "gives": list(info.outputs)}, info.licence or ""
         state = row.served.words(date.today()) if row.served is not None else ""
         service: dict[str, Any] = {"what": row.summary, "served": state, "weights": licence}
         rows.append({"name": row.name, "reached by": row.kind or "", **facts, **service})
@@ -67,13 +62,9 @@ def _prompts() -> list[dict[str, Any]]:
     from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names
 
     return [
-        {
-            "name": n,
-            "variants": ", ".join(load_prompt(n).variants),
-            "wordings": len(load_prompt(n).wordings),
-            "what": load_prompt(n).summary,
-        }
+        {"name": n, "variants": ", ".join(p.variants), "wordings": len(p.wordings), "what": p.summary}
         for n in prompt_names()
+        for p in [load_prompt(n)]
     ]
 
 
@@ -98,7 +89,7 @@ def is_benchmark_path(path: str) -> bool:
 
 
 def is_model_config(path: str) -> bool:
-    """Whether a path is that of a model's own config."""
+    """Whether a path is a user's model config."""
     from codec_bench.config import load_yaml
     from codec_bench.models import is_own_file
 
@@ -125,8 +116,9 @@ def describe(name: str) -> dict[str, Any] | None:
         for p in one.published:
             published.setdefault(f"published {p.metric}", []).append(f"{p.model} {p.value:g}")
         facts = {key: value for key, value in one.described.items() if key not in ("name", "published")}
-        return {"benchmark": one.name, **facts, **published, "data": one.data.model_dump(exclude_none=True),
-                "prompt": _describe_prompt(one), "postprocess": list(one.process), **_list_judges(one.metrics), "defined in": one.entry.file}  # fmt: skip
+        judges, file = _list_judges(one.metrics), one.entry.file
+        more = {"prompt": _describe_prompt(one), "postprocess": list(one.process), **judges, "defined in": file}
+        return {"benchmark": one.name, **facts, **published, "data": one.data.model_dump(exclude_none=True), **more}
     if name in suite_names():
         return {"suite": name, "benchmarks": list(suite(name))}
     if name in model_names() or is_own_file(name):
@@ -141,7 +133,7 @@ def describe(name: str) -> dict[str, Any] | None:
 
 
 def _list_judges(metrics: Iterable[str]) -> dict[str, list[str]]:
-    """The judges of a benchmark's published numbers, and those that replace them."""
+    """The judges of a benchmark's published numbers, and their successors."""
     from codec_bench.benchmark.judge.metric import published_judge, succeeding_judge
 
     judges = [
@@ -159,7 +151,7 @@ def _describe_prompt(one: Any) -> str | None:
 
 
 def _describe_prices(name: str) -> str | None:
-    """The prices of a model with their date, or None if its config has none."""
+    """The prices of a model with their date, or None."""
     from codec_bench.models import model_prices
     from codec_bench.models.endpoints.accounts import Prices
 
@@ -178,7 +170,7 @@ def _identify(name: str) -> dict[str, Any]:
 
 
 def summarise_step(name: str) -> str:
-    """What a step of post-processing does, in one line."""
+    """A step of post-processing in one line."""
     from codec_bench.benchmark import reading as process
 
     step = {**process.PLAIN, **process.WITH_ARGUMENT, **process.MAY_HAVE_ARGUMENT}.get(name)

@@ -1,4 +1,4 @@
-"""Lists and evicts cached answers of models (`codec-bench answers`)."""
+"""List and evict cached answers of models (`codec-bench answers`)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,16 @@ from codec_bench.models.cache import ResponseCache, StoredModel
 
 
 def list_cached_answers() -> list[StoredModel]:
-    """How many answers of each model are kept, their size, and when one was last used.
-
-    Raises:
-        UserError: the file that holds them cannot be read.
-    """
+    """Number, size and last use of each model's cached answers; UserError if unreadable."""
     with _open_cache() as cache:
         return cache.list_models()
 
 
 def evict_answers(model: str | None) -> int:
-    """Evicts the cached answers of a model, or all for None; returns their count.
+    """Evict the cached answers of a model, or all for None; returns their count.
 
     Raises:
-        UserError: no answers of this model are kept, or the file that holds them cannot be read.
+        UserError: no answers of this model are cached, or the file cannot be read.
     """
     with _open_cache() as cache:
         names = [one.model for one in cache.list_models()]

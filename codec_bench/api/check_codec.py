@@ -1,4 +1,4 @@
-"""Checks one codec in a process of its own (`codec-bench validate`)."""
+"""Check one codec in its own process (`codec-bench validate`)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ def check_codec(
     options: Mapping[str, Any] | None = None,
     settings: Limits | None = None,
 ) -> list[dict[str, Any]]:
-    """Checks a codec on embedded speech; a codec that ends its process, hangs or takes all memory is a finding too.
+    """Check a codec on embedded speech; a crash, hang or memory fault is a finding too.
 
     Args:
-        codec: a name, own code included. device: `auto`, `cpu` or `cuda:0`. options: further arguments of its class.
-        settings: how long one call of the codec may take, how much memory, and how many threads.
+        codec: a name, custom code included. device: `auto`, `cpu` or `cuda:0`. options: further arguments of its class.
+        settings: time limit of one call, memory limit, and number of threads.
 
     Returns:
-        The findings, each with `check`, `state` (`ok`, `suspect`, `failed` or `not applicable`), `found` (a `Diagnostic`) and `value`. A
-        codec that cannot be loaded or breaks the contract has that finding alone.
+        The findings, each with `check`, `state` (`ok`, `suspect`, `failed` or `not applicable`), `found` (a
+        `Diagnostic`)
+        and `value`. A codec that cannot be loaded or breaks the contract has that finding alone.
 
     Raises:
         UserError: there is no such codec, operating point or file.
@@ -52,16 +53,13 @@ def check_codec(
                 return [finding(step, "failed", sections[name]["reason"])]
     gather_findings(sections)
     section = sections["findings"]
-    failed = section["state"] == "failed"
-    contract = (
-        finding("contract", "failed", section["reason"])
-        if failed
-        else finding("contract", "ok", Diagnostic("contract_kept"))
-    )
-    findings = [contract, *section["findings"]]
+    state, result = "ok", Diagnostic("contract_kept")
+    if section["state"] == "failed":
+        state, result = "failed", section["reason"]
+    findings = [finding("contract", state, result), *section["findings"]]
     return untrained(findings) if sections["info"].get("weights") in (RANDOM, RANDOM_FULL) else findings
 
 
 def select_clips() -> tuple[tuple[str, str], ...]:
-    """The id and path of each clip that a codec is checked on."""
+    """The id and path of each clip for the checks."""
     return tuple((s.id, s.audio) for s in list(open_source("embedded"))[::_APART][:CLIPS] if s.audio is not None)

@@ -1,4 +1,4 @@
-"""Checks a request of `eval`, `score` or `run` before other machines get it."""
+"""Check a request of `eval`, `score` or `run` before other machines get it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from codec_bench.errors import Note, UserError
 
 
 def check_request(request: Request, values: Mapping[str, Any]) -> tuple[Source, ...]:
-    """Checks a request without running, loading or asking anything.
+    """Check a request without running, loading or asking anything.
 
     Args:
-        request: of `eval`, `score` or `run`. values: the same, by the names of its options.
+        values: of the request, by the names of its options.
 
     Returns:
-        The data that are sent through systems. Empty if questions are asked: they are read only while they are asked.
+        The data that are sent through systems; empty for questions, which are read only while they are asked.
 
     Raises:
         UserError: a name, an option or the data is wrong, or weights are not on this machine.
@@ -47,23 +47,20 @@ def check_request(request: Request, values: Mapping[str, Any]) -> tuple[Source, 
 
 
 def _call_with(prepare: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """What a function gives for those of the arguments that it takes.
-
-    The folder is left out: nothing has been begun in it.
-    """
+    """Call a function with those arguments that it takes, without the run folder."""
     return prepare(
         **{name: arguments[name] for name in signature(prepare).parameters if name in arguments and name != "out"}
     )
 
 
 def _check_questions(arguments: Mapping[str, Any]) -> None:
-    """Raises UserError if no model can be asked and scored on any of the benchmarks; says which will be left out."""
+    """Raise UserError if no benchmark can run; warn of the excluded ones."""
     for benchmark, model, why in run_benchmark(**arguments).excluded:
         warnings.warn(f"{benchmark} with {model} will be left out: {why}", Note, stacklevel=2)
 
 
 def _check_evaluation(evaluation: Evaluation) -> None:
-    """Raises UserError if an evaluation cannot be planned here, or a codec or its weights are not there."""
+    """Raise UserError if an evaluation cannot be planned, or a codec or weights are missing."""
     if not len(evaluation.source):
         raise UserError(f"'{evaluation.source.name}' holds no samples", hint="name data that holds at least one")
     plan = build_plan(evaluation.systems, evaluation.metrics, evaluation.options, evaluation.source.languages)

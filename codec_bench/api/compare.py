@@ -1,4 +1,4 @@
-"""Compares systems pair by pair: an interval of the difference and a test."""
+"""Compare systems pair by pair: an interval of the difference and a test."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from codec_bench.config.option import names
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report.numbers import doubts_in
 from codec_bench.report.open_run import open_run
-from codec_bench.stats.bounds import declared_bounds
-from codec_bench.stats.paired import Comparison, compare_items, holm
+from codec_bench.stats.paired import Comparison, holm
 from codec_bench.stats.recorded import Recorded, items_of
-from codec_bench.stats.sets import SETS, item_fold
+from codec_bench.stats.sets import SETS, compare_metric
 from codec_bench.stats.verdict import SUSPECT, speechless
 from codec_bench.store.identity import identity_of
 from codec_bench.store.record import Run
@@ -24,12 +23,13 @@ from codec_bench.store.record import Run
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """System A compared with system B: one comparison for each metric that both were scored with.
+    """System A compared with system B: one comparison per common metric.
 
-    `differences` says in what the benchmark was asked in another way in the run of B, such as `other prompt`. `suspect` says
-    what the checks of A or B found. Where they found something, neither of the two is the better one; `barred` of a
-    comparison says so. `judges` says by metric who marked the answers, and how that judge did in its test.
-    `other_sounds` says under how many ids the run of B heard another sound than that of A, and of how many.
+    `differences`: differences of the two benchmarks, such as `other prompt`. `suspect`: findings on A or B; neither is
+    then
+    the better one, and `barred` of a comparison is set. `judges`: judge and its test by metric. `other_sounds`: number
+    of ids
+    with another sound in the run of B, and of compared ids.
     """
 
     a: str
@@ -41,9 +41,9 @@ class Pair:
     other_sounds: tuple[int, int] = (0, 0)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values; the test of a comparison stands among its other fields.
+        """As JSON values, with the fields of the test among those of a comparison.
 
-        `wins`, `losses` and `ties` are None where `barred` is not.
+        `wins`, `losses` and `ties` are None for a barred comparison.
         """
         compared = [asdict(comparison) for comparison in self.comparisons]
         uncounted = dict.fromkeys(("wins", "losses", "ties"))
@@ -59,17 +59,16 @@ def compare(
     metrics: str | Sequence[str] | None = None,
     seed: int = 0,
 ) -> list[Pair]:
-    """Compares systems of one run pair by pair, or the systems of two runs.
+    """Compare systems of one run pair by pair, or the systems of two runs.
 
-    All pairs and metrics of one call are one family: `p_holm` is each p adjusted for how many there are.
+    All pairs and metrics of one call are one family: `p_holm` is each p adjusted for their number.
 
     Args:
         runs: one or two runs, or their folders.
-        systems: the systems to compare. With one run: two or more names, of which every pair is compared; None for
-            every system of the run. With two runs: one name that both have, or its name in the first and its name in
-            the second run; None for every name that both have.
-        metrics: only these metrics; None for every metric that both have, but for values of whole sets (`fad`, `kad`).
-        seed: of the bootstrap, which corpus values such as BLEU take.
+        systems: with one run, two or more names to compare pairwise; None for all. With two runs, one common name, or a
+            name in each run; None for all common names.
+        metrics: None for every common metric except values of whole sets (`fad`, `kad`).
+        seed: of the bootstrap, for corpus values such as BLEU.
 
     Returns:
         One `Pair` per pair of systems. Differences are A minus B.
@@ -87,57 +86,40 @@ def compare(
     opened = [r if isinstance(r, Run) else open_run(r) for r in runs]
     records = {run.folder: Recorded(run) for run in opened}
     requested = names(systems) if systems is not None else []
-    results = [
-        (
-            first[2],
-            second[2],
-            [_mark_barred(one, records, first, second) for one in compared],
-            _find_suspects(first, second),
-        )
-        for first, second in _pair_systems(opened, requested)
-        for compared in (_compare_metrics(*first[:2], *second[:2], metrics, seed),)
-    ]
-    differences = (
-        tuple(identity_of(opened[0]).differences(identity_of(opened[-1]), rows=False)) if len(opened) == 2 else ()
-    )
-    other_sounds = opened[0].other_sounds(opened[-1])
-    metric_names = {comparison.metric for _, _, comparisons, _ in results for comparison in comparisons}
-    judges = {name: judge for name in sorted(metric_names) if (judge := _describe_judges(opened, name))}
-    adjusted = iter(holm([comparison.test.p for _, _, comparisons, _ in results for comparison in comparisons]))
+    sides = _pair_systems(opened, requested)
+    differences: tuple[str, ...] = ()
+    if len(opened) == 2:
+        differences = tuple(identity_of(opened[0]).differences(identity_of(opened[1]), rows=False))
+    pairs = []
+    for a, b in sides:
+        compared = [_mark_barred(one, records, a, b) for one in _compare_metrics(*a[:2], *b[:2], metrics, seed)]
+        pairs.append(Pair(a[2], b[2], compared, differences, _find_suspects(a, b)))
+    every = [comparison for pair in pairs for comparison in pair.comparisons]
+    judges = {name: judge for name in sorted({c.metric for c in every}) if (judge := _describe_judges(opened, name))}
+    common = {"judges": judges, "other_sounds": opened[0].other_sounds(opened[-1])}
+    adjusted = iter(holm([comparison.test.p for comparison in every]))
     return [
-        Pair(
-            a,
-            b,
-            [replace(comparison, p_holm=next(adjusted)) for comparison in comparisons],
-            differences,
-            suspect,
-            judges,
-            other_sounds,
-        )
-        for a, b, comparisons, suspect in results
+        replace(pair, comparisons=[replace(one, p_holm=next(adjusted)) for one in pair.comparisons], **common)
+        for pair in pairs
     ]
 
 
 def _describe_judges(runs: Sequence[Run], metric: str) -> str:
     """The judge of a metric in words, or "" without one; of A and B if they differ."""
-    judges = [run.judge(metric) for run in runs]
-    return (
-        judges[0]
-        if judges[0] == judges[-1]
-        else f"A {judges[0]}; B {judges[-1]}, so that the difference may be that of the judges"
-    )
+    first, last = runs[0].judge(metric), runs[-1].judge(metric)
+    return first if first == last else f"A {first}; B {last}, so the difference may be that of the judges"
 
 
 _LabelledSystem = tuple[Run, str, str]
 
 
 def _find_suspects(*sides: _LabelledSystem) -> dict[str, str]:
-    """What the checks of the two found, by the names that they are called here."""
+    """Findings on the two systems, by their labels."""
     return {label: doubts for run, system, label in sides if (doubts := doubts_in(run, system))}
 
 
 def _mark_barred(compared: Comparison, records: Mapping[Path, Recorded], *sides: _LabelledSystem) -> Comparison:
-    """Adds the reasons why a system is compared with no other."""
+    """Add the reasons why a system is not compared."""
     reasons = []
     for run, system, label in sides:
         recorded = records[run.folder]
@@ -173,7 +155,7 @@ def _pair_within(run: Run, requested: Sequence[str]) -> list[tuple[_LabelledSyst
 
 
 def _pair_across(first: Run, second: Run, requested: Sequence[str]) -> list[tuple[_LabelledSystem, _LabelledSystem]]:
-    """The systems of two runs that are compared with each other."""
+    """The pairs of systems of two runs."""
     if len(requested) == 2:
         pairs = [(requested[0], requested[1])]
     elif requested:
@@ -196,15 +178,12 @@ def _pair_across(first: Run, second: Run, requested: Sequence[str]) -> list[tupl
 
 
 def _check_same_questions(first: Run, second: Run) -> None:
-    """Checks that two runs asked the same questions and read spoken answers alike.
-
-    Raises:
-        UserError: they did not.
-    """
+    """Raise UserError unless two runs asked the same questions and read speech alike."""
     benchmarks = [(run.meta.get("benchmark") or {}).get("name") for run in (first, second)]
     if benchmarks[0] != benchmarks[1]:
         raise UserError(
-            f"the runs asked different questions: those of {benchmarks[0] or 'no benchmark'} and of {benchmarks[1] or 'no benchmark'}",
+            f"the runs asked different questions: those of {benchmarks[0] or 'no benchmark'} and of "
+            f"{benchmarks[1] or 'no benchmark'}",
             hint="compare runs of one benchmark",
         )
     if other := _other_questions(first, second):
@@ -216,20 +195,16 @@ def _check_same_questions(first: Run, second: Run) -> None:
     recognisers = [_recogniser_protocols(run) for run in (first, second)]
     if recognisers[0] != recognisers[1]:
         raise UserError(
-            f"the runs read spoken answers by different protocols: {' and '.join(recognisers[0])}, {' and '.join(recognisers[1])}",
+            "the runs read spoken answers by different protocols: " + ", ".join(map(" and ".join, recognisers)),
             hint="score one of them again on the device of the other: run --phase scores --rescore",
         )
 
 
 def _other_questions(first: Run, second: Run) -> list[str]:
-    """The ids under which two runs hold different questions; none where options were offered in another order, which is
-    other text.
-    """
+    """Ids with different questions in two runs; none if options are in another order."""
     one, other = identity_of(first), identity_of(second)
-    if not (first.has_questions and second.has_questions) or (one.choices, one.control) != (
-        other.choices,
-        other.control,
-    ):
+    same_texts = (one.choices, one.control) == (other.choices, other.control)
+    if not (first.has_questions and second.has_questions and same_texts):
         return []
     query = "SELECT p.id, q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number"
     contents = {id: content for id, *content in first.query(query)}
@@ -237,13 +212,13 @@ def _other_questions(first: Run, second: Run) -> list[str]:
 
 
 def _recogniser_protocols(run: Run) -> list[str]:
-    """The protocols of the recognisers by which a run reads spoken answers."""
+    """Protocols of the recognisers for a run's spoken answers."""
     scored = (run.meta.get("fingerprint") or {}).get("scored") or {}
     return sorted(p for name, p in (scored.get("metrics") or {}).items() if name.startswith("transcript["))
 
 
 def _make_labels(first: Path, second: Path) -> Callable[[Run, str], str]:
-    """Labels systems by name and as much of their run's folder as differs."""
+    """Label systems by name and by the differing part of their run's folder."""
     a, b = first.resolve().parts, second.resolve().parts
     depth = next((k for k in range(1, max(len(a), len(b))) if a[-k:] != b[-k:]), 1)
     return lambda run, name: "/".join((*run.folder.resolve().parts[-depth:], name))
@@ -269,16 +244,8 @@ def _compare_metrics(
                 raise UnknownName(f"metric in '{run.folder}'", name, facts)
         if facts_a[name]["protocol"] != facts_b[name]["protocol"]:
             raise UserError(
-                f"'{name}' was measured by different protocols: {facts_a[name]['protocol']} and {facts_b[name]['protocol']}",
+                f"'{name}' was measured by different protocols: {facts_a[name]['protocol']} and "
+                f"{facts_b[name]['protocol']}",
                 hint="compare runs of one protocol, or leave this metric out with --metrics",
             )
-        yield compare_items(
-            items_of(run_a, a, name),
-            items_of(run_b, b, name),
-            metric=name,
-            unit=facts_a[name].get("unit", ""),
-            higher_is_better=facts_a[name]["higher_is_better"],
-            seed=seed,
-            fold=item_fold(name, facts_a[name].get("aggregate", "")),
-            bounds=declared_bounds(facts_a[name]),
-        )
+        yield compare_metric(items_of(run_a, a, name), items_of(run_b, b, name), name, facts_a[name], seed)

@@ -1,4 +1,4 @@
-"""Compiles every numba kernel of the installation: what `codec-bench doctor --compile` does."""
+"""Compile every numba kernel of the installation (`codec-bench doctor --compile`)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TEXTS = (["the ice cream van came"], ["the icecream man came"])
 
 
 def compile_kernels(clip: Audio, report_progress: Callable[[str], None]) -> Finding:
-    """Runs each kernel once, so that its compiled code is on disk for later processes.
+    """Run each kernel once, to keep its compiled code on disk for later processes.
 
     One process compiles a kernel at a time; others wait for its code.
 
     Args:
-        clip: speech. report_progress: called with the name of what is compiled next.
+        clip: speech. report_progress: called with the name of each compiled item.
     """
     start, failed = perf_counter(), []
     for name, run in _calls(clip):

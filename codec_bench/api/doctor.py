@@ -1,4 +1,4 @@
-"""Checks the installation: the function behind `codec-bench doctor`."""
+"""Check the installation (`codec-bench doctor`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import requires
 from importlib.resources import files
 
-from codec_bench.api.finding import Finding, State
+from codec_bench.api.finding import Finding
 from codec_bench.api.gpus import check_gpus
 from codec_bench.environment import ONNXRUNTIMES, machine, package_version, versions
 from codec_bench.errors import UserError
@@ -22,11 +22,10 @@ _EXTRA = re.compile(r"""extra\s*==\s*["'](?P<extra>[\w.-]+)["']""")
 
 
 def doctor() -> tuple[Finding, ...]:
-    """Checks the installation: Python, torch, the extras, the folders, the embedded speech, the caches and every GPU.
+    """Check Python, torch, the extras, the folders, the embedded speech, caches and GPUs.
 
     Returns:
-        What was found, one `Finding` for each thing that was checked. A thing whose state is `wrong` has to be mended
-        first.
+        One `Finding` for each check. Mend things whose state is `wrong` first.
 
     Examples:
         >>> from codec_bench import doctor
@@ -51,15 +50,11 @@ def extras() -> dict[str, tuple[str, ...]]:
             by_extra.setdefault(extra["extra"], []).append((match["name"], match["extras"] or ""))
 
     def packages(extra: str) -> list[str]:
-        return [
-            package
-            for name, inner in by_extra.get(extra, ())
-            for package in (
-                [one for name in inner.split(",") for one in packages(name.strip())]
-                if name == "codec-bench"
-                else [name]
-            )
-        ]
+        members: list[str] = []
+        for name, inner in by_extra.get(extra, ()):
+            own = name == "codec-bench"
+            members += [one for part in inner.split(",") for one in packages(part.strip())] if own else [name]
+        return members
 
     return {extra: tuple(dict.fromkeys(packages(extra))) for extra in by_extra if extra not in _NOT_FOR_USERS}
 
@@ -79,15 +74,11 @@ def _packages() -> list[Finding]:
     out.append(Finding("torch and torchaudio match", "ok" if same else "wrong", f"{torch} and {torchaudio}", do))
     for extra, packages in extras().items():
         missing = [p for p in packages if package_version(p) is None]
-        state: State = "ok" if not missing else "note"
-        out.append(
-            Finding(
-                f"extra '{extra}'",
-                state,
-                f"without {', '.join(missing)}" if missing else "installed",
-                f"pip install 'codec-bench[{extra}]'" if missing else "",
-            )
-        )
+        result = Finding(f"extra '{extra}'", "ok", "installed")
+        if missing:
+            do = f"pip install 'codec-bench[{extra}]'"
+            result = Finding(f"extra '{extra}'", "note", f"without {', '.join(missing)}", do)
+        out.append(result)
     return out
 
 
@@ -100,7 +91,7 @@ def _onnxruntime() -> Finding:
             subject,
             "wrong",
             f"{packages} are both installed and overwrite each other's files, so it is undefined which of them runs",
-            f"pip uninstall -y {' '.join(installed)}, then install the one you want; speechmos and faster-whisper ask for "
+            f"pip uninstall -y {' '.join(installed)}, then install the one you want; speechmos and faster-whisper need "
             "'onnxruntime' and run with the others too (install them with --no-deps)",
         )
     if not installed:
@@ -119,13 +110,10 @@ def _onnxruntime() -> Finding:
 
 def _folders() -> Finding:
     missing = [n for n in ("kernels", "configs", "benchmarks") if not (files("codec_bench") / n).is_dir()]
-    do = "check the repository out with symbolic links (git config core.symlinks true)" if missing else ""
-    return Finding(
-        "kernels, configs, benchmarks",
-        "wrong" if missing else "ok",
-        f"without {', '.join(missing)}" if missing else "found",
-        do,
-    )
+    if not missing:
+        return Finding("kernels, configs, benchmarks", "ok", "found")
+    do = "check the repository out with symbolic links (git config core.symlinks true)"
+    return Finding("kernels, configs, benchmarks", "wrong", f"without {', '.join(missing)}", do)
 
 
 def _embedded_speech() -> Finding:
@@ -136,25 +124,16 @@ def _embedded_speech() -> Finding:
     except UserError as error:
         return Finding("embedded speech", "wrong", error.message, "install codec-bench again")
     missing = [s.id for s in source if s.audio is None or not os.path.isfile(s.audio)]
-    state: State = "wrong" if missing else "ok"
-    return Finding(
-        "embedded speech",
-        state,
-        f"{len(source) - len(missing)} of {len(source)} utterances",
-        "install codec-bench again" if missing else "",
-    )
+    state, do = ("wrong", "install codec-bench again") if missing else ("ok", "")
+    return Finding("embedded speech", state, f"{len(source) - len(missing)} of {len(source)} utterances", do)
 
 
 def _numba_cache() -> Finding:
     folder = os.environ.get("NUMBA_CACHE_DIR") or str(files("codec_bench") / "kernels")
     if os.access(folder, os.W_OK):
         return Finding("compiled kernels are kept", "ok", folder)
-    return Finding(
-        "compiled kernels are kept",
-        "note",
-        f"'{folder}' cannot be written",
-        "numba keeps them in your cache folder; set NUMBA_CACHE_DIR to choose",
-    )
+    do = "numba keeps them in your cache folder; set NUMBA_CACHE_DIR to choose"
+    return Finding("compiled kernels are kept", "note", f"'{folder}' cannot be written", do)
 
 
 def _machine() -> list[Finding]:
@@ -164,16 +143,11 @@ def _machine() -> list[Finding]:
     folder = cache_folder()
     existing = folder if folder.exists() else next(p for p in folder.parents if p.exists())
     free = shutil.disk_usage(existing).free / 2**30
-    disk_state: State = "ok" if free > 5 else "note"
+    state, do = ("ok", "") if free > 5 else ("note", "set CODEC_BENCH_CACHE to a folder with room")
     return [
         Finding("machine", "ok", f"{facts['cpu']}, {facts['cores']} cores, {facts.get('memory_gib', '?')} GiB"),
         Finding("GPU", "ok" if facts["gpu"] != "none" else "note", str(facts["gpu"])),
-        Finding(
-            "feature cache",
-            disk_state,
-            f"{folder}, {free:.0f} GiB free",
-            "" if free > 5 else "set CODEC_BENCH_CACHE to a folder with room",
-        ),
+        Finding("feature cache", state, f"{folder}, {free:.0f} GiB free", do),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Sends audio through codecs and scores it (`codec-bench eval`)."""
+"""Send audio through codecs and score it (`codec-bench eval`)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from codec_bench.api.executors import NodeCall, run_evaluation, show_progress
+from codec_bench.api.executors import run_prepared
 from codec_bench.api.metric_groups import expand_metrics
-from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.config.option import documented
 from codec_bench.config.request import EvalRequest
 from codec_bench.data import broken_down, data_name, open_source, with_trials
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.extend import restore_sample_order
-from codec_bench.engine.running import Progress, Running, chosen_running
+from codec_bench.engine.running import Progress, Running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.metrics import chosen_metrics
 from codec_bench.report.open_run import Run
@@ -39,19 +38,20 @@ def evaluate(
     running: Running | None = None,
     **running_fields: Any,
 ) -> Run:
-    """Sends audio through codecs and scores what comes out.
+    """Send audio through codecs and score the output.
 
-    A call with the same arguments continues a run that was stopped, also without `out`.
+    A call with the same arguments continues a stopped run, also without `out`.
 
-    A codec that is named, and a class of a file or a module, is loaded by the worker processes. An object, and a class
-    of a notebook or of the script that was started, runs in this process, because no other can import it. The results
-    are the same. No limit in time holds for it, and it is known by the source of its class and by its `info`: what else
-    it depends on should show there. If that source cannot be read, the run cannot be continued.
+    Worker processes load codecs by name and classes of a file or a module. Objects, and classes of a notebook or the
+    main
+    script, run in this process, because no other can import them; the results are the same. They have no time limit,
+    and
+    are identified by the source of the class and by `info`: everything else they depend on should be in these. If the
+    source cannot be read, the run cannot be continued.
 
     Args:
-        progress: whether a line shows how far the run is, or a function that is told. None: only in a notebook.
-        running: how to run it. Its fields may be given as keyword arguments (`device="cpu"`, `workers=2`, ...) in its
-            place.
+        progress: whether to show a progress line, or a function for progress. None: only in a notebook.
+        running: how to run it, or its fields as keyword arguments (`device="cpu"`, `workers=2`, ...).
 
     Returns:
         The finished run, opened for reading; `run.folder` holds the record, `summary.json` and, but for a shard,
@@ -59,7 +59,7 @@ def evaluate(
 
     Raises:
         UserError: a name, the data, a column or an option is wrong, or the folder cannot be written. A failure of a
-            single item is not raised; it is in the run.
+            single item is in the run and is not raised.
 
     Examples:
         >>> from codec_bench import evaluate
@@ -68,16 +68,7 @@ def evaluate(
         >>> round(stoi["value"], 2), stoi["n"], stoi["failed"]
         (0.99, 8, 0)
     """
-    arguments = record_arguments(EvalRequest, locals(), chosen_running(running, running_fields))
-    running = chosen_running(running, running_fields)
-    request: dict[str, Any] = {
-        "codec": codec, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit, "options": options,
-        "trials": trials, "by": by, "out": out, "arguments": arguments,
-        "growing": out if running.on_ray is None else None,
-    }  # fmt: skip
-    with show_progress(running, progress) as running:
-        evaluation = prepare(**request)
-        return run_evaluation(evaluation, shard, out, running, NodeCall(prepare, request))
+    return run_prepared(EvalRequest, prepare, locals())
 
 
 def prepare(
@@ -95,7 +86,7 @@ def prepare(
     growing: str | os.PathLike[str] | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Reads the arguments of `evaluate`, and opens the data.
+    """Read the arguments of `evaluate`, and open the data.
 
     Args:
         growing: `out` if the run may grow. arguments: all of them, for the record.

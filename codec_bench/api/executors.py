@@ -1,17 +1,19 @@
-"""Runs an evaluation on this machine or on a Ray cluster, with a progress line."""
+"""Run an evaluation on this machine or on a Ray cluster, with a progress line."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
+from codec_bench.api.recorded_arguments import record_arguments
+from codec_bench.config.request import Request
 from codec_bench.data import part_of, read_shard
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.executor import RAY
-from codec_bench.engine.running import Progress, Running, quiet
+from codec_bench.engine.running import Progress, Running, chosen_running, quiet
 from codec_bench.errors import UserError
 from codec_bench.registry import added, load_attribute
 from codec_bench.report.open_run import Run
@@ -23,60 +25,59 @@ from codec_bench.terminal.progress import in_notebook, progress_line
 
 @dataclass(frozen=True, slots=True)
 class NodeCall:
-    """What every node of a cluster calls to prepare the evaluation of its driver.
-
-    Args:
-        prepare: opens the data and reads the arguments. arguments: its keyword arguments.
-    """
+    """The call with which a cluster's node prepares the evaluation of its driver."""
 
     prepare: Callable[..., Evaluation]
     arguments: Mapping[str, Any]
-    metrics: Sequence[str] = ()
-    request: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Sequence[str]
+    request: Mapping[str, Any]
 
     def __call__(self) -> Evaluation:
-        """The evaluation, with the metrics that groups stand for on the driver's machine."""
+        """The evaluation, with the driver's members of groups of metrics."""
         return replace(self.prepare(**self.arguments), metrics=self.metrics, request=self.request)
 
 
-def run_evaluation(
-    evaluation: Evaluation, shard: str | tuple[int, int] | None, out: str | os.PathLike[str] | None, running: Running, call: NodeCall
-) -> Run:  # fmt: skip
-    """Runs an evaluation and writes the files beside its record.
+def run_prepared(schema: type[Request], prepare: Callable[..., Evaluation], values: Mapping[str, Any]) -> Run:
+    """Prepare an evaluation, run it, and write the files next to its record.
 
-    The run of a shard gets no page, since people read that of the merged run.
+    The run of a shard gets no page; the merged run has one.
 
     Args:
-        evaluation: what to run. shard: which part of the samples to take; None for all.
-        out: the run folder, as for `evaluate`. running: how to run it. call: gives the same evaluation on a node.
+        schema: declares the options. prepare: makes the evaluation. values: all arguments of the verb.
 
     Raises:
         UserError: as for `evaluate`.
     """
-    evaluation = replace(evaluation, source=part_of(evaluation.source, read_shard(shard)))
-    if running.on_ray is None:
-        record = execute(evaluation, out, running)
-    else:
-        execute_on_cluster = load_attribute(added("EXECUTORS")[RAY])
-        call = replace(call, metrics=evaluation.metrics, request=evaluation.request)
-        record = execute_on_cluster(evaluation, call, out, running, running.on_ray)
-    record.close()
-    run = Run(record.folder)
-    page = running.page and shard is None
-    if not results_stand(run, page=page):
-        write_results(run, page=page)
-    mark_finished(run.folder)
-    mark_part(run)
+    running, shard, out = chosen_running(values["running"], values["running_fields"]), values["shard"], values["out"]
+    request = {name: value for name, value in values.items() if name in signature(prepare).parameters}
+    request["arguments"] = record_arguments(schema, values, running)
+    request["growing"] = out if running.on_ray is None else None
+    with show_progress(running, values["progress"]) as running:
+        evaluation = prepare(**request)
+        evaluation = replace(evaluation, source=part_of(evaluation.source, read_shard(shard)))
+        if running.on_ray is None:
+            record = execute(evaluation, out, running)
+        else:
+            execute_on_cluster = load_attribute(added("EXECUTORS")[RAY])
+            call = NodeCall(prepare, request, evaluation.metrics, evaluation.request)
+            record = execute_on_cluster(evaluation, call, out, running, running.on_ray)
+        record.close()
+        run = Run(record.folder)
+        page = running.page and shard is None
+        if not results_stand(run, page=page):
+            write_results(run, page=page)
+        mark_finished(run.folder)
+        mark_part(run)
     return run
 
 
 @contextmanager
 def show_progress(running: Running, progress: bool | Progress | None) -> Iterator[Running]:
-    """Shows the progress that the caller asked for, until the block ends.
+    """Show the requested progress until the block ends.
 
     Args:
-        running: how to run. progress: True and False show it and do not; a function is told it as `Running.progress`
-            is; None shows it in a notebook, unless `running` tells it already.
+        progress: whether to show it, or a function as `Running.progress`; None shows it in a notebook, unless `running`
+            reports it already.
 
     Raises:
         UserError: `progress` is something else.

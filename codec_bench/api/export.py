@@ -1,4 +1,4 @@
-"""Writes the scores of a run for other programs (`codec-bench export`)."""
+"""Write the scores of a run for other programs (`codec-bench export`)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from codec_bench.store.export import FORMATS, export_run
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What `export` wrote.
+    """Result of `export`.
 
     Args:
-        excluded: the metrics that were left out because they have no value.
-        text: what was written, where no file was named; otherwise empty.
+        excluded: metrics without a value. text: the output if no file was named, else empty.
     """
 
     excluded: tuple[str, ...] = ()
@@ -38,23 +37,24 @@ def export(
     metric: str | None = None,
     alignment: bool = False,
 ) -> Exported:
-    """Writes every score as a row, the table for a paper, or the results for a model's repository or another harness.
+    """Write scores as rows, a table for a paper, or results for a model hub or harness.
 
     Args:
         run: a run, or its folder.
-        form: `csv` (texts that a spreadsheet would take for formulas have an apostrophe in front), `jsonl` or `parquet`
-            (all texts as they are); with `summary`: `csv`, `markdown` or `latex`; for the Hugging Face hub
-            `hf-eval-results` or `model-index`; for other harnesses `lm-eval`, `lmms-eval` or `inspect`; `submission`
-            for the file that a benchmark's own service scores.
-        out: a file, or a stream of text; None gives the text back. Parquet needs a file.
+        form: `csv` (with an apostrophe before texts that look like formulas), `jsonl` or `parquet` (texts unchanged);
+            with
+            `summary`: `csv`, `markdown` or `latex`; for the Hugging Face hub `hf-eval-results` or `model-index`; for
+                other
+            harnesses `lm-eval`, `lmms-eval` or `inspect`; `submission` for a benchmark's own scoring service.
+        out: a file, or a stream of text; None returns the text. Parquet needs a file.
         summary: write the table of systems and metrics in place of the scores.
-        system: for the hub and other harnesses: the system. Needed where the run has several.
+        system: for the hub and other harnesses, required if the run has several.
         metric: for the hub: only this metric.
         alignment: add a column that aligns the texts of each error rate.
 
     Raises:
-        UserError: there is no such format, it does not take one of the other arguments, the run is not finished where
-            that is needed, or the file cannot be written.
+        UserError: there is no such format, it does not take another argument, the run is unfinished where it must be
+            finished, or the file cannot be written.
 
     Examples:
         >>> from codec_bench import export
@@ -76,13 +76,12 @@ def export(
             raise UserError(
                 f"--system and --metric are for {' and '.join(hugging_face.FORMATS)}", hint="leave them out"
             )
-        if form == submission.FORMAT and not summary:
+        if summary:
+            export_summary(_open(run), form, target)
+        elif form == submission.FORMAT:
             submission.export_submission(_open(run), target)
         else:
-            if summary:
-                export_summary(_open(run), form, target)
-            else:
-                export_run(_open(run), form, target, alignment=alignment)
+            export_run(_open(run), form, target, alignment=alignment)
         return Exported()
     if summary:
         raise UserError(f"--summary is for tables, and the format is '{form}'", hint="leave it out")

@@ -1,4 +1,4 @@
-"""What a check has found, as `doctor` and `validate` show it."""
+"""The result of a check of `doctor` and `validate`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ State = Literal["ok", "note", "suspect", "wrong"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was checked.
+    """One check.
 
     Args:
-        what: the thing.
-        state: `ok`, `note` (worth knowing), `suspect` (mostly a mistake) or `wrong`.
-        found: what was found.
-        do: what to do; empty if nothing has to be done.
+        what: the checked thing. state: `ok`, `note` (worth knowing), `suspect` (mostly a mistake) or `wrong`.
+        found: the result. do: what to do, if anything.
     """
 
     what: str
@@ -27,6 +25,6 @@ class Finding:
     do: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values, with the code of what was found where it has one."""
+        """As JSON values, with the code of the result if there is one."""
         held: dict[str, Any] = to_json(asdict(self))
         return held

@@ -1,4 +1,4 @@
-"""Checks that torch, Triton and Whisper compute right numbers on every GPU."""
+"""Check the numbers of torch, Triton and Whisper on every GPU."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ _SAME = 0.9  # the share of equal characters from which a difference may be roun
 
 
 def check_gpus(clip: Callable[[], Audio], listed: str) -> list[Finding]:
-    """Checks every visible GPU; no findings on a machine without one.
+    """Check every visible GPU; no findings on a machine without one.
 
     Args:
-        clip: gives English speech to transcribe.
-        listed: the GPUs that the driver's own program lists, or `none`.
+        clip: returns English speech to transcribe. listed: the GPUs that nvidia-smi lists, or `none`.
     """
     from codec_bench.engine.device import cuda_count
 
@@ -78,19 +77,15 @@ def _check_triton(device: str) -> Finding:
 
 
 def _check_transcript(device: str, clip: Callable[[], Audio]) -> Finding:
-    """Transcribes a clip on a GPU and on the CPU: a driver that is too old can give empty texts without any error."""
+    """Transcribe a clip on a GPU and on the CPU: an old driver can give empty texts."""
     from codec_bench.weights import lookup
 
     subject = f"Whisper on {device} and on the CPU"
     sizes = (f"whisper-{size}" for size in (*_SIZES, *_LARGE))
     name = next((one for one in sizes if lookup(one) or lookup(f"{one}-transformers")), None)
     if name is None:
-        return Finding(
-            subject,
-            "note",
-            "not compared: no Whisper is on this machine",
-            "codec-bench weights fetch whisper-tiny-transformers",
-        )
+        do = "codec-bench weights fetch whisper-tiny-transformers"
+        return Finding(subject, "note", "not compared: no Whisper is on this machine", do)
     try:
         there, here = (_transcribe(name, device_name, clip()) for device_name in (device, "cpu"))
     except Exception as error:  # a library that fails on the device raises anything; that is a finding
@@ -99,12 +94,9 @@ def _check_transcript(device: str, clip: Callable[[], Audio]) -> Finding:
     if there == here:
         return Finding(subject, "ok", f"{name} writes the same text: '{here}'")
     alike = SequenceMatcher(None, there, here, autojunk=False).ratio()
-    return Finding(
-        subject,
-        "note" if alike >= _SAME else "wrong",
-        f"{name} writes '{there}' there and '{here}' on the CPU",
-        "" if alike >= _SAME else "update the driver, or install a torch or ctranslate2 that is not newer than it",
-    )
+    do = "" if alike >= _SAME else "update the driver, or install a torch or ctranslate2 that is not newer than it"
+    difference = f"{name} writes '{there}' there and '{here}' on the CPU"
+    return Finding(subject, "note" if alike >= _SAME else "wrong", difference, do)
 
 
 def _transcribe(name: str, device: str, clip: Audio) -> str:

@@ -1,4 +1,4 @@
-"""Compares definitions with the Hugging Face hub (`validate --hub`)."""
+"""Compare definitions with the Hugging Face hub (`validate --hub`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def list_hub_benchmarks() -> list[str]:
-    """The benchmarks of the project whose data are on the hub."""
+    """The project's benchmarks with data on the hub."""
     from codec_bench.benchmark import benchmark_names, load_benchmark
 
     data_by_name = {name: load_benchmark(name).data for name in benchmark_names()}
@@ -23,13 +23,10 @@ def list_hub_benchmarks() -> list[str]:
 
 
 def check_hub_data(name: str) -> tuple[list[Finding], dict[str, Seen]]:
-    """Holds one definition against the hub.
-
-    Args:
-        name: a benchmark, or the path of one's own.
+    """Compare one definition, by name or path, with the hub.
 
     Returns:
-        What was found, and what the hub has by the benchmark's own name; nothing if it could not be read.
+        The findings, and the hub's state by the benchmark's own name; empty if unreadable.
     """
     from codec_bench.benchmark import load_benchmark
     from codec_bench.benchmark.definition.on_hub import look
@@ -47,22 +44,15 @@ def check_hub_data(name: str) -> tuple[list[Finding], dict[str, Seen]]:
 
 
 def _compare_with_hub(name: str, one: Benchmark, seen: Seen) -> Iterator[Finding]:
-    """A definition beside what the hub has."""
     data = one.data
     yield Finding(name, "ok", _words(seen))
     if data.size is not None and seen.size is not None and data.size != seen.size:
         difference = f"the data give {seen.size:,} questions; the definition says {data.size:,}"
         yield Finding(f"{name}: size", "wrong", difference, f"size: {seen.size}, if the data are the published ones")
     if data.rows_digest is not None and data.rows_digest != seen.rows_digest:
-        difference = (
-            f"the questions are not those that the definition pins: {seen.rows_digest} in place of {data.rows_digest}"
-        )
-        yield Finding(
-            f"{name}: rows_digest",
-            "wrong",
-            difference,
-            f"revision: the commit that was pinned, if it is not {seen.revision}",
-        )
+        difference = f"the questions are not those that the definition pins: {seen.rows_digest}, not {data.rows_digest}"
+        do = f"revision: the commit that was pinned, if it is not {seen.revision}"
+        yield Finding(f"{name}: rows_digest", "wrong", difference, do)
     if changed := list(_other_types(data.types or {}, seen.columns)):
         yield Finding(f"{name}: types", "wrong", "; ".join(changed), "read whether the definition still fits the data")
     if (one.licence or "").lower() != (seen.licence or "").lower():
@@ -87,7 +77,7 @@ def _words(seen: Seen) -> str:
 
 
 def write_pins(path: str | os.PathLike[str], seen: Mapping[str, Seen]) -> None:
-    """Writes what the hub has of benchmarks into a file, beside its other entries.
+    """Write the hub's state of benchmarks to a file, next to its other entries.
 
     Raises:
         UserError: the file cannot be written, or holds something else.

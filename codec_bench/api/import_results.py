@@ -1,4 +1,4 @@
-"""Makes a run of results that another toolkit computed."""
+"""Make a run from another toolkit's results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """The samples of an imported run, and what its record says of its data."""
+    """The samples of an imported run, with data and config for the record."""
 
     samples: Sequence[Sample]
     data: dict[str, Any]
@@ -38,16 +38,17 @@ def import_results(
     system: str | None = None,
     beside: str | os.PathLike[str] | None = None,
 ) -> Run:
-    """Makes a run of a result file of another toolkit, so that its numbers stand beside new ones.
+    """Make a run from a result file of another toolkit, for comparison with new ones.
 
-    Their protocols begin with `imported/`, and their metrics carry the toolkit's name, so that they are never averaged
-    with, or compared with, numbers of this package.
+    Protocols start with `imported/` and metrics carry the toolkit's name, so they are never averaged or compared with
+    numbers of this package.
 
     Args:
         file: the result file. toolkit: `versa`, `ultraeval`, `audiobench`, `lm-eval`, `lmms-eval` or `inspect`.
-        out: the new run folder. system: what the system is called; None for the stem of the file.
-        beside: a run over the same data, with the same ids. The new run then has its samples, with their texts and
-            speakers, and stands on its leaderboards. An item that the file lacks has failed.
+        out: the new run folder. system: name of the system; None for the stem of the file.
+        beside: a run over the same data, with the same ids. The new run then has its samples with texts and speakers,
+            and
+            is on its leaderboards. Items that the file lacks have failed.
 
     Returns:
         The finished run; `run.folder` holds the record, `summary.json` and `report.html`.
@@ -95,29 +96,21 @@ def import_results(
 
 
 def _read_checks(imported: Imported) -> dict[str, Any]:
-    """The checks of a system that an export reports, as a record holds them."""
-    text = {
-        "check": "export",
-        "state": "suspect",
-        "found": Diagnostic("remark", message=imported.suspect),
-        "value": None,
-    }
+    """The check results in an export, as a record holds them."""
+    remark = Diagnostic("remark", message=imported.suspect)
+    text = {"check": "export", "state": "suspect", "found": remark, "value": None}
     return {"ok": [], "findings": list(imported.findings) or [text], "unchecked": []}
 
 
 def _describe_file(path: Path, samples: Sequence[Sample]) -> _About:
-    """The items of the file are the data, known by their ids."""
+    """The items of the file as the data, identified by their ids."""
     ids = hashlib.sha256("\0".join(sample.id for sample in samples).encode()).hexdigest()[:40]
     data = {"name": path.stem, "samples": len(samples), "fingerprint": f"imported-{ids}"}
     return _About(samples, data, {"data": path.name, "limit": None, "seed": 0})
 
 
 def _describe_run(path: Path, samples: Sequence[Sample], beside: str | os.PathLike[str]) -> _About:
-    """The samples of a run over the same data, and what its record says of them.
-
-    Raises:
-        UserError: it is a run of a benchmark, or lacks an item of the file.
-    """
+    """The samples of a run over the same data, and its facts."""
     from codec_bench.report.open_run import open_run
     from codec_bench.types import Sample
 
@@ -127,7 +120,7 @@ def _describe_run(path: Path, samples: Sequence[Sample], beside: str | os.PathLi
         samples_of_run = [Sample(row.id, None, row.text, row.speaker, row.language) for row in run.samples()]
     if meta.get("benchmark"):
         raise UserError(
-            f"'{beside}' is a run of the benchmark '{meta['benchmark'].get('name')}', whose numbers are of its own metrics only",
+            f"'{beside}' is a run of the benchmark '{meta['benchmark'].get('name')}', which has its own metrics only",
             hint="leave out --beside; the numbers then stand on a leaderboard of their own",
         )
     known = {sample.id for sample in samples_of_run}

@@ -1,4 +1,4 @@
-"""Lists the names of one kind of thing: the function behind `codec-bench list`."""
+"""List the names of one kind of thing (`codec-bench list`)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from codec_bench.codecs import CodecInfo, CodecRow
 
 UNKNOWN = "unknown"
-"""In the place of what no source states."""
+"""For facts that no source states."""
 
 
 def list_names(what: str = "codecs", *, groups: bool = False, by: str | None = None) -> list[dict[str, Any]]:
-    """Lists the names of one kind of thing, each with what is known of it.
+    """List the names of one kind of thing with their facts.
 
     Args:
         what: `codecs`, `metrics`, `benchmarks`, `models`, `suites`, `prompts`, `rubrics`, `steps`, `features`, `rules`,
             `data`, `presets`, `recipes` or `plugins`.
-        groups: of metrics: the groups that `metrics` takes, with their metrics, in place of the metrics.
-        by: of metrics: their order, `about`, `needs` or `cost`.
+        groups: list the groups of metrics in place of the metrics.
+        by: order of metrics: `about`, `needs` or `cost`.
 
     Returns:
         A row for each name, as JSON values; `name` is in each.
 
     Raises:
         UnknownName: there is no such kind or order.
-        UserError: groups or an order of something else than metrics are asked for, or both.
+        UserError: groups or an order are for metrics only, and not for both.
 
     Examples:
         >>> from codec_bench import list_names
@@ -71,22 +71,14 @@ def _list_rows(kind: str) -> list[dict[str, Any]]:
         from codec_bench.data import REGISTERED, open_source
 
         return [{"name": n, "samples": len(open_source(n)), "folder": str(p)} for n, p in REGISTERED.items()]
-    if kind == "presets":
-        return [{"name": n, "summary": read_config("preset", n)["summary"]} for n in config_names("preset")]
-    if kind == "recipes":
-        return [{"name": n, "summary": read_config("recipe", n)["summary"]} for n in config_names("recipe")]
+    if kind in ("presets", "recipes"):
+        room = kind.removesuffix("s")
+        return [{"name": n, "summary": read_config(room, n)["summary"]} for n in config_names(room)]
     if kind == "plugins":
         from codec_bench import registry
 
-        return [
-            {
-                "name": p.name,
-                "module": p.target,
-                "adds": ", ".join(n for t in p.tables.values() for n in t),
-                "error": p.error,
-            }
-            for p in registry.plugins()
-        ]
+        names = lambda plugin: ", ".join(n for table in plugin.tables.values() for n in table)  # noqa: E731
+        return [{"name": p.name, "module": p.target, "adds": names(p), "error": p.error} for p in registry.plugins()]
     kinds = ["codecs", "metrics", "features", "rules", "data", "presets", "recipes", "plugins", *benchmark_names.KINDS]
     raise UnknownName("list", kind, kinds)
 
@@ -95,7 +87,8 @@ def _codec_row(row: Any) -> dict[str, Any]:
     info = row.info
     facts = {} if info is None else {
         "rates_hz": list(info.sample_rates_hz), "channels": list(info.channels), "frame_rate_hz": info.frame_rate_hz,
-        "bitrate_bps": info.nominal_bitrate_bps, **token_facts(info), "code": info.code_licence, "weights": info.weights_licence,
+        "bitrate_bps": info.nominal_bitrate_bps, **token_facts(info), "code": info.code_licence,
+        "weights": info.weights_licence,
     }  # fmt: skip
     of = {"family": row.family, "kind": row.kind, "from": row.source}
     return {"name": row.name, **of, **facts, **weights_facts(row), "points_kbps": row.points, "what": row.summary}

@@ -1,6 +1,6 @@
-"""Metrics as functions of audio, computed in this process without a run:
+"""Metrics as functions of audio in this process, without a run.
 
-`load_metric("dnsmos")(estimate=[audio, ...])`.
+`load_metric("dnsmos")(estimate=[audio, ...])`
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from codec_bench.types import Audio, Score
 
 
 class LoadedMetric:
-    """One metric, several, or a group such as `dnsmos`, ready to be called. Several compute what they share once.
+    """One metric, several, or a group such as `dnsmos`; several share computations.
 
     Args:
         name: as on the command line, several with commas.
-        device: `cpu` or `cuda:0`; where the models that it needs run.
+        device: `cpu` or `cuda:0`, for the models.
         weights: file or folder with the weights of those models; None for the built-in ones.
     """
 
@@ -59,15 +59,16 @@ class LoadedMetric:
         lengths: Any = None,
         reference_lengths: Any = None,
     ) -> list[dict[str, Score]]:
-        """Scores a batch. An item that is no audio, or not finite, gets failed scores, and the others get theirs.
+        """Score a batch. An item that is no finite audio gets failed scores.
 
         Args:
-            estimate: the audio to score: a list of `Audio`, of arrays or of tensors `(samples,)` or `(channels, samples)`;
+            estimate: the audio to score: a list of `Audio`, of arrays or of tensors `(samples,)` or `(channels,
+                samples)`;
                 one such sound; or a batch `(batch, samples)` with `lengths`, or `(batch, channels, samples)`.
             reference: the audio to compare it with, in the same forms; pair metrics need it.
             text: reference transcripts, one for each estimate or one for all; text metrics need them.
             language: of the speech, such as `en`: one for all, one for each estimate, or None.
-            speaker: in the same way who speaks, for metrics of one's own.
+            speaker: likewise, for custom metrics.
             sample_rate_hz: of arrays and tensors. Tensors of any float type and device are read, without gradient.
             lengths, reference_lengths: the samples of each item of a padded batch; the second is the first if None.
 
@@ -75,17 +76,14 @@ class LoadedMetric:
             One {name: Score} per item, in order.
 
         Raises:
-            UserError: something is not what it should be, or the lists differ in length.
+            UserError: an argument is invalid, or the lists differ in length.
         """
         estimates = read_sounds("estimate", estimate, sample_rate_hz, lengths)
         count = len(estimates)
-        others = (
-            [None] * count
-            if reference is None
-            else read_sounds(
-                "reference", reference, sample_rate_hz, lengths if reference_lengths is None else reference_lengths
-            )
-        )
+        others: list[Any] = [None] * count
+        if reference is not None:
+            reference_lengths = lengths if reference_lengths is None else reference_lengths
+            others = read_sounds("reference", reference, sample_rate_hz, reference_lengths)
         words = {"text": text, "language": language, "speaker": speaker}
         known = {role: _one_each(role, values, count) for role, values in words.items()}
         if len(others) != count:
@@ -111,7 +109,7 @@ class LoadedMetric:
         others: Sequence[Any],
         known: Mapping[str, Sequence[str | None]],
     ) -> list[dict[str, Score]]:
-        """The scores of items whose audio is whole; `known` are the texts, languages and speakers."""
+        """The scores of valid items; `known` are the texts, languages and speakers."""
         language = known["language"]
         features = [
             self._compute([self._features_of(code, position) for code in language], audios, language)
@@ -148,12 +146,12 @@ class LoadedMetric:
         return scores
 
     def _features_of(self, language: str | None, position: int) -> tuple[str, ...]:
-        """The features that the metrics read of one side, 0 for the estimate, for an item in a language."""
+        """Features of one side (0: the estimate) that the metrics read for an item."""
         named = (name for metric in self._plan.metrics.values() for name in metric.features_of(language)[position])
         return tuple(dict.fromkeys(named))
 
     def _compare_levels(self, estimate: Audio, reference: Audio | None) -> Compared:
-        """Compares the levels of estimate and reference at the lowest rate in use."""
+        """Compare the levels of estimate and reference at the lowest rate in use."""
         rates = self._plan.rates("estimate", (reference or estimate).sample_rate_hz)
         if reference is None or not rates:
             return NOT_COMPARED
@@ -182,7 +180,7 @@ class LoadedMetric:
 
 
 def _prepare(audio: Audio, feature: Any) -> np.ndarray:
-    """The signal that a feature reads; what came from its GPU is not sent there again."""
+    """The signal that a feature reads, without a second transfer to its GPU."""
     signal = prepare(audio, feature.rate_hz)
     if not isinstance(audio, DeviceAudio):
         return signal
@@ -190,11 +188,7 @@ def _prepare(audio: Audio, feature: Any) -> np.ndarray:
 
 
 def _one_each(role: str, values: Any, count: int) -> list[str | None]:
-    """One text for each item: those of a list, or one for all.
-
-    Raises:
-        UserError: there are more or fewer, or something else.
-    """
+    """One text for each item, from a list or one for all."""
     if values is None or isinstance(values, str):
         return [values] * count
     items = list(values) if isinstance(values, Iterable) else [values]
@@ -212,11 +206,11 @@ def _signal(metric: Metric, audio: Audio | None, rate_hz: int) -> np.ndarray | N
 
 
 def load_metric(name: str, *, device: str = "auto", weights: str | None = None) -> LoadedMetric:
-    """Loads a metric, several, or a group of metrics by name.
+    """Load a metric, several, or a group of metrics by name.
 
     Args:
         name: as on the command line, several with commas.
-        device: `auto`, `cpu` or `cuda:0`; where the models that it needs run.
+        device: `auto`, `cpu` or `cuda:0`, for the models.
         weights: file or folder with the weights of those models; None for the built-in ones.
 
     Examples:
@@ -230,7 +224,7 @@ def load_metric(name: str, *, device: str = "auto", weights: str | None = None) 
 
     Raises:
         UnknownName: there is no such metric.
-        MissingExtra: a package that it needs is not installed.
+        MissingExtra: a required package is not installed.
     """
     from codec_bench.engine.device import resolve_devices
 

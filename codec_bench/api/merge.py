@@ -1,4 +1,4 @@
-"""Merges the runs of all shards into one (`codec-bench merge`)."""
+"""Merge the runs of all shards into one (`codec-bench merge`)."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ def merge(
     page: bool = True,
     notify: Notify = lambda _: None,
 ) -> Run | Outcome:
-    """Merges the runs of shards into one run, row for row that of one machine.
+    """Merge the runs of shards into one run, row for row that of one machine.
 
-    The statistics are computed anew from the scores of all parts, and so are metrics that need all answers at once.
-    `merge` into a folder that holds some of the parts adds the further ones.
+    Statistics, and metrics of all answers together, are computed from all parts. Merging into a folder with some of the
+    parts adds the others.
 
     Args:
         parts: folders of shards (`evaluate(..., shard="3/8")`), or folders that hold them at any depth.
         out: the folder of the merged run.
         partial: whether shards may be missing or unfinished. The run is then marked as partial.
-        page: whether `report.html` is written. notify: is told what is happening.
+        page: whether `report.html` is written. notify: called with each step.
 
     Returns:
-        The merged run, opened for reading. Of shards of `run_benchmark`, an outcome as that function returns it, with a
-        run for each benchmark and model.
+        The merged run, opened for reading. For shards of `run_benchmark`, its outcome with a run per benchmark and
+        model.
 
     Raises:
-        UserError: a part is missing, doubled, unfinished, damaged or of another run; each is named.
+        UserError: a part is missing, repeated, unfinished, damaged or of another run; each is named.
 
     Examples:
         >>> from codec_bench import evaluate, merge
@@ -87,13 +87,7 @@ def _folders_of(folder: Path) -> list[Path]:
 
 
 def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
-    """Groups run folders by benchmark and model, or all under `()`.
-
-    Records that were merged before are left out, so that the parts may lie below the folder that they are merged into.
-
-    Raises:
-        UserError: a record cannot be read.
-    """
+    """Group run folders by benchmark and model, or all under `()`, without merged records."""
     groups: dict[tuple[str, ...], list[Path]] = {}
     for folder in folders:
         with closing(Run(folder)) as run:

@@ -1,4 +1,4 @@
-"""Expands groups of metrics, or reads those that a run began with."""
+"""Expand groups of metrics, or read those that a run began with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codec_bench.store.folders import started_fingerprint
 from codec_bench.store.record import Run
 
 GROUPS = "groups"
-"""The entry of a run's `config` that holds the members of each group that was named."""
+"""Entry of a run's `config` with the members of each named group."""
 
 
 def expand_metrics(
@@ -25,18 +25,17 @@ def expand_metrics(
     options: Mapping[str, Mapping[str, Any]] | None,
     prompted: bool = False,
 ) -> tuple[list[str], dict[str, Any]]:
-    """Expands names of metrics and groups, and gives the groups' members.
+    """Expand names of metrics and groups, and return the groups' members.
 
-    A run that is continued in a folder keeps the metrics of its groups, even where a later version has more of them:
-    its record holds them, and so does its fingerprint.
+    A continued run keeps the metrics of its groups, even if a later version has more: its fingerprint holds them.
 
     Args:
-        chosen: from `chosen_metrics`. source: the data, all of it. out: the folder of the run, or None for a new one.
+        chosen: from `chosen_metrics`. source: all data. out: the folder of the run, or None for a new one.
         coded: whether codecs are measured. options: arguments of features by name.
         prompted: whether the reference audio is a recording of the voice with other words.
 
     Raises:
-        UserError: nothing of a group can be measured, or a group is named with brackets.
+        UserError: no metric of a group can be measured, or a group has brackets.
     """
     if not any(names_group(text) for text in chosen):
         return list(chosen), {}

@@ -9,26 +9,19 @@ from codec_bench.registry import doc_summary
 
 BETTER = {True: "higher", False: "lower", None: "neither"}
 COST = "s an hour"
-"""The column of what a metric costs: processor seconds for an hour of sound."""
+"""Column with the cost of a metric: processor seconds per hour of sound."""
 ORDERS = ("about", "needs", "cost")
 
 
 def metric_row(name: str) -> dict[str, Any]:
-    """The row of a metric, or of a group that one model gives, in the list of metrics."""
+    """The row of a metric, or of a group from one model."""
     from codec_bench import metrics
     from codec_bench.metrics.costs import cost_of
 
     if name in metrics.GROUPS:
-        return {
-            "name": name,
-            "about": metrics.topic_of(name),
-            "kind": "group",
-            "needs": metrics.weights_of(name),
-            COST: cost_of(metrics.GROUPS[name][0]),
-            "better": "",
-            "unit": "",
-            "measures": ", ".join(metrics.GROUPS[name]),
-        }
+        members, needs = metrics.GROUPS[name], metrics.weights_of(name)
+        facts = {"name": name, "about": metrics.topic_of(name), "kind": "group", "needs": needs}
+        return {**facts, COST: cost_of(members[0]), "better": "", "unit": "", "measures": ", ".join(members)}
     try:
         metric = metrics.REGISTRY.resolve(name)
     except UserError as error:  # from a broken package; the other rows are not affected
@@ -43,11 +36,10 @@ def metric_row(name: str) -> dict[str, Any]:
 
 
 def metric_rows(by: str) -> list[dict[str, Any]]:
-    """The rows of all metrics, and of the groups that one model gives.
+    """The rows of all metrics, and of groups from one model.
 
     Args:
-        by: their order: `about`, `needs` (what needs least first) or `cost` (the cheapest first; what was not measured
-            last).
+        by: their order: `about`, `needs` (fewest first) or `cost` (cheapest first, unmeasured last).
 
     Raises:
         UnknownName: there is no such order.
@@ -69,7 +61,7 @@ def metric_rows(by: str) -> list[dict[str, Any]]:
 
 
 def group_rows() -> list[dict[str, Any]]:
-    """The groups of metrics by topic, each with all metrics that it may stand for."""
+    """The groups of metrics by topic, each with its possible members."""
     from codec_bench.metrics import OFFLINE, group_names
     from codec_bench.metrics.groups import group_metrics
 

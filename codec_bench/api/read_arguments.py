@@ -1,4 +1,4 @@
-"""Reads the arguments of a verb from a file, as `--config` does."""
+"""Read the arguments of a verb from a file, as `--config` does."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def read_arguments(path: str | os.PathLike[str], command: Command | None = None)
 
     Args:
         path: a YAML or JSON file with the options of a command, or the `run.json` of a run.
-        command: `eval`, `score`, `run` or `profile`; None takes it from the file (its key `command`, or a run's
-            record).
+        command: `eval`, `score`, `run` or `profile`; None for that of the file (key `command`, or a run's record).
 
     Raises:
-        UserError: the file cannot be read, is for another command, or has an option that the command does not have or
-            whose value has the wrong type; the message names file, line and column, and says what is expected.
+        UserError: the file cannot be read, is for another command, or has an unknown option or a value of the wrong
+            type;
+            the message names file, line, column, and the expected value.
 
     Examples:
         >>> from pathlib import Path
@@ -48,14 +48,13 @@ def read_arguments(path: str | os.PathLike[str], command: Command | None = None)
 
 
 def arguments_of(schema: type[Request], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of the verb of a request, without those that are None and without what is of the terminal
-    only.
+    """The keyword arguments of a request's verb, without None and terminal options.
 
     Args:
-        schema: of the request. values: those of its options that are known, by name.
+        values: of the request's options, by name.
 
     Raises:
-        UserError: there is no such executor, or options of a Ray cluster were given to another.
+        UserError: there is no such executor, or options of a Ray cluster are for another.
     """
     options = options_of(schema)
 
@@ -86,11 +85,7 @@ def arguments_of(schema: type[Request], values: Mapping[str, Any]) -> dict[str, 
 
 
 def _executor(name: str, cluster: Mapping[str, Any]) -> str | OnRay:
-    """What `Running.executor` is given.
-
-    Args:
-        name: of the executor. cluster: the fields of `OnRay` that were given.
-    """
+    """The value of `Running.executor` for an executor and the fields of `OnRay`."""
     if read_executor(name) is None:
         if cluster:
             raise UserError(
@@ -102,7 +97,7 @@ def _executor(name: str, cluster: Mapping[str, Any]) -> str | OnRay:
 
 
 def pop_running(arguments: dict[str, Any]) -> Running:
-    """Removes the fields of `Running` from arguments, and builds it of them."""
+    """Remove the fields of `Running` from arguments, and build it."""
     return Running(**{field.name: arguments.pop(field.name) for field in fields(Running) if field.name in arguments})
 
 
@@ -112,10 +107,10 @@ def resolve_verb(
     """The verb of a `run` command line, its arguments, and how it runs.
 
     Args:
-        request: that was typed. values: the same, by the names of its options.
+        values: of the request, by the names of its options.
 
     Raises:
-        UserError: no benchmark was named, both models and codecs or neither, or an option that codecs do not have.
+        UserError: no benchmark, both models and codecs or neither, or an option that codecs do not have.
     """
     from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 
@@ -149,9 +144,9 @@ def resolve_verb(
 
 
 def group_options(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str, dict[str, Any]]:
-    """Settings by the names in the run:
+    """Group settings by the names in the run.
 
-    `gpt-4o.parameters` with `temperature` is `gpt-4o` with `parameters.temperature`.
+    `gpt-4o.parameters` with `temperature` becomes `gpt-4o` with `parameters.temperature`.
     """
     from codec_bench.benchmark.definition.loader import find_entry, is_path
     from codec_bench.models import own_name

@@ -1,4 +1,4 @@
-"""Records the options of a call for its run."""
+"""Record the options of a call for its run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codec_bench.engine.executor import RAY, OnRay
 from codec_bench.engine.running import Running
 
 NOT_RECORDED = frozenset({"out"})
-"""Options that say nothing of how a run was made."""
+"""Options that do not affect how a run is made."""
 
 
 def record_arguments(
@@ -23,7 +23,7 @@ def record_arguments(
     """The options by name with JSON values, without those of the terminal.
 
     Args:
-        schema: declares the options. values: the arguments of the verb. running: how it is run.
+        schema: declares the options. values: the arguments of the verb.
         extra: further objects with options as attributes, such as `Terms`.
     """
     cluster = running.on_ray if running is not None else None
@@ -39,7 +39,7 @@ def record_arguments(
 
 
 def _to_json(value: Any) -> Any:
-    """A value as JSON; what has no form there is named by its class."""
+    """A value as JSON, or the name of its class."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str | os.PathLike):

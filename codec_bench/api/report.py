@@ -1,4 +1,4 @@
-"""Writes the page of a run again, or one for several (`codec-bench report`)."""
+"""Write the page of a run again, or one for several (`codec-bench report`)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,7 @@ from codec_bench.store.folders import run_folders
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `report` wrote.
-
-    Args:
-        page: the page.
-        runs: the runs on it, opened for reading.
-        summaries: of each run; `as_dict()` gives what `summary.json` holds.
-        figures: the figures, if a folder was named for them.
-    """
+    """Result of `report`; `as_dict()` of a summary is the content of `summary.json`."""
 
     page: Path
     runs: tuple[Run, ...]
@@ -42,14 +35,13 @@ def report(
     by: str | Sequence[str] | None = None,
     figures: str | os.PathLike[str] | None = None,
 ) -> Report:
-    """Writes the page of a run again, or one page for several runs, and of one run `summary.json` too.
+    """Write the page of a run or several again, and for one run `summary.json` too.
 
     Args:
         runs: a run folder or a folder that holds some, or several of them; several runs are shown side by side.
-        out: the page; None for `report.html` in the first folder. A page that is named changes nothing in the run
-            folder.
-        audio_mb: megabytes of audio to put into the page.
-        by: columns to break the results down by; None for those that the run was made with.
+        out: the page; None for `report.html` in the first folder. A named page changes nothing in the run folder.
+        audio_mb: megabytes of audio in the page.
+        by: columns to break the results down by; None for the run's own.
         figures: a folder for every plot, as SVG, as PDF, and its data as CSV; None for none.
 
     Raises:

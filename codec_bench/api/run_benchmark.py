@@ -1,8 +1,7 @@
-"""Runs benchmarks: asks models, records their answers, scores the record.
+"""Run benchmarks: ask models, record their answers, score the record.
 
-Asking and scoring are two phases, which can run at different times and on different machines. Asking needs the model
-and the data; scoring needs only the run folder. Each pair of benchmark and model has a run folder of its own,
-`OUT/BENCHMARK/MODEL`. A call with the same arguments continues a run that was stopped, also without `out`.
+Asking needs the model and the data; scoring needs only the run folder, at any time and on any machine. Each pair of
+benchmark and model has its run folder, `OUT/BENCHMARK/MODEL`. A call with the same arguments continues a stopped run.
 """
 
 from __future__ import annotations
@@ -76,28 +75,28 @@ def run_benchmark(
     running: Running | None = None,
     **running_fields: Any,
 ) -> Outcome:
-    """Runs benchmarks against models.
+    """Run benchmarks against models.
 
     Args:
-        by: columns to break the results down by, beside the benchmark's own subsets: `speaker`, `language`, `duration`,
-            `sample_rate` or a field of its questions. They change no score. A run that is continued without them keeps
-            those that it has.
-        terms: on which terms a service is asked: `Terms(max_cost_usd=5.0)`, for example.
-        running: how to run it. Its fields may be given as keyword arguments in its place. `retry_failed` asks failed
-            questions again.
+        by: columns to break the results down by, besides the benchmark's own subsets: `speaker`, `language`,
+            `duration`,
+            `sample_rate` or a field of its questions. They change no score. A continued run without them keeps its own.
+        terms: conditions for calling a service, such as `Terms(max_cost_usd=5.0)`.
+        running: how to run it, or its fields as keyword arguments. `retry_failed` repeats failed questions.
 
     Returns:
         The runs, opened for reading.
 
     Raises:
         UserError: a name, the data or an option is wrong, or none of the benchmarks can run. A failure of a single
-            question is not raised; it is in the run.
+            question is in the run and is not raised.
 
     Examples:
         >>> from pathlib import Path
         >>> from codec_bench import run_benchmark
         >>> Path("capitals").mkdir(exist_ok=True)
-        >>> rows = ['{"id": "a", "q": "Of France?", "right": "Paris"}', '{"id": "b", "q": "Of Italy?", "right": "Rome"}']
+        >>> rows = ['{"id": "a", "q": "Of France?", "right": "Paris"}', '{"id": "b", "q": "Of Italy?", "right":
+        "Rome"}']
         >>> written = Path("capitals/rows.jsonl").write_text("\\n".join(rows))
         >>> written = Path("capitals/benchmark.yaml").write_text('''
         ... version: 1
@@ -130,11 +129,13 @@ def run_benchmark(
     _check_no_loop()
     settings = {name: dict(values) for name, values in (options or {}).items()}
     benchmarks = [load_benchmark(name, settings.pop(name, None)) for name in names(benchmark)]
+    mirror, judges = None if data is None else os.fspath(data), list(dict.fromkeys(names(judge or "")))
     request = _resolve(benchmarks, BenchmarkRequest(
-        phase, os.fspath(data) if data is not None else None, seed, limit, list(dict.fromkeys(names(judge or ""))), rescore, settings,
-        running, models=names(model), set_options={name: dict(values) for name, values in (options or {}).items()}, terms=terms or Terms(),
-        by=names(by or ""), repeats=repeats, prompts=prompts, choices=choices, shard=read_shard(shard), controls=controls,
-        control=Control(sound, question), baseline=None if baseline is None else os.fspath(baseline), arguments=arguments,
+        phase, mirror, seed, limit, judges, rescore, settings, running, models=names(model),
+        set_options={name: dict(values) for name, values in (options or {}).items()}, terms=terms or Terms(),
+        by=names(by or ""), repeats=repeats, prompts=prompts, choices=choices, shard=read_shard(shard),
+        controls=controls, control=Control(sound, question), arguments=arguments,
+        baseline=None if baseline is None else os.fspath(baseline),
     ))  # fmt: skip
     if dry_run:
         return _preview(benchmarks, request, Path(out or "."))
@@ -158,12 +159,7 @@ Excluded = tuple[str, str, UserError]
 
 @dataclass(slots=True)
 class _Plan:
-    """What one model is asked.
-
-    Args:
-        model: as it was named. name: in the record.
-        pairs: the benchmarks that it can answer, each with its control. excluded: the others.
-    """
+    """Questions for one model (`model` as typed, `name` in the record): pairs with controls."""
 
     model: str
     name: str
@@ -171,7 +167,7 @@ class _Plan:
     excluded: list[Excluded] = field(default_factory=list)
 
     def drop(self, errors: Mapping[tuple[str, Control], UserError]) -> None:
-        """Moves pairs that cannot run, by benchmark and control, to the excluded ones."""
+        """Move pairs that cannot run, by benchmark and control, to the excluded ones."""
         self.pairs = [(one, control) for one, control in self.pairs if (one.name, control) not in errors]
         self.excluded += [
             (benchmark, control.label(self.name), error) for (benchmark, control), error in errors.items()
@@ -179,11 +175,7 @@ class _Plan:
 
 
 def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> BenchmarkRequest:
-    """Checks a request as a whole, warns of its judges, names its baseline.
-
-    Raises:
-        UserError: a value is wrong, or two of them do not go together.
-    """
+    """Check a whole request, warn of its judges, and resolve its baseline."""
     if request.phase not in PHASES:
         raise UserError(f"the phase is '{request.phase}'; expected {', '.join(PHASES)}")
     check_repeats(request.repeats)
@@ -191,7 +183,7 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
     check_orders(request.choices)
     if request.controls and request.control:
         raise UserError(
-            f"the control '{request.control.words}' was asked for, and --controls as well, which chooses controls itself",
+            f"got the control '{request.control.words}' and --controls, which chooses controls itself",
             hint="give one of them",
         )
     if request.prompts == EACH and request.repeats > 1:
@@ -205,8 +197,8 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
         raise UserError("no model was named", hint="see codec-bench list models")
     if request.choices != AS_WRITTEN and not any(one.offers for one in benchmarks):
         raise UserError(
-            f"the order of the options is to be '{request.choices}', and no question of '{benchmarks[0].name}' comes with "
-            "options of its own",
+            f"the order of the options is to be '{request.choices}', and no question of '{benchmarks[0].name}' comes "
+            "with options of its own",
             hint="leave out --choices; options within the text of a question cannot be put into another order",
         )
     judged = [one.name for one in benchmarks if any(map(is_judge_metric, one.metrics))]
@@ -225,11 +217,7 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
 
 
 def _check_models(request: BenchmarkRequest) -> None:
-    """Checks that every model and judge has a known name, before the first one is asked.
-
-    Raises:
-        UnknownName: one has not; the message suggests the nearest.
-    """
+    """Raise UnknownName unless every model and judge exists."""
     for name in (*request.models, *request.judges):
         try:
             _info(name, request)
@@ -240,11 +228,7 @@ def _check_models(request: BenchmarkRequest) -> None:
 
 
 def _check_options(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> None:
-    """Checks that every option is for a model, a judge or a feature of this run.
-
-    Raises:
-        UnknownName: an option is for another name; the message suggests the nearest.
-    """
+    """Raise UnknownName unless every option is for a model, judge or feature of this run."""
     names_read = [*request.models, *request.judges]
     if all(name in names_read for name in request.options):
         return
@@ -279,7 +263,7 @@ def _identity(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> dic
 
 
 def _plan(name: str, benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> _Plan:
-    """What a model is asked: the benchmarks that it can answer, and their controls."""
+    """The benchmarks that a model can answer, and their controls."""
     try:
         info = _info(name, request)
     except UserError as error:
@@ -297,13 +281,13 @@ def _plan(name: str, benchmarks: Sequence[Benchmark], request: BenchmarkRequest)
 
 
 def _ask(plan: _Plan, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
-    """Asks a model the questions that its records lack."""
+    """Ask a model the questions that its records lack."""
     if request.phase != "scores" and plan.pairs:
         plan.drop(asyncio.run(ask(plan.pairs, plan.model, folder, request, purse)))
 
 
 def _score(plan: _Plan, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
-    """Scores the recorded answers of a model."""
+    """Score the recorded answers of a model."""
     errors: dict[tuple[str, Control], UserError] = {}
     for one, control in plan.pairs if request.phase != "answers" else ():
         try:
@@ -314,7 +298,7 @@ def _score(plan: _Plan, folder: Path, request: BenchmarkRequest, purse: Purse) -
 
 
 def _report(plan: _Plan, folder: Path, request: BenchmarkRequest) -> dict[tuple[str, str, str], Run]:
-    """Writes the results of a model's runs; by benchmark, model and control."""
+    """Write the results of a model's runs; by benchmark, model and control."""
     for one in {one.name: one for one, _ in plan.pairs}.values():
         has_controls = request.phase != "answers" and record_controls(run_folder(folder, one.name, plan.name))
         if has_controls and (one, NO_CONTROL) not in plan.pairs:  # a control was run beside what was there
@@ -331,11 +315,7 @@ def _conclude(
     out_folder: RunFolder,
     request: BenchmarkRequest,
 ) -> Outcome:
-    """Writes the overview of all runs.
-
-    Raises:
-        UserError: none of the benchmarks could run.
-    """
+    """Write the overview of all runs; raise a UserError if none could run."""
     if not runs and not any(isinstance(error, AnswersPending) for *_, error in excluded):
         raise excluded[0][2]
     outcome = Outcome(
@@ -363,14 +343,14 @@ def _base_identity(
 def _open_folder(
     out: str | os.PathLike[str] | None, known: Mapping[str, Any], also_finished: bool, running: Running
 ) -> RunFolder:
-    """Opens the folder of a command; a named one can be shared by commands."""
+    """Open the folder of a command; several commands can share a named one."""
     if out is not None:
         return named_folder(out, shared=True)
     return own_folder("run", known, also_finished=also_finished or running.retry_failed)
 
 
 def _announce_once(out_folder: RunFolder, running: Running) -> Running:
-    """Announces the folder at the first progress, so not if a command is refused."""
+    """Announce the folder at the first progress, so not for a refused command."""
     is_announced = False
 
     def on_folder(folder: Path, words: str) -> None:
@@ -387,11 +367,7 @@ def _announce_once(out_folder: RunFolder, running: Running) -> Running:
 
 
 def _check_no_loop() -> None:
-    """Checks that no event loop runs in this thread, since asking needs its own.
-
-    Raises:
-        UserError: one runs, as in every cell of a notebook.
-    """
+    """Raise UserError if this thread runs an event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -403,11 +379,7 @@ def _check_no_loop() -> None:
 
 
 def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder: Path) -> Outcome:
-    """What each model would be asked of each benchmark.
-
-    Raises:
-        UserError: none of the benchmarks can run.
-    """
+    """The planned questions for each model; a UserError if no benchmark can run."""
     request = replace(request, phase="answers", terms=replace(request.terms, anyway=True))
     previews, excluded = [], []
     for name in _ordered_models(request):
@@ -424,7 +396,6 @@ def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder:
 
 
 def _write_results(one: Benchmark, model: str, control: Control, folder: Path, request: BenchmarkRequest) -> Run:
-    """Writes the results of one run."""
     run = Run(run_folder(folder, one.name, model, control))
     request.running.progress(f"{one.name}: writing the report", 0, 0, 0, 0.0)
     write_results(run, page=request.running.page)
@@ -447,7 +418,7 @@ def run_codecs(
     running: Running | None = None,
     **running_fields: Any,
 ) -> Outcome:
-    """Runs benchmarks of codecs, which is `evaluate` with the data and the metrics of their definitions.
+    """Run benchmarks of codecs: `evaluate` with the data and metrics of definitions.
 
     Args:
         benchmark: names such as `codec-librispeech-test-clean`. codec: as for `evaluate`.
@@ -457,14 +428,15 @@ def run_codecs(
         One run for each benchmark, `OUT/BENCHMARK`, with the codecs as its systems.
 
     Raises:
-        UserError: as for `evaluate`, or a benchmark asks a model and not a codec.
+        UserError: as for `evaluate`, or a benchmark is for models.
     """
     arguments = record_arguments(RunRequest, locals(), chosen_running(running, running_fields))
     running, own_shard = chosen_running(running, running_fields), read_shard(shard)
     systems, benchmarks, settings = _resolve_codecs(benchmark, codec, options)
+    mirror, specs = None if data is None else os.fspath(data), [system.spec for system in systems]
     known = {
-        "benchmark": [{"asked": one.request_facts, "metrics": list(one.metrics)} for one in benchmarks], "options": settings,
-        **_base_identity([system.spec for system in systems], os.fspath(data) if data is not None else None, seed, limit, own_shard),
+        "benchmark": [{"asked": one.request_facts, "metrics": list(one.metrics)} for one in benchmarks],
+        "options": settings, **_base_identity(specs, mirror, seed, limit, own_shard),
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
     with _open_folder(out, known, False, running) as out_folder:
@@ -499,7 +471,7 @@ def prepare_codecs(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
 ) -> list[Evaluation]:
-    """What `run_codecs` with these arguments would evaluate: one for each benchmark."""
+    """The evaluations of `run_codecs` with these arguments, one per benchmark."""
     systems, benchmarks, settings = _resolve_codecs(benchmark, codec, options)
     return [
         _codec_evaluation(one, systems, settings, None, data=data, seed=seed, limit=limit, by=by) for one in benchmarks
@@ -509,11 +481,7 @@ def prepare_codecs(
 def _resolve_codecs(
     benchmark: str | Sequence[str], codec: Codecs, options: Mapping[str, Mapping[str, Any]] | None
 ) -> tuple[tuple[System, ...], list[Benchmark], dict[str, dict[str, Any]]]:
-    """The codecs, their benchmarks, and the options of neither.
-
-    Raises:
-        UserError: a name is wrong, or a benchmark asks a model.
-    """
+    """The codecs, their benchmarks, and all other options."""
     settings = {name: dict(values) for name, values in (options or {}).items()}
     systems = read_systems(codec)
     benchmarks = [load_benchmark(name, settings.pop(name, None)) for name in names(benchmark)]

@@ -1,4 +1,4 @@
-"""Plans how many speakers and utterances a difference needs, from a pilot."""
+"""Plan how many speakers and utterances a difference needs, from a pilot run."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ from codec_bench.store.record import Run
 
 @dataclass(frozen=True, slots=True)
 class SampleSize:
-    """How large a study must be.
+    """Required size of a study.
 
     Args:
-        a, b, metric, unit: the systems and the metric, as in the pilot.
-        wanted: the difference to be shown, in the metric's unit. power: the probability with which it will be.
-        pilot: how much the differences spread in the pilot.
-        plans: the fewest speakers for several numbers of utterances per speaker.
+        wanted: the difference to show, in the metric's unit. power: the probability to show it.
+        pilot: spread of the differences in the pilot. plans: fewest speakers by utterances per speaker.
     """
 
     a: str
@@ -54,18 +52,18 @@ def sample_size(
     systems: str | Sequence[str] | None = None,
     power: float = POWER,
 ) -> SampleSize:
-    """Says how many speakers and utterances are needed to show a difference between two systems.
+    """Compute how many speakers and utterances show a difference between two systems.
 
     Args:
-        run: a pilot: a run, or its folder, in which both systems were scored on the same samples.
-        metric: the metric whose difference is to be shown.
+        run: a pilot run, or its folder, in which both systems were scored on the same samples.
+        metric: the metric of the difference.
         difference: the smallest difference that matters, in the metric's unit.
         systems: the two systems; None if the run has only two.
-        power: the probability with which a difference of that size is shown at the level of 95 %.
+        power: the probability to show a difference of that size at a level of 95 %.
 
     Raises:
         UserError: a system or the metric does not exist, the pilot has fewer than three speakers, or the difference or
-            the power is not a sensible number.
+            the power is invalid.
 
     Examples:
         >>> from codec_bench import sample_size
@@ -94,9 +92,8 @@ def sample_size(
         raise UnknownName(f"metric in '{opened.folder}'", metric, facts)
     a, b, _ = in_common(*(items_of(opened, name, metric) for name in chosen))
     if len(a) < 2:
-        raise UserError(
-            f"{len(a)} samples have a value of {metric} for both {chosen[0]} and {chosen[1]}; expected a pilot of several"
-        )
+        both = " and ".join(chosen)
+        raise UserError(f"{len(a)} samples have a value of {metric} for both {both}; expected a pilot of several")
     fold = item_fold(metric, facts[metric].get("aggregate", ""))
     differences = item_differences(fold, parts_table(a), parts_table(b))
     if not np.isfinite(differences).all():

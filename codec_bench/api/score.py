@@ -1,4 +1,4 @@
-"""Scores audio that exists already: the function behind `codec-bench score`."""
+"""Score generated audio (`codec-bench score`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from codec_bench.api.executors import NodeCall, run_evaluation, show_progress
+from codec_bench.api.executors import run_prepared
 from codec_bench.api.metric_groups import expand_metrics
-from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.config.option import documented
 from codec_bench.config.request import ScoreRequest
 from codec_bench.data import (
@@ -28,7 +27,7 @@ from codec_bench.data.layouts import Role
 from codec_bench.data.roles import with_role
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.extend import restore_sample_order
-from codec_bench.engine.running import Progress, Running, chosen_running
+from codec_bench.engine.running import Progress, Running
 from codec_bench.engine.systems import System, read_generated
 from codec_bench.errors import Note, UserError, first_of
 from codec_bench.metrics import build_metric, chosen_metrics, expand
@@ -58,13 +57,13 @@ def score(
     allow_same: bool = False,
     **running_fields: Any,
 ) -> Run:
-    """Scores audio that exists already, such as that of speech synthesis, voice conversion or another program's codec.
+    """Score existing audio, such as that of speech synthesis, voice conversion or a codec.
 
     Args:
         progress, running: as for `evaluate`.
 
     Returns:
-        The finished run with one row for each system. A system without a name of its own is called `generated`.
+        The finished run with one row per system. A system without a name is called `generated`.
 
     Raises:
         UserError: as for `evaluate`; two systems have one name or are one folder; or estimates are the files of their
@@ -84,16 +83,7 @@ def score(
         >>> round(run.summary()["systems"]["generated"]["metrics"]["snr"]["value"], 1)
         6.0
     """
-    arguments = record_arguments(ScoreRequest, locals(), chosen_running(running, running_fields))
-    running = chosen_running(running, running_fields)
-    request: dict[str, Any] = {
-        "generated": generated, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit,
-        "options": options, "trials": trials, "by": by, "allow_same": allow_same, "out": out, "reference": reference,
-        "arguments": arguments, "growing": out if running.on_ray is None else None,
-    }  # fmt: skip
-    with show_progress(running, progress) as running:
-        evaluation = prepare(**request)
-        return run_evaluation(evaluation, shard, out, running, NodeCall(prepare, request))
+    return run_prepared(ScoreRequest, prepare, locals())
 
 
 def prepare(
@@ -113,7 +103,7 @@ def prepare(
     growing: str | os.PathLike[str] | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Evaluation:
-    """Reads the arguments of `score`, and opens the data and the generated audio.
+    """Read the arguments of `score`, and open the data and the generated audio.
 
     Args:
         growing: `out` if the run may grow. arguments: all of them, for the record.
@@ -144,23 +134,15 @@ def prepare(
     if is_prompted:
         _check_needs(chosen)
     request: dict[str, Any] = {
-        "command": "score",
-        "data": data_name(data) if names_data else names,
-        "generated": names,
-        "seed": seed,
-        "limit": limit,
-        "reference": role,
-        **groups,
-    }
+        "command": "score", "data": data_name(data) if names_data else names, "generated": names, "seed": seed, "limit": limit,
+        "reference": role, **groups,
+    }  # fmt: skip
     if trials is not None:
         request["trials"] = str(trials)
     if allow_same:
         request["allow_same"] = True
-    about = {
-        **broken_down(by, source.samples, source.name),
-        "arguments": dict(arguments or {}),
-        **({"taken": choices} if choices else {}),
-    }
+    about = {**broken_down(by, source.samples, source.name), "arguments": dict(arguments or {})}
+    about |= {"taken": choices} if choices else {}
     return Evaluation(systems, chosen, source, request, dict(options or {}), about)
 
 
@@ -176,11 +158,7 @@ def _list_generated(outputs: Sequence[tuple[System, Any]]) -> list[Sample]:
 
 
 def _check_match(system: System, matched: Source, allow_same: bool) -> None:
-    """Says where a system's audio is from, and refuses the references themselves.
-
-    Raises:
-        UserError: the estimates are the references.
-    """
+    """Announce the origin of a system's audio; raise UserError if it is the references."""
     if matched.origin:
         warnings.warn(f"the generated audio of '{system.spec}' is {matched.origin}", Note, stacklevel=3)
     same = None if allow_same else sameness(matched.samples)
@@ -192,11 +170,7 @@ def _check_match(system: System, matched: Source, allow_same: bool) -> None:
 
 
 def _check_needs(chosen: Sequence[str]) -> None:
-    """Refuses metrics of equal words where the reference says other words.
-
-    Raises:
-        UserError: there are such metrics.
-    """
+    """Raise UserError for metrics that need equal words where the reference has others."""
     metrics = [build_metric(name) for text in chosen for name in expand([text])]
     if unfit := [metric.name for metric in metrics if needs_target(metric)]:
         raise UserError(
@@ -206,14 +180,14 @@ def _check_needs(chosen: Sequence[str]) -> None:
 
 
 def _order_recorded_first(outputs: list[tuple[System, Any]], folder: Any) -> list[tuple[System, Any]]:
-    """Orders systems as the record in a folder, so that others can be added."""
+    """Order systems as the record in a folder, to allow further ones."""
     recorded = started_fingerprint(folder).get("systems") or () if folder is not None else ()
     rank = {name: index for index, name in enumerate(recorded)}
     return sorted(outputs, key=lambda output: rank.get(output[0].name, len(rank)))
 
 
 def _match_system(system: System, source: Source, audio: Any, role: Role) -> Source:
-    """The samples with the audio of a system; an error has the name of a system that has one."""
+    """The samples with the audio of a system; an error names the system."""
     try:
         return match_estimates(source, audio, by_audio=role == "target")
     except UserError as error:

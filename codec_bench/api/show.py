@@ -1,4 +1,4 @@
-"""Says everything about one name: the function behind `codec-bench show`."""
+"""Describe one name (`codec-bench show`)."""
 
 from __future__ import annotations
 
@@ -22,25 +22,23 @@ def show(
     limit: int | None = None,
     miniature: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
-    """Says everything about one name.
+    """Describe one name.
 
     Args:
         name: a codec, metric, benchmark, model, feature, data set, preset, suite or run folder.
-        model: of a benchmark: say which prompt this model would get.
-        data: with `model` or `data_statistics`: a folder with the data sets, used in place of the hub.
-        data_statistics: of a benchmark: read its data, and say how many questions and hours of sound it has and what is
-            wrong in it.
-        limit: with `data_statistics`: read at most so many questions.
-        miniature: of a benchmark: a folder into which a few invented rows are written in the layout of its data. With
-            `run --data FOLDER` a model can be tried on them.
+        model: show the prompt of a benchmark for this model.
+        data: with `model` or `data_statistics`: a folder with the data sets, in place of the hub.
+        data_statistics: read the data of a benchmark, and report its questions, hours of sound and faults.
+        limit: with `data_statistics`: the largest number of questions to read.
+        miniature: a folder for a few invented rows in the layout of a benchmark's data, to try a model with
+            `run --data FOLDER`.
 
     Returns:
-        JSON values by what they are. The first says which kind of thing has the name. With `model` there are `prompt`,
-        its `steps`, the `text` that is sent, and why that is a template (`reason`), or None.
+        JSON values by name; the first names the kind of thing. With `model` there are `prompt`, its `steps`, the `text`
+        sent, and why that is a template (`reason`), or None.
 
     Raises:
-        UnknownName: nothing has this name.
-        UserError: the data cannot be found.
+        UnknownName: nothing has this name. UserError: the data cannot be found.
 
     Examples:
         >>> from codec_bench import show
@@ -59,7 +57,7 @@ def show(
 
 
 def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
-    """The prompt that the first question of a benchmark would get from a model."""
+    """The prompt of a benchmark's first question for a model."""
     from codec_bench.benchmark import load_benchmark
     from codec_bench.benchmark.asking.question_loop import shown
     from codec_bench.models import model_info
@@ -88,7 +86,6 @@ def _statistics(benchmark: str, mirror: str | None, limit: int | None) -> dict[s
 
 
 def _describe(name: str) -> dict[str, Any]:
-    """Everything about one name."""
     from codec_bench import codecs, features, metrics
     from codec_bench.benchmark import benchmark_names
     from codec_bench.config import config_names, read_config
@@ -122,17 +119,8 @@ def _describe(name: str) -> dict[str, Any]:
     facts_of_benchmark = describe(name)
     if facts_of_benchmark is not None:
         return facts_of_benchmark
-    known = [
-        *benchmark_names(),
-        *model_names(),
-        *codecs.codec_names(),
-        *metrics.REGISTRY.names(),
-        *metrics.GROUPS,
-        *group_names(),
-        *features.REGISTRY.names(),
-        *REGISTERED,
-        *config_names("preset"),
-    ]
+    known = [*benchmark_names(), *model_names(), *codecs.codec_names(), *metrics.REGISTRY.names(), *metrics.GROUPS]
+    known += [*group_names(), *features.REGISTRY.names(), *REGISTERED, *config_names("preset")]
     raise UnknownName("codec, metric, feature, benchmark, model, suite, data set, preset or run", name, known)
 
 
@@ -150,13 +138,8 @@ def _feature_facts(name: str) -> dict[str, Any]:
     from codec_bench.features import load_feature
 
     feature = load_feature(name)
-    return {
-        "feature": name,
-        "protocol": feature.protocol,
-        "rate_hz": feature.rate_hz,
-        "runs on": feature.where,
-        "what": (type(feature).__doc__ or "").strip(),
-    }
+    facts = {"feature": name, "protocol": feature.protocol, "rate_hz": feature.rate_hz, "runs on": feature.where}
+    return {**facts, "what": (type(feature).__doc__ or "").strip()}
 
 
 def _data_facts(name: str) -> dict[str, Any]:
@@ -176,18 +159,15 @@ def _metric_facts(name: str) -> dict[str, Any]:
         metric = metrics.build_metric(name)
     except UserError as error:  # a metric that needs a variant; its class is described
         kind = metrics.REGISTRY.resolve(name)
-        return {
-            "metric": name,
-            "protocol": f"none yet: {error.message}",
-            "hint": error.hint,
-            "what": (kind.__doc__ or "").strip(),
-        }
+        what, missing = (kind.__doc__ or "").strip(), f"none yet: {error.message}"
+        return {"metric": name, "protocol": missing, "hint": error.hint, "what": what}
     moved = sensitive_to(name)
     if moved is None and metric.aggregate in ("mean", "ratio") and metric.estimate_features:
         moved = f"not measured; where the weights are at hand: {MEASURE.format(name)}"
     return {
-        "metric": metric.name, "protocol": metric.protocol, "kind": metric.kind, "better": BETTER[metric.higher_is_better],
-        "unit": metric.unit or "none", "range": list(metric.range), "aggregate": metric.aggregate, "rate_hz": metric.rate_hz,
+        "metric": metric.name, "protocol": metric.protocol, "kind": metric.kind,
+        "better": BETTER[metric.higher_is_better], "unit": metric.unit or "none", "range": list(metric.range),
+        "aggregate": metric.aggregate, "rate_hz": metric.rate_hz,
         "features": [*metric.estimate_features], "paper": metric.paper, "agrees with": metric.source,
         "licence of the weights": ", ".join(metrics.licences_of(name)), COST: cost_of(name),
         "moved by (in spreads over five codecs)": moved, "what": (type(metric).__doc__ or "").strip(),

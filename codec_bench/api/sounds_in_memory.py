@@ -1,4 +1,4 @@
-"""Sounds of a caller's own memory: `Audio`, arrays, and tensors of any float type and device."""
+"""Sounds in memory: `Audio`, arrays, and tensors of any float type and device."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _HINT = "codec_bench.Audio(samples, sample_rate_hz) makes one, and Audio.read(pa
 
 @dataclass(frozen=True, slots=True)
 class DeviceAudio(Audio):
-    """Audio that came from a GPU; `there` is the tensor `(samples,)` or `(channels, samples)`, float32."""
+    """Audio from a GPU; `there` is the tensor, float32 `(samples,)` or `(channels, samples)`."""
 
     there: Any = None
 
     def signal_for(self, device: str, rate_hz: int, signal: np.ndarray) -> np.ndarray:
-        """A feature's signal, with the numbers on its device if those are the tensor's."""
+        """A feature's signal, with the tensor attached if it holds the same numbers."""
         if (self.channels, self.sample_rate_hz, str(self.there.device)) != (1, rate_hz, device):
             return signal
         from codec_bench.networks.on_device import OnDevice
@@ -39,7 +39,7 @@ class Unusable(str):
 
 
 def read_sounds(role: str, values: Any, sample_rate_hz: int | None, lengths: Any = None) -> list[Audio | Unusable]:
-    """The sounds of one side of a batch; in place of one that cannot be scored stands the reason.
+    """The sounds of one side of a batch, or the reason why one cannot be scored.
 
     Args:
         role: `estimate` or `reference`, for messages.
@@ -48,7 +48,7 @@ def read_sounds(role: str, values: Any, sample_rate_hz: int | None, lengths: Any
         sample_rate_hz: of arrays and tensors. lengths: samples of each item of a batch; None for all.
 
     Raises:
-        UserError: it is nothing of these, or arrays have no rate or not as many lengths as items.
+        UserError: it is none of these, or arrays lack a rate or a length per item.
     """
     if isinstance(values, str | bytes) or not (isinstance(values, Audio | Iterable) or _is_array(values)):
         raise UserError(f"{role} is a {type(values).__name__}; expected sounds or a tensor of them", hint=_HINT)
@@ -97,7 +97,7 @@ def _cut(role: str, items: Sequence[Any], lengths: Any) -> list[Any]:
 
 
 def _fetch(items: Sequence[Any]) -> dict[int, tuple[Any, Any]]:
-    """By position, an item on a GPU with its array: one transfer for each GPU, for which the host waits once."""
+    """Items on a GPU with their arrays by position, in one transfer per GPU."""
     out: dict[int, tuple[Any, Any]] = {}
     positions: dict[Any, list[int]] = {}
     for index, item in enumerate(items):
@@ -132,7 +132,7 @@ def _read(name: str, value: Any, sample_rate_hz: int | None, there: tuple[Any, A
 
 
 def to_array(value: Any) -> Any:
-    """An array of a tensor without its gradient; half and bfloat16 precision become float32."""
+    """An array of a tensor; half and bfloat16 precision become float32."""
     return value if isinstance(value, np.ndarray) else _without_gradient(value).cpu().numpy()
 
 

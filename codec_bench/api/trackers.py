@@ -1,11 +1,8 @@
-"""Writes a run to Weights & Biases, MLflow or TensorBoard.
+"""Write a run to Weights & Biases, MLflow or TensorBoard.
 
-Conventions
-    A step is the number of finished items. Values are named `SYSTEM/METRIC`, the ends of their intervals
-    `SYSTEM/METRIC.low` and `....high`, `suspect/SYSTEM` is how many things the checks of a system found, and
-    `progress/...` says how far the run is. A control has another name than the system whose control it is. Nothing that
-    is missing is written as a number. Sounds are those that the run keeps, at most `SOUNDS` of each system, each
-    written once.
+A step is the number of finished items. Values are named `SYSTEM/METRIC`, interval ends `SYSTEM/METRIC.low` and `.high`,
+numbers of findings `suspect/SYSTEM`, and progress `progress/...`. A control has a name of its own. Missing values are
+not written. At most `SOUNDS` kept sounds per system are written, once each.
 """
 
 from __future__ import annotations
@@ -44,11 +41,10 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What there is to write of a run at one moment.
+    """Content to write at one moment.
 
     Args:
-        step: how many items are finished. values: by name. rows: the table of the summary, in the order of the columns.
-        sounds: new ones. plots: pictures by name, as PNG.
+        step: number of finished items. rows: the table of the summary. sounds: new ones. plots: PNG by name.
     """
 
     step: int
@@ -62,25 +58,24 @@ class Tracker(Protocol):
     """One of the three services."""
 
     def write(self, material: Material) -> None:
-        """Writes what there is."""
+        """Write the content."""
         ...
 
     def close(self) -> None:
-        """Ends the run there."""
+        """End the run at the service."""
         ...
 
 
 def open_tracker(target: str, folder: Path, config: Mapping[str, Any]) -> Tracker:
-    """Opens what `--log` names.
+    """Open the service of `--log`.
 
     Args:
-        target: `wandb[:PROJECT]`, `mlflow[:FOLDER OR ADDRESS]` or `tensorboard[:FOLDER]`. Without the second part: the
-            project `codec-bench`, what MLflow is set to, and the folder `tensorboard` in the run folder.
-        folder: of the run. config: what the run was asked for.
+        target: `wandb[:PROJECT]`, `mlflow[:FOLDER OR ADDRESS]` or `tensorboard[:FOLDER]`. Defaults: the project
+            `codec-bench`, MLflow's own setting, and the folder `tensorboard` in the run folder.
+        folder: of the run. config: the request.
 
     Raises:
-        UserError: there is no such service.
-        MissingExtra: its package is not installed.
+        UserError: there is no such service. MissingExtra: its package is not installed.
     """
     name, where = parse_target(target)
     if name == "wandb":
@@ -91,16 +86,15 @@ def open_tracker(target: str, folder: Path, config: Mapping[str, Any]) -> Tracke
 
 
 def parse_target(target: str) -> tuple[str, str]:
-    """What `--log` names: the service, and the text behind the colon.
+    """Split the value of `--log` into service and location.
 
     Raises:
-        UserError: there is no such service.
-        MissingExtra: its package is not installed.
+        UserError: there is no such service. MissingExtra: its package is not installed.
     """
     name, _, where = target.partition(":")
     if name not in TRACKERS:
         raise UserError(
-            f"--log got '{target}'; expected {', '.join(TRACKERS[:-1])} or {TRACKERS[-1]}, each with :WHERE if it is wanted",
+            f"--log got '{target}'; expected {', '.join(TRACKERS[:-1])} or {TRACKERS[-1]}, each perhaps with :WHERE",
             hint="for example --log tensorboard or --log wandb:my-project",
         )
     _package(name)
@@ -108,7 +102,7 @@ def parse_target(target: str) -> tuple[str, str]:
 
 
 def collect_material(run: Run, summary: Summary, written: set[Path]) -> Material:
-    """Collects what there is to write; adds new sounds to `written`."""
+    """Collect the content to write; adds new sounds to `written`."""
     values: dict[str, float] = {}
     rows: list[Sequence[Any]] = []
     for name, metric, entry in summary.entries:
@@ -116,27 +110,15 @@ def collect_material(run: Run, summary: Summary, written: set[Path]) -> Material
         doubts = numbers.doubts_text(summary.systems[name])
         # What is written under the name of a system is a result of it.
         system = f"{name} (control: {summary.control})" if summary.control else name
-        cells = (
-            entry.value,
-            low,
-            high,
-            entry.n,
-            entry.failed,
-            entry.unit,
-            entry.protocol,
-            entry.note and str(entry.note),
-            doubts,
-        )
-        rows.append((system, metric, *cells))
+        numbers_of = (entry.value, low, high, entry.n, entry.failed)
+        rows.append((system, metric, *numbers_of, entry.unit, entry.protocol, entry.note and str(entry.note), doubts))
         for end, value in (("", entry.value), (".low", low), (".high", high)):
             if value is not None:
                 values[f"{system}/{metric}{end}"] = float(value)
     counts = run.counts()
     values |= {f"suspect/{name}": len(facts.doubts) for name, facts in summary.systems.items() if facts.doubts}
-    values |= {
-        "progress/finished": counts["finished"],
-        "progress/failed": counts["failed_items"] + counts["failed_scores"],
-    }
+    failed = counts["failed_items"] + counts["failed_scores"]
+    values |= {"progress/finished": counts["finished"], "progress/failed": failed}
     return Material(counts["finished"], values, rows, _sounds(run, written), _plots(run, summary))
 
 
@@ -185,9 +167,8 @@ class _TensorBoard:
         for name, value in material.values.items():
             self._writer.add_scalar(name, value, material.step)
         lines = [_HEADS, ("---",) * len(_HEADS), *material.rows]
-        table = "\n".join(
-            f"| {' | '.join('' if c is None else str(c).replace('|', '&#124;') for c in line)} |" for line in lines
-        )
+        text = lambda cell: "" if cell is None else str(cell).replace("|", "&#124;")  # noqa: E731
+        table = "\n".join(f"| {' | '.join(map(text, line))} |" for line in lines)
         self._writer.add_text("summary", table, material.step)
         for sound in material.sounds:
             audio = Audio.read(sound.file)
@@ -236,7 +217,7 @@ def _picture(png: bytes) -> Any:
 
 @contextmanager
 def _as_file(name: str, content: bytes) -> Iterator[Path]:
-    """A file of this name as long as the block lasts."""
+    """A temporary file of this name for the block."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / name
         file.write_bytes(content)

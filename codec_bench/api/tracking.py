@@ -1,4 +1,4 @@
-"""Follows a run and sends its results to a tracker (see `trackers`)."""
+"""Follow a run and send its results to a tracker (see `trackers`)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,16 @@ from codec_bench.store.folders import run_folders
 
 EVERY_S = 60.0
 _REST = 20.0
-"""How many times as long as a look took the next one waits at least, so that looking takes no more than a twentieth of
-the time.
-"""
+"""A look waits so many times as long as the last one took: looking takes at most 5 % of the time."""
 
 Clock = Callable[[], float]
 
 
 class Tracking:
-    """What is known of the runs that are followed.
+    """State of the followed runs.
 
     Args:
-        asked: what `--log` names. tell: takes a sentence for the user. clock: seconds.
+        target: the value of `--log`. notify: called with a sentence for the user. clock: seconds.
     """
 
     def __init__(self, target: str, notify: Callable[[str], None], clock: Clock = monotonic) -> None:
@@ -39,18 +37,18 @@ class Tracking:
         self._next, self._broken = clock() + EVERY_S, False
 
     def on_folder(self, folder: Path) -> None:
-        """Takes the folder of the run, or that of several."""
+        """Set the folder of the run, or of several."""
         self._folder = folder
 
     def tick(self) -> None:
-        """Looks at the runs, if the last look is long enough ago."""
+        """Look at the runs if the last look is long enough ago."""
         if self._clock() >= self._next:
             started = self._clock()
             self.look()
             self._next = self._clock() + max(EVERY_S, _REST * (self._clock() - started))
 
     def look(self) -> None:
-        """Writes the results so far; a service that fails is reported once."""
+        """Write the results so far; a service that fails is reported once."""
         if self._folder is None or self._broken:
             return
         try:
@@ -70,7 +68,7 @@ class Tracking:
             tracker.write(collect_material(run, summarise(run), written))
 
     def close(self) -> None:
-        """Ends the runs at the service."""
+        """End the runs at the service."""
         for tracker, _ in self._open.values():
             try:
                 tracker.close()
@@ -80,7 +78,7 @@ class Tracking:
 
 @contextmanager
 def track(target: str | None, running: Running, notify: Callable[[str], None]) -> Iterator[Running]:
-    """Follows a run with the service that `--log` names, until the block ends.
+    """Follow a run with the service of `--log` until the block ends.
 
     Raises:
         UserError: there is no such service, or its package is not installed.

@@ -1,4 +1,4 @@
-"""Checks what a long run would get (`codec-bench validate`)."""
+"""Check the inputs of a long run (`codec-bench validate`)."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ def validate(
     hub: bool = False,
     pins: str | os.PathLike[str] | None = None,
 ) -> tuple[Finding, ...]:
-    """Checks data, codecs, metrics, benchmarks, prompts and models before a long run.
+    """Check data, codecs, metrics, benchmarks, prompts and models before a long run.
 
     Args:
         names: manifests, folders, run folders, codecs, metrics, benchmarks, prompts or models (`./mine.py:MyCodec`), or
             one string with commas. Without a name, with `hub`, all benchmarks whose data are on the hub.
         options: further arguments of codecs, models and metrics by name.
-        settings: how long one call of a codec may take, and how much memory its process.
-        hub: hold benchmarks against the Hugging Face hub: repository, configuration, split, columns, number of
-            questions, licence and revision, and decode the sound of one row. It needs a network.
-        pins: with `hub`, write what the hub has into this file, by benchmark; a definition may name it in `data.pins`.
+        settings: time limit of one call of a codec, and memory limit of its process.
+        hub: compare benchmarks with the Hugging Face hub: repository, configuration, split, columns, number of
+            questions,
+            licence and revision, and decode the sound of one row. It needs a network.
+        pins: with `hub`, write the hub's state by benchmark to this file; a definition may name it in `data.pins`.
 
     Returns:
-        What was found, one `Finding` for each thing that was checked. What is wrong is found and not raised.
+        One `Finding` for each check. Errors are findings and are not raised.
 
     Examples:
         >>> from codec_bench import validate
@@ -74,7 +75,7 @@ def _check_hub(names: Sequence[str], pins: str | os.PathLike[str] | None) -> tup
 def _check(
     name: str, limits: Limits | None = None, options: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> list[Finding]:
-    """Checks one name, with the arguments of `validate`."""
+    """Check one name, with the arguments of `validate`."""
     try:
         # A codec is known without the definitions of all benchmarks.
         return (_check_codec if _is_codec(name) else _check_any)(name, limits, options)
@@ -129,10 +130,8 @@ def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[s
 
         run = open_run(name)
         counts = run.counts()
-        is_complete = counts["finished"] == counts["items"]
-        return [
-            Finding(name, "ok" if is_complete else "note", f"{counts['finished']} of {counts['items']} items finished")
-        ]
+        state: State = "ok" if counts["finished"] == counts["items"] else "note"
+        return [Finding(name, state, f"{counts['finished']} of {counts['items']} items finished")]
     if canonical(name) in benchmark_names():
         return _check_benchmark(name)
     if is_benchmark_path(name):
@@ -186,10 +185,8 @@ def _check_model(name: str, options: Mapping[str, Any]) -> list[Finding]:
     info = load_model(name, options).info
     facts = f"takes {' and '.join(info.inputs)}, gives {' and '.join(info.outputs)}; it was not started"
     ends = served_words(name)
-    findings = [Finding(f"model {name}", "ok", facts)]
-    return (
-        [*findings, Finding(f"model {name}", "note", f"its service: {ends}", "see list models")] if ends else findings
-    )
+    notes = [Finding(f"model {name}", "note", f"its service: {ends}", "see list models")] if ends else []
+    return [Finding(f"model {name}", "ok", facts), *notes]
 
 
 def _check_data(name: str) -> list[Finding]:
@@ -215,8 +212,10 @@ def _check_data(name: str) -> list[Finding]:
     texts = sum(s.text is not None for s in source)
     speakers = len({s.speaker for s in source if s.speaker})
     languages = sorted({s.language for s in source if s.language})
-    facts = f"{readable} of {len(source)} samples can be read, {seconds / 60:.1f} min, {texts} transcripts, {speakers} speakers"
-    facts += f", {len(languages)} languages{f' ({first_of(languages, _FIRST)})' if languages else ''}"
+    facts = f"{readable} of {len(source)} samples can be read, {seconds / 60:.1f} min, {texts} transcripts, "
+    facts += (
+        f"{speakers} speakers, {len(languages)} languages{f' ({first_of(languages, _FIRST)})' if languages else ''}"
+    )
     out.append(Finding(name, "ok" if readable == len(source) else "wrong", facts))
     ignored = {} if report is None else ignored_lines(report)
     out += [Finding(f"{name}: {kind}", "note", line, IGNORED[kind]) for kind, line in ignored.items()]
@@ -228,7 +227,7 @@ def _check_data(name: str) -> list[Finding]:
 
 
 _FIRST = 3
-"""So many rows of data are shown."""
+"""Number of rows of data in the output."""
 
 
 def _check_metric(name: str, options: Mapping[str, Any]) -> list[Finding]:
@@ -239,17 +238,8 @@ def _check_metric(name: str, options: Mapping[str, Any]) -> list[Finding]:
     clip = embedded_clip()
     quiet = Audio(clip.samples * 0.5, clip.sample_rate_hz)
     scores = metric(reference=[clip], estimate=[quiet], text=["a sentence"], language="en")[0]
-    out = []
-    for each, score in scores.items():
-        bad = score.status == "failed"
-        out.append(
-            Finding(
-                f"metric {each}",
-                "wrong" if bad else "ok",
-                f"{score.value:.4g}" if score.status == "ok" else f"{score.status}: {score.reason}",
-            )
-        )
-    return out
+    result = lambda s: f"{s.value:.4g}" if s.status == "ok" else f"{s.status}: {s.reason}"  # noqa: E731
+    return [Finding(f"metric {n}", "wrong" if s.status == "failed" else "ok", result(s)) for n, s in scores.items()]
 
 
 def _check_codec(name: str, limits: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:

@@ -1,7 +1,7 @@
-"""Checks that results do not depend on the batch.
+"""Check that results do not depend on the batch.
 
-A result of a batch may differ from that of the clip alone by 1e-5 relative for features and scores, and by 1e-4 for
-waveforms. Codes must be equal in at least 99.99 % of the frames; every frame that differs is counted.
+A result in a batch may differ from that of the clip alone by 1e-5 relative for features and scores, and by 1e-4 for
+waveforms. Codes must be equal in at least 99.99 % of the frames; all differing frames are counted.
 """
 
 from __future__ import annotations
@@ -31,17 +31,15 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What `verify_batching` found.
+    """Result of `verify_batching`.
 
     Args:
-        name, kind: what was checked; `kind` is `codec`, `feature` or `metric`.
-        items: how many clips. shortest_s, longest_s: their lengths in seconds.
-        relative: largest difference of a number from that of the clip alone, relative to the largest number of that
-            result; None for a codec.
-        wave: largest difference of a sample of decoded audio; None if there is none.
-        frames, flips: how many code frames were compared, and how many of them differ; None if there are no codes.
-        worst: the id of the clip with the largest difference.
-        exact: whether all differences are within the tolerances.
+        kind: `codec`, `feature` or `metric`. items: number of clips. shortest_s, longest_s: their lengths in seconds.
+        relative: largest difference of a number from that of the clip alone, relative to the largest number of the
+            result;
+            None for a codec. wave: largest difference of a sample of decoded audio, or None.
+        frames, flips: compared and differing code frames; None without codes.
+        worst: id of the clip with the largest difference. exact: whether all differences are within the tolerances.
     """
 
     name: str
@@ -65,22 +63,24 @@ def verify_batching(
     *, name: str, data: Any = "embedded", limit: int = 12, device: str = "auto", seed: int = 0,
     options: Mapping[str, Mapping[str, Any]] | None = None, settings: Limits | None = None,
 ) -> Verdict:  # fmt: skip
-    """Checks that the results of a codec, a feature or a metric do not depend on the batch.
+    """Check that results of a codec, a feature or a metric do not depend on the batch.
 
-    The clips are cut to random lengths, so that a batch of them is padded. Each is run alone, then all together in the
-    order of the data, then all together in a random order. A codec also gets pieces that fit together badly (a frame,
-    one sample more, silence) and batches of other sizes, and it runs in a process of its own.
+    Clips are cut to random lengths and run alone, together in the order of the data, and together in random order,
+    padded.
+    A codec also gets unfavourable lengths (a frame, one sample more, silence) and other batch sizes, in its own
+    process.
 
     Args:
-        name: of a codec, feature or metric, own code included.
-        data: as for `evaluate`. limit: how many clips to take. device: `auto`, `cpu` or `cuda:0`.
+        name: of a codec, feature or metric, custom code included.
+        data: as for `evaluate`. limit: number of clips. device: `auto`, `cpu` or `cuda:0`.
         seed: of the lengths and the order. options: further arguments, such as {"dnsmos": {"weights": "folder"}}.
-        settings: how long one call of a codec may take, and how much memory.
+        settings: time limit of one call of a codec, and memory limit.
 
     Raises:
         UserError: there is no such name, the data has fewer than two usable clips, a feature or metric has no value for
-            any of them, or the codec cannot be run: it raised an exception, ended its process, did not answer in time,
-            or took too much memory.
+            any
+            of them, or the codec cannot be run: it raised, ended its process, did not answer in time, or exceeded its
+                memory.
 
     Examples:
         >>> from codec_bench import verify_batching
@@ -102,9 +102,7 @@ def verify_batching(
     alone = [run([k])[0] for k in range(len(clips))]
     reasons = [_missing_reason(result) for result in alone]
     if all(reason is not None for reason in reasons):
-        raise UserError(
-            f"the {kind} '{name}' gave no value for any of {len(clips)} clips, so that there is nothing to compare: {reasons[0]}"
-        )
+        raise UserError(f"the {kind} '{name}' gave no value for any of {len(clips)} clips: {reasons[0]}")
     orders = [list(range(len(clips))), list(rng.permutation(len(clips)))]
     relative, worst, worst_by = 0.0, labels[0], -1.0
     for order in orders:
@@ -114,23 +112,12 @@ def verify_batching(
             if size > worst_by:
                 worst, worst_by = labels[k], size
     lengths = [c.duration_s for c in clips]
-    return Verdict(
-        name,
-        kind,
-        len(clips),
-        min(lengths),
-        max(lengths),
-        relative,
-        None,
-        None,
-        None,
-        worst,
-        exact=relative <= TOLERANCE,
-    )
+    lengths_s, is_exact = (min(lengths), max(lengths)), relative <= TOLERANCE
+    return Verdict(name, kind, len(clips), *lengths_s, relative, None, None, None, worst, is_exact)
 
 
 def _is_codec(name: str) -> bool:
-    """Whether a name is a codec's, without running user code where possible."""
+    """Whether a name is a codec's, without running custom code where possible."""
     from codec_bench import codecs
     from codec_bench.registry import declared_methods, is_own_code, load_attribute
 
@@ -141,11 +128,7 @@ def _is_codec(name: str) -> bool:
 
 
 def _verify_codec(request: Request) -> Verdict:
-    """The verdict on a codec, which runs in a process of its own.
-
-    Raises:
-        UserError: it cannot be run.
-    """
+    """The verdict on a codec in its own process; a UserError if it cannot be run."""
     require_codec(request.codec)
     with tempfile.TemporaryDirectory() as folder:
         sections = measure(request, Path(folder) / "output.log")
@@ -158,11 +141,7 @@ def _verify_codec(request: Request) -> Verdict:
 
 
 def _select_clips(data: Any, limit: int) -> tuple[tuple[str, str], ...]:
-    """(id, path) of the first clips that can be used.
-
-    Raises:
-        UserError: there are fewer than two.
-    """
+    """(id, path) of the first usable clips; a UserError for fewer than two."""
     usable = [(s.id, s.audio) for s in open_source(data) if s.audio is not None and problem_of(s) is None][:limit]
     if len(usable) < 2:
         raise UserError(f"'{data}' has {len(usable)} usable clips; a batch needs at least 2")
@@ -177,24 +156,15 @@ def _runner(
 
     base = Spec.parse(name).name
     custom = load_attribute(base) if is_own_code(base) else None
-    if base in features.REGISTRY.names() or (
-        custom is not None and hasattr(custom, "compute") and hasattr(custom, "cached")
-    ):
+    if base in features.REGISTRY.names() or (hasattr(custom, "compute") and hasattr(custom, "cached")):
         feature = features.load_feature(name, device=device, **options)
         signals = [prepare(c, feature.rate_hz) for c in clips]
         languages = ["en"] * len(signals)
         return "feature", lambda order: compute_features(feature, [signals[k] for k in order], languages)
-    if (
-        base in metrics.REGISTRY.names()
-        or base in metrics.GROUPS
-        or (custom is not None and hasattr(custom, "compute"))
-    ):
+    if base in metrics.REGISTRY.names() or base in metrics.GROUPS or hasattr(custom, "compute"):
         return "metric", _metric_runner(name, clips, device, options)
-    raise UnknownName(
-        "codec, feature or metric",
-        name,
-        [*codecs.codec_names(), *features.REGISTRY.names(), *metrics.REGISTRY.names()],
-    )
+    known = [*codecs.codec_names(), *features.REGISTRY.names(), *metrics.REGISTRY.names()]
+    raise UnknownName("codec, feature or metric", name, known)
 
 
 def _metric_runner(
@@ -206,17 +176,9 @@ def _metric_runner(
     metric = load_metric(name, device=device, weights=options.get("weights"))
     # Pair metrics need a difference to measure: the estimate is the clip at telephone bandwidth.
     damaged = [Audio(_telephone(c), c.sample_rate_hz) for c in clips]
-    texts = ["the quick brown fox jumps over the lazy dog"] * len(clips)
-
-    def run(order: list[int]) -> list[Any]:
-        return metric(
-            reference=[clips[k] for k in order],
-            estimate=[damaged[k] for k in order],
-            text=[texts[k] for k in order],
-            language="en",
-        )
-
-    return run
+    text = "the quick brown fox jumps over the lazy dog"
+    pick = lambda sounds, order: [sounds[k] for k in order]  # noqa: E731
+    return lambda order: metric(reference=pick(clips, order), estimate=pick(damaged, order), text=text, language="en")
 
 
 def _telephone(clip: Audio) -> np.ndarray:

@@ -188,7 +188,7 @@ def _check_readable(plan: Plan, folder: Path) -> None:
     for system in plan.systems:
         if system.runs_here and source_hash(system.cls) is None:
             raise RunMismatch(
-                f"the run in '{folder}' cannot be continued: the source of '{system.name}' cannot be read",
+                f"the run in '{folder}' cannot be continued: the source of the class of '{system.name}' cannot be read",
                 hint="use another folder, or put the class into a file or a cell of its own",
             )
 

@@ -1,53 +1,34 @@
-"""Diagnostics: a code with parameters that records and results hold, and the sentence that people read.
+"""Diagnostics: a code with parameters for records, and its sentence for people.
 
 Which file to open
-    `checks.py` checks of codecs; `codecs.py` what codecs return; `profiling.py` profiles; `engine.py` signals, items
-    and stages; `features.py` results of models; `metrics.py` scores of sounds; `text.py` texts that are compared;
-    `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `building.py` items of data sets that
-    are built; `models.py` answers of models; `store.py` files of other programs; `stats.py` values, intervals, tests
-    and marks; `general.py` what several rooms use.
+    `checks.py` checks of codecs; `codecs.py` outputs of codecs; `profiling.py` profiles; `engine.py` signals, items
+    and stages; `features.py` results of models; `metrics.py` scores of sounds; `text.py` compared texts;
+    `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `building.py` items of new data sets;
+    `models.py` answers of models; `store.py` files of other programs; `stats.py` values, intervals, tests and marks;
+    `general.py` for several rooms.
 
-Conventions
-    Every room has one catalogue: a module of this package that lists the room's codes by severity. Code decides by
-    `Diagnostic.code` and its parameters. Sentences are for the terminal, pages and exports, and decide nothing.
-    The sentence of a code is a format string over its parameters, or a function of them.
+Every module of this package is the catalogue of one room, its codes by severity. Code decides by `Diagnostic.code` and
+its parameters, never by sentences. A sentence is a format string over the parameters, or a function of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, Literal, NamedTuple
 
-from codec_bench.messages import (
-    benchmark,
-    building,
-    checks,
-    codecs,
-    engine,
-    features,
-    general,
-    judges,
-    metrics,
-    models,
-    profiling,
-    stats,
-    store,
-    text,
-)
-
 Severity = Literal["info", "warning", "error"]
-"""`info`: worth knowing, nothing is wrong. `warning`: a value may mislead. `error`: there is no value, or none that
-says something of the system.
-"""
+"""`info`: nothing is wrong. `warning`: a value may mislead. `error`: there is no value that describes the system."""
 Sentence = str | Callable[..., str]
 
 
 VARIES = "…"
-"""In the place of a parameter that differs in diagnostics that are counted as one."""
+"""For a parameter that differs between diagnostics counted as one."""
 
 
 class _Varying(str):
-    """A parameter that differs: a sentence takes it for a number, and shows it as it is."""
+    """A parameter that differs: sentences treat it as a number and show it unchanged."""
 
     def __format__(self, form: str) -> str:
         return VARIES
@@ -76,11 +57,7 @@ _ENTRIES: dict[str, Entry] = {}
 
 
 def register(room: str, catalogue: Mapping[Any, Mapping[str, Sentence]]) -> None:
-    """Adds the catalogue of a room.
-
-    Raises:
-        ValueError: another room has one of its codes.
-    """
+    """Add the catalogue of a room; ValueError if another room has one of its codes."""
     for severity, sentences in catalogue.items():
         for code, sentence in sentences.items():
             if code in _ENTRIES and _ENTRIES[code].room != room:
@@ -94,9 +71,9 @@ def catalogue() -> Mapping[str, Entry]:
 
 
 class Diagnostic(str):
-    """A code with parameters; as a text its sentence.
+    """A code with parameters; as a text, its sentence.
 
-    Two of them are equal if their codes and parameters are. Their sentences are not compared.
+    Two are equal if their codes and parameters are; sentences are not compared.
 
     Args:
         code: of a catalogue. parameters: JSON values, or further diagnostics.
@@ -111,11 +88,7 @@ class Diagnostic(str):
     parameters: dict[str, Any]
 
     def __new__(cls, code: str, /, **parameters: Any) -> Diagnostic:
-        """Makes the diagnostic of a code.
-
-        Raises:
-            KeyError: no catalogue has the code.
-        """
+        """Make the diagnostic of a code; KeyError if no catalogue has it."""
         sentence, held = _ENTRIES[code].sentence, {name: _json(value) for name, value in parameters.items()}
         return cls._with(sentence(**held) if callable(sentence) else sentence.format(**held), code, held)
 
@@ -149,7 +122,7 @@ class Diagnostic(str):
 
     @property
     def parts(self) -> tuple[Diagnostic, ...]:
-        """The diagnostics of which it consists; itself, if it is no `several`."""
+        """The diagnostics of a `several`; else itself."""
         return tuple(self.parameters["notes"]) if self.code == "several" else (self,)
 
     def as_dict(self) -> dict[str, Any]:
@@ -173,7 +146,7 @@ def _plain(value: Any) -> Any:
 
 
 def read(held: Any) -> Diagnostic:
-    """The diagnostic that `as_dict` wrote. A code that no catalogue of this process has is shown as it is.
+    """The diagnostic from `as_dict`; an unknown code is shown as it is.
 
     Raises:
         ValueError: it is not one.
@@ -198,11 +171,11 @@ def _read_parameter(value: Any) -> Any:
 
 
 CODE = "_code"
-"""What follows the name of an entry in the name of the entry with its code."""
+"""Suffix of an entry's name for its code."""
 
 
 def to_json(value: Any) -> Any:
-    """JSON values with each diagnostic twice: its sentence as `NAME`, and its code with parameters as `NAME_code`."""
+    """JSON values with each diagnostic as its sentence `NAME` and its code `NAME_code`."""
     if isinstance(value, Diagnostic):
         return str(value)
     if isinstance(value, Mapping):
@@ -221,7 +194,7 @@ def _codes(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """The values that `to_json` wrote; diagnostics come from their codes, and their sentences are made again."""
+    """The values from `to_json`, with sentences made from the codes."""
     if isinstance(value, Mapping):
         coded = {name.removesuffix(CODE): one for name, one in value.items() if str(name).endswith(CODE)}
         codes = {name: from_codes(one) for name, one in coded.items() if name in value}
@@ -230,7 +203,7 @@ def from_json(value: Any) -> Any:
 
 
 def to_codes(value: Any) -> Any:
-    """JSON values with the code and parameters in place of each diagnostic, as a record holds them."""
+    """JSON values with the codes of diagnostics, for a record."""
     if isinstance(value, Diagnostic):
         return value.as_dict()
     if isinstance(value, Mapping):
@@ -239,7 +212,7 @@ def to_codes(value: Any) -> Any:
 
 
 def from_codes(value: Any) -> Any:
-    """The values that `to_codes` wrote."""
+    """The values from `to_codes`."""
     if isinstance(value, Mapping):
         if isinstance(value.get("code"), str):
             return read(value)
@@ -248,19 +221,19 @@ def from_codes(value: Any) -> Any:
 
 
 def as_reason(text: str | None, code: str | None = None) -> Diagnostic | None:
-    """Return a reason as a diagnostic: a plain text becomes an `error`, or `code`, with that message."""
+    """A reason as a diagnostic: a plain text becomes an `error`, or `code`, with that message."""
     if text is None or isinstance(text, Diagnostic):
         return text
     return Diagnostic(code, message=str(text)) if code else Diagnostic("error", type="", message=str(text))
 
 
 def as_remark(text: str) -> Diagnostic:
-    """A note or flag as a diagnostic. A text of somebody else's code is a `remark` with that message."""
+    """A note or flag as a diagnostic; a foreign text becomes a `remark`."""
     return text if isinstance(text, Diagnostic) else Diagnostic("remark", message=str(text))
 
 
 def of_error(error: BaseException, *, with_type: bool = True) -> Diagnostic:
-    """Why something failed, from the exception: the diagnostic that it carries, or its type and its message."""
+    """The diagnostic that an exception carries, or one of its type and message."""
     carried = getattr(error, "message", None) or next(iter(error.args), None)
     if isinstance(carried, Diagnostic):
         return carried
@@ -270,12 +243,9 @@ def of_error(error: BaseException, *, with_type: bool = True) -> Diagnostic:
 def in_common(diagnostics: Iterable[Diagnostic]) -> Diagnostic:
     """Diagnostics of one code as one; a parameter that differs is `VARIES`."""
     first, *others = diagnostics
-    same = {
-        name: value for name, value in first.parameters.items() if all(o.parameters.get(name) == value for o in others)
-    }
-    return read(
-        {"code": first.code, **dict.fromkeys(first.parameters, VARIES), **{n: _plain(v) for n, v in same.items()}}
-    )
+    is_same = lambda name, value: all(one.parameters.get(name) == value for one in others)  # noqa: E731
+    held = {n: _plain(v) if is_same(n, v) else VARIES for n, v in first.parameters.items()}
+    return read({"code": first.code, **held})
 
 
 def together(*notes: Diagnostic | None) -> Diagnostic | None:
@@ -284,20 +254,5 @@ def together(*notes: Diagnostic | None) -> Diagnostic | None:
     return (listed[0] if len(listed) == 1 else Diagnostic("several", notes=listed)) if listed else None
 
 
-for _room in (
-    benchmark,
-    building,
-    checks,
-    codecs,
-    engine,
-    features,
-    general,
-    judges,
-    metrics,
-    models,
-    profiling,
-    stats,
-    store,
-    text,
-):
-    register(_room.__name__.rpartition(".")[2], _room.SENTENCES)
+for _info in iter_modules(__path__):
+    register(_info.name, import_module(f"{__name__}.{_info.name}").SENTENCES)

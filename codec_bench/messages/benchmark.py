@@ -60,7 +60,7 @@ SENTENCES = {
         "ask_is_not_async": "the model's ask gave {kind} at once; expected `async def ask(self, request)`",
         "model_raised": "the model raised {type}: {message}",
         "model_raised_on_messages": (
-            "the model raised {type}: {message}; it was asked in messages, and a model with ModelInfo(reads='fields') gets fields"
+            "the model raised {type}: {message}; it got messages; ModelInfo(reads='fields') asks for fields"
         ),
         "no_pair": "there is no pair of ratings in {reply}",
         "several_preferences": "there are several preferences in {reply}",

@@ -1,4 +1,4 @@
-"""Codes of why an item of a data set that is built was dropped."""
+"""Codes of dropped items of a data set in construction."""
 
 from __future__ import annotations
 

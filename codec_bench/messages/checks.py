@@ -1,8 +1,9 @@
-"""Codes of what the checks of a codec find. A codec's own exception is an `error` of the room `general`."""
+"""Codes of the checks of codecs. A codec's exception is an `error` of the room `general`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from codec_bench.errors import count_of
 
@@ -27,11 +28,9 @@ def _differences(flips: int, frames: int, wave: float | None, allowed: float) ->
     return " and ".join(filter(None, (codes, f"by up to {wave:.2g} (allowed: {allowed:g})" if wave > allowed else "")))
 
 
-def _silent_parts(
-    clips: int, seconds: float, name: str, start_ms: float, inside_ms: float, at_s: float, end_ms: float
-) -> str:
+def _silent_parts(clips: int, seconds: float, name: str, **lost: float) -> str:
     total = f"loud sound comes back as silence in {count_of(clips, 'clip')}, {seconds:.3g} s in all"
-    return f"{total}; '{name}' loses {_dropouts(start_ms, inside_ms, at_s, end_ms)}"
+    return f"{total}; '{name}' loses {_dropouts(**lost)}"
 
 
 def _clipped_samples(clipped: int, samples: int, beyond: int, name: str, cut_at: float, cut_in: str) -> str:
@@ -61,11 +60,12 @@ def _constant_codebooks(
 
 
 def _rates(declared: float, rates: Sequence[float]) -> str:
-    return f"declared {declared:g} Hz, its codes have {' and '.join(rate if isinstance(rate, str) else f'{rate:g}' for rate in rates)} Hz"
+    listed = " and ".join(rate if isinstance(rate, str) else f"{rate:g}" for rate in rates)
+    return f"declared {declared:g} Hz, its codes have {listed} Hz"
 
 
 def _kinds_ok(kinds: int, delay_unknown: Sequence[str]) -> str:
-    text = f"{count_of(kinds, 'kind')} of sound (rates and channels) of 5 s, loud, quiet and short, come back as they should"
+    text = f"{count_of(kinds, 'kind')} of sound (rates and channels), loud, quiet and short, come back as they should"
     return text + (f"; the delay could not be told at {_listed(delay_unknown, '; ')}" if delay_unknown else "")
 
 
@@ -80,22 +80,13 @@ def _batch_ok(clips: int, batches: int, wave: float, allowed: float, flips: int)
     return f"{text} by at most {wave:.2g} (allowed: {allowed:g}){more}"
 
 
-def _batch_differs(
-    differing: int,
-    clips: int,
-    batches: int,
-    worst_s: float,
-    flips: int,
-    frames: int,
-    wave: float | None,
-    allowed: float,
-) -> str:
+def _batch_differs(differing: int, clips: int, batches: int, worst_s: float, **size: Any) -> str:
     text = f"{differing} of {count_of(clips, 'clip')} in {batches} batches of unequal lengths differ from the same"
-    return f"{text} clips alone {_differences(flips, frames, wave, allowed)}; the clip of {worst_s:.3f} s differs most"
+    return f"{text} clips alone {_differences(**size)}; the clip of {worst_s:.3f} s differs most"
 
 
-def _batch_unsteady(clips: int, batches: int, flips: int, frames: int, wave: float | None, allowed: float) -> str:
-    text = f"{count_of(clips, 'clip')} in {batches} batches of unequal lengths differ {_differences(flips, frames, wave, allowed)}"
+def _batch_unsteady(clips: int, batches: int, **size: Any) -> str:
+    text = f"{count_of(clips, 'clip')} in {batches} batches of unequal lengths differ {_differences(**size)}"
     return f"{text}, and neither the batch nor the clip alone comes back the same again"
 
 
@@ -106,7 +97,8 @@ def _look_ahead(causal: bool, declared: int, beyond: int) -> str:
 
 
 def _sent_as(declared_bps: float, coded_bps: float, share: float) -> str:
-    return f"declared {declared_bps / 1000:.3g} kbit/s, its codes take {coded_bps / 1000:.3g} kbit/s ({100 * share:+.1f} %)"
+    declared, coded = f"{declared_bps / 1000:.3g} kbit/s", f"{coded_bps / 1000:.3g} kbit/s"
+    return f"declared {declared}, its codes take {coded} ({100 * share:+.1f} %)"
 
 
 def _quality_falls(
@@ -196,24 +188,20 @@ SENTENCES = {
         ),
         "constant_codebooks": _constant_codebooks,
         "file_read": "encode writes the file '{path}', and decode opens it",
-        "kept_by_length": "silence comes back as other sound of the same length: what was coded before is kept by its length",
+        "kept_by_length": "silence comes back as other sound of the same length: the codec caches sounds by length",
         "input_changed": (
             "encode writes into the audio that it is given, and changes it by up to {by:.2g}; it is given copies here, "
             "so no other row changes"
         ),
-        "thread_differs": lambda flips, frames, wave, allowed: (
-            f"the same input in another thread differs {_differences(flips, frames, wave, allowed)}"
-        ),
-        "second_differs": lambda differing, clips, flips, frames, wave, allowed: (
-            f"{differing} of {count_of(clips, 'clip')} differ the second time {_differences(flips, frames, wave, allowed)}"
+        "thread_differs": lambda **size: f"the same input in another thread differs {_differences(**size)}",
+        "second_differs": lambda differing, clips, **size: (
+            f"{differing} of {count_of(clips, 'clip')} differ the second time {_differences(**size)}"
         ),
         "batch_unsteady": _batch_unsteady,
         "batch_differs": _batch_differs,
         "long_clip_unsteady": "a batch with a clip of 5 s comes back otherwise the second time",
         "long_clip_in_batch": "a clip of 5 s in a batch with short ones differs from the clip alone",
-        "long_clip_loses": lambda start_ms, inside_ms, at_s, end_ms: (
-            f"a clip of 5 s loses {_dropouts(start_ms, inside_ms, at_s, end_ms)}"
-        ),
+        "long_clip_loses": lambda **lost: f"a clip of 5 s loses {_dropouts(**lost)}",
         "piece_silent": "{piece} comes back as silence",
         "piece_cut": "samples at full scale come back cut at {level:.2g}",
         "wraps": "{samples} samples jump to the other end of the scale where the input does not",
@@ -233,11 +221,11 @@ SENTENCES = {
             "signal to noise is {long_db:.0f} dB in a clip of 5 s, and {short_db:.0f} dB in a clip of {short_s:g} s"
         ),
         "level_matters": (
-            "signal to noise is {long_db:.0f} dB in a clip of 5 s at full scale, and {quiet_db:.0f} dB at {at_db:.0f} dB"
+            "signal to noise is {long_db:.0f} dB in a clip of 5 s at full scale, {quiet_db:.0f} dB at {at_db:.0f} dB"
         ),
         "start_lost": "a clip that begins with loud sound loses its first {ms:.3g} ms",
         "end_lost": (
-            "{cut} of {clips} clips that end with loud sound lose their end, up to the last {ms:.3g} ms of {length_s:.3g} s"
+            "{cut} of {clips} clips that end with loud sound lose their end, up to {ms:.3g} ms of {length_s:.3g} s"
         ),
         "steps_silent": "{steps} of {of} steps come back as silence, the first at {first_s:.3g} s",
         "decoded_otherwise": (

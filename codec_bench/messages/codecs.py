@@ -1,4 +1,4 @@
-"""Codes of how a codec breaks the contract of `Codec`: `encode`, `decode` and `vectors` that return something else."""
+"""Codes of codecs that break the contract of `Codec` in `encode`, `decode` or `vectors`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _decoded(
     codec: str, shape: Sequence[int], rate_hz: int, expected_shape: Sequence[int], expected_rate_hz: int
 ) -> str:
     return (
-        f"{codec}.decode returned {_shape(shape)} at {rate_hz} Hz (channels, samples); expected {_shape(expected_shape)} at "
-        f"{expected_rate_hz} Hz: output must be as long as input"
+        f"{codec}.decode returned {_shape(shape)} at {rate_hz} Hz (channels, samples); expected "
+        f"{_shape(expected_shape)} at {expected_rate_hz} Hz: output must be as long as input"
     )
 
 
@@ -40,14 +40,15 @@ SENTENCES = {
         "codes_dtype": "{codec}.encode gave codes of type {dtype}; expected whole numbers",
         "codes_range": "{codec}.encode gave codes from {low} to {high}; expected 0 to {highest}",
         "latents_shape": lambda codec, dtype, shape, latents: (
-            f"{codec}.encode gave latents of type {dtype} and shape {_shape(shape)}; expected floats ({latents}, frames)"
+            f"{codec}.encode gave latents of type {dtype} and shape {_shape(shape)}; "
+            f"expected floats ({latents}, frames)"
         ),
         "latents_not_finite": "{codec}.encode gave latents that are not finite",
         "decoded_shape": _decoded,
         "decoded_not_finite": "{codec}.decode returned samples that are not finite",
         "streams_differ": (
-            "{codec} gave streams (codebooks, cardinality, frame rate, name) {streams} for one item and {first} for another; "
-            "one operating point has one set of codebooks"
+            "{codec} gave streams (codebooks, cardinality, frame rate, name) {streams} for one item and {first} for "
+            "another; one operating point has one set of codebooks"
         ),
         "vectors_shape": lambda dtype, shape, frames: (
             f"its 'vectors' gave {dtype} of shape {_shape(shape)} for {frames} frames; expected finite floats "

@@ -25,7 +25,7 @@ SENTENCES = {
         "short_inconclusive": "whether it is the sound of its reference cannot be told, as it is short",
         # Flags of scores.
         "silent_reference": "a value of a reference that is silent",
-        "alignment_unknown": "alignment unknown: a short delay of this codec cannot be told, and it would move the value",
+        "alignment_unknown": "alignment unknown: this codec may have a short delay, which would move the value",
     },
     "error": {
         # Of signals; also flags of scores.
@@ -33,7 +33,7 @@ SENTENCES = {
         "silent_estimate": "a value of an estimate that is silent",
         "partial": "more than 25% of the reference's loud frames are missing in the estimate",
         "lacking": "the share of loud frames in the estimate is less than 60% of that in the reference",
-        "unlike": "the estimate does not follow the levels of its reference: it is noise, another sound, or shifted in time",
+        "unlike": "the estimate does not follow the levels of its reference: noise, another sound, or a shift in time",
         # Of items and scores.
         "no_score": "the record holds no score",
         "no_reference_audio": "the data names no reference audio for this sample",

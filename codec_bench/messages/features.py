@@ -1,4 +1,4 @@
-"""Codes of signals of which a feature has no value."""
+"""Codes of signals without a value of a feature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codes of what is known of a judge."""
+"""Codes of tests of judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codes of why a measurement of a profile does not apply, and of what failed in it."""
+"""Codes of measurements of a profile that do not apply or failed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SENTENCES = {
         "no_alignments": "none of the {clips} clips has an alignment; the ids must be those of the data",
         "no_latents": "what it sends is discrete already: it has no latents to round",
         "codes_unused": (
-            "its output does not depend on its codes: it decodes what it sends beside them, of which nothing is lost here"
+            "its output does not depend on its codes: it decodes its side information, which is not lost here"
         ),
         "no_bits": "it sends no bits",
         "too_few_speakers": (

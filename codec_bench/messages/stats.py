@@ -19,21 +19,24 @@ SENTENCES = {
     "warning": {
         "few_units": "only {units} independent units (speakers, prompts or items)",
         "dominant_unit": "one speaker or item carries more than half of the variance",
-        "ceiling": "{at_bound} of {items} items are at the best or the least possible value; the interval rests on the other {rest}",
+        "ceiling": "{at_bound} of {items} items have the best or least possible value; the interval rests on {rest}",
         "heavy_tail": lambda items: f"{items} {'item has' if items == 1 else 'items have'} an error rate above 100 %",
         "sparse_tail": "few values lie beyond this quantile",
-        "too_few_to_compare": "too few independent units to compare: {units}, and a comparison with the best needs {needed}",
+        "too_few_to_compare": (
+            "too few independent units to compare: {units}, and a comparison with the best needs {needed}"
+        ),
         "excluded_trials": "{excluded:,} of {trials:,} trials are left out, because an item has no value",
         "few_trials": "it rests on {trials} trials of one speaker",
         "biased_value": (
-            "{items} items are few for {dimensions} dimensions: the value is too large by chance, and extrapolating it takes {needed}"
+            "{items} items are few for {dimensions} dimensions: the value is biased upwards; extrapolation: {needed}"
         ),
         "low_rank": (
-            "{items} items are few for {dimensions} dimensions: the covariances do not have full rank, and the distance from "
-            "the references is too large by chance; compare sets of one size"
+            "{items} items are few for {dimensions} dimensions: the covariances lack full rank, and the distance from "
+            "the references is biased upwards; compare sets of one size"
         ),
         "judge_silent": lambda failed, asked: (
-            f"the judge gave no verdict on {failed:,} of {asked:,} answers ({100 * failed / asked:.1f} %), more than 5 %"
+            f"the judge gave no verdict on {failed:,} of {asked:,} answers "
+            f"({100 * failed / asked:.1f} %), more than 5 %"
         ),
         # Why a system is not compared.
         "suspect": "its checks found something",
@@ -45,8 +48,8 @@ SENTENCES = {
         "few_of": "there are {units} {of}; an interval needs at least {needed}",
         "few_blocks": "there are {blocks} blocks with items; an interval needs {needed}",
         "singular_covariance": (
-            "the covariance of {items} embeddings of {dimensions} dimensions is singular; use more items than dimensions, or an "
-            "encoder without constant dimensions"
+            "the covariance of {items} embeddings of {dimensions} dimensions is singular; use more items than "
+            "dimensions, or an encoder without constant dimensions"
         ),
         "few_items": "a distance of sets needs at least {needed} items; there are {items}",
         "no_known_trial": "none of {trials:,} listed trials is about two items with a value",
@@ -58,23 +61,24 @@ SENTENCES = {
         ),
         "one_speaker": "all items are of one speaker, so that there is no trial of two",
         "few_rows": "{rows} {of} have a cell in both columns; a correlation needs {needed}",
-        "few_rows_for_interval": "there are {rows} {of} with a cell in both columns; an interval needs at least {needed}",
+        "few_rows_for_interval": "{rows} {of} have a cell in both columns; an interval needs at least {needed}",
         "constant_column": "the {of} are all equal in one of the two columns, so there is nothing to correlate",
         "same_order": "the two columns order the {of} alike, and how sure that is cannot be said",
         "cancelled": (
-            "the ratings of each person and of each sound have nearly the same mean, which says nothing of the spread of either"
+            "the ratings of each person and of each sound have nearly the same mean, so the spread of either is unknown"
         ),
         "few_crossed": (
-            "there are {size} {of}; an interval over raters and items needs at least {needed}, and the value holds for these alone"
+            "there are {size} {of}; an interval over raters and items needs at least {needed}, and the value holds for "
+            "these alone"
         ),
         "infinite_strengths": (
-            "some systems won or lost all of their comparisons with the others, ties aside, so that no finite strength explains them"
+            "some systems won or lost all of their comparisons, ties aside, so no finite strength explains them"
         ),
         "infinite_draws": (
-            "in {infinite:,} of {draws:,} draws of items some system won or lost all of its comparisons, which is too many for an interval"
+            "in {infinite:,} of {draws:,} draws of items some system won or lost all comparisons: no interval"
         ),
         "other_protocols": "the two were scored by different protocols",
-        "zero_denominator": "the denominators (words, for an error rate) add up to 0, and a ratio over nothing has no value",
+        "zero_denominator": "the denominators (words, for an error rate) add up to 0, so the ratio has no value",
         "one_without_value": "one of the two systems has no value on these items",
         "too_few_units": "{units} independent units (speakers, prompts or items); {what} needs at least {needed}",
         "single_unit": "without one of the units no value is left, so the spread is unknown",

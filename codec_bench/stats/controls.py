@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.intervals import is_share
 from codec_bench.stats.notes import Note
-from codec_bench.stats.paired import compare_items, in_common, parts_table
+from codec_bench.stats.paired import in_common, parts_table
 from codec_bench.stats.recorded import items_of
-from codec_bench.stats.sets import SETS, item_fold
+from codec_bench.stats.sets import SETS, compare_metric
 from codec_bench.stats.summary_json import UNSET, SummaryPart
 from codec_bench.store.controls import Control
 from codec_bench.store.record import Run
@@ -89,11 +88,8 @@ def compare_controls(uncontrolled: Run, under: Run, control: Control, why: str |
 def _compared(uncontrolled: Run, under: Run, metric: str, facts: dict[str, Any]) -> dict[str, Any]:
     (system,), (same,) = uncontrolled.systems, under.systems
     sides = [list(items_of(run, name, metric)) for run, name in ((uncontrolled, system), (under, same))]
-    comparison = compare_items(
-        *sides, metric=metric, unit=facts.get("unit", ""), higher_is_better=facts.get("higher_is_better"),
-        seed=(uncontrolled.meta.get("config") or {}).get("seed", 0), fold=item_fold(metric, facts.get("aggregate", "")),
-        bounds=declared_bounds(facts),
-    )  # fmt: skip
+    seed = (uncontrolled.meta.get("config") or {}).get("seed", 0)
+    comparison = compare_metric(*sides, metric, facts, seed)
     test = comparison.test
     chances = [s.detail["chance"] for s in under.scores(same, metric) if s.value is not None and "chance" in s.detail]
     return {

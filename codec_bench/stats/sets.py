@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import binascii
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from codec_bench.errors import DamagedRecord, UserError
 from codec_bench.stats.blocks import SetValue
+from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.eer import Trials, equal_error_rates, listed_error_rates
 from codec_bench.stats.frechet import frechet_distance, kl_divergence
 from codec_bench.stats.intervals import Fold, ratios
 from codec_bench.stats.kernel_distance import coverage, cubic, density, kernel_distance, neighbour_value
+from codec_bench.stats.paired import Comparison, ItemParts, compare_items
 from codec_bench.stats.ttsds import ttsds
 from codec_bench.store.embeddings import KEY, unpacked
 from codec_bench.store.record import Run
@@ -83,6 +86,17 @@ def _trials_of(run: Run, system: str, metric: str) -> Trials:
         for test, text in _details(run, system, metric, "trials")
         for enrolment, same in json.loads(text or "[]")
     ]
+
+
+def compare_metric(
+    a_items: Iterable[ItemParts], b_items: Iterable[ItemParts], metric: str, facts: Mapping[str, Any], seed: int
+) -> Comparison:
+    """Compare two systems on a metric by its recorded facts, as `compare_items`."""
+    unit, fold = facts.get("unit", ""), item_fold(metric, facts.get("aggregate", ""))
+    better, bounds = facts.get("higher_is_better"), declared_bounds(facts)
+    return compare_items(
+        a_items, b_items, metric=metric, unit=unit, higher_is_better=better, seed=seed, fold=fold, bounds=bounds
+    )
 
 
 def item_fold(metric: str, aggregate: str) -> Fold:

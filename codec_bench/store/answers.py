@@ -360,9 +360,9 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
         f"LEFT JOIN readings r ON r.number = a.number LEFT JOIN turns t ON t.id = p.id {chosen} ORDER BY a.number"
     ):
         cell = partial(run.json, where=f"the record of question {number}")
-        columns, expected, subsets, *more = row[:14]
+        columns, expected, subsets, *more = row[:13]
         question = QuestionRecord(number, id, cell(columns), tuple(cell(expected)), cell(subsets), *more)
-        held = dict(zip(_ANSWERS[1:], row[14:-7]))
+        held = dict(zip(_ANSWERS[1:], row[13:-7]))
         held |= {
             "reason": run.diagnostic(held["reason"], id), "usage": cell(held["usage"]), "cached": bool(held["cached"]),
             "notes": tuple(run.diagnostic_of(one, id) for one in (cell(held["notes"]) if held["notes"] else ())),

@@ -20,7 +20,7 @@ def grouped(run: Run, by: str | Sequence[str]) -> dict[str, dict[str, list[int]]
     Raises:
         UserError: the record holds no such column, or one with too many values.
     """
-    hint = "for a new column of the manifest run the run's command again; nothing is computed again"
+    hint = "a new column of the manifest is read when the run's command is run again; nothing is computed again"
     return groups(sample_columns(run), by, f"the run '{run.folder}'", hint)
 
 

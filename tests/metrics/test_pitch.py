@@ -235,7 +235,7 @@ def test_words_of_one_timing_and_as_a_text():
     unvoiced[60:80] = 0
     result = of_words(reference, unvoiced, TEXT)
     assert (result.status, result.reason) == (
-        "undefined", "a correlation of words needs 3 that are voiced on both sides; of 4, 2 are",
+        "undefined", "a correlation of words needs 3 voiced on both sides; of 4, 2 are",
     )  # fmt: skip
     flat = np.where(reference > 0, 120.0, 0.0)
     assert of_words(reference, flat, TEXT).reason == "the pitch of the estimate does not change from word to word"

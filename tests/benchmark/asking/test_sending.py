@@ -227,5 +227,5 @@ def test_a_model_that_reads_undeclared_fields_is_reported():
     messages = asyncio.run(run())
     assert messages["spoken"].text == "Hello"
     assert messages["worded"].reason == (
-        "the model raised KeyError: 'text'; it was asked in messages, and a model with ModelInfo(reads='fields') gets fields"
+        "the model raised KeyError: 'text'; it got messages; ModelInfo(reads='fields') asks for fields"
     )
