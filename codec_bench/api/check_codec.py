@@ -53,10 +53,10 @@ def check_codec(
                 return [finding(step, "failed", sections[name]["reason"])]
     gather_findings(sections)
     section = sections["findings"]
-    state, result = "ok", Diagnostic("contract_kept")
+    contract = finding("contract", "ok", Diagnostic("contract_kept"))
     if section["state"] == "failed":
-        state, result = "failed", section["reason"]
-    findings = [finding("contract", state, result), *section["findings"]]
+        contract = finding("contract", "failed", section["reason"])
+    findings = [contract, *section["findings"]]
     return untrained(findings) if sections["info"].get("weights") in (RANDOM, RANDOM_FULL) else findings
 
 

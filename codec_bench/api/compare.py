@@ -96,12 +96,12 @@ def compare(
         pairs.append(Pair(a[2], b[2], compared, differences, _find_suspects(a, b)))
     every = [comparison for pair in pairs for comparison in pair.comparisons]
     judges = {name: judge for name in sorted({c.metric for c in every}) if (judge := _describe_judges(opened, name))}
-    common = {"judges": judges, "other_sounds": opened[0].other_sounds(opened[-1])}
+    other_sounds = opened[0].other_sounds(opened[-1])
     adjusted = iter(holm([comparison.test.p for comparison in every]))
-    return [
-        replace(pair, comparisons=[replace(one, p_holm=next(adjusted)) for one in pair.comparisons], **common)
-        for pair in pairs
-    ]
+    for index, pair in enumerate(pairs):
+        tested = [replace(one, p_holm=next(adjusted)) for one in pair.comparisons]
+        pairs[index] = replace(pair, comparisons=tested, judges=judges, other_sounds=other_sounds)
+    return pairs
 
 
 def _describe_judges(runs: Sequence[Run], metric: str) -> str:

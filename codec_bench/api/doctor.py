@@ -124,8 +124,9 @@ def _embedded_speech() -> Finding:
     except UserError as error:
         return Finding("embedded speech", "wrong", error.message, "install codec-bench again")
     missing = [s.id for s in source if s.audio is None or not os.path.isfile(s.audio)]
-    state, do = ("wrong", "install codec-bench again") if missing else ("ok", "")
-    return Finding("embedded speech", state, f"{len(source) - len(missing)} of {len(source)} utterances", do)
+    do = "install codec-bench again" if missing else ""
+    counted = f"{len(source) - len(missing)} of {len(source)} utterances"
+    return Finding("embedded speech", "wrong" if missing else "ok", counted, do)
 
 
 def _numba_cache() -> Finding:
@@ -143,11 +144,11 @@ def _machine() -> list[Finding]:
     folder = cache_folder()
     existing = folder if folder.exists() else next(p for p in folder.parents if p.exists())
     free = shutil.disk_usage(existing).free / 2**30
-    state, do = ("ok", "") if free > 5 else ("note", "set CODEC_BENCH_CACHE to a folder with room")
+    do = "" if free > 5 else "set CODEC_BENCH_CACHE to a folder with room"
     return [
         Finding("machine", "ok", f"{facts['cpu']}, {facts['cores']} cores, {facts.get('memory_gib', '?')} GiB"),
         Finding("GPU", "ok" if facts["gpu"] != "none" else "note", str(facts["gpu"])),
-        Finding("feature cache", state, f"{folder}, {free:.0f} GiB free", do),
+        Finding("feature cache", "note" if do else "ok", f"{folder}, {free:.0f} GiB free", do),
     ]
 
 

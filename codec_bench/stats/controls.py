@@ -89,7 +89,7 @@ def _compared(uncontrolled: Run, under: Run, metric: str, facts: dict[str, Any])
     (system,), (same,) = uncontrolled.systems, under.systems
     sides = [list(items_of(run, name, metric)) for run, name in ((uncontrolled, system), (under, same))]
     seed = (uncontrolled.meta.get("config") or {}).get("seed", 0)
-    comparison = compare_metric(*sides, metric, facts, seed)
+    comparison = compare_metric(sides[0], sides[1], metric, facts, seed)
     test = comparison.test
     chances = [s.detail["chance"] for s in under.scores(same, metric) if s.value is not None and "chance" in s.detail]
     return {

@@ -172,8 +172,8 @@ class RunWriter:
                 rows.insert(table, ("number", "name", "facts"), facts, clash="replace")
             held = self._db.execute("SELECT COUNT(*) FROM samples").fetchone()[0]
             if held != len(samples):
-                facts = [(n, s.id, recorded_path(s), s.text, s.speaker, s.language) for n, s in numbered.items()]
-                rows.insert("samples", _SAMPLES, facts, clash="ignore")
+                named = ((n, s.id, recorded_path(s), s.text, s.speaker, s.language) for n, s in numbered.items())
+                rows.insert("samples", _SAMPLES, named, clash="ignore")
             self._check_order(samples)
             extras = list(self._extras(numbered, columns))
             rows.insert("extras", ("number", "columns"), extras, clash="replace")
