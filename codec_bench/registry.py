@@ -171,11 +171,11 @@ def load_attribute(path: str) -> Any:
     """
     head, _, attribute = path.rpartition(":")
     try:
-        module = (
-            _load_file(str(Path(head).expanduser().resolve()), code_hash(path))
-            if head.endswith(".py")
-            else _import_module(head)
-        )
+        if head.endswith(".py"):
+            module = _load_file(str(Path(head).expanduser().resolve()), code_hash(path))
+        else:
+            with _current_folder():
+                module = importlib.import_module(head)
     except UserError:
         raise
     except Exception as error:
@@ -185,12 +185,6 @@ def load_attribute(path: str) -> Any:
     except AttributeError:
         names = [n for n, v in vars(module).items() if inspect.isclass(v) and v.__module__ == module.__name__]
         raise UserError(f"'{head}' has no '{attribute}'", hint=f"it has {', '.join(names) or 'no class'}") from None
-
-
-def _import_module(name: str) -> Any:
-    """Import a module by name, also from the current folder, like `python -m`."""
-    with _current_folder():
-        return importlib.import_module(name)
 
 
 @contextmanager

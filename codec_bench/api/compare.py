@@ -92,8 +92,9 @@ def compare(
         differences = tuple(identity_of(opened[0]).differences(identity_of(opened[1]), rows=False))
     pairs = []
     for a, b in sides:
+        suspect = {label: doubts for run, name, label in (a, b) if (doubts := doubts_in(run, name))}
         compared = [_mark_barred(one, records, a, b) for one in _compare_metrics(*a[:2], *b[:2], metrics, seed)]
-        pairs.append(Pair(a[2], b[2], compared, differences, _find_suspects(a, b)))
+        pairs.append(Pair(a[2], b[2], compared, differences, suspect))
     every = [comparison for pair in pairs for comparison in pair.comparisons]
     judges = {name: judge for name in sorted({c.metric for c in every}) if (judge := _describe_judges(opened, name))}
     other_sounds = opened[0].other_sounds(opened[-1])
@@ -111,11 +112,6 @@ def _describe_judges(runs: Sequence[Run], metric: str) -> str:
 
 
 _LabelledSystem = tuple[Run, str, str]
-
-
-def _find_suspects(*sides: _LabelledSystem) -> dict[str, str]:
-    """Findings on the two systems, by their labels."""
-    return {label: doubts for run, system, label in sides if (doubts := doubts_in(run, system))}
 
 
 def _mark_barred(compared: Comparison, records: Mapping[Path, Recorded], *sides: _LabelledSystem) -> Comparison:

@@ -138,7 +138,7 @@ def _numba_cache() -> Finding:
 
 
 def _machine() -> list[Finding]:
-    from codec_bench.engine.cache import cache_folder
+    from codec_bench.config.paths import cache_folder
 
     facts = machine()
     folder = cache_folder()

@@ -61,7 +61,9 @@ def merge(
     """
     named = [parts] if isinstance(parts, (str, os.PathLike)) else list(parts)
     target = Path(out)
-    groups = _groups(dict.fromkeys(folder for one in named for folder in _folders_of(Path(one))))
+    parents = [Path(one) for one in named]
+    nested = ([one] if (one / DATABASE).is_file() else run_folders(one) for one in parents)
+    groups = _groups(dict.fromkeys(folder for folders in nested for folder in folders))
     if not groups:
         raise UserError("no part was named", hint="name the run folders of the shards")
     if list(groups) == [()]:
@@ -80,10 +82,6 @@ def merge(
     outcome = Outcome(target, runs)
     write_overview(outcome)
     return outcome
-
-
-def _folders_of(folder: Path) -> list[Path]:
-    return [folder] if (folder / DATABASE).is_file() else run_folders(folder)
 
 
 def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:

@@ -146,7 +146,8 @@ def run_benchmark(
         request = replace(request, running=_announce_once(out_folder, running))
         for name in _ordered_models(request):
             plan = _plan(name, benchmarks, request)
-            _ask(plan, out_folder.path, request, purse)
+            if phase != "scores" and plan.pairs:
+                plan.drop(asyncio.run(ask(plan.pairs, plan.model, out_folder.path, request, purse)))
             _score(plan, out_folder.path, request, purse)
             runs |= _report(plan, out_folder.path, request)
             excluded += plan.excluded
@@ -278,12 +279,6 @@ def _plan(name: str, benchmarks: Sequence[Benchmark], request: BenchmarkRequest)
     plan = _Plan(name, info.name, pairs, [(benchmark, info.name, error) for benchmark, error in reasons.items()])
     plan.drop(without)
     return plan
-
-
-def _ask(plan: _Plan, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
-    """Ask a model the questions that its records lack."""
-    if request.phase != "scores" and plan.pairs:
-        plan.drop(asyncio.run(ask(plan.pairs, plan.model, folder, request, purse)))
 
 
 def _score(plan: _Plan, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -215,15 +214,6 @@ def _picture(png: bytes) -> Any:
     return (255 * imread(io.BytesIO(png))[..., :3]).astype("uint8")
 
 
-@contextmanager
-def _as_file(name: str, content: bytes) -> Iterator[Path]:
-    """A temporary file of this name for the block."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / name
-        file.write_bytes(content)
-        yield file
-
-
 class _MLflow:
     def __init__(self, where: str, folder: Path, config: Mapping[str, Any]) -> None:
         self._mlflow = _package("mlflow")
@@ -243,7 +233,9 @@ class _MLflow:
         for sound in material.sounds:
             flow.log_artifact(str(sound.file), f"sounds/{_MLFLOW.sub('_', sound.system)}")
         for name, picture in material.plots.items():
-            with _as_file(f"{name}.png", picture) as file:
+            with TemporaryDirectory() as folder:
+                file = Path(folder) / f"{name}.png"
+                file.write_bytes(picture)
                 flow.log_artifact(str(file), "plots")
 
     def close(self) -> None:

@@ -218,11 +218,8 @@ class Dispatcher:
         for worker in sorted(self._pool.workers, key=lambda w: len(w.batches)):
             while worker.room:
                 waiting = [s for s in self.stages.values() if s.waiting and s.here is None]
-                fitting = [
-                    s
-                    for s in waiting
-                    if s.barred != worker.process.pid and self._pool.fits(worker, s.where, s.spec.owner)
-                ]
+                allowed = [s for s in waiting if s.barred != worker.process.pid]
+                fitting = [s for s in allowed if self._pool.fits(worker, s.where, s.spec.owner)]
                 if not fitting:
                     break
                 full = [s for s in fitting if s.is_full(self._room_s(s, worker.device))]
@@ -255,7 +252,8 @@ class Dispatcher:
 
     def _batch(self, stage: Stage, device: str) -> Batch:
         works = stage.take(self._room_s(stage, device))
-        limit_s = min(self._limit_s(works), stage.limit_s)
+        default_s = max(TIME_LIMIT_S, TIME_LIMIT_PER_S * _padded_s(works))
+        limit_s = min(default_s if self._time_limit_s is None else self._time_limit_s, stage.limit_s)
         return Batch(stage.spec.key, works, sum(w.length_s for w in works), device, limit_s)
 
     def _room_s(self, stage: Stage, device: str) -> float:
@@ -264,11 +262,6 @@ class Dispatcher:
         if device != "cpu":
             return min(stage.budget_s, stage.worth_s)
         return min(stage.budget_s, CPU_BATCH_S / stage.cost) if stage.cost else 0.0
-
-    def _limit_s(self, works: list[Work]) -> float:
-        if self._time_limit_s is not None:
-            return self._time_limit_s
-        return max(TIME_LIMIT_S, TIME_LIMIT_PER_S * _padded_s(works))
 
     def follow(self, event: Done | Died) -> None:
         """Deliver results, or requeue items after a fault.

@@ -17,7 +17,6 @@ from zlib import crc32
 import numpy as np
 
 from codec_bench.config.bounded_cache import BoundedCache
-from codec_bench.config.paths import cache_folder
 
 MAX_BYTES = 4 << 30
 _SUM_BYTES = 4
@@ -97,9 +96,6 @@ class FeatureCache(BoundedCache):
 
     def _write(self, db: sqlite3.Connection, now: float) -> None:
         db.executemany("INSERT OR REPLACE INTO features VALUES (?, ?, ?)", [(k, v, now) for k, v in self._new.items()])
-
-
-__all__ = ["MAX_BYTES", "FeatureCache", "cache_folder", "pack", "unpack"]
 
 
 MEMORY_BYTES = 64 << 20

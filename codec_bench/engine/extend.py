@@ -85,6 +85,3 @@ def adds_systems(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     is_generated = all("audio" in facts for facts in current.values())
     added = is_generated and bool(held) and len(held) < len(current) and "shard" not in {**recorded, **now}
     return added and list(held.items()) == list(current.items())[: len(held)]
-
-
-__all__ = ["GROWN", "adds_systems", "held_samples", "restore_sample_order"]

@@ -7,16 +7,15 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from codec_bench.data import problem_of
 from codec_bench.decoding.remote import shown
-from codec_bench.engine.arena import Arena, Region
+from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.prefetch import Entry, SamplePrefetch
-from codec_bench.engine.reading import READ_AT_ONCE, READING, DecodedFile, FileRequest, ReadResult, ReadWork
+from codec_bench.engine.reading import READ_AT_ONCE, READING, FileRequest, ReadResult, ReadWork, Signal
 from codec_bench.engine.stage import Fault
 from codec_bench.engine.systems import System
 from codec_bench.messages import Diagnostic, as_reason
@@ -32,48 +31,6 @@ LOOKED_AT, AMONG = 1024, 16
 """One sample in `AMONG` may be a large one moved forward from the next `LOOKED_AT`."""
 
 
-@dataclass(slots=True, eq=False)
-class Signal:
-    """One piece of audio in the run.
-
-    Args:
-        rates: samples by rate in Hz, not clipped. audio: as read, for codecs.
-        features: by feature, the result, a `Fault`, or the list of waiting items.
-        holders: how many still need it; its memory is freed when none does.
-    """
-
-    rates: Mapping[int, Region]
-    sample_rate_hz: int
-    num_samples: int
-    content_hash: str
-    audio: Region | None = None
-    notes: tuple[Diagnostic, ...] = ()
-    features: dict[str, Any] = field(default_factory=dict)
-    holders: int = 0
-
-    @property
-    def duration_s(self) -> float:
-        """Length in seconds."""
-        return self.num_samples / self.sample_rate_hz
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of shared memory."""
-        return sum(region.nbytes for region in self._regions)
-
-    @property
-    def _regions(self) -> list[Region]:
-        return [*self.rates.values(), *([self.audio] if self.audio is not None else [])]
-
-    def release(self, arena: Arena) -> None:
-        """Remove one holder, and free the memory after the last one."""
-        self.holders -= 1
-        if self.holders:
-            return
-        for region in self._regions:
-            arena.free(region)
-
-
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """One sample that was read.
@@ -85,7 +42,6 @@ class Loaded:
     number: int
     sample: Sample
     reference: Signal | None
-    channels: int
     reason: Diagnostic | None
     estimates: Mapping[str, Signal | Diagnostic]
 
@@ -154,7 +110,7 @@ class Feed:
         if reason is None and sample.audio is None and len(from_files) < len(systems):
             reason = Diagnostic("no_reference_audio")
         if reason is not None:
-            self._admit(Loaded(number, sample, None, 1, reason, {}), systems)
+            self._admit(Loaded(number, sample, None, reason, {}), systems)
             return
         missing: dict[str, Diagnostic] = {}
         estimates: dict[str, FileRequest] = {}
@@ -171,7 +127,7 @@ class Feed:
         reference = None if sample.audio is None else self._request_file(number, sample.audio, "reference")
         if isinstance(reference, Diagnostic):
             self._ahead.drop(number)
-            self._admit(Loaded(number, sample, None, 1, reference, {}), systems)
+            self._admit(Loaded(number, sample, None, reference, {}), systems)
             return
         self.reading += 1
         self._read(
@@ -216,17 +172,11 @@ class Feed:
         self.reading -= 1
         self._ahead.drop(number)
         if isinstance(result, Fault):
-            self._admit(Loaded(number, sample, None, 1, Diagnostic("unreadable", cause=result.reason), {}), systems)
-            return
-        if isinstance(result.reference, Diagnostic):
-            self._admit(Loaded(number, sample, None, 1, result.reference, {}), systems)
-            return
-        reference = _signal(result.reference) if result.reference is not None else None
-        channels = result.reference.channels if result.reference is not None else 1
-        estimates = {
-            name: one if isinstance(one, Diagnostic) else _signal(one) for name, one in result.estimates.items()
-        }
-        self._admit(Loaded(number, sample, reference, channels, None, {**estimates, **missing}), systems)
+            self._admit(Loaded(number, sample, None, Diagnostic("unreadable", cause=result.reason), {}), systems)
+        elif isinstance(result.reference, Diagnostic):
+            self._admit(Loaded(number, sample, None, result.reference, {}), systems)
+        else:
+            self._admit(Loaded(number, sample, result.reference, None, {**result.estimates, **missing}), systems)
 
 
 def large_first(todo: Iterator[Entry]) -> Iterator[Entry]:
@@ -254,14 +204,3 @@ def file_bytes(sample: Sample) -> int:
         with suppress(OSError, ValueError):
             sizes.append(os.path.getsize(path) if isinstance(path, str) else 0)
     return max(sizes)
-
-
-def _signal(decoded: DecodedFile) -> Signal:
-    return Signal(
-        rates=decoded.rates,
-        sample_rate_hz=decoded.sample_rate_hz,
-        num_samples=decoded.num_samples,
-        content_hash=decoded.content_hash,
-        audio=decoded.audio,
-        notes=decoded.notes,
-    )

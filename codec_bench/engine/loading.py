@@ -59,7 +59,9 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
             if stage.owner:
                 pool.dismiss(loaded["where"] if here is None else None, stage.owner)
             dispatcher.add(stage, loaded["where"], loaded["batch_s"], loaded["where"] == "device", here)
-            _add_check(dispatcher, stage, loaded["where"], here)
+            spec = _check_spec(stage)
+            dispatcher.add(spec, loaded["where"], 0.0, False, None if here is None else CheckStage(here))
+            dispatcher.stages[spec.key].limit_s, dispatcher.stages[spec.key].tries = LIMIT_S, 1
         systems.append(system)
     # Networks are loaded while the CPU's workers read the first samples.
     pool.preload([f.stage.key for f in plan.features.values() if f.where == "device" and not f.stage.owner])
@@ -92,14 +94,6 @@ def first_batch_s(feature: FeaturePlan | type[Feature], memory: int) -> float:
 
 def _check_spec(stage: StageSpec) -> StageSpec:
     return StageSpec(check_key(stage.key), "check", (stage.key,), owner=stage.owner)
-
-
-def _add_check(dispatcher: Dispatcher, stage: StageSpec, where: str, here: CodecStage | None) -> None:
-    """Add the stage that checks a codec, in the process of the codec's stage."""
-    spec = _check_spec(stage)
-    dispatcher.add(spec, where, 0.0, False, None if here is None else CheckStage(here))
-    check = dispatcher.stages[spec.key]
-    check.limit_s, check.tries = LIMIT_S, 1
 
 
 def _load_here(system: System, stage: StageSpec, pool: Pool) -> CodecStage:

@@ -10,18 +10,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.content import Content, content_of
+from codec_bench.audio.content import content_of
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.level_checks import flat_peak_share, loudest_levels
 from codec_bench.audio.resample import mono, resampled_length, to_signal
 from codec_bench.decoding.decode import MOST_BYTES, read_file
 from codec_bench.decoding.remote import shown
-from codec_bench.engine.arena import Region, Segments, rounded
+from codec_bench.engine.arena import Arena, Region, Segments, rounded
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
@@ -82,21 +82,45 @@ class ReadWork:
     room: Region
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedFile:
-    """A decoded file.
+@dataclass(slots=True, eq=False)
+class Signal:
+    """One piece of audio in the run.
 
     Args:
         rates: samples `(samples,)` by rate in Hz, not clipped. audio: `(channels, samples)` as read, for codecs.
+        features: by feature, the result, a `Fault`, or the list of waiting items.
+        holders: how many still need it; its memory is freed when none does.
     """
 
     rates: Mapping[int, Region]
-    audio: Region | None
     sample_rate_hz: int
     num_samples: int
-    channels: int
     content_hash: str
-    notes: tuple[Diagnostic, ...]
+    audio: Region | None = None
+    channels: int = 1
+    notes: tuple[Diagnostic, ...] = ()
+    features: dict[str, Any] = field(default_factory=dict)
+    holders: int = 0
+
+    @property
+    def duration_s(self) -> float:
+        """Length in seconds."""
+        return self.num_samples / self.sample_rate_hz
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of shared memory."""
+        return sum(region.nbytes for region in self._regions)
+
+    @property
+    def _regions(self) -> list[Region]:
+        return [*self.rates.values(), *([self.audio] if self.audio is not None else [])]
+
+    def release(self, arena: Arena) -> None:
+        """Remove one holder, and free the memory after the last one."""
+        self.holders -= 1
+        for region in self._regions if not self.holders else ():
+            arena.free(region)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +133,8 @@ class ReadResult:
         used: bytes of the room that hold audio. needs: bytes needed if the room is too small.
     """
 
-    reference: DecodedFile | Diagnostic | None
-    estimates: Mapping[str, DecodedFile | Diagnostic]
+    reference: Signal | Diagnostic | None
+    estimates: Mapping[str, Signal | Diagnostic]
     used: int
     needs: int = 0
 
@@ -191,28 +215,19 @@ def content_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
     content = content_of(mono(audio.samples), rate_hz, levels)
     if content is None:
         return ()
-    flat = flat_peak_share(audio.samples)
-    used_channels = int(np.count_nonzero(audio.samples.any(axis=1))) if audio.channels > 1 else audio.channels
-    around = content.around_s >= max(MUCH_SILENCE_S, content.sound_s)
-    empty = content.top_hz <= max(NARROW_HZ, MOST_EMPTY * rate_hz / 2)
-    return (
-        *((_silence_around(content),) if around else ()),
-        *((_empty_band(content.top_hz, rate_hz),) if empty else ()),
-        *((Diagnostic("flat_peaks", percent=float(f"{100 * flat:.2g}")),) if flat >= FLAT_SHARE else ()),
-        *(
-            (Diagnostic("empty_channels", heard=used_channels, channels=audio.channels),)
-            if used_channels < audio.channels
-            else ()
-        ),
-    )
-
-
-def _silence_around(content: Content) -> Diagnostic:
-    return Diagnostic("silence_around", silence_s=round(content.around_s, 1), sound_s=round(content.sound_s, 1))
-
-
-def _empty_band(top_hz: float, rate_hz: int) -> Diagnostic:
-    return Diagnostic("empty_band", top_khz=round(top_hz / 1000, 1), rate_khz=float(f"{rate_hz / 1000:g}"))
+    notes: list[Diagnostic] = []
+    if content.around_s >= max(MUCH_SILENCE_S, content.sound_s):
+        silence_s, sound_s = round(content.around_s, 1), round(content.sound_s, 1)
+        notes.append(Diagnostic("silence_around", silence_s=silence_s, sound_s=sound_s))
+    if content.top_hz <= max(NARROW_HZ, MOST_EMPTY * rate_hz / 2):
+        top_khz, rate_khz = round(content.top_hz / 1000, 1), float(f"{rate_hz / 1000:g}")
+        notes.append(Diagnostic("empty_band", top_khz=top_khz, rate_khz=rate_khz))
+    if (flat := flat_peak_share(audio.samples)) >= FLAT_SHARE:
+        notes.append(Diagnostic("flat_peaks", percent=float(f"{100 * flat:.2g}")))
+    used = int(np.count_nonzero(audio.samples.any(axis=1))) if audio.channels > 1 else audio.channels
+    if used < audio.channels:
+        notes.append(Diagnostic("empty_channels", heard=used, channels=audio.channels))
+    return tuple(notes)
 
 
 def _header(path: str, least_bytes: int) -> Any:
@@ -228,7 +243,7 @@ def _header(path: str, least_bytes: int) -> Any:
 
 def _read_signal(
     request: FileRequest, rates: Iterable[int], native_hz: int | None, room: _Room, with_audio: bool
-) -> DecodedFile | Diagnostic:
+) -> Signal | Diagnostic:
     """Read a file, or return the reason why not.
 
     Args:
@@ -238,7 +253,7 @@ def _read_signal(
         audio = request.read()
         needed = {rate or native_hz or audio.sample_rate_hz for rate in rates}
         levels = loudest_levels(audio)
-        decoded = DecodedFile(
+        decoded = Signal(
             rates={rate: room.put(to_signal(audio, rate)) for rate in sorted(needed)},
             audio=room.put(audio.samples) if with_audio else None,
             sample_rate_hz=audio.sample_rate_hz,

@@ -20,10 +20,11 @@ from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.cache import FeatureCache, FeatureMemory
 from codec_bench.engine.checks import Checks
-from codec_bench.engine.feed import Feed, Loaded, Signal
+from codec_bench.engine.feed import Feed, Loaded
 from codec_bench.engine.loading import load_stages
 from codec_bench.engine.plan import FeaturePlan, Plan
 from codec_bench.engine.pool import Pool
+from codec_bench.engine.reading import Signal
 from codec_bench.engine.stage import (
     CodecResult,
     CodecWork,
@@ -80,27 +81,20 @@ class _Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAhead:
-    """Limit of the bytes of audio in shared memory and of the samples in progress."""
-
-    nbytes: int
-    samples: int
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     """Options of a run that change no number.
 
     Args:
         batch_s: padded seconds per batch; None for each stage's own budget.
         time_limit_s: seconds per batch; None for the default of `batch.py`, 600 s or more.
+        look_ahead: largest bytes of audio in shared memory, and samples, in progress.
         keep: numbers of the samples whose audio is kept. check: whether the codecs are checked.
         impatient: as for `Running`.
     """
 
     batch_s: float | None = None
     time_limit_s: float | None = None
-    look_ahead: LookAhead = LookAhead(128 << 20, 512)
+    look_ahead: tuple[int, int] = (128 << 20, 512)
     keep: frozenset[int] = frozenset()
     check: bool = False
     impatient: bool = False
@@ -225,11 +219,11 @@ class Engine:
                 yield number, sample, [s for s in self.plan.systems if s.kind == "files" or s.name not in done]
 
     def _has_room(self, reading: int) -> bool:
-        busy, most = self._in_flight + reading, self._settings.look_ahead
+        busy, (most_bytes, most_samples) = self._in_flight + reading, self._settings.look_ahead
         if not self._admitted:  # nothing is known of the size of the samples
             return reading < _READ_AT_FIRST
         nbytes = self._held_bytes + reading * self._mean_bytes
-        return busy == 0 or (nbytes < most.nbytes and busy < most.samples)
+        return busy == 0 or (nbytes < most_bytes and busy < most_samples)
 
     # ---- from samples to estimates ----
 
@@ -452,7 +446,7 @@ class Engine:
             notes=_notes(outcome),
             duration_s=shown.duration_s if shown is not None else None,
             sample_rate_hz=shown.sample_rate_hz if shown is not None else None,
-            channels=loaded.channels if shown is not None else None,
+            channels=None if shown is None else 1 if reference is None else reference.channels,
             sound=reference.content_hash[:SOUND_DIGITS] if reference is not None else None,
             estimate_sound=(
                 estimate.content_hash[:SOUND_DIGITS]

@@ -10,20 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.config.option import documented
+from codec_bench.config.paths import cache_folder
 from codec_bench.config.request import EvalRequest
 from codec_bench.config.shared_options import RunningOptions
-from codec_bench.engine.cache import FeatureCache, cache_folder
+from codec_bench.engine.cache import FeatureCache
 from codec_bench.engine.device import cpu_workers, resolve_devices
 from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
-from codec_bench.engine.run import Engine, LookAhead, Settings
+from codec_bench.engine.run import Engine, Settings
 from codec_bench.environment import cpu_count, machine, versions
 from codec_bench.errors import UserError, on_disk
 
 KEEP_ALL_UP_TO = 60
 KEEP_OTHERWISE = 24
-ON_A_GPU = LookAhead(4 << 30, 16_384)
+ON_A_GPU = (4 << 30, 16_384)
 """Limit with a GPU, so that batches can grow to fill its memory."""
 
 Progress = Callable[[str, int, int, int, float], None]
@@ -149,13 +150,8 @@ def working_engine(
         UserError: the run folder cannot be written.
     """
     devices = tuple(resolve_devices(running.device))
-    settings = Settings(
-        batch_s=running.batch_s,
-        time_limit_s=running.time_limit_s,
-        keep=keep,
-        check=running.check,
-        impatient=running.impatient,
-    )
+    batch_s, limit_s, check, impatient = running.batch_s, running.time_limit_s, running.check, running.impatient
+    settings = Settings(batch_s, limit_s, keep=keep, check=check, impatient=impatient)
     if devices != ("cpu",):
         settings = replace(settings, look_ahead=ON_A_GPU)
     started = started_workers(running, folder, items=items) if workers is None else nullcontext(workers)

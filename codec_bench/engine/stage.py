@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
@@ -219,20 +220,21 @@ class CheckStage:
         from codec_bench.codecs.checks.quick import quick_check
         from codec_bench.codecs.checks.serialised_codes import Parcel, unpack, unsent
 
+        result = partial(CheckResult, process=os.getpid(), load_s=self._load_s)
         if not work.clips:
-            return CheckResult((unpack(self._codec, Parcel.read(work.parcel)),), False, os.getpid(), self._load_s)
+            return result((unpack(self._codec, Parcel.read(work.parcel)),), False)
         clips = []
         for path in work.clips:
             with suppress(UserError):  # the item of this file says why it cannot be read
                 clips.append(Audio.read(path))
         if not clips:
             nothing = finding("contract", "not applicable", Diagnostic("first_files_unreadable"))
-            return CheckResult((nothing,), False, os.getpid(), self._load_s)
+            return result((nothing,), False)
         findings, sent = quick_check(self._codec, clips)
         if isinstance(sent, Diagnostic):
-            return CheckResult((*findings, unsent(sent)), False, os.getpid(), self._load_s)
+            return result((*findings, unsent(sent)), False)
         sent.write(work.parcel)
-        return CheckResult(tuple(findings), True, os.getpid(), self._load_s)
+        return result(tuple(findings), True)
 
 
 class StepStage:
@@ -271,9 +273,8 @@ class FeatureStage:
         signals = [cut(segments.view(w.signal)) for w in works]
         if not isinstance(self.feature, PreparedFeature):
             return signals
-        return of_signals(
-            self.feature, self.feature.prepare, signals, [w.language for w in works], [w.seed for w in works]
-        )
+        languages, seeds = [w.language for w in works], [w.seed for w in works]
+        return of_signals(self.feature, self.feature.prepare, signals, languages, seeds)
 
     def run(
         self, works: Sequence[FeatureWork], segments: Segments, batch: Any = None
@@ -287,9 +288,8 @@ class FeatureStage:
             results = of_signals(self.feature, self.feature.compute, batch, languages, seeds)
         if len(results) != len(works):
             raise RuntimeError(f"{self.feature.name} returned {len(results)} results for {len(works)} signals")
-        return [
-            Fault(of_error(r, with_type=False), "undefined") if isinstance(r, Exception) else r for r in results
-        ], {}
+        fault = lambda error: Fault(of_error(error, with_type=False), "undefined")  # noqa: E731
+        return [fault(result) if isinstance(result, Exception) else result for result in results], {}
 
 
 def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Any]:
@@ -298,9 +298,8 @@ def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Seq
 
 
 def of_signals(
-    feature: Any, call: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None],
-    seeds: Sequence[int | None] | None = None,
-) -> Any:  # fmt: skip
+    feature: Any, call: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None], seeds: Any = None
+) -> Any:
     """Call a feature's method, with languages and seeds if the feature reads them."""
     signals = lent(feature, signals)
     more: dict[str, Any] = {"languages": languages} if feature.reads_language else {}
@@ -369,14 +368,8 @@ def compute_scores(metric: Any, batch: Sequence[Any]) -> list[Score]:
 
 def codec_facts(codec: Any) -> dict[str, Any]:
     """Facts of a codec as JSON values: its `info`, `where` and `batch_s`."""
-    from dataclasses import asdict
-
     declared = {name: value.item() if hasattr(value, "item") else value for name, value in asdict(codec.info).items()}
-    return {
-        **declared,
-        "where": getattr(codec, "where", "device"),
-        "batch_s": getattr(codec, "batch_s", 60.0),
-    }
+    return {**declared, "where": getattr(codec, "where", "device"), "batch_s": getattr(codec, "batch_s", 60.0)}
 
 
 def keep_audio(path: str, audio: Audio) -> None:

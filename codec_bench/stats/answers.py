@@ -48,10 +48,10 @@ def answers_of(run: Run) -> Answers | None:
         unpriced += canary.get("unpriced", 0)
     spent, unsure = spent + counted.pop("cost_usd", 0.0), unsure + counted.pop("cost_unsure_usd", 0.0)
     share_of = lambda n: Count(int(n), n / requests if requests else 0.0)  # noqa: E731
-    served = _served(run)
+    served, is_each = _served(run), (meta.get("config") or {}).get("prompts") == "each"
     return Answers(
         asked=requests,
-        each_wording=_each_wording(meta),
+        each_wording=max(1, len(wordings_of(meta))) if is_each else UNSET,
         draws=1 + max((draw for _, draw in draws_of(run).values()), default=0),
         failed={name: count for name, count in sorted(status.items()) if name != "ok"},
         cached=int(cached),
@@ -87,13 +87,6 @@ def _rtfx(run: Run) -> dict[str, Any]:
     known = "status = 'ok' AND NOT cached AND sound_s > 0 AND latency_s > 0"
     sound_s, took_s = run.query(f"SELECT TOTAL(sound_s), TOTAL(latency_s) FROM answers WHERE {known}")[0]
     return {"rtfx": sound_s / took_s} if took_s else {}
-
-
-def _each_wording(meta: Mapping[str, Any]) -> int:
-    """Number of wordings in which every question was asked; unset otherwise."""
-    if (meta.get("config") or {}).get("prompts") != "each":
-        return UNSET
-    return max(1, len(wordings_of(meta)))
 
 
 def wordings_text(count: int) -> str:

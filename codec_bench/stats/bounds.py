@@ -45,7 +45,8 @@ def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
 
 def supposed_bounds(table: np.ndarray) -> Bounds | None:
     """The bounds of values, `(items, 2)`, without declared ones: counts over counts are an error rate."""
-    return (0.0, None) if _counts(table) else None
+    are_counts = (table >= 0).all() and (table == np.floor(table)).all() and (table[:, 1] != 1).any()
+    return (0.0, None) if are_counts else None
 
 
 def is_rate(bounds: Bounds | None) -> bool:
@@ -66,8 +67,3 @@ def at_bound(rates: np.ndarray, bounds: Bounds | None) -> int:
     """How many items, `(items,)`, have the least or the greatest possible value, whichever is more."""
     ends = [end for end in bounds or () if end is not None]
     return max((int(np.count_nonzero(rates == end)) for end in ends), default=0)
-
-
-def _counts(table: np.ndarray) -> bool:
-    """Whether the parts are whole numbers of at least 0, with denominators that are not all 1."""
-    return bool((table >= 0).all() and (table == np.floor(table)).all() and (table[:, 1] != 1).any())

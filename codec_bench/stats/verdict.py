@@ -72,7 +72,10 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
         return Verdict(common, barred=excluded, reason=Diagnostic("few_systems"))
     if len(common) < HALF * most:
         return Verdict(common, barred=excluded, reason=Diagnostic("few_common", common=len(common), most=most))
-    within = {name: _among(parts, common) for name, parts in compared.items()}
+    within = {
+        name: parts if len(parts.numbers) == len(common) else parts.at(np.flatnonzero(np.isin(parts.numbers, common)))
+        for name, parts in compared.items()
+    }
     values = {name: value for name, parts in within.items() if (value := parts.value) is not None}
     if len(values) < 2:
         return Verdict(common, barred=excluded, reason=Diagnostic("few_values"))
@@ -114,13 +117,6 @@ def _common(parts: Sequence[Parts]) -> np.ndarray:
     for numbers in (np.asarray(of.numbers, np.int64) for of in parts):
         shared = np.sort(numbers) if shared is None else np.intersect1d(shared, numbers, assume_unique=True)
     return np.zeros(0, np.int64) if shared is None else shared
-
-
-def _among(parts: Parts, common: np.ndarray) -> Parts:
-    """The parts of the common samples."""
-    if len(common) == len(parts.numbers):
-        return parts
-    return parts.at(np.flatnonzero(np.isin(np.asarray(parts.numbers, np.int64), common)))
 
 
 def _alike(within: Mapping[K, Parts], top: K) -> set[K] | Diagnostic:

@@ -21,6 +21,3 @@ def draw_counts(run: Run) -> dict[str, int] | None:
         return None
     length = f"COALESCE(LENGTH(json_extract(fields, '$.{ORDER}')), 1)"
     return dict(run.query(f"SELECT draw_of, {length} FROM questions WHERE draw_of IS NOT NULL"))
-
-
-__all__ = ["ALL_ROTATIONS", "AS_WRITTEN", "ORDER", "SHUFFLED", "WORDING", "draw_counts"]

@@ -107,6 +107,3 @@ def _blocks(text: str) -> tuple[str, list[str], bool]:
         at = mark.end()
     (cut if depth else outside).append(text[at:])
     return "".join(outside), cut, depth > 0
-
-
-__all__ = ["MARKS", "Cut", "cut_reasoning"]

@@ -102,7 +102,8 @@ class Run:
                 integrity.check_content(self._path)
                 self._checked = True
 
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+    def query_lazily(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """As `query`, row by row, for tables that may not fit into memory."""
         self.check()
         with integrity.reading(self._path):
             yield from self._db.execute(sql, values)
@@ -131,7 +132,7 @@ class Run:
         """The samples in the order of the data."""
         yield from (
             SampleRow(*row)
-            for row in self._rows(
+            for row in self.query_lazily(
                 f"SELECT p.id, p.audio, p.text, p.speaker, p.language, {DURATION}, p.sample_rate_hz, p.channels "
                 f"FROM samples p {OF_FIRST} ORDER BY p.number"
             )
@@ -139,7 +140,7 @@ class Run:
 
     def items(self, system: str | None = None) -> Iterator[ItemRow]:
         """The finished items of all systems, or of one."""
-        for name, sample, status, reason, bits, notes, audio, duration_s in self._rows(
+        for name, sample, status, reason, bits, notes, audio, duration_s in self.query_lazily(
             "SELECT s.name, p.id, i.status, i.reason, i.bits, i.notes, i.audio, i.duration_s FROM items i "
             "JOIN systems s ON s.number = i.system JOIN samples p ON p.number = i.sample "
             "WHERE (?1 IS NULL OR s.name = ?1) ORDER BY i.system, i.sample",
@@ -151,12 +152,14 @@ class Run:
 
     def reference_audio(self, sample: str) -> Path | None:
         """A file with a sample's reference audio: the kept copy, else the original, or None."""
-        row = next(self._rows("SELECT number, audio FROM samples WHERE id = ?", (sample,)), None)
+        row = next(self.query_lazily("SELECT number, audio FROM samples WHERE id = ?", (sample,)), None)
         if row is None:
             raise UnknownName("sample", sample, [])
         names = [f"audio/reference/{row[0]:07d}.flac"]
         if self.has_questions:
-            names += [name for (name,) in self._rows("SELECT audio FROM questions WHERE number = ?", row[:1]) if name]
+            names += [
+                name for (name,) in self.query_lazily("SELECT audio FROM questions WHERE number = ?", row[:1]) if name
+            ]
         places = [*map(self.sound_path, names), *([Path(row[1])] if row[1] else [])]
         return next((path for path in places if path.is_file()), None)
 
@@ -184,7 +187,7 @@ class Run:
             without_value: only the scores that are not ok. samples: ids; no other row is read.
         """
         protocols = {name: facts["protocol"] for name, facts in self.metrics.items()}
-        for name, sample, of, value, status, reason, num, den, detail in self._rows(
+        for name, sample, of, value, status, reason, num, den, detail in self.query_lazily(
             "SELECT s.name, p.id, m.name, c.value, c.status, c.reason, c.numerator, c.denominator, c.detail "
             "FROM scores c JOIN systems s ON s.number = c.system JOIN samples p ON p.number = c.sample "
             "JOIN metrics m ON m.number = c.metric "
@@ -227,7 +230,7 @@ class Run:
         judges = {name: self.judge(name) or None for name in protocols}
         held = Cells(protocols, judges, self.meta.get("checks") or {}, self._detail, self._reason)
         # The joins are nested in the order of the result, so that SQLite neither sorts nor stores it.
-        for row in self._rows(
+        for row in self.query_lazily(
             f"SELECT p.id, {cells} FROM systems s CROSS JOIN metrics m "
             "CROSS JOIN items i ON i.system = s.number CROSS JOIN samples p ON p.number = i.sample "
             "LEFT JOIN scores c ON c.system = s.number AND c.metric = m.number AND c.sample = i.sample "
@@ -294,20 +297,20 @@ class Run:
         """
         unit, join = self._unit
         key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
-        rows = self._rows(
+        rows = self.query_lazily(
             f"SELECT c.sample, c.numerator, c.denominator, COALESCE({unit}, '') FROM scores c JOIN samples p "
             f"ON p.number = c.sample {join} WHERE c.system = ? AND c.metric = ? AND c.status = 'ok' ORDER BY p.id",
             key,
         )
         others = "FROM scores WHERE system = ? AND metric = ? AND status != 'ok' GROUP BY status"
-        missing = dict(self._rows(f"SELECT status, COUNT(*) {others}", key))
+        missing = dict(self.query_lazily(f"SELECT status, COUNT(*) {others}", key))
         columns = list(zip(*rows)) or [(), (), (), ()]
         return list(columns[0]), list(columns[1]), list(columns[2]), list(columns[3]), missing
 
     @property
     def has_questions(self) -> bool:
         """Whether the run holds questions and answers of a model."""
-        count = self._rows("SELECT COUNT(*) FROM sqlite_master WHERE name = 'questions'")
+        count = self.query_lazily("SELECT COUNT(*) FROM sqlite_master WHERE name = 'questions'")
         return bool(next(count)[0])
 
     @property
@@ -327,7 +330,7 @@ class Run:
         expression, of = "sound", f"FROM samples WHERE sound IN ({_SHARED})"
         if self.has_questions:
             expression, of = _SAME, f"{_REPEATABLE} AND {_SAME} IN ({_REPEATED})"
-        ((samples, sounds, every),) = self._rows(
+        ((samples, sounds, every),) = self.query_lazily(
             f"SELECT COUNT(*), COUNT(DISTINCT {expression}), (SELECT COUNT(*) FROM samples) {of}"
         )
         return samples, sounds, every
@@ -337,7 +340,7 @@ class Run:
         of = "FROM items i JOIN samples p ON p.number = i.sample WHERE i.system = ?1 AND i.sound IS NOT NULL"
         repeated = f"SELECT i.sound {of} GROUP BY i.sound HAVING COUNT(DISTINCT COALESCE(p.text, p.sound, p.id)) > 1"
         query = f"SELECT COUNT(*), (SELECT COUNT(*) {of}), COALESCE(MIN(p.id), '') {of} AND i.sound IN ({repeated})"
-        ((items, every, example),) = self._rows(query, (self._number("systems", "system", system),))
+        ((items, every, example),) = self.query_lazily(query, (self._number("systems", "system", system),))
         return items, every, example
 
     def other_sounds(self, other: Run) -> tuple[int, int]:
@@ -345,29 +348,25 @@ class Run:
         if self.has_questions:
             return 0, 0
         query = "SELECT id, sound FROM samples WHERE sound IS NOT NULL"
-        held = dict(self._rows(query))
-        both = [held[id] != sound for id, sound in other._rows(query) if id in held]
+        held = dict(self.query_lazily(query))
+        both = [held[id] != sound for id, sound in other.query_lazily(query) if id in held]
         return sum(both), len(both)
 
     def units(self) -> dict[str, str | None]:
         """Independent unit by sample id: speaker, question of several draws, shared sound, or None."""
         unit, join = self._unit
-        return dict(self._rows(f"SELECT p.id, {unit} FROM samples p {join}"))
+        return dict(self.query_lazily(f"SELECT p.id, {unit} FROM samples p {join}"))
 
     def sample_units(self) -> Iterator[tuple[int, str, int | None, float | None]]:
         """Samples ordered by id: number, independent unit ("" for none), channels, seconds."""
         unit, join = self._unit
-        yield from self._rows(
+        yield from self.query_lazily(
             f"SELECT p.number, COALESCE({unit}, ''), p.channels, p.duration_s FROM samples p {join} ORDER BY p.id"
         )
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Rows of an SQL query, for other modules of the package."""
-        return list(self._rows(sql, values))
-
-    def query_lazily(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """As `query`, row by row, for tables that may not fit into memory."""
-        yield from self._rows(sql, values)
+        return list(self.query_lazily(sql, values))
 
     def json(self, text: str, where: str) -> Any:
         """Parse a cell of JSON.
@@ -379,7 +378,7 @@ class Run:
 
     def counts(self) -> dict[str, int]:
         """Counts of samples, items, finished and failed items, and failed scores."""
-        one = lambda sql: next(self._rows(sql))[0]  # noqa: E731
+        one = lambda sql: next(self.query_lazily(sql))[0]  # noqa: E731
         samples, systems = one("SELECT COUNT(*) FROM samples"), one("SELECT COUNT(*) FROM systems")
         return {
             "samples": samples,
@@ -390,9 +389,9 @@ class Run:
         }
 
     def _number(self, table: str, room: str, name: str) -> int:
-        row = next(self._rows(f"SELECT number FROM {table} WHERE name = ?", (name,)), None)
+        row = next(self.query_lazily(f"SELECT number FROM {table} WHERE name = ?", (name,)), None)
         if row is None:
-            raise UnknownName(room, name, [n for (n,) in self._rows(f"SELECT name FROM {table}")])
+            raise UnknownName(room, name, [n for (n,) in self.query_lazily(f"SELECT name FROM {table}")])
         return row[0]
 
     def close(self) -> None:

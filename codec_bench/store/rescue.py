@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from codec_bench.errors import DamagedRecord, UserError
 from codec_bench.store import integrity
@@ -40,22 +40,23 @@ def verify_record(folder: Path) -> list[RecordCheck]:
     Raises:
         UserError: the folder holds no run record, or one of another version.
     """
-    journals = _check("journals", partial(_journals, folder))
+    path, closed = folder / DATABASE, "the file is as it was when it was closed"
+    journals = _check("journals", integrity.check_journals, path, "none of another state of the run")
     if not journals.is_intact:  # SQLite would read them with the record, whatever is checked next
         return [journals]
+    open_run = lambda path: Run(path.parent).close()  # noqa: E731
     checks = [
-        journals, _check("header and tables", partial(_opened, folder)), _check("seal", partial(_seal, folder)),
-        _check("pages", partial(_pages, folder)),
-    ]  # fmt: skip
+        journals,
+        _check("header and tables", open_run, path, f"schema {integrity.SCHEMA}"),
+        _check("seal", integrity.check_seal, path, closed, "none: the run goes on, or was killed"),
+        _check("pages", integrity.check_pages, path, "as SQLite writes them"),
+    ]
     try:
         survey_result = survey(folder)
     except UserError as error:
         return [*checks, RecordCheck("rows", False, error.message)]
-    missing = [
-        f"{table.missing} of {table.expected} of '{name}'"
-        for name, table in survey_result.parts.items()
-        if table.missing
-    ]
+    incomplete = [(name, table) for name, table in survey_result.parts.items() if table.missing]
+    missing = [f"{table.missing} of {table.expected} of '{name}'" for name, table in incomplete]
     intact = sum(table.intact for table in survey_result.parts.values())
     description = f"damaged or missing: {', '.join(missing)}" if missing else f"{intact} rows have their checksums"
     checks.append(RecordCheck("rows", not missing, description))
@@ -68,32 +69,11 @@ def verify_record(folder: Path) -> list[RecordCheck]:
     return checks
 
 
-def _check(name: str, check: Callable[[], str]) -> RecordCheck:
+def _check(name: str, check: Callable[[Path], Any], path: Path, passed: str, unchecked: str = "") -> RecordCheck:
     try:
-        return RecordCheck(name, True, check())
+        return RecordCheck(name, True, unchecked if check(path) is False else passed)
     except DamagedRecord as error:
         return RecordCheck(name, False, error.message)
-
-
-def _pages(folder: Path) -> str:
-    integrity.check_pages(folder / DATABASE)
-    return "as SQLite writes them"
-
-
-def _opened(folder: Path) -> str:
-    Run(folder).close()
-    return f"schema {integrity.SCHEMA}"
-
-
-def _seal(folder: Path) -> str:
-    if integrity.check_seal(folder / DATABASE):
-        return "the file is as it was when it was closed"
-    return "none: the run goes on, or was killed"
-
-
-def _journals(folder: Path) -> str:
-    integrity.check_journals(folder / DATABASE)
-    return "none of another state of the run"
 
 
 _NOT_COPIED = ("schema", IDENTITY, GENERATION, "fingerprint", "state", "finished")

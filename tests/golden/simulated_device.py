@@ -28,7 +28,7 @@ from codec_bench.engine.cache import FeatureCache
 from codec_bench.engine.evaluation import metric_facts
 from codec_bench.engine.plan import SIGNAL_METRICS, build_plan
 from codec_bench.engine.pool import Batch, Died, Done, Pool, Worker
-from codec_bench.engine.reading import READING, DecodedFile, ReadResult, ReadWork
+from codec_bench.engine.reading import READING, ReadResult, ReadWork, Signal
 from codec_bench.engine.run import Engine, Settings
 from codec_bench.engine.running import ON_A_GPU
 from codec_bench.engine.systems import generated
@@ -314,7 +314,7 @@ class VirtualPool(Pool):
             seconds = self._seconds[expected.path]
             region = Region(work.room.segment, work.room.offset + used, (round(16000 * seconds),))
             used += rounded(region.nbytes)
-            output[role] = DecodedFile({16000: region}, None, RATE, round(RATE * seconds), 1, expected.path, ())
+            output[role] = Signal({16000: region}, RATE, round(RATE * seconds), expected.path)
             total_s += seconds
         needs = used if used > work.room.nbytes else 0
         reference = output.pop("", None)
