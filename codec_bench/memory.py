@@ -157,7 +157,7 @@ def _free(device: str) -> str:
     return f"{free / 2**30:.2g} of {total / 2**30:.4g} GiB are free"
 
 
-class Watch:
+class MemoryWatch:
     """Measures the GPU memory that torch uses from now on."""
 
     def __init__(self, device: str) -> None:

@@ -242,7 +242,7 @@ def test_what_a_process_can_still_take_is_bounded_by_the_free_memory_and_by_its_
     assert memory.room("cuda:0") == 50 + 30 - 10
     memory.own_device("cuda:0", 2)
     assert memory.room("cuda:0") == 100 // 2 - 10
-    assert memory.Watch("cuda:0").seen() == (17 - 10, 40)
+    assert memory.MemoryWatch("cuda:0").seen() == (17 - 10, 40)
 
 
 def test_attention_by_cudnn_is_off_where_a_process_owns_a_gpu(monkeypatch):

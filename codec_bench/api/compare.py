@@ -14,7 +14,7 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.report.numbers import doubts_in
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.paired import Comparison, holm
-from codec_bench.stats.recorded import Recorded, items_of
+from codec_bench.stats.recorded import RecordedRun, items_of
 from codec_bench.stats.sets import SETS, compare_metric
 from codec_bench.stats.verdict import SUSPECT, speechless
 from codec_bench.store.identity import identity_of
@@ -22,7 +22,7 @@ from codec_bench.store.record import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SystemPair:
     """System A compared with system B: one comparison per common metric.
 
     `differences`: differences of the two benchmarks, such as `other prompt`. `suspect`: findings on A or B; neither is
@@ -58,7 +58,7 @@ def compare(
     systems: str | Sequence[str] | None = None,
     metrics: str | Sequence[str] | None = None,
     seed: int = 0,
-) -> list[Pair]:
+) -> list[SystemPair]:
     """Compare systems of one run pair by pair, or the systems of two runs.
 
     All pairs and metrics of one call are one family: `p_holm` is each p adjusted for their number.
@@ -71,7 +71,7 @@ def compare(
         seed: of the bootstrap, for corpus values such as BLEU.
 
     Returns:
-        One `Pair` per pair of systems. Differences are A minus B.
+        One `SystemPair` per pair of systems. Differences are A minus B.
 
     Raises:
         UserError: a run, system or metric does not exist, two runs hold other questions under the same ids, a metric
@@ -84,7 +84,7 @@ def compare(
         ('g711-ulaw', 'g722', -4.0, 8)
     """
     opened = [r if isinstance(r, Run) else open_run(r) for r in runs]
-    records = {run.folder: Recorded(run) for run in opened}
+    records = {run.folder: RecordedRun(run) for run in opened}
     requested = names(systems) if systems is not None else []
     sides = _pair_systems(opened, requested)
     differences: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ def compare(
     for a, b in sides:
         suspect = {label: doubts for run, name, label in (a, b) if (doubts := doubts_in(run, name))}
         compared = [_mark_barred(one, records, a, b) for one in _compare_metrics(*a[:2], *b[:2], metrics, seed)]
-        pairs.append(Pair(a[2], b[2], compared, differences, suspect))
+        pairs.append(SystemPair(a[2], b[2], compared, differences, suspect))
     every = [comparison for pair in pairs for comparison in pair.comparisons]
     judges = {name: judge for name in sorted({c.metric for c in every}) if (judge := _describe_judges(opened, name))}
     other_sounds = opened[0].other_sounds(opened[-1])
@@ -114,7 +114,7 @@ def _describe_judges(runs: Sequence[Run], metric: str) -> str:
 _LabelledSystem = tuple[Run, str, str]
 
 
-def _mark_barred(compared: Comparison, records: Mapping[Path, Recorded], *sides: _LabelledSystem) -> Comparison:
+def _mark_barred(compared: Comparison, records: Mapping[Path, RecordedRun], *sides: _LabelledSystem) -> Comparison:
     """Add the reasons why a system is not compared."""
     reasons = []
     for run, system, label in sides:

@@ -52,8 +52,8 @@ def extras() -> dict[str, tuple[str, ...]]:
     def packages(extra: str) -> list[str]:
         members: list[str] = []
         for name, inner in by_extra.get(extra, ()):
-            own = name == "codec-bench"
-            members += [one for part in inner.split(",") for one in packages(part.strip())] if own else [name]
+            is_self = name == "codec-bench"
+            members += [one for text in inner.split(",") for one in packages(text.strip())] if is_self else [name]
         return members
 
     return {extra: tuple(dict.fromkeys(packages(extra))) for extra in by_extra if extra not in _NOT_FOR_USERS}

@@ -18,7 +18,7 @@ from codec_bench.store.folders import run_folders
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class WrittenReport:
     """Result of `report`; `as_dict()` of a summary is the content of `summary.json`."""
 
     page: Path
@@ -34,7 +34,7 @@ def report(
     audio_mb: float = 25.0,
     by: str | Sequence[str] | None = None,
     figures: str | os.PathLike[str] | None = None,
-) -> Report:
+) -> WrittenReport:
     """Write the page of a run or several again, and for one run `summary.json` too.
 
     Args:
@@ -61,4 +61,4 @@ def report(
     if out is None and len(opened) == 1:
         write_summary(opened[0], summaries[0])
     plots = None if figures is None else write_figures(opened, figures, summaries=summaries)
-    return Report(page, tuple(opened), tuple(summaries), plots)
+    return WrittenReport(page, tuple(opened), tuple(summaries), plots)

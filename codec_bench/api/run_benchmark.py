@@ -159,7 +159,7 @@ Excluded = tuple[str, str, UserError]
 
 
 @dataclass(slots=True)
-class _Plan:
+class _ModelPlan:
     """Questions for one model (`model` as typed, `name` in the record): pairs with controls."""
 
     model: str
@@ -263,25 +263,25 @@ def _identity(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> dic
     }  # fmt: skip
 
 
-def _plan(name: str, benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> _Plan:
+def _plan(name: str, benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> _ModelPlan:
     """The benchmarks that a model can answer, and their controls."""
     try:
         info = _info(name, request)
     except UserError as error:
-        return _Plan(name, name, excluded=[(one.name, name, error) for one in benchmarks])
+        return _ModelPlan(name, name, excluded=[(one.name, name, error) for one in benchmarks])
     fitting, reasons = _fitting(benchmarks, info, request.phase)
     pairs, without = with_controls(fitting, info, request)
     if request.phase != "scores" and not request.terms.anyway:
         try:
             check_served(name, request.options.get(name))
         except UserError as error:
-            return _Plan(name, info.name, excluded=[(one.name, info.name, error) for one in benchmarks])
-    plan = _Plan(name, info.name, pairs, [(benchmark, info.name, error) for benchmark, error in reasons.items()])
+            return _ModelPlan(name, info.name, excluded=[(one.name, info.name, error) for one in benchmarks])
+    plan = _ModelPlan(name, info.name, pairs, [(benchmark, info.name, error) for benchmark, error in reasons.items()])
     plan.drop(without)
     return plan
 
 
-def _score(plan: _Plan, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
+def _score(plan: _ModelPlan, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
     """Score the recorded answers of a model."""
     errors: dict[tuple[str, Control], UserError] = {}
     for one, control in plan.pairs if request.phase != "answers" else ():
@@ -292,7 +292,7 @@ def _score(plan: _Plan, folder: Path, request: BenchmarkRequest, purse: Purse) -
     plan.drop(errors)
 
 
-def _report(plan: _Plan, folder: Path, request: BenchmarkRequest) -> dict[tuple[str, str, str], Run]:
+def _report(plan: _ModelPlan, folder: Path, request: BenchmarkRequest) -> dict[tuple[str, str, str], Run]:
     """Write the results of a model's runs; by benchmark, model and control."""
     for one in {one.name: one for one, _ in plan.pairs}.values():
         has_controls = request.phase != "answers" and record_controls(run_folder(folder, one.name, plan.name))

@@ -14,7 +14,7 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.intervals import unit_codes
 from codec_bench.stats.paired import POWER, in_common, item_differences, parts_table
-from codec_bench.stats.power import Plan, Spread, plans_for, spread_of
+from codec_bench.stats.power import PilotSpread, StudyPlan, plans_for, spread_of
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import item_fold
 from codec_bench.store.record import Run
@@ -35,8 +35,8 @@ class SampleSize:
     unit: str
     wanted: float
     power: float
-    pilot: Spread
-    plans: Sequence[Plan]
+    pilot: PilotSpread
+    plans: Sequence[StudyPlan]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""

@@ -134,8 +134,8 @@ def prepare(
     if is_prompted:
         _check_needs(chosen)
     request: dict[str, Any] = {
-        "command": "score", "data": data_name(data) if names_data else names, "generated": names, "seed": seed, "limit": limit,
-        "reference": role, **groups,
+        "command": "score", "data": data_name(data) if names_data else names, "generated": names,
+        "seed": seed, "limit": limit, "reference": role, **groups,
     }  # fmt: skip
     if trials is not None:
         request["trials"] = str(trials)

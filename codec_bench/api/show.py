@@ -159,8 +159,8 @@ def _metric_facts(name: str) -> dict[str, Any]:
         metric = metrics.build_metric(name)
     except UserError as error:  # a metric that needs a variant; its class is described
         kind = metrics.REGISTRY.resolve(name)
-        what, missing = (kind.__doc__ or "").strip(), f"none yet: {error.message}"
-        return {"metric": name, "protocol": missing, "hint": error.hint, "what": what}
+        description, missing = (kind.__doc__ or "").strip(), f"none yet: {error.message}"
+        return {"metric": name, "protocol": missing, "hint": error.hint, "what": description}
     moved = sensitive_to(name)
     if moved is None and metric.aggregate in ("mean", "ratio") and metric.estimate_features:
         moved = f"not measured; where the weights are at hand: {MEASURE.format(name)}"

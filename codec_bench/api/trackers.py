@@ -30,7 +30,7 @@ _MLFLOW = re.compile(r"[^\w\-. /]")
 
 
 @dataclass(frozen=True, slots=True)
-class Sound:
+class SavedSound:
     """A saved sound: its system (or `reference`), item and file."""
 
     system: str
@@ -39,7 +39,7 @@ class Sound:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class TrackerData:
     """Content to write at one moment.
 
     Args:
@@ -49,14 +49,14 @@ class Material:
     step: int
     values: Mapping[str, float]
     rows: Sequence[Sequence[Any]]
-    sounds: Sequence[Sound]
+    sounds: Sequence[SavedSound]
     plots: Mapping[str, bytes]
 
 
 class Tracker(Protocol):
     """One of the three services."""
 
-    def write(self, material: Material) -> None:
+    def write(self, material: TrackerData) -> None:
         """Write the content."""
         ...
 
@@ -100,7 +100,7 @@ def parse_target(target: str) -> tuple[str, str]:
     return name, where
 
 
-def collect_material(run: Run, summary: Summary, written: set[Path]) -> Material:
+def collect_material(run: Run, summary: Summary, written: set[Path]) -> TrackerData:
     """Collect the content to write; adds new sounds to `written`."""
     values: dict[str, float] = {}
     rows: list[Sequence[Any]] = []
@@ -118,11 +118,11 @@ def collect_material(run: Run, summary: Summary, written: set[Path]) -> Material
     values |= {f"suspect/{name}": len(facts.doubts) for name, facts in summary.systems.items() if facts.doubts}
     failed = counts["failed_items"] + counts["failed_scores"]
     values |= {"progress/finished": counts["finished"], "progress/failed": failed}
-    return Material(counts["finished"], values, rows, _sounds(run, written), _plots(run, summary))
+    return TrackerData(counts["finished"], values, rows, _sounds(run, written), _plots(run, summary))
 
 
-def _sounds(run: Run, written: set[Path]) -> list[Sound]:
-    sounds: list[Sound] = []
+def _sounds(run: Run, written: set[Path]) -> list[SavedSound]:
+    sounds: list[SavedSound] = []
     for system in run.systems:
         saved = (item for item in run.items(system) if item.audio is not None and item.audio.is_file())
         for item in islice(saved, SOUNDS):
@@ -130,7 +130,7 @@ def _sounds(run: Run, written: set[Path]) -> list[Sound]:
             for name, file in (("reference", reference), (system, item.audio)):
                 if file is not None and file not in written:
                     written.add(file)
-                    sounds.append(Sound(name, item.id, file))
+                    sounds.append(SavedSound(name, item.id, file))
     return sounds
 
 
@@ -162,7 +162,7 @@ class _TensorBoard:
 
         self._writer: Any = SummaryWriter(str(folder))
 
-    def write(self, material: Material) -> None:
+    def write(self, material: TrackerData) -> None:
         for name, value in material.values.items():
             self._writer.add_scalar(name, value, material.step)
         lines = [_HEADS, ("---",) * len(_HEADS), *material.rows]
@@ -189,7 +189,7 @@ class _Wandb:
         self._run = self._wandb.init(project=project, name=folder.name, dir=str(folder), config=dict(config))
         self._sound_rows: list[list[Any]] = []
 
-    def write(self, material: Material) -> None:
+    def write(self, material: TrackerData) -> None:
         wandb = self._wandb
         logged: dict[str, Any] = dict(material.values)
         logged["summary"] = wandb.Table(columns=list(_HEADS), data=[list(row) for row in material.rows])
@@ -226,7 +226,7 @@ class _MLflow:
         self._mlflow.start_run(run_name=folder.name)
         self._mlflow.log_params({name: str(value)[:500] for name, value in config.items()})
 
-    def write(self, material: Material) -> None:
+    def write(self, material: TrackerData) -> None:
         flow = self._mlflow
         flow.log_metrics({_MLFLOW.sub("_", name): value for name, value in material.values.items()}, step=material.step)
         flow.log_dict({"columns": list(_HEADS), "data": [list(row) for row in material.rows]}, "summary.json")

@@ -30,7 +30,7 @@ TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class BatchingResult:
     """Result of `verify_batching`.
 
     Args:
@@ -62,7 +62,7 @@ class Verdict:
 def verify_batching(
     *, name: str, data: Any = "embedded", limit: int = 12, device: str = "auto", seed: int = 0,
     options: Mapping[str, Mapping[str, Any]] | None = None, settings: Limits | None = None,
-) -> Verdict:  # fmt: skip
+) -> BatchingResult:  # fmt: skip
     """Check that results of a codec, a feature or a metric do not depend on the batch.
 
     Clips are cut to random lengths and run alone, together in the order of the data, and together in random order,
@@ -113,7 +113,7 @@ def verify_batching(
                 worst, worst_by = labels[k], size
     lengths = [c.duration_s for c in clips]
     lengths_s, is_exact = (min(lengths), max(lengths)), relative <= TOLERANCE
-    return Verdict(name, kind, len(clips), *lengths_s, relative, None, None, None, worst, is_exact)
+    return BatchingResult(name, kind, len(clips), *lengths_s, relative, None, None, None, worst, is_exact)
 
 
 def _is_codec(name: str) -> bool:
@@ -127,7 +127,7 @@ def _is_codec(name: str) -> bool:
     return bool({"encode", "decode"} & methods) or not hasattr(load_attribute(name), "compute")
 
 
-def _verify_codec(request: Request) -> Verdict:
+def _verify_codec(request: Request) -> BatchingResult:
     """The verdict on a codec in its own process; a UserError if it cannot be run."""
     require_codec(request.codec)
     with tempfile.TemporaryDirectory() as folder:
@@ -137,7 +137,7 @@ def _verify_codec(request: Request) -> Verdict:
             raise UserError(f"the codec '{request.codec}' cannot be run: {section['reason']}")
     result = sections["batches"]
     del result["state"]
-    return Verdict(name=request.codec, kind="codec", **result)
+    return BatchingResult(name=request.codec, kind="codec", **result)
 
 
 def _select_clips(data: Any, limit: int) -> tuple[tuple[str, str], ...]:

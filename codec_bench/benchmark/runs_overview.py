@@ -13,7 +13,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
 from codec_bench.stats.summary_json import UNSET
-from codec_bench.stats.summary_types import Answers, Failures, MetricSummary, RowCount
+from codec_bench.stats.summary_types import Answers, FailureCounts, MetricSummary, RowCount
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
@@ -125,6 +125,6 @@ def controls_of(row: Mapping[str, Any]) -> list[Controlled]:
     return [Controlled.from_dict(one) for one in row.get("controls", ())]
 
 
-def failures_of(row: Mapping[str, Any]) -> Failures:
+def failures_of(row: Mapping[str, Any]) -> FailureCounts:
     """The failures of a row of the overview."""
-    return Failures.from_dict(row["failures"])
+    return FailureCounts.from_dict(row["failures"])

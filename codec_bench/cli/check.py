@@ -18,7 +18,7 @@ from codec_bench.terminal.request import parse_settings
 
 if TYPE_CHECKING:
     from codec_bench.api.finding import Finding
-    from codec_bench.api.verify_batching import Verdict
+    from codec_bench.api.verify_batching import BatchingResult
 
 
 def doctor(
@@ -151,7 +151,7 @@ def verify_batching(
         raise typer.Exit(2)
 
 
-def _print_verdict(verdict: Verdict) -> None:
+def _print_verdict(verdict: BatchingResult) -> None:
     """Prints the result of verify-batching."""
     rows = [
         ("clips", f"{verdict.items}, {verdict.shortest_s:.2f} to {verdict.longest_s:.2f} s"),

@@ -15,7 +15,7 @@ from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, table, talk
 
 if TYPE_CHECKING:
-    from codec_bench.api.compare import Pair
+    from codec_bench.api.compare import SystemPair
     from codec_bench.api.sample_size import SampleSize
 
 
@@ -53,7 +53,7 @@ def sample_size(
         _print_sample_size(result)
 
 
-def _print_pairs(pairs: Sequence[Pair]) -> None:
+def _print_pairs(pairs: Sequence[SystemPair]) -> None:
     """Prints a table and notes for each pair of systems."""
     from rich.text import Text
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from codec_bench.audio.budget import Budget
 from codec_bench.engine.arena import Arena
-from codec_bench.engine.pool import Batch, Died, Done, Pool
+from codec_bench.engine.pool import Died, Done, Pool, WorkerBatch
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, StageSpec
-from codec_bench.engine.stage_queue import Waiting, Work
+from codec_bench.engine.stage_queue import QueuedItem, WaitingItems
 from codec_bench.engine.worker import run_batch
 from codec_bench.errors import DeviceUnusable, UserError
 from codec_bench.messages import Diagnostic, of_error
@@ -44,7 +44,7 @@ _MAX_DEVICE_FAILURES = 4  # one item that fails its device every time ends two w
 
 
 @dataclass(slots=True, eq=False)
-class Stage(Budget):
+class StageState(Budget):
     """A stage: its waiting items, the limit of its batches, and its cost so far.
 
     Args:
@@ -81,14 +81,14 @@ class Stage(Budget):
     here: CodecStage | CheckStage | None = None
     first: bool = False
     on_ladder: InitVar[bool] = False
-    waiting: Waiting = field(init=False)
+    waiting: WaitingItems = field(init=False)
     name: str = field(init=False)
     initial_s: float = field(init=False)
     worth_s: float = field(init=False)
 
     def __post_init__(self, on_ladder: bool) -> None:
         self.name, self.initial_s, self.worth_s = self.spec.key, self.budget_s, self.budget_s
-        self.waiting = Waiting(on_ladder)
+        self.waiting = WaitingItems(on_ladder)
         if on_ladder:
             self.growth = 2.0  # the sizes of the ladder's batches
 
@@ -108,7 +108,7 @@ class Stage(Budget):
         full = self.waiting.full(self._level_s(room_s)) if self.waiting.on_ladder and not self.waiting.alone else None
         return (full[0] if full else self.waiting.first).order
 
-    def take(self, room_s: float) -> list[Work]:
+    def take(self, room_s: float) -> list[QueuedItem]:
         """Remove and return the items of the next batch, or one that must be sent alone."""
         first = self.waiting.first
         if first.alone:
@@ -120,13 +120,13 @@ class Stage(Budget):
         self.waiting.remove(chosen)
         return chosen
 
-    def _pick_after_failure(self) -> Work | None:
+    def _pick_after_failure(self) -> QueuedItem | None:
         """The longest item after one failure, the shortest after two."""
         if self.gave or not self.failed[1]:
             return None
         return (max if self.failed[1] == 1 else min)((w for w in self.waiting if w.alone), key=lambda w: w.length_s)
 
-    def size_s(self, works: list[Work]) -> float:
+    def size_s(self, works: list[QueuedItem]) -> float:
         """Size of a batch, as the budget counts."""
         if self.waiting.on_ladder:
             return max(rung_s(w.length_s) for w in works) * rows_of(len(works))
@@ -177,7 +177,7 @@ class Dispatcher:
     ) -> None:
         self._pool, self._batch_s, self._time_limit_s, self._log = pool, batch_s, time_limit_s, log
         self._memory, self._impatient = memory, impatient
-        self.stages: dict[str, Stage] = {}
+        self.stages: dict[str, StageState] = {}
         self._order = 0
         self._idle_deaths = 0
         self._device_failures: Counter[str] = Counter()  # how often in a row each device failed
@@ -195,14 +195,14 @@ class Dispatcher:
         """Add a stage; `here` runs it in this process, `first` puts it before others."""
         fixed_s = None if first else self._batch_s
         on_ladder = pads and self._pool.device(where) != "cpu"
-        self.stages[spec.key] = Stage(
+        self.stages[spec.key] = StageState(
             spec, where, fixed_s or budget_s, pads, fixed_s is None, here=here, first=first, on_ladder=on_ladder
         )
 
     def put(self, key: str, payload: Any, length_s: float, done: Callable[[Any], None], *, alone: bool = False) -> None:
         """Add an item to a stage; `alone` if it must be sent by itself."""
         self._order += 1
-        self.stages[key].waiting.put(Work(payload, length_s, done, self._order, alone))
+        self.stages[key].waiting.put(QueuedItem(payload, length_s, done, self._order, alone))
 
     def fill(self) -> None:
         """Submit a full batch, or else the oldest items, to each worker with room."""
@@ -250,13 +250,13 @@ class Dispatcher:
         self._on_done(done)
         return any(s.here is not None and s.waiting for s in self.stages.values())
 
-    def _batch(self, stage: Stage, device: str) -> Batch:
+    def _batch(self, stage: StageState, device: str) -> WorkerBatch:
         works = stage.take(self._room_s(stage, device))
         default_s = max(TIME_LIMIT_S, TIME_LIMIT_PER_S * _padded_s(works))
         limit_s = min(default_s if self._time_limit_s is None else self._time_limit_s, stage.limit_s)
-        return Batch(stage.spec.key, works, sum(w.length_s for w in works), device, limit_s)
+        return WorkerBatch(stage.spec.key, works, sum(w.length_s for w in works), device, limit_s)
 
-    def _room_s(self, stage: Stage, device: str) -> float:
+    def _room_s(self, stage: StageState, device: str) -> float:
         if self._batch_s is not None and not stage.first:
             return stage.budget_s
         if device != "cpu":
@@ -309,7 +309,7 @@ class Dispatcher:
             if event.outcome != "oom" and batch.device != "cpu":
                 self._count_failed(stage, event.outcome.reason, batch.device)
 
-    def _count_failed(self, stage: Stage, reason: Diagnostic, device: str) -> None:
+    def _count_failed(self, stage: StageState, reason: Diagnostic, device: str) -> None:
         """End a stage whose first items all fail on a GPU that itself works."""
         stage.failed = (reason, stage.failed[1] + 1 if stage.failed[0] == reason else 1)
         if not stage.gave and stage.failed[1] >= _FAILED_AT_FIRST and stage.refusal is None:
@@ -363,7 +363,7 @@ class Dispatcher:
             raise UserError(f"{problem}; what is computed is kept", hint=hint)
         warnings.warn(f"{problem}; the run goes on without it", stacklevel=2)
 
-    def _give_up(self, work: Work, batch: Batch, event: Died) -> None:
+    def _give_up(self, work: QueuedItem, batch: WorkerBatch, event: Died) -> None:
         stage = self.stages[batch.key]
         if not event.late:
             died = Diagnostic("worker_died", stage=stage.name, cause=event.reason, times=stage.tries)
@@ -381,5 +381,5 @@ class Dispatcher:
             stage.refusal = Diagnostic(code, stage=stage.name, items=stage.hung, limit_s=batch.limit_s)
 
 
-def _padded_s(works: list[Work]) -> float:
+def _padded_s(works: list[QueuedItem]) -> float:
     return max(w.length_s for w in works) * len(works)

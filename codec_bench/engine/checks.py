@@ -30,7 +30,7 @@ LIMIT_S = 120.0
 """Seconds for the check of a codec."""
 
 
-class Checks:
+class RunChecks:
     """The checks of the codecs of one run.
 
     Args:

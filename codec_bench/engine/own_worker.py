@@ -11,7 +11,7 @@ from typing import IO, Any
 from codec_bench.codecs.checks.serialised_codes import Parcel
 from codec_bench.codecs.checks.steps import ELSEWHERE, NEEDED, CheckJob, all_of
 from codec_bench.config.limits import Limits
-from codec_bench.engine.pool import Batch, Died, Pool, Worker, thread_variables
+from codec_bench.engine.pool import Died, Pool, PoolWorker, WorkerBatch, thread_variables
 from codec_bench.engine.stage import StageSpec, StepResult, StepWork
 from codec_bench.environment import free_memory_bytes, resident_bytes
 from codec_bench.messages import Diagnostic
@@ -60,7 +60,7 @@ class OwnWorker(Pool):
         """
         (worker,) = self.workers
         limit_s, output_from = self._limits.time_limit_s, self._began_at
-        self.submit(worker, Batch(_STEPS, [work], 0.0, worker.device, limit_s), [work])
+        self.submit(worker, WorkerBatch(_STEPS, [work], 0.0, worker.device, limit_s), [work])
         cause: Diagnostic | None = None
         while True:
             for event in self.events(_LOOK_EVERY_S):
@@ -77,7 +77,7 @@ class OwnWorker(Pool):
                 cause = Diagnostic("memory_exceeded", limit_gib=self._memory_bytes / 2**30)
                 worker.kill()
 
-    def _start(self, device: str, owner: str = "") -> Worker:
+    def _start(self, device: str, owner: str = "") -> PoolWorker:
         self._began_at = self._path.stat().st_size
         return super()._start(device, owner)
 

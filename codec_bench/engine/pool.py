@@ -43,7 +43,7 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS
 
 
 @dataclass(slots=True)
-class Batch:
+class WorkerBatch:
     """Items for one worker and one stage; `limit_s` does not count loading."""
 
     key: str
@@ -63,7 +63,7 @@ class Done:
         memory: (bytes of the device's memory used, bytes in all), or None.
     """
 
-    batch: Batch
+    batch: WorkerBatch
     outcome: Any
     busy_s: float
     cpu_s: float
@@ -79,8 +79,8 @@ class Died:
     """
 
     reason: str
-    running: Batch | None
-    waiting: list[Batch]
+    running: WorkerBatch | None
+    waiting: list[WorkerBatch]
     late: bool = False
     is_device_unusable: bool = False
     lived_s: float = 0.0
@@ -93,7 +93,7 @@ class NotLoaded(UserError):
 
 
 @dataclass(slots=True, eq=False)
-class Worker:
+class PoolWorker:
     """One process and its batches in order.
 
     `began` is when the first batch started, None while idle or loading. `requested_at` is when loading or running was
@@ -104,7 +104,7 @@ class Worker:
     device: str
     process: subprocess.Popen[bytes]
     pipe: Connection
-    batches: dict[int, Batch] = field(default_factory=dict)
+    batches: dict[int, WorkerBatch] = field(default_factory=dict)
     began: float | None = None
     requested_at: float | None = None
     loading_s: float = math.inf
@@ -158,13 +158,13 @@ class Pool:
         self._threads = max(1, (cores or cpu_count()) // max(1, cpu_workers))
         self.workers = [self._start(d) for d in [*self._gpus, *["cpu"] * cpu_workers]]
 
-    def _start(self, device: str, owner: str = "") -> Worker:
+    def _start(self, device: str, owner: str = "") -> PoolWorker:
         arguments = [device, str(max(1, self._gpus.count(device)))]
         process, ours = start_process(arguments, {**os.environ, **self.environment()}, self._log, self.program(device))
         if device == "cpu" and self._gpus:
             with suppress(OSError, AttributeError):  # it may have ended; and not every system has priorities
                 os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS_WITH_GPU)
-        worker = Worker(device, process, ours, loading_s=self._loading_s, owner=owner)
+        worker = PoolWorker(device, process, ours, loading_s=self._loading_s, owner=owner)
         _send(worker, ("specs", self._specs))
         return worker
 
@@ -232,7 +232,7 @@ class Pool:
         for key in keys:
             _send(worker, ("facts", key))
 
-    def _answer(self, worker: Worker) -> tuple[Any, ...] | str:
+    def _answer(self, worker: PoolWorker) -> tuple[Any, ...] | str:
         """A worker's reply about the stage it loads, or why it ended and was replaced."""
         while not wait([worker.pipe], max(0.0, min(_LOOK_EVERY_S, worker.time_left_s))):
             if worker.time_left_s <= 0:
@@ -245,15 +245,15 @@ class Pool:
         worker.requested_at = monotonic()
         return answer
 
-    def fitting(self, where: str, owner: str = "") -> list[Worker]:
+    def fitting(self, where: str, owner: str = "") -> list[PoolWorker]:
         """The workers for a kind of stage; `device` is the GPUs if any, else the CPU."""
         return [w for w in self.workers if self.fits(w, where, owner)]
 
-    def fits(self, worker: Worker, where: str, owner: str = "") -> bool:
+    def fits(self, worker: PoolWorker, where: str, owner: str = "") -> bool:
         """Whether a worker runs stages of this kind and owner."""
         return worker.owner == owner and (worker.device != "cpu") == (where == "device" and bool(self._gpus))
 
-    def staff(self, where: str, owner: str) -> list[Worker]:
+    def staff(self, where: str, owner: str) -> list[PoolWorker]:
         """The workers for stages of an owner; the first is started on demand."""
         return self.fitting(where, owner) or [self._add(self.device(where), owner)]
 
@@ -272,7 +272,7 @@ class Pool:
         elif len(theirs) < len(ours):
             self._add("cpu", owner)
 
-    def _add(self, device: str, owner: str) -> Worker:
+    def _add(self, device: str, owner: str) -> PoolWorker:
         worker = self._start(device, owner)
         self.workers.append(worker)
         return worker
@@ -293,7 +293,7 @@ class Pool:
         others = len(device_owners(self._specs))
         return min((memory_bytes(gpu) // (self._gpus.count(gpu) + others) for gpu in self._gpus), default=0)
 
-    def submit(self, worker: Worker, batch: Batch, payload: list[Any]) -> None:
+    def submit(self, worker: PoolWorker, batch: WorkerBatch, payload: list[Any]) -> None:
         """Send a batch to a worker."""
         number = next(self._numbers)
         if not worker.batches:
@@ -314,7 +314,7 @@ class Pool:
     def events(self, timeout_s: float) -> list[Done | Died]:
         """Wait for a worker's message; replace workers that exceed their time limit."""
         events: list[Done | Died] = []
-        by_pipe: dict[Any, Worker] = {w.pipe: w for w in self.workers}
+        by_pipe: dict[Any, PoolWorker] = {w.pipe: w for w in self.workers}
         timeout_s = max(0.0, min(timeout_s, *(w.time_left_s for w in self.workers)))
         for ready in wait(list(by_pipe), timeout_s):
             worker = by_pipe[ready]
@@ -334,7 +334,7 @@ class Pool:
             events.append(self._replace(worker, late=True))
         return events
 
-    def _replace(self, worker: Worker, *, late: bool = False) -> Died:
+    def _replace(self, worker: PoolWorker, *, late: bool = False) -> Died:
         reason = exit_words(worker.process)
         worker.pipe.close()
         held = list(worker.batches.values())
@@ -349,13 +349,13 @@ class Pool:
         self._gpus = [other for other in self._gpus if other != device]
         return bool(self._gpus)
 
-    def _end(self, worker: Worker) -> None:
+    def _end(self, worker: PoolWorker) -> None:
         worker.kill()
         worker.pipe.close()
         worker.process.wait()
         self.workers.remove(worker)
 
-    def renew(self, worker: Worker) -> None:
+    def renew(self, worker: PoolWorker) -> None:
         """Replace an idle worker by a new process without its state."""
         worker.kill()
         self._replace(worker)
@@ -369,7 +369,7 @@ class Pool:
             worker.process.wait()
 
 
-def _send(worker: Worker, message: tuple[Any, ...]) -> None:
+def _send(worker: PoolWorker, message: tuple[Any, ...]) -> None:
     """Send a message. If the worker died, its replacement gets all specs."""
     with suppress(OSError):
         worker.pipe.send(message)
@@ -430,7 +430,7 @@ def device_owners(specs: Mapping[str, StageSpec]) -> set[str]:
     return {spec.owner for spec in specs.values() if spec.owner and spec.kind != "metrics"}
 
 
-def _received(worker: Worker) -> tuple[Any, ...] | None:
+def _received(worker: PoolWorker) -> tuple[Any, ...] | None:
     """The next message of a worker; None if its pipe is closed or holds anything else."""
     try:
         message = worker.pipe.recv()

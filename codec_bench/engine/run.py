@@ -19,7 +19,7 @@ from codec_bench.audio.resample import resampled_length
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.cache import FeatureCache, FeatureMemory
-from codec_bench.engine.checks import Checks
+from codec_bench.engine.checks import RunChecks
 from codec_bench.engine.feed import Feed, Loaded
 from codec_bench.engine.loading import load_stages
 from codec_bench.engine.plan import FeaturePlan, Plan
@@ -81,7 +81,7 @@ class _Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class EngineSettings:
     """Options of a run that change no number.
 
     Args:
@@ -110,10 +110,10 @@ class Engine:
         plan: has the final names of the systems once the codecs are loaded. checks: results of the codec checks.
     """
 
-    checks: Checks
+    checks: RunChecks
 
     def __init__(
-        self, plan: Plan, settings: Settings, pool: Pool, cache: FeatureCache | FeatureMemory, log: str
+        self, plan: Plan, settings: EngineSettings, pool: Pool, cache: FeatureCache | FeatureMemory, log: str
     ) -> None:
         self.plan, self._settings, self._pool, self._cache = plan, settings, pool, cache
         self._arena = Arena()
@@ -177,7 +177,7 @@ class Engine:
             len(self._pool.fitting("cpu")),
         )
         check_clips = clips if self._settings.check else ()
-        self.checks = Checks(self._dispatcher, self._pool, self.plan.systems, check_clips, writer.folder, checked)
+        self.checks = RunChecks(self._dispatcher, self._pool, self.plan.systems, check_clips, writer.folder, checked)
         try:
             while feed.more or self._in_flight or self.checks.open:
                 at_once = feed.request(self._has_room)

@@ -18,7 +18,7 @@ from codec_bench.engine.device import cpu_workers, resolve_devices
 from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
-from codec_bench.engine.run import Engine, Settings
+from codec_bench.engine.run import Engine, EngineSettings
 from codec_bench.environment import cpu_count, machine, versions
 from codec_bench.errors import UserError, on_disk
 
@@ -151,7 +151,7 @@ def working_engine(
     """
     devices = tuple(resolve_devices(running.device))
     batch_s, limit_s, check, impatient = running.batch_s, running.time_limit_s, running.check, running.impatient
-    settings = Settings(batch_s, limit_s, keep=keep, check=check, impatient=impatient)
+    settings = EngineSettings(batch_s, limit_s, keep=keep, check=check, impatient=impatient)
     if devices != ("cpu",):
         settings = replace(settings, look_ahead=ON_A_GPU)
     started = started_workers(running, folder, items=items) if workers is None else nullcontext(workers)

@@ -24,7 +24,7 @@ MAX_LENGTH_RATIO = 2.0
 
 
 @dataclass(slots=True, eq=False)
-class Work:
+class QueuedItem:
     """One item waiting for one stage; `done` is called with its result or a `Fault`.
 
     Args:
@@ -41,7 +41,7 @@ class Work:
     late: int = 0
 
 
-class Waiting:
+class WaitingItems:
     """The items that wait, with their total length and how many go alone.
 
     Args:
@@ -50,28 +50,28 @@ class Waiting:
 
     def __init__(self, on_ladder: bool) -> None:
         self.on_ladder = on_ladder
-        self._queues: dict[float, deque[Work]] = {}
+        self._queues: dict[float, deque[QueuedItem]] = {}
         self.total_s, self.alone = 0.0, 0
 
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
 
-    def __iter__(self) -> Iterator[Work]:
+    def __iter__(self) -> Iterator[QueuedItem]:
         return heapq.merge(*self._queues.values(), key=lambda work: work.order)
 
-    def put(self, work: Work) -> None:
+    def put(self, work: QueuedItem) -> None:
         """Add an item at the end."""
         self._queue(work).append(work)
         self._counted([work], 1)
 
-    def give_back(self, works: Iterable[Work]) -> None:
+    def give_back(self, works: Iterable[QueuedItem]) -> None:
         """Return unfinished items to the front."""
         works = list(works)
         for work in reversed(works):
             self._queue(work).appendleft(work)
         self._counted(works, 1)
 
-    def remove(self, works: Iterable[Work]) -> None:
+    def remove(self, works: Iterable[QueuedItem]) -> None:
         """Remove items."""
         works = list(works)
         by_queue: dict[float, set[int]] = {}
@@ -90,16 +90,16 @@ class Waiting:
         self._counted(works, -1)
 
     @property
-    def first(self) -> Work:
+    def first(self) -> QueuedItem:
         """The oldest item, or one at the front of a queue that must be sent alone."""
         return min((queue[0] for queue in self._queues.values()), key=lambda work: (not work.alone, work.order))
 
-    def full(self, room_s: float) -> deque[Work] | None:
+    def full(self, room_s: float) -> deque[QueuedItem] | None:
         """Items of the rung that holds a batch of `room_s` and whose first item is oldest."""
         queues = [queue for key, queue in self._queues.items() if len(queue) >= items_of(key, room_s)]
         return min(queues, key=lambda queue: queue[0].order) if queues else None
 
-    def on_rungs(self, room_s: float) -> list[Work]:
+    def on_rungs(self, room_s: float) -> list[QueuedItem]:
         """Items of the next batch on a GPU: a full rung, or the longest and next shorter."""
         if (queue := self.full(room_s)) is not None:
             return [work for work in islice(queue, items_of(queue[0].length_s, room_s)) if not work.alone]
@@ -108,7 +108,7 @@ class Waiting:
         matches = (work for key in near for work in self._queues[key] if not work.alone)
         return list(islice(matches, items_of(longest, room_s)))
 
-    def nearest(self, room_s: float, least_s: float, pads: bool) -> list[Work]:
+    def nearest(self, room_s: float, least_s: float, pads: bool) -> list[QueuedItem]:
         """Items of the next batch on the CPU: the first and those nearest in length.
 
         Args:
@@ -129,12 +129,12 @@ class Waiting:
             chosen.add(work.order)
         return [work for work in window if work.order in chosen]
 
-    def _key(self, work: Work) -> float:
+    def _key(self, work: QueuedItem) -> float:
         return rung_s(work.length_s) if self.on_ladder else 0.0
 
-    def _queue(self, work: Work) -> deque[Work]:
+    def _queue(self, work: QueuedItem) -> deque[QueuedItem]:
         return self._queues.setdefault(self._key(work), deque())
 
-    def _counted(self, works: list[Work], sign: int) -> None:
+    def _counted(self, works: list[QueuedItem], sign: int) -> None:
         self.total_s = self.total_s + sign * sum(w.length_s for w in works) if self._queues else 0.0
         self.alone += sign * sum(w.alone for w in works)

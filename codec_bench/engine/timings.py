@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from codec_bench.engine.batch import Stage
+from codec_bench.engine.batch import StageState
 from codec_bench.engine.cache import FeatureCache, FeatureMemory
 from codec_bench.engine.checks import check_key
 from codec_bench.engine.plan import Plan
@@ -45,7 +45,7 @@ class Timeline:
 
 
 def timings(
-    wall_s: float, main_cpu_s: float, workers: int, spent: Spent, plan: Plan, stages: Mapping[str, Stage],
+    wall_s: float, main_cpu_s: float, workers: int, spent: Spent, plan: Plan, stages: Mapping[str, StageState],
     cache: FeatureCache | FeatureMemory,
 ) -> dict[str, Any]:  # fmt: skip
     """The timings of a run as JSON values.
@@ -76,7 +76,7 @@ def timings(
     }
 
 
-def _of_codecs(plan: Plan, stages: Mapping[str, Stage]) -> dict[str, dict[str, float]]:
+def _of_codecs(plan: Plan, stages: Mapping[str, StageState]) -> dict[str, dict[str, float]]:
     """Seconds of encoding and decoding of every codec, and the real-time factor."""
     systems = {}
     for stage in (stages[s.stage.key] for s in plan.systems if s.stage is not None):

@@ -128,7 +128,7 @@ def serve(pipe: MainPipe, device: ComputeDevice) -> None:
         else:
             number, key, works = rest
             began = partial(pipe.send, ("began", number))
-            turn = Turn(began, ready, device.watch)
+            turn = BatchHooks(began, ready, device.watch)
             # With the first batch, libraries import and read what is compiled.
             with nullcontext() if key in started else _unsearched():
                 outcome, *rest = run_batch(partial(stages.load, key), works, segments, device.device, turn)
@@ -194,7 +194,7 @@ def _facts(stages: Stages, key: str) -> dict[str, Any] | UserError:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class BatchHooks:
     """Hooks around a batch in a worker.
 
     Args:
@@ -207,11 +207,11 @@ class Turn:
     watch: Callable[[], Seen] = unwatched
 
 
-ONE_LANE = Turn()
+ONE_LANE = BatchHooks()
 
 
 def run_batch(
-    load: Callable[[], Any], works: list[Any], segments: Any, device: str, turn: Turn = ONE_LANE
+    load: Callable[[], Any], works: list[Any], segments: Any, device: str, turn: BatchHooks = ONE_LANE
 ) -> tuple[Any, float, float, dict[str, float], tuple[int, int] | None]:
     """Run a batch; returns the fields of `Done` after its batch.
 

@@ -45,7 +45,7 @@ class _Varying(str):
     __abs__ = __mul__ = __rmul__ = __add__ = __radd__ = __sub__ = __rsub__ = __truediv__ = __rtruediv__ = _same
 
 
-class Entry(NamedTuple):
+class CatalogueEntry(NamedTuple):
     """One code of a catalogue."""
 
     room: str
@@ -53,7 +53,7 @@ class Entry(NamedTuple):
     sentence: Sentence
 
 
-_ENTRIES: dict[str, Entry] = {}
+_ENTRIES: dict[str, CatalogueEntry] = {}
 
 
 def register(room: str, catalogue: Mapping[Any, Mapping[str, Sentence]]) -> None:
@@ -62,10 +62,10 @@ def register(room: str, catalogue: Mapping[Any, Mapping[str, Sentence]]) -> None
         for code, sentence in sentences.items():
             if code in _ENTRIES and _ENTRIES[code].room != room:
                 raise ValueError(f"the code '{code}' is in the catalogues of {_ENTRIES[code].room} and {room}")
-            _ENTRIES[code] = Entry(room, severity, sentence)
+            _ENTRIES[code] = CatalogueEntry(room, severity, sentence)
 
 
-def catalogue() -> Mapping[str, Entry]:
+def catalogue() -> Mapping[str, CatalogueEntry]:
     """All codes."""
     return dict(_ENTRIES)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from codec_bench.errors import count_of
 
@@ -28,9 +27,11 @@ def _differences(flips: int, frames: int, wave: float | None, allowed: float) ->
     return " and ".join(filter(None, (codes, f"by up to {wave:.2g} (allowed: {allowed:g})" if wave > allowed else "")))
 
 
-def _silent_parts(clips: int, seconds: float, name: str, **lost: float) -> str:
+def _silent_parts(
+    clips: int, seconds: float, name: str, start_ms: float, inside_ms: float, at_s: float, end_ms: float
+) -> str:
     total = f"loud sound comes back as silence in {count_of(clips, 'clip')}, {seconds:.3g} s in all"
-    return f"{total}; '{name}' loses {_dropouts(**lost)}"
+    return f"{total}; '{name}' loses {_dropouts(start_ms, inside_ms, at_s, end_ms)}"
 
 
 def _clipped_samples(clipped: int, samples: int, beyond: int, name: str, cut_at: float, cut_in: str) -> str:
@@ -80,13 +81,23 @@ def _batch_ok(clips: int, batches: int, wave: float, allowed: float, flips: int)
     return f"{text} by at most {wave:.2g} (allowed: {allowed:g}){more}"
 
 
-def _batch_differs(differing: int, clips: int, batches: int, worst_s: float, **size: Any) -> str:
+def _batch_differs(
+    differing: int,
+    clips: int,
+    batches: int,
+    worst_s: float,
+    flips: int,
+    frames: int,
+    wave: float | None,
+    allowed: float,
+) -> str:
     text = f"{differing} of {count_of(clips, 'clip')} in {batches} batches of unequal lengths differ from the same"
-    return f"{text} clips alone {_differences(**size)}; the clip of {worst_s:.3f} s differs most"
+    return f"{text} clips alone {_differences(flips, frames, wave, allowed)}; the clip of {worst_s:.3f} s differs most"
 
 
-def _batch_unsteady(clips: int, batches: int, **size: Any) -> str:
-    text = f"{count_of(clips, 'clip')} in {batches} batches of unequal lengths differ {_differences(**size)}"
+def _batch_unsteady(clips: int, batches: int, flips: int, frames: int, wave: float | None, allowed: float) -> str:
+    difference = _differences(flips, frames, wave, allowed)
+    text = f"{count_of(clips, 'clip')} in {batches} batches of unequal lengths differ {difference}"
     return f"{text}, and neither the batch nor the clip alone comes back the same again"
 
 
@@ -193,15 +204,20 @@ SENTENCES = {
             "encode writes into the audio that it is given, and changes it by up to {by:.2g}; it is given copies here, "
             "so no other row changes"
         ),
-        "thread_differs": lambda **size: f"the same input in another thread differs {_differences(**size)}",
-        "second_differs": lambda differing, clips, **size: (
-            f"{differing} of {count_of(clips, 'clip')} differ the second time {_differences(**size)}"
+        "thread_differs": lambda flips, frames, wave, allowed: (
+            f"the same input in another thread differs {_differences(flips, frames, wave, allowed)}"
+        ),
+        "second_differs": lambda differing, clips, flips, frames, wave, allowed: (
+            f"{differing} of {count_of(clips, 'clip')} differ the second time "
+            f"{_differences(flips, frames, wave, allowed)}"
         ),
         "batch_unsteady": _batch_unsteady,
         "batch_differs": _batch_differs,
         "long_clip_unsteady": "a batch with a clip of 5 s comes back otherwise the second time",
         "long_clip_in_batch": "a clip of 5 s in a batch with short ones differs from the clip alone",
-        "long_clip_loses": lambda **lost: f"a clip of 5 s loses {_dropouts(**lost)}",
+        "long_clip_loses": lambda start_ms, inside_ms, at_s, end_ms: (
+            f"a clip of 5 s loses {_dropouts(start_ms, inside_ms, at_s, end_ms)}"
+        ),
         "piece_silent": "{piece} comes back as silence",
         "piece_cut": "samples at full scale come back cut at {level:.2g}",
         "wraps": "{samples} samples jump to the other end of the scale where the input does not",

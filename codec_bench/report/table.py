@@ -20,7 +20,7 @@ from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.narrow import listed, room_for, whole_words
 from codec_bench.report.result_columns import columns_in
 from codec_bench.stats.paired import Comparison
-from codec_bench.stats.summary_types import Estimate, Failure, MetricSummary, Summary, SystemSummary
+from codec_bench.stats.summary_types import Estimate, FailureReason, MetricSummary, Summary, SystemSummary
 from codec_bench.store.statuses import FAILURES, NOT_APPLICABLE, UNDEFINED
 
 _GAP = 2
@@ -218,7 +218,7 @@ def _table(columns: Sequence[_Column], first: int | None = None) -> Table:
     return table
 
 
-def failures_table(reasons: Sequence[Failure], systems: int, *, width: int | None = None) -> Table:
+def failures_table(reasons: Sequence[FailureReason], systems: int, *, width: int | None = None) -> Table:
     """What has no value and why, and what was flagged: one row for each reason, with whole items first.
 
     Args:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.recorded import Items
+from codec_bench.stats.recorded import SystemItems
 from codec_bench.stats.summary_json import UNSET
-from codec_bench.stats.summary_types import Answers, Count, Cut, Quantiles, Served, Wording
+from codec_bench.stats.summary_types import Answers, Count, CutAudio, Quantiles, ServedModel, Wording
 from codec_bench.store.answers import TOO_LONG, draws_of, has_answers
 from codec_bench.store.reasoning import MARKS, cut_reasoning
 from codec_bench.store.record import Run
@@ -63,7 +63,7 @@ def answers_of(run: Run) -> Answers | None:
         judging=meta.get("judging"),
         choices=meta.get("choices"),
         canary=_canary(meta.get("canary")),
-        cut=Cut(int(cut), cut / requests if requests else 0.0, cut_s, unheard_s / sound_s if sound_s else None),
+        cut=CutAudio(int(cut), cut / requests if requests else 0.0, cut_s, unheard_s / sound_s if sound_s else None),
         too_long=share_of(too_long),
         with_reasoning=share_of(thoughts) if thoughts else UNSET,
         usage=dict(sorted(counted.items())),
@@ -101,7 +101,9 @@ def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:
     return {"cost_usd": None, "cost_range_usd": (most_usd - unsure_usd, most_usd)}
 
 
-def ways_by_wording(items: Items, groups: Mapping[str, Sequence[int]], texts: Sequence[str]) -> dict[str, Wording]:
+def ways_by_wording(
+    items: SystemItems, groups: Mapping[str, Sequence[int]], texts: Sequence[str]
+) -> dict[str, Wording]:
     """Number of missing answers by wording and kind.
 
     Args:
@@ -130,7 +132,7 @@ def count_empty(noted: Collection[set[str]]) -> dict[str, Any]:
     return {"no_answer": len(noted), "ways": {kind: count for kind, count in counts.items() if count}}
 
 
-def _served(run: Run) -> list[Served]:
+def _served(run: Run) -> list[ServedModel]:
     """Number of answers by served model and revision, in the order of first answers."""
     rows = run.query(
         "SELECT json_extract(served, '$.model') AS m, json_extract(served, '$.revision') AS r, COUNT(*) FROM answers "
@@ -138,7 +140,7 @@ def _served(run: Run) -> list[Served]:
     )
     requested = _requested_model(run)
     return [
-        Served(
+        ServedModel(
             model, revision, n, is_other_model(requested, model),
             **({"subsets": _subsets_by(run, model, revision)} if len(rows) > 1 else {}),
         )
@@ -160,7 +162,7 @@ def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, 
     return out
 
 
-def _alias(meta: Mapping[str, Any], served: Sequence[Served]) -> str:
+def _alias(meta: Mapping[str, Any], served: Sequence[ServedModel]) -> str:
     """The model's name if the service, such as a proxy, reports nothing else; else `UNSET`."""
     server = ((meta.get("service") or [{}])[-1]).get("server") or {}
     alias = server.get("alias", UNSET)

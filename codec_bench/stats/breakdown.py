@@ -19,7 +19,7 @@ from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.bounds import Bounds, declared_bounds, is_rate, within_bounds
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
-from codec_bench.stats.recorded import JUDGED, Recorded, Scores
+from codec_bench.stats.recorded import JUDGED, RecordedRun, Scores
 from codec_bench.stats.sets import SETS, Statistic, pairs_of, statistic_of
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import Below50, Counted, CountingFailures, Subset
@@ -39,7 +39,7 @@ Subsets = Mapping[str, Mapping[str, Sequence[int]]]
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class MetricParts:
     """The parts that the items add to one metric.
 
     Args:
@@ -96,7 +96,7 @@ class Parts:
         within = self.interval
         return kind(self.value, within.ends, within.note, len(self.numbers), **more)
 
-    def at(self, places: Sequence[int] | np.ndarray) -> Parts:
+    def at(self, places: Sequence[int] | np.ndarray) -> MetricParts:
         """The parts of the items at some positions."""
         chosen = np.asarray(places, np.int64)
         numbers, units = ([held[p] for p in chosen.tolist()] for held in (self.numbers, self.units))
@@ -136,7 +136,7 @@ class Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class SetParts(Parts):
+class SetParts(MetricParts):
     """The parts of a value of a whole set, such as a Fréchet distance of embeddings.
 
     Args:
@@ -175,17 +175,17 @@ class SetParts(Parts):
         return self.estimate.extrapolated if len(self.sums) else None
 
 
-def parts_of(recorded: Recorded, system: str, metric: str, *, draws: int = 1) -> Parts:
+def parts_of(recorded: RecordedRun, system: str, metric: str, *, draws: int = 1) -> MetricParts:
     """The parts that the items of a run add to one metric."""
     return parts_in(recorded, system, metric, recorded.scores(system, metric), draws=draws)
 
 
-def parts_in(recorded: Recorded, system: str, metric: str, scores: Scores, *, draws: int = 1) -> Parts:
+def parts_in(recorded: RecordedRun, system: str, metric: str, scores: Scores, *, draws: int = 1) -> MetricParts:
     """As `parts_of`, from scores that were read."""
     return replace(_parts(recorded, system, metric, scores, draws), speechless=scores.speechless)
 
 
-def _parts(recorded: Recorded, system: str, metric: str, scores: Scores, draws: int) -> Parts:
+def _parts(recorded: RecordedRun, system: str, metric: str, scores: Scores, draws: int) -> MetricParts:
     facts = recorded.metrics[metric]
     aggregate, share = facts.get("aggregate", "mean"), facts.get("kind") in JUDGED
     missing = Counter(status for _, status, _ in scores.unscored)
@@ -199,7 +199,7 @@ def _parts(recorded: Recorded, system: str, metric: str, scores: Scores, draws: 
         rows = [scores.details[n]["counts"] for n in numbers]
         width = len(next(iter(rows or wrong.values()), ()))
         sums = np.asarray(rows, np.float64).reshape(len(numbers), width)
-        return Parts(numbers, sums, units, wrong, FOLDS[aggregate], missing, failures=failures, draws=draws)
+        return MetricParts(numbers, sums, units, wrong, FOLDS[aggregate], missing, failures=failures, draws=draws)
     if aggregate in SETS:
         sides = len(SIDES) if aggregate == "ttsds" else 2
         pairs = pairs_of(recorded.run, system, metric, sides)
@@ -209,7 +209,9 @@ def _parts(recorded: Recorded, system: str, metric: str, scores: Scores, draws: 
             numbers, embeddings, units, {}, ratios, missing, failures=failures, statistic=statistic, sides=sides,
             limits=facts.get("range"),
         )  # fmt: skip
-    return Parts(numbers, scores.sums, units, wrong, ratios, missing, share, failures, draws, declared_bounds(facts))
+    return MetricParts(
+        numbers, scores.sums, units, wrong, ratios, missing, share, failures, draws, declared_bounds(facts)
+    )
 
 
 def _failures(missing: Mapping[str, int]) -> int:

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 from codec_bench.stats.answers import cost_of
-from codec_bench.stats.breakdown import Parts, Subsets
+from codec_bench.stats.breakdown import MetricParts, Subsets
 from codec_bench.stats.intervals import ratios
 from codec_bench.stats.notes import Note
 from codec_bench.stats.recorded import Scores
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import (
-    Compared,
     Counted,
     CountingFailures,
     Judging,
     Official,
     Policies,
     ReadBy,
+    ReferenceComparison,
     Subset,
 )
 from codec_bench.store.answers import CALLS
@@ -38,7 +38,7 @@ STAGES = ("exact", "aligned", "neither")
 
 
 def answer_statistics(
-    scores: Scores, parts: Parts, subsets: Subsets, entries: Mapping[str, Mapping[str, Subset]]
+    scores: Scores, parts: MetricParts, subsets: Subsets, entries: Mapping[str, Mapping[str, Subset]]
 ) -> dict[str, Any]:
     """The applicable fields `chance`, `read`, `compared` of a `MetricSummary`, and `subsets`.
 
@@ -63,7 +63,7 @@ def answer_statistics(
     if total := exact + aligned + neither:
         fields["read"] = ReadBy(exact, aligned, neither, exact / total, (exact + aligned) / total)
     if any("won" in held for held in scored.values()):
-        fields["compared"] = Compared(
+        fields["compared"] = ReferenceComparison(
             _over(parts, scored, "won", share=True),
             _mean(held.get("tied") for held in scored.values()),
             _mean(held.get("of_reference") for held in scored.values()),
@@ -88,7 +88,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def _over(parts: Parts, scored: Mapping[int, Mapping[str, Any]], name: str, *, share: bool = False) -> Counted:
+def _over(parts: MetricParts, scored: Mapping[int, Mapping[str, Any]], name: str, *, share: bool = False) -> Counted:
     """The mean of one entry of the details, with its interval over the value's units."""
     of = parts.at([position for position, number in enumerate(parts.numbers) if name in scored.get(number, {})])
     sums = np.asarray([(scored[number][name], 1.0) for number in of.numbers], np.float64).reshape(-1, 2)

@@ -39,7 +39,7 @@ class Coefficient:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ColumnPair:
     """The correlations of two columns over the `rows` that have a cell in both."""
 
     first: int
@@ -49,19 +49,19 @@ class Pair:
     kendall: Coefficient
 
 
-def correlations(values: np.ndarray) -> list[Pair]:
+def correlations(values: np.ndarray) -> list[ColumnPair]:
     """The rank correlations of every two columns of points, float64 `(rows, columns)`; NaN for no cell."""
     columns = values.shape[1]
     return [_pair(values, a, b) for a in range(columns) for b in range(a + 1, columns)]
 
 
-def _pair(values: np.ndarray, a: int, b: int) -> Pair:
+def _pair(values: np.ndarray, a: int, b: int) -> ColumnPair:
     from scipy.stats import kendalltau
 
     both = np.isfinite(values[:, [a, b]]).all(axis=1)
     x, y = values[both, a], values[both, b]
     tau = _unfit(x, y) or Coefficient(float(kendalltau(x, y).statistic))
-    return Pair(a, b, len(x), spearman(x, y), tau)
+    return ColumnPair(a, b, len(x), spearman(x, y), tau)
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> Coefficient:
@@ -95,7 +95,7 @@ def _with_interval(value: float, rows: int, variance: float) -> Coefficient:
     return Coefficient(value, math.tanh(middle - reach), math.tanh(middle + reach))
 
 
-def similar_first(pairs: list[Pair], columns: int) -> list[int]:
+def similar_first(pairs: list[ColumnPair], columns: int) -> list[int]:
     """The columns in an order with similar ones adjacent (`alike`)."""
     if columns < 3:
         return list(range(columns))

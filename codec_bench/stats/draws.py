@@ -12,22 +12,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from codec_bench.stats.breakdown import Parts
+from codec_bench.stats.breakdown import MetricParts
 from codec_bench.stats.intervals import folded, interval_of, is_share, ratios, unit_codes
-from codec_bench.stats.summary_types import CountingFailures, Draws, Passing
+from codec_bench.stats.summary_types import CountingFailures, DrawsSummary, PassingShare
 
 RULES = ("all", "any", "majority")
 _NEEDED = {"all": lambda draws: draws, "any": lambda draws: 1, "majority": lambda draws: draws // 2 + 1}
 
 
 def by_draw(
-    parts: Parts,
+    parts: MetricParts,
     draws: Mapping[int, tuple[str, int]],
     rules: Sequence[str] = RULES,
     at: float | None = None,
     higher_is_better: bool | None = True,
     counts: Mapping[str, int] | None = None,
-) -> Draws:
+) -> DrawsSummary:
     """Statistics of several answers per question for one metric.
 
     Args:
@@ -41,7 +41,7 @@ def by_draw(
     known = [value for value in values if value is not None]
     passed = _passed(parts, at, higher_is_better)
     each = counts or dict.fromkeys((question for question, _ in draws.values()), count)
-    return Draws(
+    return DrawsSummary(
         n=count,
         fewest=min(each.values(), default=count),
         questions=len({question for question, _ in draws.values()}),
@@ -52,7 +52,7 @@ def by_draw(
     )
 
 
-def _passed(parts: Parts, at: float | None, higher_is_better: bool | None) -> np.ndarray | None:
+def _passed(parts: MetricParts, at: float | None, higher_is_better: bool | None) -> np.ndarray | None:
     """Whether each scored answer passes, bool `(items,)`; None if that is undefined."""
     if parts.fold is not ratios or not len(parts.sums):
         return None
@@ -64,8 +64,8 @@ def _passed(parts: Parts, at: float | None, higher_is_better: bool | None) -> np
 
 
 def _by_rule(
-    rule: str, parts: Parts, draws: Mapping[int, tuple[str, int]], passed: np.ndarray, counts: Mapping[str, int]
-) -> Passing:
+    rule: str, parts: MetricParts, draws: Mapping[int, tuple[str, int]], passed: np.ndarray, counts: Mapping[str, int]
+) -> PassingShare:
     """The share of questions that pass by one rule."""
     needed = {question: _NEEDED[rule](count) for question, count in counts.items()}
     scored: Counter[str] = Counter()
@@ -83,7 +83,7 @@ def _by_rule(
     within = interval_of(ratios, table, codes, share=True)
     wrong = Counter(draws[number][0] for number in parts.wrong if number in draws)
     counted = [right[q] >= needed[q] for q in every if scored[q] + wrong[q] == counts[q]]
-    return Passing(
+    return PassingShare(
         folded(ratios, table), within.ends, within.note, within.units, len(complete), len(every) - len(complete),
         CountingFailures(math.fsum(counted) / len(counted) if counted else None, len(counted)),
     )  # fmt: skip

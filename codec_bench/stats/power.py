@@ -23,7 +23,7 @@ MOST_SPEAKERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class PilotSpread:
     """Spread of the items' differences in a pilot.
 
     `between`: variance of speakers' means beyond their utterances'. `within`: variance of a speaker's utterances.
@@ -37,7 +37,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StudyPlan:
     """A sufficient number of speakers, with so many utterances each."""
 
     speakers: int
@@ -49,7 +49,7 @@ class Plan:
         return self.speakers * self.utterances_per_speaker
 
 
-def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> Spread:
+def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> PilotSpread:
     """Split the spread of items' differences `(items,)` into between and within units.
 
     Raises:
@@ -68,13 +68,13 @@ def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> Spread:
     grand = float(differences.mean())
     among = float((sizes * np.square(means - grand)).sum()) / (units - 1)
     if items == units:
-        return Spread(grand, 0.0, among, units, items)
+        return PilotSpread(grand, 0.0, among, units, items)
     within = float(np.square(differences - means[codes]).sum()) / (items - units)
     typical = (items - float(np.square(sizes).sum()) / items) / (units - 1)
-    return Spread(grand, max(0.0, (among - within) / typical), within, units, items)
+    return PilotSpread(grand, max(0.0, (among - within) / typical), within, units, items)
 
 
-def plans_for(spread: Spread, difference: float, *, level: float = LEVEL, power: float = POWER) -> list[Plan]:
+def plans_for(spread: PilotSpread, difference: float, *, level: float = LEVEL, power: float = POWER) -> list[StudyPlan]:
     """The fewest speakers for each number of utterances per speaker to find a difference.
 
     Args:
@@ -87,11 +87,11 @@ def plans_for(spread: Spread, difference: float, *, level: float = LEVEL, power:
     if not (math.isfinite(difference) and difference > 0):
         raise UserError(f"the difference is {difference:g}; expected the smallest difference that matters, above 0")
     counts: Sequence[int] = PER_SPEAKER if spread.items > spread.units else (1,)
-    plans = [Plan(_fewest(spread, each, difference, level, power), each) for each in counts]
+    plans = [StudyPlan(_fewest(spread, each, difference, level, power), each) for each in counts]
     return [plan for index, plan in enumerate(plans) if not index or plan.speakers < plans[index - 1].speakers]
 
 
-def _fewest(pilot: Spread, each: int, difference: float, level: float, power: float) -> int:
+def _fewest(pilot: PilotSpread, each: int, difference: float, level: float, power: float) -> int:
     variance = pilot.between + pilot.within / each
 
     def enough(units: int) -> bool:

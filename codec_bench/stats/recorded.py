@@ -46,7 +46,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
+class SystemItems:
     """The finished items of one system, by the numbers of their samples.
 
     Args:
@@ -92,7 +92,7 @@ class Scores:
         return sum(count for flag, (count, _) in self.flags.items() if flag.severity == "error")
 
 
-class Recorded:
+class RecordedRun:
     """A run's record for statistics."""
 
     def __init__(self, run: Run) -> None:
@@ -142,7 +142,7 @@ class Recorded:
         chosen = "SELECT number, id FROM samples WHERE number IN (SELECT value FROM json_each(?))"
         return dict(self.run.query(chosen, (json.dumps(list(numbers)),)))
 
-    def items(self, system: str) -> Items:
+    def items(self, system: str) -> SystemItems:
         """The finished items of one system, in the order of the samples."""
         finished, silent, partial, dissimilar, clipped, same = array("q"), 0, 0, 0, 0, 0
         is_generated = (self.meta.get("config") or {}).get("command") == "score"
@@ -169,7 +169,7 @@ class Recorded:
             channels, seconds = self.samples.several.get(number, (None, None))
             if channels and seconds and bits is not None:
                 several.append((channels, seconds, bits))
-        return Items(finished, unscored, silent, partial, dissimilar, clipped, same, several, noted, tally)
+        return SystemItems(finished, unscored, silent, partial, dissimilar, clipped, same, several, noted, tally)
 
     def scores(self, system: str, metric: str) -> Scores:
         """The scores of one system and metric."""

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.breakdown import Parts
+from codec_bench.stats.breakdown import MetricParts
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
-from codec_bench.stats.summary_types import Extreme, OfWording, Robustness, Spread
+from codec_bench.stats.summary_types import Extreme, OfWording, RobustnessSummary, WordingSpread
 
 Groups = Mapping[str, Sequence[int]]
 """Numbers of the finished samples by wording."""
 
 
 def robustness(
-    parts: Parts, groups: Groups, questions: Mapping[int, tuple[str, int]], higher_is_better: bool | None
-) -> Robustness | None:
+    parts: MetricParts, groups: Groups, questions: Mapping[int, tuple[str, int]], higher_is_better: bool | None
+) -> RobustnessSummary | None:
     """The dependence of a metric on the wording; None with fewer than two valued wordings.
 
     Args:
@@ -58,14 +58,14 @@ def robustness(
         within = within or interval
         # A spread whose interval has no width is not known.
         ends = interval.ends if name == "mean" or interval.low != interval.high else None
-        fields[name] = Spread(folded(fold, table), ends and np.clip(ends, *bounds).tolist())
+        fields[name] = WordingSpread(folded(fold, table), ends and np.clip(ends, *bounds).tolist())
     assert within is not None
     if higher_is_better is not None:
         sign = 1 if higher_is_better else -1
         ranked = sorted(valued, key=lambda name: (sign * (wordings[name].value or 0.0), name))
         for name, chosen in (("worst", ranked[0]), ("best", ranked[-1])):
             fields[name] = Extreme(wordings[chosen].value, wordings[chosen].ci95, chosen)
-    return Robustness(
+    return RobustnessSummary(
         n=len(valued),
         without_value=[name for name in groups if name not in valued],
         same_questions=same,
@@ -82,7 +82,7 @@ def _over_wordings(fold: Fold, wordings: int, statistic: Fold) -> Fold:
     return lambda sums: statistic(fold(sums.reshape(*sums.shape[:-1], wordings, -1)))
 
 
-def _by_unit(parts: Parts, places: Sequence[Sequence[int]]) -> np.ndarray:
+def _by_unit(parts: MetricParts, places: Sequence[Sequence[int]]) -> np.ndarray:
     """Sums of each unit in each wording, `(units, wordings x k)`."""
     every = [position for held in places for position in held]
     codes = unit_codes([parts.units[position] or None for position in every], len(every))
@@ -97,7 +97,9 @@ def _by_unit(parts: Parts, places: Sequence[Sequence[int]]) -> np.ndarray:
     return table.reshape(units, len(places) * width)
 
 
-def _by_chance(parts: Parts, places: Sequence[Sequence[int]], questions: Mapping[int, tuple[str, int]]) -> float | None:
+def _by_chance(
+    parts: MetricParts, places: Sequence[Sequence[int]], questions: Mapping[int, tuple[str, int]]
+) -> float | None:
     """The expected standard deviation of the values if the wording makes no difference."""
     if parts.fold is not ratios:
         return None
@@ -123,7 +125,7 @@ def _by_chance(parts: Parts, places: Sequence[Sequence[int]], questions: Mapping
     return math.sqrt(float(np.var(np.asarray(complete), axis=1, ddof=1).sum()) / share) / (sum(below) / len(below))
 
 
-def _with_failures(parts: Parts, questions: Mapping[int, tuple[str, int]]) -> Parts:
+def _with_failures(parts: MetricParts, questions: Mapping[int, tuple[str, int]]) -> MetricParts:
     """The parts with failures as wrong; without a worst value failures stay out."""
     if not parts.wrong:
         return parts
@@ -131,4 +133,4 @@ def _with_failures(parts: Parts, questions: Mapping[int, tuple[str, int]]) -> Pa
     failed = [questions[n][0] if n in questions else "" for n in parts.wrong]
     sums = np.concatenate([parts.sums, np.stack(list(parts.wrong.values()))])
     units = [*parts.units, *(unit_of.get(question, question) for question in failed)]
-    return Parts([*parts.numbers, *parts.wrong], sums, units, {}, parts.fold, {}, parts.share)
+    return MetricParts([*parts.numbers, *parts.wrong], sums, units, {}, parts.fold, {}, parts.share)

@@ -16,12 +16,12 @@ import numpy as np
 
 from codec_bench.messages import VARIES, Diagnostic, read, together
 from codec_bench.stats.answers import answers_of, count_empty, ways_by_wording, wordings_of
-from codec_bench.stats.breakdown import Parts, Subsets, finished_only, parts_in, subsets_of
+from codec_bench.stats.breakdown import MetricParts, Subsets, finished_only, parts_in, subsets_of
 from codec_bench.stats.chance_level import answer_statistics, failing, judging_of, policies
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned, copied, implausible, shared
 from codec_bench.stats.draws import RULES, by_draw
-from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
+from codec_bench.stats.recorded import JUDGED, RecordedRun, Scores, SystemItems
 from codec_bench.stats.robustness import robustness
 from codec_bench.stats.row_counts import count_rows, other_data
 from codec_bench.stats.summary_json import UNSET
@@ -29,12 +29,12 @@ from codec_bench.stats.summary_types import (
     BITRATE,
     UNPROCESSED,
     Channels,
-    Failure,
-    Failures,
+    FailureCounts,
+    FailureReason,
     MetricSummary,
     Summary,
     SystemSummary,
-    Tokens,
+    TokenFacts,
 )
 from codec_bench.stats.verdict import verdict
 from codec_bench.store.controls import control_of
@@ -55,7 +55,7 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
         by: columns to break results down by (see `data.columns`), or one string with commas; None takes the run's own.
         suspects: systems with findings of checks outside the run.
     """
-    recorded = Recorded(run)
+    recorded = RecordedRun(run)
     reasons = _Reasons()
     subsets = subsets_of(run, by)
     systems = [_of_system(recorded, name, subsets) for name in recorded.systems]
@@ -85,7 +85,7 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     unscored = sum(len(system.items.unscored) for system in systems)
     of_scores = [status for status in FAILURES if status != "no_estimate"]  # those are among the lost
     broken = (e.missing.get(status, 0) for of in entries.values() for e in of.values() for status in of_scores)
-    failures = Failures(unscored, sum(broken), reasons.rows(recorded, [system.name for system in systems]))
+    failures = FailureCounts(unscored, sum(broken), reasons.rows(recorded, [system.name for system in systems]))
     return Summary(
         systems=summaries, failures=failures, answers=UNSET if answers is None else answers, rows=count_rows(run),
         other_data=other_data(run) or UNSET, control=control.words if (control := control_of(run)) else UNSET,
@@ -98,12 +98,12 @@ class _System:
     """One system: its finished items, their numbers by column and value, and its draws."""
 
     name: str
-    items: Items
+    items: SystemItems
     subsets: Subsets
     drawn: Mapping[int, tuple[str, int]]
 
 
-def _of_system(recorded: Recorded, name: str, subsets: Subsets) -> _System:
+def _of_system(recorded: RecordedRun, name: str, subsets: Subsets) -> _System:
     items = recorded.items(name)
     finished = set(items.finished) if subsets or recorded.draws else set()
     drawn = {number: draw for number, draw in recorded.draws.items() if number in finished}
@@ -111,7 +111,7 @@ def _of_system(recorded: Recorded, name: str, subsets: Subsets) -> _System:
 
 
 def _entry_of_system(
-    recorded: Recorded,
+    recorded: RecordedRun,
     system: _System,
     entries: Mapping[str, MetricSummary],
     unheard: float | None,
@@ -141,15 +141,15 @@ def _entry_of_system(
     )
 
 
-def _tokens(facts: Mapping[str, Any]) -> Tokens:
+def _tokens(facts: Mapping[str, Any]) -> TokenFacts:
     """The tokens that the facts of a system declare."""
     if latents := facts.get("latents"):
-        return Tokens(None, None, latents)
+        return TokenFacts(None, None, latents)
     per_s, rate_bps = facts.get("tokens_per_s"), facts.get("nominal_bitrate_bps")
-    return Tokens(per_s, rate_bps / per_s if rate_bps else None) if per_s else UNSET
+    return TokenFacts(per_s, rate_bps / per_s if rate_bps else None) if per_s else UNSET
 
 
-def _channels(items: Items, declared: Sequence[int]) -> Channels | None:
+def _channels(items: SystemItems, declared: Sequence[int]) -> Channels | None:
     """Items with several channels; `declared` are the channel counts that the codec codes."""
     seconds = sum(channels * s for channels, s, _ in items.several)
     if not seconds:
@@ -159,7 +159,7 @@ def _channels(items: Items, declared: Sequence[int]) -> Channels | None:
 
 
 def _metric(
-    recorded: Recorded, metric: str, systems: Sequence[_System], reasons: _Reasons, suspects: Collection[str],
+    recorded: RecordedRun, metric: str, systems: Sequence[_System], reasons: _Reasons, suspects: Collection[str],
     doubtful: Mapping[str, list[Warned]],
 ) -> Iterable[tuple[str, MetricSummary]]:  # fmt: skip
     """The entries of one metric by system; all scores are held at once for comparison."""
@@ -179,7 +179,7 @@ def _metric(
 
 
 def _entry(
-    recorded: Recorded, metric: str, system: _System, scores: Scores, parts: Parts, shared: np.ndarray,
+    recorded: RecordedRun, metric: str, system: _System, scores: Scores, parts: MetricParts, shared: np.ndarray,
     reasons: _Reasons,
 ) -> MetricSummary:  # fmt: skip
     """The summary of one metric of one system."""
@@ -214,7 +214,7 @@ def _entry(
     return replace(entry, **_repeated(recorded, metric, system, parts))
 
 
-def _repeated(recorded: Recorded, metric: str, system: _System, parts: Parts) -> dict[str, Any]:
+def _repeated(recorded: RecordedRun, metric: str, system: _System, parts: MetricParts) -> dict[str, Any]:
     """The fields `draws` and `robustness` of an entry with repeated questions."""
     better = recorded.metrics[metric].get("higher_is_better")
     wordings = system.subsets.get(WORDING, {})
@@ -259,7 +259,7 @@ class _Reasons:
     """Groups reasons of different items that have one code."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[Any, ...], _Group] = {}
+        self._groups: dict[tuple[Any, ...], _ReasonGroup] = {}
 
     def add(
         self,
@@ -274,11 +274,13 @@ class _Reasons:
         reason = reason or Diagnostic("unknown")
         slots: list[Any] = []
         shape = _shape(reason, slots)
-        group = self._groups.setdefault((system, metric, status, json.dumps(shape)), _Group(shape, slots, 0, example))
+        group = self._groups.setdefault(
+            (system, metric, status, json.dumps(shape)), _ReasonGroup(shape, slots, 0, example)
+        )
         group.count += count
         group.slots = [a if a == b else VARIES for a, b in zip(group.slots, slots)]
 
-    def rows(self, recorded: Recorded, systems: Sequence[str]) -> list[Failure]:
+    def rows(self, recorded: RecordedRun, systems: Sequence[str]) -> list[FailureReason]:
         """Reasons of whole items, then failures, then others; frequent ones first.
 
         Args:
@@ -286,7 +288,7 @@ class _Reasons:
         """
         ids = recorded.ids({group.example for group in self._groups.values() if group.example is not None})
         rows = [
-            Failure(
+            FailureReason(
                 system, metric, status, read(_filled(group.shape, iter(group.slots))), group.count,
                 "" if group.example is None else ids.get(group.example, ""),
             )
@@ -296,7 +298,7 @@ class _Reasons:
         rows.sort(key=lambda r: (r.metric is not None, _ORDER.get(r.status, 9), -r.count, position[r.system]))
         if len(rows) <= MAX_REASONS:
             return rows
-        others: dict[tuple[Any, ...], Failure] = {}
+        others: dict[tuple[Any, ...], FailureReason] = {}
         for row in rows[MAX_REASONS:]:
             other = others.get(key := (row.system, row.metric, row.status), replace(row, count=0))
             others[key] = replace(other, reason=Diagnostic("other_reasons"), count=other.count + row.count)
@@ -304,7 +306,7 @@ class _Reasons:
 
 
 @dataclass(slots=True)
-class _Group:
+class _ReasonGroup:
     """Reasons that differ only in numbers and quoted words, which are in `slots`."""
 
     shape: Any

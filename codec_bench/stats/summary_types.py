@@ -31,7 +31,7 @@ class Estimate(SummaryPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Spread(SummaryPart):
+class WordingSpread(SummaryPart):
     """A number over all wordings with its interval."""
 
     value: float | None
@@ -40,7 +40,7 @@ class Spread(SummaryPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme(Spread):
+class Extreme(WordingSpread):
     """The worst or the best wording, with its value."""
 
     wording: str = ""
@@ -141,7 +141,7 @@ class ReadBy(SummaryPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared(SummaryPart):
+class ReferenceComparison(SummaryPart):
     """The answers against the references: `ties` is a share, `reference` a mean rating.
 
     `position_bias`: rating of the first place over the second. `changed`: share of verdicts that changed with the
@@ -174,7 +174,7 @@ class Policies(SummaryPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Passing(Estimate):
+class PassingShare(Estimate):
     """The share of questions that pass by one rule; `failed` questions have no result."""
 
     units: int = 0
@@ -184,7 +184,7 @@ class Passing(Estimate):
 
 
 @dataclass(frozen=True, slots=True)
-class Draws(SummaryPart):
+class DrawsSummary(SummaryPart):
     """Several answers to each question: at most `n`, at least `fewest`.
 
     `values` are of each draw, `spread` their standard deviation. An answer passes from `passes_at` on; `passes` is by
@@ -197,11 +197,11 @@ class Draws(SummaryPart):
     values: Sequence[float | None]
     spread: float | None
     passes_at: float
-    passes: Mapping[str, Passing]
+    passes: Mapping[str, PassingShare]
 
 
 @dataclass(frozen=True, slots=True)
-class Robustness(SummaryPart):
+class RobustnessSummary(SummaryPart):
     """Dependence of a value on the wording, over `n` wordings. Failures count as wrong.
 
     `same_questions`: every question was asked in all wordings. `sd_by_chance`: expected if the wording makes no
@@ -214,11 +214,11 @@ class Robustness(SummaryPart):
     same_questions: bool
     wordings: Mapping[str, OfWording]
     sd_by_chance: float | None
-    mean: Spread
+    mean: WordingSpread
     units: int
     note: Diagnostic | None
-    sd: Spread
-    range: Spread
+    sd: WordingSpread
+    range: WordingSpread
     worst: Extreme | None = None
     best: Extreme | None = None
 
@@ -258,10 +258,10 @@ class MetricSummary(Estimate):
     subsets: Mapping[str, Mapping[str, Subset]] = UNSET
     chance: float = UNSET
     read: ReadBy = UNSET
-    compared: Compared = UNSET
+    compared: ReferenceComparison = UNSET
     policies: Policies = UNSET
-    draws: Draws = UNSET
-    robustness: Robustness | None = UNSET
+    draws: DrawsSummary = UNSET
+    robustness: RobustnessSummary | None = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ class Channels(SummaryPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens(SummaryPart):
+class TokenFacts(SummaryPart):
     """Declared tokens of a codec: per second, over all codebooks, and nominal bits of one.
 
     `latents`: real numbers per frame of a continuous codec.
@@ -308,7 +308,7 @@ class SystemSummary(SummaryPart):
     checks: Mapping[str, Any] | None = None
     channels: Channels | None = None
     bitrate_bps: MetricSummary = UNSET
-    tokens: Tokens = UNSET
+    tokens: TokenFacts = UNSET
     timing: Mapping[str, Any] = UNSET
 
     @property
@@ -324,7 +324,7 @@ class SystemSummary(SummaryPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure(SummaryPart):
+class FailureReason(SummaryPart):
     """Why `count` items or scores of a system have no value or are flagged (status `flagged`).
 
     Reasons that differ in numbers and quoted words are one, with `…` for these (`stats.summary`). `metric` is None for
@@ -341,12 +341,12 @@ class Failure(SummaryPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Failures(SummaryPart):
+class FailureCounts(SummaryPart):
     """`items` without an estimate, failed or unparsed `scores` of other items, and reasons."""
 
     items: int = 0
     scores: int = 0
-    reasons: Sequence[Failure] = ()
+    reasons: Sequence[FailureReason] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,7 @@ class Count(SummaryPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(Count):
+class CutAudio(Count):
     """Questions with audio cut for the model, its seconds, and its share of all sound."""
 
     s: float
@@ -366,7 +366,7 @@ class Cut(Count):
 
 
 @dataclass(frozen=True, slots=True)
-class Served(SummaryPart):
+class ServedModel(SummaryPart):
     """Number of answers by the model name that the service reported.
 
     `other`: another model was requested. `subsets`: counts by subset if there were several models.
@@ -414,8 +414,7 @@ class Answers(SummaryPart):
         canary: of repeated questions, how many had the `same` answer, and comparisons that `changed`.
         cut, too_long: questions whose audio was cut, and those not sent because it is too long.
         usage, cost_usd, cost_range_usd, latency_s, first_s: of uncached answers; usage and costs with canaries. The
-        cost is
-            None if a price is unknown, and a range if a service did not report which tokens were sound.
+            cost is None if a price is unknown, and a range if a service did not report which tokens were sound.
         rtfx: seconds of sound over the summed seconds of its answers, as the Open ASR leaderboard defines it.
         no_answer, ways: answers that are none, in all and by kind. with_reasoning: answers with cut reasoning.
     """
@@ -427,11 +426,11 @@ class Answers(SummaryPart):
     at_limit: Count = UNSET
     decoding: Mapping[str, Any] | None = None
     asked_for: str | None = None
-    served: Sequence[Served] = ()
+    served: Sequence[ServedModel] = ()
     judging: Mapping[str, Any] | None = None
     choices: Mapping[str, Any] | None = None
     canary: Mapping[str, Any] | None = None
-    cut: Cut = UNSET
+    cut: CutAudio = UNSET
     too_long: Count = UNSET
     usage: Mapping[str, float] = field(default_factory=dict)
     cost_usd: float | None = None
@@ -472,7 +471,7 @@ class Summary(SummaryPart):
 
     schema: int = SCHEMA
     systems: Mapping[str, SystemSummary] = field(default_factory=dict)
-    failures: Failures = Failures()
+    failures: FailureCounts = FailureCounts()
     answers: Answers = UNSET
     rows: RowCount = UNSET
     other_data: Sequence[str] = UNSET

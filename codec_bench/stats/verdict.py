@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from codec_bench.messages import Diagnostic
-from codec_bench.stats.breakdown import Parts, SetParts
+from codec_bench.stats.breakdown import MetricParts, SetParts
 from codec_bench.stats.intervals import LEVEL, unit_codes
 from codec_bench.stats.paired import holm, paired_parts
 from codec_bench.stats.summary_types import Standing
@@ -32,7 +32,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict(Generic[K]):
+class MetricVerdict(Generic[K]):
     """Standing of the systems in one metric.
 
     Args:
@@ -53,7 +53,9 @@ class Verdict(Generic[K]):
         return Standing(name in self.best, True, self.reason, name in self.alike)
 
 
-def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better: bool | None) -> Verdict[K]:
+def verdict(
+    rivals: Mapping[K, MetricParts], suspects: Collection[K], higher_is_better: bool | None
+) -> MetricVerdict[K]:
     """Decide which systems of one metric are the best.
 
     Args:
@@ -67,18 +69,18 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
     most = max((len(parts.numbers) for parts in compared.values()), default=0)
     common = _common(list(compared.values()) or [parts for parts in rivals.values() if len(parts.numbers)])
     if higher_is_better is None:
-        return Verdict(common, barred=excluded)
+        return MetricVerdict(common, barred=excluded)
     if len(compared) < 2:
-        return Verdict(common, barred=excluded, reason=Diagnostic("few_systems"))
+        return MetricVerdict(common, barred=excluded, reason=Diagnostic("few_systems"))
     if len(common) < HALF * most:
-        return Verdict(common, barred=excluded, reason=Diagnostic("few_common", common=len(common), most=most))
+        return MetricVerdict(common, barred=excluded, reason=Diagnostic("few_common", common=len(common), most=most))
     within = {
         name: parts if len(parts.numbers) == len(common) else parts.at(np.flatnonzero(np.isin(parts.numbers, common)))
         for name, parts in compared.items()
     }
     values = {name: value for name, parts in within.items() if (value := parts.value) is not None}
     if len(values) < 2:
-        return Verdict(common, barred=excluded, reason=Diagnostic("few_values"))
+        return MetricVerdict(common, barred=excluded, reason=Diagnostic("few_values"))
     sign = 1 if higher_is_better else -1
     top = max(values, key=lambda name: sign * values[name])
     best = {name for name, value in values.items() if value == values[top]}
@@ -86,11 +88,11 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
     beaten = max((signed[name] for name in signed if name not in best), default=-np.inf)
     marked = frozenset(name for name in best if signed[name] >= beaten)
     if not marked:
-        return Verdict(common, barred=excluded, reason=Diagnostic("beaten"))
+        return MetricVerdict(common, barred=excluded, reason=Diagnostic("beaten"))
     alike = _alike({name: within[name] for name in values}, top)
     if isinstance(alike, Diagnostic):
-        return Verdict(common, marked, barred=excluded, reason=alike)
-    return Verdict(common, marked, frozenset(alike - best), excluded)
+        return MetricVerdict(common, marked, barred=excluded, reason=alike)
+    return MetricVerdict(common, marked, frozenset(alike - best), excluded)
 
 
 def speechless(count: int, n: int) -> Diagnostic | None:
@@ -111,7 +113,7 @@ def barred(counts: Mapping[K, int], out: Mapping[K, Diagnostic]) -> dict[K, Diag
     return excluded | {name: LACKING for name, n in counts.items() if name not in excluded and n < MIN_SHARE * most}
 
 
-def _common(parts: Sequence[Parts]) -> np.ndarray:
+def _common(parts: Sequence[MetricParts]) -> np.ndarray:
     """Numbers of the samples with values of all, in rising order."""
     shared: np.ndarray | None = None
     for numbers in (np.asarray(of.numbers, np.int64) for of in parts):
@@ -119,7 +121,7 @@ def _common(parts: Sequence[Parts]) -> np.ndarray:
     return np.zeros(0, np.int64) if shared is None else shared
 
 
-def _alike(within: Mapping[K, Parts], top: K) -> set[K] | Diagnostic:
+def _alike(within: Mapping[K, MetricParts], top: K) -> set[K] | Diagnostic:
     """The systems indistinguishable from the best, or a note if untestable."""
     best, others = within[top], [name for name in within if name != top]
     if isinstance(best, SetParts):  # no item adds a part of its own, so that only the intervals say something

@@ -38,7 +38,7 @@ _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s"
 _QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio", "draw_of", "draw")
 _READINGS = ("number", "transcript", "parsed", "reason", "turns", "code")
 _ANSWERS = ("number", *(one.name for one in fields(Answered)))
-_ASKED = (
+_QUESTION_COLUMNS = (
     "p.id, q.fields, q.expected, q.subsets, p.language, q.prompt, p.audio, q.audio, p.duration_s, p.sample_rate_hz, "
     "p.channels, p.speaker, q.draw_of, q.draw"
 )
@@ -354,7 +354,7 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
     """Questions and answers of a run in order: all, or those with the given numbers."""
     chosen = "" if numbers is None else f"WHERE a.number IN ({','.join(str(int(n)) for n in numbers)})"
     for number, id, *row in run.query_lazily(
-        f"SELECT a.number, {_ASKED}, {', '.join(f'a.{name}' for name in _ANSWERS[1:])}, "
+        f"SELECT a.number, {_QUESTION_COLUMNS}, {', '.join(f'a.{name}' for name in _ANSWERS[1:])}, "
         "r.number, r.transcript, r.parsed, r.reason, r.turns, r.code, t.answers FROM answers a "
         "JOIN questions q ON q.number = a.number JOIN samples p ON p.number = a.number "
         f"LEFT JOIN readings r ON r.number = a.number LEFT JOIN turns t ON t.id = p.id {chosen} ORDER BY a.number"

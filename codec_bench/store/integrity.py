@@ -28,7 +28,7 @@ from codec_bench.store.tables import (
     IDENTITY,
     QUESTIONS,
     TABLES,
-    Layout,
+    TableLayout,
     address,
     identity_of,
     layouts,
@@ -289,7 +289,7 @@ def check_opened(db: sqlite3.Connection, path: Path) -> None:
             db.execute("ROLLBACK")
 
 
-def _check_schema(db: sqlite3.Connection, path: Path, tables: Mapping[str, Layout]) -> None:
+def _check_schema(db: sqlite3.Connection, path: Path, tables: Mapping[str, TableLayout]) -> None:
     if "meta" not in tables:
         if not tables and (read_seal(path.parent) is not None or has_started(path)):
             raise damaged(path, "it was closed, and it has no tables")
@@ -304,7 +304,7 @@ def _check_schema(db: sqlite3.Connection, path: Path, tables: Mapping[str, Layou
         )
 
 
-def _check_definitions(path: Path, tables: Mapping[str, Layout]) -> None:
+def _check_definitions(path: Path, tables: Mapping[str, TableLayout]) -> None:
     answers = tables.keys() & layouts_of(QUESTIONS).keys()
     written = layouts_of(TABLES + QUESTIONS if answers else TABLES)
     for name in (*written, *tables):
@@ -320,7 +320,7 @@ def _check_counts(db: sqlite3.Connection, path: Path) -> None:
             raise damaged(path, f"its table '{name}' has {count} rows where {expected.get(name, 0)} were written")
 
 
-def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
+def check_table(db: sqlite3.Connection, path: Path, layout: TableLayout) -> None:
     """Check every row of a table.
 
     Raises:

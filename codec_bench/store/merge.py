@@ -20,7 +20,7 @@ from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerWriter, has_answers
 from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE, GENERATION
-from codec_bench.store.parts import MERGED, Parts, ShardRun, mark_part, read_parts
+from codec_bench.store.parts import MERGED, ShardRun, ShardRuns, mark_part, read_parts
 from codec_bench.store.record import Run
 from codec_bench.store.tables import IDENTITY
 from codec_bench.store.writer import RunWriter, differences
@@ -130,7 +130,7 @@ def _samples(out: Path, held: Mapping[int, Any], parts: Mapping[int, ShardRun]) 
     return total
 
 
-def _check_complete(missing: Sequence[int], shards: Parts, parts: Mapping[int, ShardRun]) -> None:
+def _check_complete(missing: Sequence[int], shards: ShardRuns, parts: Mapping[int, ShardRun]) -> None:
     hints = []
     if missing:
         shown = ", ".join(f"{number}/{shards.of}" for number in missing[:10])
@@ -146,7 +146,7 @@ def _check_complete(missing: Sequence[int], shards: Parts, parts: Mapping[int, S
         raise UserError("; ".join(hints), hint="run these shards, or give --partial to merge what is there")
 
 
-def _held(out: Path, shards: Parts, anew: bool) -> dict[int, dict[str, Any]]:
+def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]:
     """Parts of the record in `out`, by number; empty if there is none, or if everything is merged again.
 
     Raises:
@@ -189,7 +189,7 @@ def _held(out: Path, shards: Parts, anew: bool) -> dict[int, dict[str, Any]]:
 
 def _write(
     out: Path,
-    shards: Parts,
+    shards: ShardRuns,
     held: Mapping[int, Mapping[str, Any]],
     parts: Mapping[int, ShardRun],
     missing: Sequence[int],

@@ -128,7 +128,7 @@ def _digest(fingerprint: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ShardRuns:
     """The shards of one run in order, each once, with missing numbers and unfinished runs."""
 
     parts: tuple[ShardRun, ...]
@@ -141,7 +141,7 @@ class Parts:
         return self.parts[0].of
 
 
-def read_parts(folders: Sequence[Path]) -> Parts:
+def read_parts(folders: Sequence[Path]) -> ShardRuns:
     """Read run folders of shards, and check that they are parts of one run.
 
     Raises:
@@ -166,7 +166,7 @@ def read_parts(folders: Sequence[Path]) -> Parts:
             hint="name the folders of one run's shards, each once",
         )
     by_number = {shard.number: shard for shard in shards}
-    return Parts(
+    return ShardRuns(
         tuple(by_number[number] for number in sorted(by_number)),
         tuple(number for number in range(1, shards[0].of + 1) if number not in by_number),
         tuple(shard for shard in shards if not shard.finished),

@@ -33,7 +33,7 @@ MARKS = ("think", "thought", "reasoning>", "reflection>", "analysis", "scratch",
 """A text with reasoning contains one of these in lower case; for searches of a database."""
 
 
-class Cut(NamedTuple):
+class CutText(NamedTuple):
     """A text without its reasoning.
 
     Args:
@@ -46,7 +46,7 @@ class Cut(NamedTuple):
     unfinished: bool = False
 
 
-def cut_reasoning(text: str) -> Cut:
+def cut_reasoning(text: str) -> CutText:
     """Cuts the reasoning off a text.
 
     Examples:
@@ -57,14 +57,14 @@ def cut_reasoning(text: str) -> Cut:
     """
     lowered = text.casefold()
     if not any(mark in lowered for mark in MARKS):
-        return Cut(text)
+        return CutText(text)
     rest, cut, is_open = _channels(text)
     answer, thoughts, never_ends = _blocks(rest)
     reasoning = "\n\n".join(thought for thought in (*cut, *thoughts) if thought)
     if answer == text and not cut:
-        return Cut(text)
+        return CutText(text)
     answer = _WRAPS.sub("", answer).strip()
-    return Cut(answer, reasoning, (is_open or never_ends) and not answer)
+    return CutText(answer, reasoning, (is_open or never_ends) and not answer)
 
 
 def _channels(text: str) -> tuple[str, list[str], bool]:

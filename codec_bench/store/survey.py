@@ -22,7 +22,7 @@ from codec_bench.store.tables import (
     CHECKSUM,
     QUESTIONS,
     TABLES,
-    Layout,
+    TableLayout,
     identity_of,
     layout_of,
     layouts_of,
@@ -151,12 +151,14 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
     return result
 
 
-def _tables(db: sqlite3.Connection) -> dict[str, Layout]:
+def _tables(db: sqlite3.Connection) -> dict[str, TableLayout]:
     """The tables with an intact definition."""
     return {name: known for name, known in layouts_of(TABLES + QUESTIONS).items() if layout_of(db, name) == known}
 
 
-def _survey_answers(result: Survey, reader: _Reader, tables: Mapping[str, Layout], expected: Mapping[str, int]) -> None:
+def _survey_answers(
+    result: Survey, reader: _Reader, tables: Mapping[str, TableLayout], expected: Mapping[str, int]
+) -> None:
     held = {name: {cells[0] for cells in reader.rows(tables[name])} for name in ANSWERING}
     for name, numbers in held.items():
         result.parts[name] = TableState(expected.get(name), len(numbers))
@@ -167,7 +169,7 @@ def _survey_answers(result: Survey, reader: _Reader, tables: Mapping[str, Layout
 
 
 def _without_turns(
-    result: Survey, reader: _Reader, tables: Mapping[str, Layout], expected: Mapping[str, int]
+    result: Survey, reader: _Reader, tables: Mapping[str, TableLayout], expected: Mapping[str, int]
 ) -> set[int]:
     """Numbers of the questions whose earlier rounds are lost."""
     cells_of = lambda table, *names: (  # noqa: E731
@@ -189,7 +191,9 @@ def _without_turns(
     }
 
 
-def _survey_items(result: Survey, reader: _Reader, tables: Mapping[str, Layout], expected: Mapping[str, int]) -> None:
+def _survey_items(
+    result: Survey, reader: _Reader, tables: Mapping[str, TableLayout], expected: Mapping[str, int]
+) -> None:
     scored: Counter[tuple[int, int]] = Counter()
     at = [tables["scores"].columns.index(name) for name in ("system", "sample", "metric")]
     count = 0
@@ -215,7 +219,7 @@ def _survey_items(result: Survey, reader: _Reader, tables: Mapping[str, Layout],
     result.missing_items = max(expected.get("items", 0), len(complete)) - len(saved)
 
 
-def _meta(db: sqlite3.Connection, layout: Layout) -> dict[str, Any]:
+def _meta(db: sqlite3.Connection, layout: TableLayout) -> dict[str, Any]:
     held = {}
     for cells in _Reader(db, ((), (), 0)).rows(layout):
         try:
@@ -225,7 +229,7 @@ def _meta(db: sqlite3.Connection, layout: Layout) -> dict[str, Any]:
     return held
 
 
-def _expected_rows(db: sqlite3.Connection, tables: Mapping[str, Layout]) -> dict[str, int]:
+def _expected_rows(db: sqlite3.Connection, tables: Mapping[str, TableLayout]) -> dict[str, int]:
     """Number of written rows of each table, as far as readable."""
     if "counts" not in tables:
         return {}
@@ -255,7 +259,7 @@ class _Reader:
         self._of = {"system": systems, "metric": metrics}
         self.failed = False
 
-    def rows(self, layout: Layout) -> Iterator[tuple[Any, ...]]:
+    def rows(self, layout: TableLayout) -> Iterator[tuple[Any, ...]]:
         """The cells of each intact row, once, in the order of the table's columns."""
         named = layout.key if all(name in (*self._of, "sample", "number") for name in layout.key) else ("rowid",)
         last = named[-1]

@@ -100,7 +100,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {"INTEGER": int, "TEXT": str}
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """The columns of a table, without the checksum.
 
     Args:
@@ -129,27 +129,27 @@ def address(path: Path, mode: Literal["ro", "rwc"]) -> str:
     return f"file:{escaped_path}?mode={mode}"
 
 
-def layouts(db: sqlite3.Connection) -> dict[str, Layout]:
+def layouts(db: sqlite3.Connection) -> dict[str, TableLayout]:
     """The tables of a record by name."""
     names = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").fetchall()
     return {name: layout_of(db, name) for (name,) in names}
 
 
 @functools.cache
-def layouts_of(sql: str) -> Mapping[str, Layout]:
+def layouts_of(sql: str) -> Mapping[str, TableLayout]:
     """The tables that SQL statements create."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(sql)
         return layouts(db)
 
 
-def layout_of(db: sqlite3.Connection, table: str) -> Layout:
+def layout_of(db: sqlite3.Connection, table: str) -> TableLayout:
     """One table; without columns if it does not exist."""
     table_columns = db.execute("SELECT name, type, pk FROM pragma_table_info(?)", (table,)).fetchall()
     columns = [(name, kind.upper()) for name, kind, _ in table_columns if name != CHECKSUM]
     key = [name for name, _, position in sorted(table_columns, key=lambda column: column[2]) if position]
     names, kinds = zip(*columns) if columns else ((), ())
-    return Layout(table, names, kinds, tuple(key), len(columns) < len(table_columns))
+    return TableLayout(table, names, kinds, tuple(key), len(columns) < len(table_columns))
 
 
 def row_checksum(cells: Sequence[Any], identity: int) -> int:
@@ -178,14 +178,14 @@ def stored(value: Any, kind: str) -> Any:
     return _FORMS[kind](value)
 
 
-class Rows:
+class RowWriter:
     """Writes rows with their checksums and counts, inside `transaction`.
 
     Args:
         identity: number of the run. held: its tables, if known.
     """
 
-    def __init__(self, db: sqlite3.Connection, identity: int, held: dict[str, Layout] | None = None) -> None:
+    def __init__(self, db: sqlite3.Connection, identity: int, held: dict[str, TableLayout] | None = None) -> None:
         self._db, self._identity = db, identity
         self._grown: Counter[str] = Counter()
         self.layouts = layouts(db) if held is None else held
@@ -279,7 +279,7 @@ class Rows:
         self.layouts = layouts(self._db)
 
 
-def gather(db: sqlite3.Connection, tables: Sequence[Layout], records: Sequence[Path]) -> None:
+def gather(db: sqlite3.Connection, tables: Sequence[TableLayout], records: Sequence[Path]) -> None:
     """Copy the rows of other records into one, in the order of their keys.
 
     Args:
@@ -314,7 +314,7 @@ def gather(db: sqlite3.Connection, tables: Sequence[Layout], records: Sequence[P
 
 
 @functools.cache
-def _inserting(layout: Layout, columns: tuple[str, ...], ignore: bool) -> tuple[str, tuple[tuple[int, str], ...]]:
+def _inserting(layout: TableLayout, columns: tuple[str, ...], ignore: bool) -> tuple[str, tuple[tuple[int, str], ...]]:
     """SQL that inserts a row, and position and kind of each given column."""
     names, marks = ", ".join((*layout.columns, CHECKSUM)), ", ".join("?" * (len(layout.columns) + 1))
     places = [layout.columns.index(name) for name in columns]

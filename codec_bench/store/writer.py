@@ -22,7 +22,7 @@ from codec_bench.store.rows import ItemRecord
 from codec_bench.store.tables import (
     IDENTITY,
     TABLES,
-    Rows,
+    RowWriter,
     address,
     detail_text,
     gather,
@@ -106,7 +106,7 @@ class RunWriter:
         integrity.remove_seal(self.folder)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
-        rows = Rows(self._db, self._identity)
+        rows = RowWriter(self._db, self._identity)
         with rows.transaction():
             if not has_started:
                 rows.make_tables(self.tables)
@@ -130,9 +130,9 @@ class RunWriter:
             )
 
     @contextmanager
-    def _transaction(self) -> Iterator[Rows]:
+    def _transaction(self) -> Iterator[RowWriter]:
         """Write everything inside together or not at all; UserError if it cannot be written."""
-        rows = Rows(self._db, self._identity, self._layouts)
+        rows = RowWriter(self._db, self._identity, self._layouts)
         try:
             with rows.transaction():
                 yield rows
@@ -244,7 +244,7 @@ class RunWriter:
                 rows.insert("samples", _SAMPLES, [(number, id, recorded_path(sample), text, speaker, language)])
             self._write_items(rows, [(number, record) for number, (_, record) in enumerate(records, first)])
 
-    def _write_items(self, rows: Rows, records: Sequence[tuple[int, ItemRecord]]) -> None:
+    def _write_items(self, rows: RowWriter, records: Sequence[tuple[int, ItemRecord]]) -> None:
         items, scores, samples = [], [], []
         for number, r in records:
             about = (r.status, reason_text(r.reason), r.bits, notes_text(r.notes), r.audio)
@@ -384,7 +384,7 @@ class RunWriter:
             self._lock.release()
 
 
-def set_entries(rows: Rows, **values: Any) -> None:
+def set_entries(rows: RowWriter, **values: Any) -> None:
     """Set entries of `Run.meta` inside a transaction; values are JSON and diagnostics."""
     rows.insert(
         "meta", ("key", "value"), [(key, json.dumps(to_codes(value))) for key, value in values.items()], clash="replace"

@@ -6,17 +6,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from codec_bench.engine.batch import GPU_BATCH_S, Dispatcher, Stage
+from codec_bench.engine.batch import GPU_BATCH_S, Dispatcher, StageState
 from codec_bench.engine.pool import Done
 from codec_bench.engine.stage import Fault, StageSpec
-from codec_bench.engine.stage_queue import MAX_LENGTH_RATIO, MOST_PADDED, Work
+from codec_bench.engine.stage_queue import MAX_LENGTH_RATIO, MOST_PADDED, QueuedItem
 from codec_bench.networks.batch_shapes import items_of, rows_of, rung_s
 
 
 def stage(*lengths, budget_s=100.0, pads=True, alone=(), on_ladder=False):
-    built = Stage(StageSpec("s", "feature", ("s",)), "device", budget_s, pads, growing=True, on_ladder=on_ladder)
+    built = StageState(StageSpec("s", "feature", ("s",)), "device", budget_s, pads, growing=True, on_ladder=on_ladder)
     for order, length in enumerate(lengths):
-        built.waiting.put(Work(order, length, lambda result: None, order, alone=order in alone))
+        built.waiting.put(QueuedItem(order, length, lambda result: None, order, alone=order in alone))
     return built
 
 

@@ -21,7 +21,7 @@ from codec_bench.engine import running, worker
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.double_buffer import ComputeDevice, Gpu
-from codec_bench.engine.pool import Died, Done, Pool, Worker
+from codec_bench.engine.pool import Died, Done, Pool, PoolWorker
 from codec_bench.engine.stage import Fault, StageSpec
 from codec_bench.errors import DeviceFull, UserError
 from codec_bench.networks.batch_shapes import SHORTEST_S
@@ -182,7 +182,7 @@ class FewWorkers(Pool):
 
     def _start(self, device):
         process = SimpleNamespace(pid=1, poll=lambda: 0, wait=lambda: 0)
-        return Worker(device, process, SimpleNamespace(send=lambda message: None, close=lambda: None))
+        return PoolWorker(device, process, SimpleNamespace(send=lambda message: None, close=lambda: None))
 
     @property
     def held(self):

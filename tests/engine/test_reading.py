@@ -17,7 +17,7 @@ from codec_bench.audio.resample import to_signal
 from codec_bench.engine import feed, reading
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.reading import READING, FileRequest, ReadStage, ReadWork
-from codec_bench.engine.run import Engine, Settings
+from codec_bench.engine.run import Engine, EngineSettings
 from codec_bench.engine.stage import StageSpec
 from codec_bench.types import Sample
 
@@ -119,7 +119,7 @@ def test_a_file_that_ends_its_reader_fails_alone(run_it, wave, tmp_path, monkeyp
 
 
 def test_few_samples_are_read_while_nothing_is_known_of_their_size():
-    engine = Engine(None, Settings(), None, None, "")
+    engine = Engine(None, EngineSettings(), None, None, "")
     assert [engine._has_room(reading) for reading in (0, 7, 8, 100)] == [True, True, False, False]
     engine._admitted, engine._mean_bytes = 1, 40 << 20
     assert [engine._has_room(reading) for reading in (0, 3, 4)] == [True, True, False]

@@ -14,7 +14,7 @@ import pytest
 
 from codec_bench.api.evaluate import evaluate
 from codec_bench.data import Source, open_source
-from codec_bench.engine.pool import Batch, Pool, Worker
+from codec_bench.engine.pool import Pool, PoolWorker, WorkerBatch
 from codec_bench.errors import RunLocked, RunMismatch, UnknownName, UserError
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample
@@ -222,15 +222,15 @@ def own_clock(tmp_path, monkeypatch):
         late = worker.began is not None and (marks / str(worker.process.pid)).exists()
         return -1.0 if late else math.inf
 
-    monkeypatch.setattr(Worker, "time_left_s", property(time_left_s))
+    monkeypatch.setattr(PoolWorker, "time_left_s", property(time_left_s))
 
 
 def test_the_time_of_a_batch_counts_from_its_beginning(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("codec_bench.engine.pool.monotonic", lambda: now[0])
-    worker = Worker("cpu", None, None)
+    worker = PoolWorker("cpu", None, None)
     assert worker.time_left_s == math.inf
-    worker.batches = {7: Batch("codec", [], 1.0, "cpu", 5.0), 8: Batch("codec", [], 1.0, "cpu", 50.0)}
+    worker.batches = {7: WorkerBatch("codec", [], 1.0, "cpu", 5.0), 8: WorkerBatch("codec", [], 1.0, "cpu", 50.0)}
     assert worker.time_left_s == math.inf  # it is still loading
     worker.began = now[0]
     assert worker.time_left_s == 5.0

@@ -27,9 +27,9 @@ from codec_bench.engine.arena import Region, rounded
 from codec_bench.engine.cache import FeatureCache
 from codec_bench.engine.evaluation import metric_facts
 from codec_bench.engine.plan import SIGNAL_METRICS, build_plan
-from codec_bench.engine.pool import Batch, Died, Done, Pool, Worker
+from codec_bench.engine.pool import Died, Done, Pool, PoolWorker, WorkerBatch
 from codec_bench.engine.reading import READING, ReadResult, ReadWork, Signal
-from codec_bench.engine.run import Engine, Settings
+from codec_bench.engine.run import Engine, EngineSettings
 from codec_bench.engine.running import ON_A_GPU
 from codec_bench.engine.systems import generated
 from codec_bench.features.base import Feature
@@ -220,16 +220,16 @@ class VirtualPool(Pool):
         self._since = time.process_time()
         self._free: dict[int, float] = {}
         self._prepared: dict[int, float] = {}
-        self._ends: list[tuple[float, int, Worker, int, Done | Died]] = []
+        self._ends: list[tuple[float, int, PoolWorker, int, Done | Died]] = []
         self._count = self._started = 0
         self._killed = False
         self._loaded: dict[int, set[str]] = {}
         devices = [f"cuda:{k}" for k in range(run.devices)]
         super().__init__(devices, run.cpus or 14 * run.devices, subprocess.DEVNULL)
 
-    def _start(self, device: str) -> Worker:
+    def _start(self, device: str) -> PoolWorker:
         self._started += 1
-        worker = Worker(device, SimpleNamespace(pid=self._started), None)  # type: ignore[arg-type]
+        worker = PoolWorker(device, SimpleNamespace(pid=self._started), None)  # type: ignore[arg-type]
         self._free[id(worker)] = self._prepared[id(worker)] = self.now
         self._loaded[id(worker)] = set()
         return worker
@@ -253,7 +253,7 @@ class VirtualPool(Pool):
         """Nothing that is shown."""
         return []
 
-    def submit(self, worker: Worker, batch: Batch, payload: list[Any]) -> None:
+    def submit(self, worker: PoolWorker, batch: WorkerBatch, payload: list[Any]) -> None:
         """Takes a batch, and works out when it ends and with what."""
         self._tick()
         self._count += 1
@@ -275,7 +275,7 @@ class VirtualPool(Pool):
         done = Done(batch, outcome, cost_s, cost_s, {}, memory)
         heapq.heappush(self._ends, (end, self._count, worker, self._count, done))
 
-    def _ready(self, worker: Worker, begin: float, padded_s: float) -> float:
+    def _ready(self, worker: PoolWorker, begin: float, padded_s: float) -> float:
         """When a batch begins that could begin at `begin`, but must be made ready."""
         takes_s = READY_S * padded_s
         if self._lanes == 1:
@@ -283,10 +283,12 @@ class VirtualPool(Pool):
         self._prepared[id(worker)] = max(self.now, self._prepared[id(worker)]) + takes_s
         return max(begin, self._prepared[id(worker)])
 
-    def _padded_s(self, batch: Batch) -> float:
+    def _padded_s(self, batch: WorkerBatch) -> float:
         return self._costs[batch.key.rpartition(":")[2]].padded_s([work.length_s for work in batch.works])
 
-    def _outcome(self, worker: Worker, batch: Batch, payload: list[Any]) -> tuple[float, Any, tuple[int, int] | None]:
+    def _outcome(
+        self, worker: PoolWorker, batch: WorkerBatch, payload: list[Any]
+    ) -> tuple[float, Any, tuple[int, int] | None]:
         if batch.key == READING:
             results = [self._read(work) for work in payload]
             return READ_S * sum(seconds for seconds, _ in results), [result for _, result in results], None
@@ -344,7 +346,7 @@ class VirtualPool(Pool):
                 events.append(done)
         return events
 
-    def _kill(self, worker: Worker) -> Died:
+    def _kill(self, worker: PoolWorker) -> Died:
         held = list(worker.batches.values())
         mine = [entry for entry in self._ends if entry[2] is worker]
         for end, _, _, _, done in mine:  # what was not computed does not count as busy
@@ -380,7 +382,7 @@ def simulate(run: Run) -> Outcome:
         plan = build_plan([generated()], [*(f"{__file__}:{name}" for name in METRICS), "stoi"], {})
     sized = mock.patch.object(feed, "file_bytes", lambda sample: 2 * RATE * known[sample.audio])
     with sized, tempfile.TemporaryDirectory() as folder, closing(FeatureCache(None)) as cache:
-        engine = Engine(plan, Settings(look_ahead=ON_A_GPU), pool, cache, "")
+        engine = Engine(plan, EngineSettings(look_ahead=ON_A_GPU), pool, cache, "")
         engine.load_codecs()
         with closing(RunWriter(folder, {"simulated": True})) as writer:
             writer.begin({s.name: {} for s in engine.plan.systems}, metric_facts(engine.plan), samples)

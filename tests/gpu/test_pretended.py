@@ -156,7 +156,7 @@ def test_what_is_freed_is_no_number(there):
 
 def test_a_watch_sees_the_most_that_a_batch_took(there):
     retained = torch.zeros(1 << 12, device="cuda:0")
-    watch = memory.Watch("cuda:0")
+    watch = memory.MemoryWatch("cuda:0")
     (torch.zeros(1 << 16, device="cuda:0") + 1).sum()
     took, room = watch.seen()
     assert took >= 2 * 4 << 16 and room == TOTAL - (4 << 12) and retained.numel() == 1 << 12

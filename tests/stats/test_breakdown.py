@@ -12,10 +12,10 @@ from codec_bench.benchmark.metrics import Answer, load_answer_metric
 from codec_bench.report.answers import answer_notes
 from codec_bench.stats import breakdown
 from codec_bench.stats.answers import answers_of
-from codec_bench.stats.breakdown import MAX_SUBSETS, Parts, folded, subsets_of
+from codec_bench.stats.breakdown import MAX_SUBSETS, MetricParts, folded, subsets_of
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.notes import too_few
-from codec_bench.stats.recorded import Recorded
+from codec_bench.stats.recorded import RecordedRun
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.record import Run
@@ -29,7 +29,7 @@ WORDS = "the a cat dog sat on mat under tree green old house and ran".split()
 def parts_of(run, system, metric, aggregate):
     """The parts of a metric, whose aggregate the record holds."""
     assert run.metrics[metric]["aggregate"] == aggregate
-    return breakdown.parts_of(Recorded(run), system, metric)
+    return breakdown.parts_of(RecordedRun(run), system, metric)
 
 
 def write_run(folder, rows, aggregate="mean", order=None, subsets=None, languages=None, **facts) -> Run:
@@ -250,7 +250,7 @@ def test_a_column_of_names_is_no_subset(tmp_path):
 
 
 def test_a_subset_in_which_all_failed_has_no_value():
-    parts = Parts([0], np.asarray([[1.0, 1.0]]), [""], {}, FOLDS["bleu"], {"failed": 1})
+    parts = MetricParts([0], np.asarray([[1.0, 1.0]]), [""], {}, FOLDS["bleu"], {"failed": 1})
     empty = parts.by_subset({"x": {"none": [1], "nobody": []}})["x"]
     assert (empty["none"].value, empty["none"].note.code, empty["none"].n, empty["none"].failed) == (
         None,

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from codec_bench.stats.breakdown import Parts
+from codec_bench.stats.breakdown import MetricParts
 from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.stats.intervals import interval, interval_of, ratios
 
@@ -24,7 +24,7 @@ def parts_of(right, *, speakers=None, wrong=None, missing=()):
     sums = np.stack([right.ravel()[scored].astype(float), np.ones(len(scored))], axis=1)
     units = [(speakers or {}).get(where[n][0], where[n][0]) for n in scored]
     dropped = {n: np.asarray([0.0, 1.0]) for n in (wrong or ())}
-    return Parts(scored, sums, units, dropped, ratios, {}, True, len(dropped), draws), where
+    return MetricParts(scored, sums, units, dropped, ratios, {}, True, len(dropped), draws), where
 
 
 def test_intervals_hold_the_truth_and_would_not_if_draws_were_used_for_questions():
@@ -76,7 +76,7 @@ def test_a_value_from_which_an_answer_passes_holds_in_the_direction_of_the_metri
     errors = np.array([[0.0, 1.0], [2.0, 5.0], [1.0, 1.0]])
     sums = np.stack([errors.ravel(), np.full(6, 10.0)], axis=1)
     where = {n: (f"q{n // 2}", n % 2) for n in range(6)}
-    parts = Parts(list(where), sums, [q for q, _ in where.values()], {}, ratios, {}, True, 0, 2, ERRORS)
+    parts = MetricParts(list(where), sums, [q for q, _ in where.values()], {}, ratios, {}, True, 0, 2, ERRORS)
     assert by_draw(parts, where).as_dict()["passes"] == {}, "no error rate is right or wrong by itself"
     low = by_draw(parts, where, RULES, 0.2, False).as_dict()["passes"]
     assert [low[rule]["value"] for rule in RULES] == [pytest.approx(2 / 3), 1.0, pytest.approx(2 / 3)]
@@ -89,6 +89,6 @@ def test_draws_of_one_question_do_not_make_an_error_rate_of_few_questions_sure()
     rng = np.random.default_rng(3)
     sums = np.stack([rng.integers(0, 4, 4000), np.full(4000, 10)], axis=1).astype(float)
     units = [f"q{n // 4}" for n in range(4000)]
-    alone = Parts(range(4000), sums, [""] * 4000, {}, ratios, {}, bounds=ERRORS)
-    together = Parts(range(4000), sums, units, {}, ratios, {}, draws=4, bounds=ERRORS)
+    alone = MetricParts(range(4000), sums, [""] * 4000, {}, ratios, {}, bounds=ERRORS)
+    together = MetricParts(range(4000), sums, units, {}, ratios, {}, draws=4, bounds=ERRORS)
     assert (alone.interval.units, together.interval.units) == (4000, 1000)

@@ -9,7 +9,7 @@ import pytest
 from codec_bench.report.open_run import open_run
 from codec_bench.stats import chance_level as judging
 from codec_bench.stats.chance_level import failing
-from codec_bench.stats.recorded import Recorded
+from codec_bench.stats.recorded import RecordedRun
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Judging
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
@@ -23,7 +23,7 @@ FACTS = {"protocol": "rating/mine-0/gpt", "kind": "rating", "judge": "gpt", "rub
 
 def judging_of(run, system, metric):
     """What the judge of a metric did, as the summary writes it."""
-    recorded = Recorded(run)
+    recorded = RecordedRun(run)
     result = judging.judging_of(recorded.scores(system, metric), recorded.metrics[metric])
     return None if result is None else result.as_dict()
 

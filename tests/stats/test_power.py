@@ -12,7 +12,7 @@ from codec_bench import paired_test
 from codec_bench.errors import UserError
 from codec_bench.stats.cluster_variance import detectable_effect
 from codec_bench.stats.intervals import unit_codes
-from codec_bench.stats.power import Spread, plans_for, spread_of
+from codec_bench.stats.power import PilotSpread, plans_for, spread_of
 
 
 @pytest.mark.parametrize("units", [3, 4, 7, 30, 100_000])
@@ -26,9 +26,9 @@ def test_the_detectable_effect_has_its_power(units):
 
 def test_without_speakers_it_is_the_textbook_number_of_pairs():
     # Difference of half a standard deviation, two-sided 5 %, power 80 %: 34 pairs (Cohen 1988, table 2.4.1).
-    (plan,) = plans_for(Spread(0.0, 0.0, 1.0, 30, 30), 0.5)
+    (plan,) = plans_for(PilotSpread(0.0, 0.0, 1.0, 30, 30), 0.5)
     assert plan.utterances == pytest.approx(34, abs=1) and plan.utterances_per_speaker == 1
-    (twice,) = plans_for(Spread(0.0, 0.0, 1.0, 30, 30), 0.05)
+    (twice,) = plans_for(PilotSpread(0.0, 0.0, 1.0, 30, 30), 0.05)
     assert twice.utterances == pytest.approx(((stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) / 0.05) ** 2, rel=0.01)
 
 
@@ -44,7 +44,7 @@ def test_the_variances_of_a_simulated_pilot_are_detected(rng):
 
 
 def test_the_planned_study_finds_the_difference_in_four_of_five(rng):
-    plan = next(p for p in plans_for(Spread(0.0, 0.25, 1.0, 30, 300), 0.3) if p.utterances_per_speaker == 5)
+    plan = next(p for p in plans_for(PilotSpread(0.0, 0.25, 1.0, 30, 300), 0.3) if p.utterances_per_speaker == 5)
     result, studies = 0, 300
     speakers = np.repeat(np.arange(plan.speakers), 5)
     for _ in range(studies):
@@ -54,7 +54,7 @@ def test_the_planned_study_finds_the_difference_in_four_of_five(rng):
 
 
 def test_more_utterances_of_a_speaker_help_only_so_far():
-    plans = plans_for(Spread(0.0, 0.25, 1.0, 30, 300), 0.2)
+    plans = plans_for(PilotSpread(0.0, 0.25, 1.0, 30, 300), 0.2)
     assert plans[0].utterances_per_speaker == 1
     assert all(a.speakers > b.speakers for a, b in pairwise(plans)), "a plan that saves no speaker is not shown"
     assert plans[-1].speakers >= 0.25 * (1.96 + 0.84) ** 2 / 0.2**2, "the spread between speakers stays"
@@ -63,7 +63,7 @@ def test_more_utterances_of_a_speaker_help_only_so_far():
 @pytest.mark.parametrize("difference", [0.0, float("nan"), float("inf"), 1e-9])
 def test_a_difference_that_cannot_be_planned_for_is_named(difference):
     with pytest.raises(UserError, match="difference"):
-        plans_for(Spread(0.0, 0.1, 1.0, 30, 300), difference)
+        plans_for(PilotSpread(0.0, 0.1, 1.0, 30, 300), difference)
 
 
 def test_a_pilot_of_two_speakers_is_refused():

@@ -9,7 +9,7 @@ import pytest
 
 from codec_bench.stats import robustness as over_wordings
 from codec_bench.stats.answers import wordings_of
-from codec_bench.stats.breakdown import Parts
+from codec_bench.stats.breakdown import MetricParts
 from codec_bench.stats.cluster_variance import degrees_of_freedom, t_quantile
 from codec_bench.stats.intervals import ratios
 
@@ -31,7 +31,7 @@ def send(sums, *, missing=(), wrong=(), share=True, speakers=None):
     held = [n for n in where if n not in missing]
     units = [(speakers or {}).get(where[n][0], where[n][0]) for n in held]
     dropped = {n: np.asarray([0.0, 1.0]) for n in wrong}
-    parts = Parts(
+    parts = MetricParts(
         held, sums.reshape(-1, 2)[held].astype(float), units, dropped, ratios, {}, share, len(dropped), wordings
     )
     return parts, {NAMES[w]: [n for n in where if where[n][1] == w] for w in range(wordings)}, where

@@ -10,7 +10,7 @@ from scipy.stats import ttest_rel
 from codec_bench.report import numbers
 from codec_bench.report.paper import COLUMNS, summary_html, summary_latex, summary_markdown, summary_rows
 from codec_bench.report.table import summary_notes
-from codec_bench.stats.breakdown import Parts
+from codec_bench.stats.breakdown import MetricParts
 from codec_bench.stats.intervals import ratios
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Standing, Summary
@@ -97,7 +97,7 @@ def test_a_second_system_that_equals_the_best_is_seldom_distinguished():
 
     def is_distinguished():
         rivals = {
-            str(k): Parts(numbers, np.stack([rng.normal(3, 1, 50), np.ones(50)], 1), units, {}, ratios, {}, False)
+            str(k): MetricParts(numbers, np.stack([rng.normal(3, 1, 50), np.ones(50)], 1), units, {}, ratios, {}, False)
             for k in range(2)
         }
         return not verdict(rivals, (), True).alike

@@ -15,7 +15,7 @@ from codec_bench.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.stats.breakdown import finished_only, parts_of
 from codec_bench.stats.intervals import interval
-from codec_bench.stats.recorded import Recorded
+from codec_bench.stats.recorded import RecordedRun
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.columns import grouped
@@ -130,13 +130,13 @@ def test_the_groups_make_the_whole(mixed, column):
     subsets = grouped(mixed, column)
     summary = summarise(mixed, column).as_dict()
     for system in SYSTEMS:
-        of_system = finished_only(subsets, set(Recorded(mixed).items(system).finished))[column]
+        of_system = finished_only(subsets, set(RecordedRun(mixed).items(system).finished))[column]
         for metric in FACTS:
             entry = summary["systems"][system]["metrics"][metric]
             rows = entry["subsets"][column].values()
             assert sum(row["n"] for row in rows) == entry["n"]
             assert sum(row["failed"] for row in rows) == entry["failed"]
-            parts = parts_of(Recorded(mixed), system, metric)
+            parts = parts_of(RecordedRun(mixed), system, metric)
             at = dict(zip(parts.numbers, parts.sums))
             sums = [np.sum([at[n] for n in numbers if n in at], axis=0) for numbers in of_system.values()]
             total = np.sum([s for s in sums if np.ndim(s)], axis=0)

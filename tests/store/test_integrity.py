@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from codec_bench.errors import DamagedRecord, UserError
-from codec_bench.stats.recorded import Recorded
+from codec_bench.stats.recorded import RecordedRun
 from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, exchanges
 from codec_bench.store.record import Run
@@ -65,7 +65,7 @@ def read(folder: Path) -> list:
     """Everything that commands read of a record."""
     with closing(Run(folder)) as run:
         list(run.samples()), list(run.items()), list(run.scores()), run.counts(), run.meta
-        run.columns("x", "m"), Recorded(run).scores("x", "w")
+        run.columns("x", "m"), RecordedRun(run).scores("x", "w")
         return list(run.rows())
 
 

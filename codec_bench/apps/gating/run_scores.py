@@ -11,7 +11,7 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.stats.bounds import Bounds, declared_bounds
 from codec_bench.stats.intervals import Fold
 from codec_bench.stats.paired import ItemParts
-from codec_bench.stats.recorded import Recorded
+from codec_bench.stats.recorded import RecordedRun
 from codec_bench.stats.sets import SETS, item_fold
 from codec_bench.store.answers import has_answers
 from codec_bench.store.identity import hashed, identity_of, question_hashes
@@ -123,7 +123,7 @@ def read_scores(run: Run, system: str | None = None) -> RunScores:
             f"'{run.folder}' has no metric whose items have scores and a direction",
             hint="score it with a metric such as wer, stoi or utmos",
         )
-    held = Recorded(run).items(name)
+    held = RecordedRun(run).items(name)
     without = {item.id: item.status for item in run.items(name) if item.status != "ok"}
     samples = {sample.id: sample for sample in run.samples()}
     sounds = dict(run.query("SELECT id, sound FROM samples"))

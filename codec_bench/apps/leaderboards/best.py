@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from codec_bench.apps.leaderboards.board import Board, Column, Row
 from codec_bench.report.open_run import open_run
-from codec_bench.stats.breakdown import Parts, parts_of
-from codec_bench.stats.recorded import Recorded
+from codec_bench.stats.breakdown import MetricParts, parts_of
+from codec_bench.stats.recorded import RecordedRun
 from codec_bench.stats.verdict import speechless, verdict
 
 
@@ -45,14 +45,14 @@ def _out(row: Row, column: Column) -> bool:
         return False
     source = row.sources[column.name]
     with closing(open_run(source.folder)) as run:
-        recorded = Recorded(run)
+        recorded = RecordedRun(run)
         if source.system in recorded.suspects:
             return True
         scores = recorded.scores(source.system, source.metric)
         return speechless(scores.speechless, len(scores.numbers)) is not None
 
 
-def _parts(rows: Sequence[Row], column: Column) -> dict[int, Parts]:
+def _parts(rows: Sequence[Row], column: Column) -> dict[int, MetricParts]:
     """Return the questions' contributions to own values, with common question numbers."""
     numbers: dict[str, int] = {}
     scores = {}
@@ -60,6 +60,6 @@ def _parts(rows: Sequence[Row], column: Column) -> dict[int, Parts]:
         source = row.sources[column.name]
         with closing(open_run(source.folder)) as run:
             ids = dict(run.query("SELECT number, id FROM samples"))
-            parts = parts_of(Recorded(run), source.system, source.metric)
+            parts = parts_of(RecordedRun(run), source.system, source.metric)
         scores[index] = replace(parts, numbers=[numbers.setdefault(ids[n], len(numbers)) for n in parts.numbers])
     return scores

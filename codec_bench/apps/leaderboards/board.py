@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from codec_bench.apps.leaderboards.ranking import Robustness
 from codec_bench.apps.leaderboards.raters import Rater, bridges, published_rater, published_words
 from codec_bench.errors import first_of
-from codec_bench.stats.correlation import Coefficient, Pair
+from codec_bench.stats.correlation import Coefficient, ColumnPair
 
 Counting = Literal["score", "error", "mos", "rating"]
 AVERAGE = "average"
@@ -248,7 +248,7 @@ class Likeness:
     """Rank correlations of a board's columns, and an order that puts similar ones side by side."""
 
     columns: tuple[str, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ColumnPair, ...]
     order: tuple[str, ...]
 
     def value(self, first: str, second: str) -> Coefficient | None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from codec_bench.apps.leaderboards.ranking import UnitEffects
-from codec_bench.stats.breakdown import Parts, SetParts, parts_of
+from codec_bench.stats.breakdown import MetricParts, SetParts, parts_of
 from codec_bench.stats.intervals import unit_codes, unit_sums
-from codec_bench.stats.recorded import Recorded
+from codec_bench.stats.recorded import RecordedRun
 from codec_bench.store.record import Run
 
 Changes = dict[str, float]
@@ -20,7 +20,7 @@ def changes_of(run: Run, system: str, metric: str) -> Changes:
     """Return the change of a metric without each unit; empty if undefined, as for sets."""
     if metric not in run.metrics or system not in run.systems:
         return {}
-    parts = parts_of(Recorded(run), system, metric)
+    parts = parts_of(RecordedRun(run), system, metric)
     if isinstance(parts, SetParts) or parts.value is None:
         return {}
     names, sums = _units(run, parts)
@@ -35,7 +35,7 @@ def sizes_of(run: Run, system: str, metric: str) -> dict[str, float]:
     """Return each unit's size: its items, or for an error rate its words."""
     if metric not in run.metrics or system not in run.systems:
         return {}
-    names, sums = _units(run, parts_of(Recorded(run), system, metric))
+    names, sums = _units(run, parts_of(RecordedRun(run), system, metric))
     return dict(zip(names, sums[:, 1].tolist(), strict=True))
 
 
@@ -50,7 +50,7 @@ def together(rows: Mapping[int, Changes]) -> UnitEffects:
     return UnitEffects(list(rows), added)
 
 
-def _units(run: Run, parts: Parts) -> tuple[list[str], np.ndarray]:
+def _units(run: Run, parts: MetricParts) -> tuple[list[str], np.ndarray]:
     """Return unit names, equal in all runs of the same data, and their sums."""
     ids = dict(run.query("SELECT number, id FROM samples"))
     names = [unit or f"item {ids[number]}" for number, unit in zip(parts.numbers, parts.units, strict=True)]

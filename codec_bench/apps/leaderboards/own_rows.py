@@ -33,7 +33,7 @@ from codec_bench.stats.controls import Controlled
 from codec_bench.stats.row_counts import count_rows
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_json import UNSET
-from codec_bench.stats.summary_types import MetricSummary, Served, Subset, Summary
+from codec_bench.stats.summary_types import MetricSummary, ServedModel, Subset, Summary
 from codec_bench.store.controls import NONE, Control
 from codec_bench.store.folders import run_folders
 from codec_bench.store.identity import identity_of, question_hashes

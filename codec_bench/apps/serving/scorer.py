@@ -108,13 +108,13 @@ class Scorer:
         from codec_bench.engine.live import Inbox, LiveEngine
         from codec_bench.engine.plan import build_plan
         from codec_bench.engine.pool import Pool
-        from codec_bench.engine.run import Settings
+        from codec_bench.engine.run import EngineSettings
         from codec_bench.engine.running import ON_A_GPU
         from codec_bench.engine.systems import generated
 
         plan = build_plan([generated()], names(metrics), options or {}, gpu=has_gpu(device))
         devices = resolve_devices(device)
-        settings = Settings(time_limit_s=time_limit_s)
+        settings = EngineSettings(time_limit_s=time_limit_s)
         if devices != ["cpu"]:
             settings = replace(settings, look_ahead=ON_A_GPU)
         self._log = os.memfd_create("workers")

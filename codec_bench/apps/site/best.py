@@ -13,7 +13,7 @@ import numpy as np
 
 from codec_bench.apps.site.folder import SiteFolder
 from codec_bench.stats.bounds import declared_bounds
-from codec_bench.stats.breakdown import Parts
+from codec_bench.stats.breakdown import MetricParts
 from codec_bench.stats.intervals import ratios
 from codec_bench.stats.recorded import JUDGED
 from codec_bench.stats.summary_types import BITRATE
@@ -85,7 +85,7 @@ class _Scores:
         self._values: dict[tuple[str, int], Mapping[str, Any]] = {}
         self._numbers: dict[str, int] = {}
 
-    def parts(self, entry: Entry, system: str, metric: str) -> Parts | None:
+    def parts(self, entry: Entry, system: str, metric: str) -> MetricParts | None:
         """Return the items' contributions to a metric; None without sums, as for sets."""
         if self._site is None:
             return None
@@ -107,4 +107,6 @@ class _Scores:
         numbers = [self._numbers.setdefault(ids[n], len(self._numbers)) for n in complete]
         names = [str(units[n]) if units[n] >= len(ids) else "" for n in complete]
         facts = entry["metrics"][metric]
-        return Parts(numbers, sums, names, {}, ratios, {}, facts.get("kind") in JUDGED, bounds=declared_bounds(facts))
+        return MetricParts(
+            numbers, sums, names, {}, ratios, {}, facts.get("kind") in JUDGED, bounds=declared_bounds(facts)
+        )

@@ -10,8 +10,8 @@ from typing import Any
 from codec_bench.report import numbers
 from codec_bench.report.numbers import Valued
 from codec_bench.report.page.columns import Column, System, Tables
-from codec_bench.stats.breakdown import Parts, parts_of
-from codec_bench.stats.recorded import Recorded
+from codec_bench.stats.breakdown import MetricParts, parts_of
+from codec_bench.stats.recorded import RecordedRun
 from codec_bench.stats.summary_types import BITRATE, MetricSummary
 from codec_bench.stats.verdict import verdict
 
@@ -49,13 +49,13 @@ def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[
             for the same sample of several runs.
     """
     entries = [list(row) for row in tables.entries]
-    recorded: dict[int, tuple[Recorded, dict[int, int]]] = {}
+    recorded: dict[int, tuple[RecordedRun, dict[int, int]]] = {}
 
-    def parts(system: System, metric: str) -> Parts:
+    def parts(system: System, metric: str) -> MetricParts:
         if system.run not in recorded:
             run = tables.runs[system.run]
             numbers_of = run.query("SELECT number, id FROM samples")
-            recorded[system.run] = Recorded(run), {number: places[system.run][id] for number, id in numbers_of}
+            recorded[system.run] = RecordedRun(run), {number: places[system.run][id] for number, id in numbers_of}
         record, position_of = recorded[system.run]
         parts_in_run = parts_of(record, system.name, metric)
         return replace(parts_in_run, numbers=[position_of[number] for number in parts_in_run.numbers])

@@ -20,9 +20,9 @@ from codec_bench.stats.summary_types import (
     Extreme,
     MetricSummary,
     OfWording,
-    Robustness,
-    Spread,
+    RobustnessSummary,
     Wording,
+    WordingSpread,
 )
 
 WAYS = {
@@ -241,12 +241,12 @@ def _none(about: Wording) -> str:
     return f"{about.no_answer:,} of {about.n:,} ({ways})"
 
 
-def _sentence(name: str, over: Robustness, unit: str) -> str:
+def _sentence(name: str, over: RobustnessSummary, unit: str) -> str:
     """The mean, the spread, the worst and the best wording of one metric."""
     factor, shown_unit = numbers.shown_unit(unit)
     places = max(numbers.decimals([over.mean], factor), numbers.three_digits([over.sd.value], factor))
 
-    def written(one: Spread | Extreme) -> str:
+    def written(one: WordingSpread | Extreme) -> str:
         shown = numbers.number(None if one.value is None else factor * one.value, places)
         return " ".join(filter(None, (shown, numbers.spread(one, places, factor), shown_unit)))
 

@@ -12,7 +12,7 @@ from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks.material import Material
 from codec_bench.data import open_source
-from codec_bench.engine.pool import Worker
+from codec_bench.engine.pool import PoolWorker
 
 ODD = Path(__file__).parent / "assets" / "odd_codecs.py"
 
@@ -94,7 +94,7 @@ def hanging(tmp_path, monkeypatch):
         limits.append(next(iter(worker.batches.values())).limit_s if began else worker.loading_s)
         return 0.0 if limits[-1] < math.inf else math.inf
 
-    monkeypatch.setattr(Worker, "time_left_s", property(time_left_s))
+    monkeypatch.setattr(PoolWorker, "time_left_s", property(time_left_s))
     return limits
 
 
