@@ -294,7 +294,7 @@ def _definition(name: str) -> Benchmark | None:
         return None
 
 
-def _read_conditions(run: Run, one: Benchmark, served: Sequence[Served]) -> Conditions:
+def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) -> Conditions:
     """Compare a run with the benchmark's definition."""
     meta = run.meta
     config = meta.get("config") or {}
