@@ -18,14 +18,13 @@ EPS = 2.0**-30
 
 @functools.lru_cache(maxsize=4)
 def warping(coefficients: int, order: int, alpha: float) -> np.ndarray:
-    """The matrix that warps the frequencies of a cepstrum by an all-pass function, as SPTK's `freqt`.
+    """Return the all-pass matrix that warps a cepstrum's frequencies, as SPTK's `freqt`.
 
     Args:
-        coefficients: of the cepstrum. order: of the warped one, which has `order + 1` coefficients. alpha: of the
-            all-pass.
+        coefficients: of the cepstrum. order: of the warped one. alpha: of the all-pass.
 
     Returns:
-        float64 `(coefficients, order + 1)`: the warped cepstrum is the cepstrum times this matrix.
+        float64 `(coefficients, order + 1)`, to multiply a cepstrum by.
     """
     out = np.zeros((order + 1, coefficients))
     for unit in np.eye(coefficients)[::-1]:
@@ -39,13 +38,10 @@ def warping(coefficients: int, order: int, alpha: float) -> np.ndarray:
 
 
 def mel_cepstrum(powers: np.ndarray, order: int, alpha: float) -> np.ndarray:
-    """The mel-cepstrum of power spectra, as pysptk's `sp2mc`.
+    """Compute pysptk's `sp2mc`: the mel-cepstrum of power spectra, `(frames, order + 1)`.
 
     Args:
         powers: positive, `(frames, fft // 2 + 1)`. order, alpha: as for `warping`.
-
-    Returns:
-        float64 `(frames, order + 1)`.
     """
     cepstra = np.fft.irfft(np.log(powers))
     cepstra[:, 0] /= 2.0
@@ -53,13 +49,10 @@ def mel_cepstrum(powers: np.ndarray, order: int, alpha: float) -> np.ndarray:
 
 
 def relative_power_db(powers: np.ndarray) -> np.ndarray:
-    """The power of each frame over the mean power of all, in dB.
+    """Compute each frame's power over the mean power of all, in dB, `(frames,)`.
 
     Args:
         powers: power spectra, `(frames, fft // 2 + 1)`.
-
-    Returns:
-        float64 `(frames,)`.
     """
     each = powers[:, 0] + powers[:, -1] + 2.0 * powers[:, 1:-1].sum(axis=1)
     return np.asarray(10.0 * np.log10(each / each.mean()))
@@ -68,17 +61,12 @@ def relative_power_db(powers: np.ndarray) -> np.ndarray:
 def mfcc(
     signal: np.ndarray, rate_hz: int, frames: Frames, *, coefficients: int, top_hz: float, lifter: int
 ) -> np.ndarray:
-    """Mel-frequency cepstral coefficients, as `librosa.feature.mfcc` gives them with its other defaults.
+    """Compute `librosa.feature.mfcc` with its other defaults, float64 `(frames, coefficients)`.
 
-    Powers in 128 Slaney mel bands, in dB down to 80 dB below the loudest band of the signal, by the orthonormal cosine
-    transform, times a sine lifter.
+    128 Slaney bands in dB, down to 80 dB below the signal's loudest, the orthonormal cosine transform, a sine lifter.
 
     Args:
-        signal: `(samples,)`. rate_hz: its rate. frames: how it is cut. coefficients: how many to keep.
-        top_hz: where the last mel band ends. lifter: length of the lifter.
-
-    Returns:
-        float64 `(frames, coefficients)`.
+        signal: `(samples,)`. top_hz: the upper end of the last mel band. lifter: its length.
     """
     filters = mel_filters(rate_hz, frames.fft_samples or frames.window_samples, NUM_MELS, top_hz)
     powers = np.concatenate([block**2 @ filters for block in magnitudes(signal, frames)])
@@ -89,10 +77,9 @@ def mfcc(
 
 
 def normalised(features: np.ndarray, window: int) -> np.ndarray:
-    """Mean 0 and variance 1 over a sliding window, as speechpy's `cmvnw` with variance normalisation.
+    """Normalise to mean 0 and variance 1 over a sliding window, as speechpy's `cmvnw`.
 
-    The means are taken away first, and the variance is that of what is left, over the same window. At both ends the
-    features are continued by their mirror image. A coefficient that does not vary within the window becomes 0.
+    The variance is that of features less their means. Both ends are mirrored. A constant coefficient becomes 0.
 
     Args:
         features: `(frames, coefficients)`. window: frames, odd.

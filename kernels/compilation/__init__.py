@@ -1,1 +1,1 @@
-"""How functions are compiled for the CPU: by one process, whose code all others load."""
+"""Compilation of functions for the CPU, shared by all processes."""

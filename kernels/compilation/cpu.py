@@ -1,7 +1,7 @@
-"""numba's `njit` with a cache on disk, where one process compiles a function and the others wait for its code.
+"""numba's `njit` with a disk cache: one process compiles, the others wait for its code.
 
-numba's own cache lets every process that meets a function first compile it. It knows the content of the function's
-file alone, and compiled code also holds constants and functions of others: here the content of all files counts.
+numba's own cache lets every first process compile, and knows only the function's file. Compiled code also holds
+constants and functions of other files, so here all files count.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ except ImportError:  # Windows: every process compiles for itself
     fcntl = None  # type: ignore[assignment]
 
 WAIT_S = 120.0
-"""How long a process waits for the code of another, at most; it then compiles by itself."""
+"""The longest wait for another process's code; then this process compiles."""
 _LOOK_EVERY_S = 0.02
 _KERNELS = Path(__file__).resolve().parents[1]
 
 
 def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit` with these options, cached on disk and compiled by one process."""
+    """Return `numba.njit` with these options, cached on disk and compiled by one process."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         compiled = numba.njit(cache=True, **options)(function)
@@ -42,7 +42,6 @@ def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @cache
 def _content(root: Path) -> bytes:
-    """A hash of all Python files below a folder."""
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(root.rglob("*.py") if root == _KERNELS else root.glob("*.py")):
         content = path.read_bytes()
@@ -51,7 +50,7 @@ def _content(root: Path) -> bytes:
 
 
 class SharedCache(FunctionCache):
-    """The cache of one function. The process that finds nothing in it holds a lock until it has saved its code."""
+    """The cache of one function. The process that compiles holds a lock until it has saved the code."""
 
     _lock: int | None = None
 
@@ -62,7 +61,7 @@ class SharedCache(FunctionCache):
         self._cache_file._source_stamp = (self._cache_file._source_stamp, _content(root))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The code for a signature; None if this process is to compile it."""
+        """Load the code for a signature; None if this process is to compile it."""
         overload = super().load_overload(sig, target_context)
         if overload is None and self._enabled:
             self._acquire()
@@ -72,7 +71,7 @@ class SharedCache(FunctionCache):
         return overload
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Saves the code of a signature for all processes."""
+        """Save the code of a signature for all processes."""
         try:
             super().save_overload(sig, data)
         finally:

@@ -1,13 +1,11 @@
-"""A convolution over time in float32: `ref` is the specification, `cpu` torch, `gpu` Triton on the tensor cores.
+"""A float32 convolution over time: `ref` specification, `cpu` torch, `gpu` Triton on tensor cores.
 
     taps = arranged(layer.weight)
     y, implementation = convolve(x, taps, bias, padding=3, dilation=1)          # implementation: "torch" or "triton"
 
-A tensor core multiplies numbers of 11 binary digits (TensorFloat-32). Every float32 number is split into two of those,
-and three of the four products of the parts are added in float32; the fourth is below float32's last digit. A tensor
-core does three times the work so, and is still faster than cuDNN's float32 and not less exact (`docs/speed.md`). The
-numbers are added in one order whatever the batch and the length, so that an item gets the same bits alone and in any
-batch.
+A tensor core multiplies numbers of 11 binary digits (TensorFloat-32). Every float32 is split into two of them; three of
+the four products are added in float32, and the fourth is below its last digit. That is still faster than cuDNN's
+float32 and as exact (`docs/speed.md`). The order of sums is fixed, so an item has the same bits alone and in any batch.
 """
 
 from __future__ import annotations
@@ -21,40 +19,35 @@ if TYPE_CHECKING:
 
 Implementation = Literal["torch", "triton"]
 CAPABILITY = 9
-"""The compute capability, without the point, of the GPUs on which it was measured to be faster than cuDNN: Hopper's.
-
-Which others gain from it depends on how much faster than float32 their tensor cores are.
-"""
+"""Compute capability of the GPUs measured to beat cuDNN: Hopper's. For others it depends on their tensor cores."""
 
 
 class Ran(NamedTuple):
-    """A result and the implementation that gave it."""
+    """The implementation that ran."""
 
     value: torch.Tensor
     implementation: Implementation
 
 
 def arranged(weight: torch.Tensor) -> torch.Tensor:
-    """The weight of `torch.nn.Conv1d`, `(outputs, channels, kernel)`, as `(kernel, outputs, channels)`, contiguous."""
+    """Rearrange a `Conv1d` weight `(outputs, channels, kernel)` to `(kernel, outputs, channels)`."""
     return weight.detach().permute(2, 0, 1).contiguous()
 
 
 def convolve(
     x: torch.Tensor, taps: torch.Tensor, bias: torch.Tensor | None = None, *, padding: int = 0, dilation: int = 1
 ) -> Ran:
-    """Convolves each item over its frames with a stride of one.
+    """Convolve each item over its frames with a stride of one.
 
     Args:
-        x: float32 `(items, channels, frames)`.
-        taps: float32, the weight as `arranged` gives it.
-        bias: float32 `(outputs,)`, or None.
-        padding: zeros before and after each item's frames. dilation: frames from one place of the kernel to the next.
+        x: float32 `(items, channels, frames)`. taps: float32, from `arranged`. bias: float32 `(outputs,)`, or None.
+        padding: zeros before and after each item's frames. dilation: in frames.
 
     Returns:
         float32 `(items, outputs, frames + 2 padding - dilation (kernel - 1))`, and the implementation that ran.
 
     Raises:
-        ValueError: the channels of `x` and `taps` are not as many, or the kernel is longer than the padded frames.
+        ValueError: `x` and `taps` differ in channels, or the kernel is longer than the padded frames.
     """
     if x.shape[1] != taps.shape[2]:
         raise ValueError(f"x has {x.shape[1]} channels; the taps read {taps.shape[2]}")

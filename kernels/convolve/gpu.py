@@ -1,8 +1,7 @@
-"""The same as `ref.py` in Triton: a product of matrices for each place of the kernel, without a copy of the windows.
+"""`ref.py` in Triton: a matrix product per kernel position, without a copy of the windows.
 
-A program makes a tile of frames and outputs. It reads the frames of each place again, which by then lie in the cache of
-the multiprocessor. Frames are the rows of the products, so that the tensor cores take the weights as they lie in the
-memory.
+A program computes a tile of frames and outputs. It reads the frames again for each position, from the multiprocessor's
+cache. Frames are the rows of the products, so the tensor cores read the weights in their memory order.
 """
 
 from __future__ import annotations
@@ -12,9 +11,7 @@ import triton
 import triton.language as tl
 
 FRAMES, OUTPUTS, CHANNELS, WARPS, STAGES = 128, 128, 32, 8, 2
-"""The tile of a program, channels of one product, and options of the launch: the fastest of those that were tried on an
-H200.
-"""
+"""A program's tile, channels of a product, and launch options: the fastest tried on an H200."""
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""The P.808 network (`model_v8`) over many windows of one signal, each window by itself (see `cpu`)."""
+"""The P.808 network (`model_v8`) over many windows of one signal, each by itself (see `cpu`)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _INSIDE = np.full(MELS, np.inf, np.float32)
 
 @jit(nogil=True)
 def _first_layer(x: np.ndarray, row_in: int, taps: np.ndarray, limit: np.ndarray, y: np.ndarray) -> None:
-    """Rows of P.808's first convolution, from `row_in` on: as many as y `(rows, columns, out)` has, from column 1 on."""
+    """Compute P.808's first convolution from `row_in` on, to fill y `(rows, columns, out)` from column 1 on."""
     flat, width = x.ravel(), x.shape[1]
     for n in range(y.shape[0]):
         first_layer(flat, (row_in + n) * width, width, taps, limit, y[n, 1:].reshape(-1))
@@ -48,7 +48,7 @@ def _first_layer(x: np.ndarray, row_in: int, taps: np.ndarray, limit: np.ndarray
 
 @cache
 def _transform() -> np.ndarray:
-    """Cosines and sines `(320, 322)`, in whole blocks, under a periodic Hann window of 321, whose first sample is zero."""
+    """Return cosines and sines `(320, 322)`, in whole blocks, under a Hann window of 321 with a zero first sample."""
     n, k = np.arange(1, MEL_SAMPLES)[:, None], np.arange(BINS)
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * n / MEL_SAMPLES)
     phase = 2.0 * np.pi / MEL_SAMPLES * (n * k % MEL_SAMPLES)
@@ -57,12 +57,12 @@ def _transform() -> np.ndarray:
 
 @cache
 def _filters() -> np.ndarray:
-    """The mel filters `(160, 120)`, in whole blocks, without the lowest bin, which is in none of them."""
+    """Return the mel filters `(160, 120)`, in whole blocks, without the unused lowest bin."""
     return whole_blocks(mel_filters().T[1:])
 
 
 def _mel_decibels(signal: np.ndarray, hop: int, first: int, count: int) -> np.ndarray:
-    """Mel power in decibels `(count, 120)`, float32, of frames of 321 samples, `hop` apart."""
+    """Compute mel power in decibels `(count, 120)`, float32, of frames of 321 samples, `hop` apart."""
     transform, filters = _transform(), _filters()
     spectrum, bands = (np.empty((count, matrix.shape[1]), np.float32) for matrix in (transform, filters))
     multiply_frames(signal[first * hop + 1 :], hop, transform, MEL_SAMPLES - 1, spectrum)
@@ -76,10 +76,9 @@ def _mel_decibels(signal: np.ndarray, hop: int, first: int, count: int) -> np.nd
 
 
 class P808(WindowNetwork):
-    """The P.808 network.
+    """The P.808 network: five convolutions and three dense layers.
 
     Args:
-        weights: five convolutions and three dense layers.
         reflect: whether a window is continued by its mirror image rather than by zeros.
     """
 
@@ -115,7 +114,7 @@ class P808(WindowNetwork):
         return finish
 
     def _window(self, s: Scratch, padded: np.ndarray, levels: np.ndarray, first: int, out: np.ndarray) -> None:
-        """The convolutions over the window that starts at a frame, and the maximum over the whole picture, `(64,)`."""
+        """Convolve the window that starts at a frame; return the maximum over its picture, `(64,)`."""
         window = levels[first : first + FRAMES].copy()
         ends = np.zeros((2, MEL_SAMPLES), np.float32)
         start, last = first * HOP_SAMPLES, (first + FRAMES - 1) * HOP_SAMPLES

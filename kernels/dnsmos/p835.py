@@ -1,4 +1,4 @@
-"""The P.835 network (`sig_bak_ovr`) over many windows of one signal, as one long picture with edges (see `cpu`)."""
+"""The P.835 network (`sig_bak_ovr`) over many windows, as one long picture with edges (see `cpu`)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _FRONT_DEPTH = 128  # onnxruntime sums products in groups of 128; the same order
 
 
 def _front_power(signal: np.ndarray, kernel: np.ndarray, first: int, count: int) -> np.ndarray:
-    """The power spectrum `(count, 161)`, at least 1e-12, of which P.835 takes the logarithm.
+    """Compute the power spectrum `(count, 161)`, at least 1e-12, before P.835's logarithm.
 
     Args:
         signal: float32, up to the end of the last frame or further.
         kernel: `(320, 322)` in whole blocks, real parts and then imaginary parts.
-        first, count: which frames to compute.
+        first, count: the frames.
     """
     spectrum = np.empty((count, kernel.shape[1]), np.float32)
     multiply_frames(signal[first * HOP_SAMPLES :], HOP_SAMPLES, kernel, _FRONT_DEPTH, spectrum)
@@ -42,11 +42,7 @@ def _front_power(signal: np.ndarray, kernel: np.ndarray, first: int, count: int)
 
 
 class SigBakOvr(WindowNetwork):
-    """The P.835 network.
-
-    Args:
-        weights: seven convolutions, three dense layers and the front end.
-    """
+    """The P.835 network: seven convolutions, three dense layers and the front end."""
 
     def __init__(self, weights: Weights) -> None:
         assert weights.front is not None, "the P.835 network has a front end"
@@ -105,10 +101,10 @@ class SigBakOvr(WindowNetwork):
     def _rows(
         self, s: Scratch, x: np.ndarray, limit: np.ndarray, total: int, half: np.ndarray, start: int, stop: int
     ) -> None:
-        """The four full-resolution layers and the first maxima, for tile rows [start, stop) of a run.
+        """Compute the four full-resolution layers and first maxima, for tile rows [start, stop) of a run.
 
-        Each layer runs one tile row behind the layer before it. `y2` and `y3` hold a moving band of rows. The first row
-        of each is the last row of the tile row before `base2` or `base3`.
+        Each layer runs one tile row behind the one before it. `y2` and `y3` hold a moving band of rows, each starting
+        with the last row of the tile row before `base2` or `base3`.
         """
         tiles = -(-total // TILE)
         stop2, stop3 = min(tiles, stop + 2), min(tiles, stop + 1)
@@ -138,7 +134,7 @@ class SigBakOvr(WindowNetwork):
 
     @staticmethod
     def _move_up(band: np.ndarray, base: int, done: int, read: int) -> int:
-        """Drops the rows of a band that the next layer, now at tile row `read`, has read; returns the new base."""
+        """Drop the rows of a band that the next layer, at tile row `read`, has used; return the new base."""
         if read == base:
             return base
         rows, shift = (done - read) * TILE + 1, (read - base) * TILE
@@ -146,12 +142,11 @@ class SigBakOvr(WindowNetwork):
         return read
 
     def _edges(self, s: Scratch, x: np.ndarray, windows: int, edge_half: np.ndarray, start: int, stop: int) -> None:
-        """The full-resolution layers near the inner ends of windows, with the zeros of the windows' padding.
+        """Compute the full-resolution layers at inner ends of windows, with zero padding.
 
-        Edge e < windows - 1 is the start of window e + 1; the other edges are the ends of windows 0 to windows - 2.
-        With each layer the zeros affect one more row, so four rows of the fourth layer differ from the run's. To
-        compute them, an edge needs eight rows of the earlier layers. Rows of the third layer that lack a row of the
-        second are not used.
+        Edge e < windows - 1 is the start of window e + 1; the others are the ends of windows 0 to windows - 2. Each
+        layer affects one more row, so four rows of the fourth differ from the run's. They need eight rows of the
+        earlier layers. Rows of the third layer without a row of the second are unused.
 
         Args:
             edge_half: `(2 * edges, columns, 32)`: two rows per edge at half resolution.
@@ -173,7 +168,7 @@ class SigBakOvr(WindowNetwork):
             self.layers[4](s.work, s.edge3, row, edge_half, TILE // 2 * e, 1, BINS, pool=True)
 
     def _layer(self, crew: Crew, number: int, x: np.ndarray, rows: int, width: int) -> np.ndarray:
-        """Layer 5 (followed by maxima) or 6 over a whole run."""
+        """Compute layer 5 (followed by maxima) or 6 over a whole run."""
         pool = number == 5
         step = TILE // 2 if pool else TILE
         y = picture(rows // 2, width // 2, 32) if pool else picture(rows, width, 32)
@@ -189,7 +184,7 @@ class SigBakOvr(WindowNetwork):
         self, s: Scratch, half: np.ndarray, quarter: np.ndarray, edge_half: np.ndarray, windows: int,
         edge_last: np.ndarray, start: int, stop: int,
     ) -> None:  # fmt: skip
-        """Layers 5 and 6 at the inner ends of windows.
+        """Compute layers 5 and 6 at the inner ends of windows.
 
         Args:
             half, quarter: the run's pictures. edge_half: from `_edges`.
@@ -208,7 +203,7 @@ class SigBakOvr(WindowNetwork):
 
     @staticmethod
     def _fill_edge(edge: np.ndarray, middle: np.ndarray, run: np.ndarray, row: int, begins: bool) -> None:
-        """Fills the six rows that a tile reads at a window's end: one of zeros, two of the edge, three of the run."""
+        """Fill the six rows of a tile at a window's end: one of zeros, two of the edge, three of the run."""
         if begins:
             edge[0], edge[1:3], edge[3:6] = 0.0, middle, run[row + 2 : row + 5]
         else:
@@ -217,10 +212,10 @@ class SigBakOvr(WindowNetwork):
     def _finish_window(
         self, s: Scratch, last: np.ndarray, edge_last: np.ndarray, windows: int, window: int, out: np.ndarray
     ) -> None:
-        """A window's last maxima, last convolution and the maximum over the whole picture, `(64,)`.
+        """Compute a window's last maxima, last convolution and overall maximum, `(64,)`.
 
-        The first two pooled rows come from the edge at the window's start, and the last one from the edge at its end
-        (whose rows are 221 to 224; the last of them is not used). Without an edge, the run's rows are used.
+        The first two pooled rows come from the edge at the window's start, the last one from the edge at its end (rows
+        221 to 224, the last unused). Without an edge, they are the run's.
         """
         width, rows = BINS // 4, FRAMES // 8
         head, tail = (0 if window == 0 else 2), (rows if window == windows - 1 else rows - 1)

@@ -1,4 +1,4 @@
-"""What the two networks of DNSMOS share: pictures to work in, threads, layers, and signals that repeat themselves."""
+"""The base of both DNSMOS networks: pictures, threads, layers, and repeating signals."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ MEL_ROWS = 10  # pooled rows of P.808's first layer that are computed at a time;
 
 
 def picture(rows: int, width: int, channels: int) -> np.ndarray:
-    """A zero array for a picture of this many rows and columns, with room for the padding and for whole tiles.
+    """Allocate zeros for a picture of these rows and columns, its padding and whole tiles.
 
-    If the number of rows or columns is odd, the tiles reach one further after the maxima.
+    With an odd number of rows or columns, the tiles reach one further after the maxima.
     """
     return aligned_zeros((-(-(rows + 1) // TILE) * TILE + 2, -(-(width + 1) // TILE) * TILE + 2, channels))
 
 
 def two_layer_input(rows: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Zeros for the input of two layers, padded by two on each side, and the limits, which are zero in the padding."""
+    """Allocate a two-layer input, padded by two, and its limits, which are zero in the padding."""
     rows, columns = -(-rows // TILE) * TILE + 4, -(-width // TILE) * TILE + 4
     return aligned_zeros((rows, columns, 1)), aligned_zeros((rows, columns))
 
 
 @jit(nogil=True)
 def pool_rows(x: np.ndarray, row_in: int, y: np.ndarray, row_out: int, count: int, width: int) -> None:
-    """2x2 maxima, rectified, from rows of x to rows of y, both from column 1 on.
+    """Pool 2x2 maxima, rectified, from rows of x to rows of y, both from column 1 on.
 
-    If the width is odd, the last column is omitted.
+    An odd last column is omitted.
     """
     for n in range(count):
         r = row_in + 2 * n
@@ -51,7 +51,7 @@ def pool_rows(x: np.ndarray, row_in: int, y: np.ndarray, row_out: int, count: in
 
 
 class Scratch:
-    """Pictures in which one thread works. They are kept between calls, because new memory costs page faults."""
+    """A thread's pictures, reused between calls because new memory costs page faults."""
 
     def __init__(self) -> None:
         self.work = aligned_zeros(WORKSPACE)
@@ -69,10 +69,10 @@ class Scratch:
 
 
 class Crew:
-    """Runs pieces of work on a number of threads. If the number is one, they run in the caller's thread.
+    """Runs work on threads; a single one is the caller's.
 
     Args:
-        threads: number of threads. They end with the `with` block, so that a later fork finds no threads.
+        threads: they end with the `with` block, so a later fork has no threads.
     """
 
     def __init__(self, threads: int) -> None:
@@ -91,19 +91,19 @@ class Crew:
             self._pool = None
 
     def start(self, work: Callable[..., None], *arguments: object) -> Callable[[], None]:
-        """Begins `work(scratch, *arguments)`. The returned function waits for it and raises its exception, if any."""
+        """Start `work(scratch, *arguments)`; the returned function waits and raises its exception, if any."""
         if self._pool is None:
             self._run(work, *arguments)
             return lambda: None
         return self._pool.submit(self._run, work, *arguments).result
 
     def each(self, work: Callable[..., None], pieces: Sequence[tuple[object, ...]]) -> None:
-        """Runs `work(scratch, *piece)` for every piece and waits."""
+        """Run `work(scratch, *piece)` for every piece and wait."""
         for wait in [self.start(work, *item) for item in pieces]:
             wait()
 
     def pieces(self, count: int, most: int, least: int = 1) -> list[tuple[int, int]]:
-        """Divides range(count) into equal pieces, as many as a multiple of the threads, of at most `most`.
+        """Divide range(count) into equal pieces of at most `most`, a multiple of the threads.
 
         There are fewer pieces if they would otherwise be shorter than `least`.
         """
@@ -126,12 +126,12 @@ NONE = np.zeros((0, 0), np.float32)
 
 
 def taps_of(weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """A first layer's weights `(out, 1, 3, 3)` and bias as `(10, out)`."""
+    """Join a first layer's weights `(out, 1, 3, 3)` and bias as `(10, out)`."""
     return aligned(np.concatenate([weights.reshape(len(weights), 9).T, bias[None]]))
 
 
 class Layer:
-    """A convolution with its weights. With `first`, that convolution (from one channel) is computed before it."""
+    """A convolution with its weights, after another one of one channel (`first`), if any."""
 
     def __init__(self, convolution: Convolution, first: Convolution | None = None) -> None:
         self.weights, self.bias = transform_weights(convolution[0]), aligned(convolution[1])
@@ -146,7 +146,7 @@ class Layer:
 
 
 def cycle_of(period: int | None, total: int) -> int:
-    """Number of frames after which the frames of a signal with this period repeat: even, and at most `total`."""
+    """Return the frames after which a signal of this period repeats: even, and at most `total`."""
     if period is None:
         return total
     cycle = period // math.gcd(period, HOP_SAMPLES)
@@ -155,7 +155,7 @@ def cycle_of(period: int | None, total: int) -> int:
 
 
 def repeat_rows(rows: np.ndarray, start: int, stop: int, cycle: int) -> None:
-    """Fills rows [start, stop) with copies of the rows that lie `cycle` before them."""
+    """Fill rows [start, stop) with copies of the rows `cycle` before them."""
     for first in range(start, stop, cycle):
         last = min(stop, first + cycle)
         rows[first:last] = rows[first - cycle : last - cycle]
@@ -168,7 +168,7 @@ class WindowNetwork(ABC):
     def start_run(
         self, crew: Crew, signal: np.ndarray, windows: int, period: int | None = None
     ) -> Callable[[], np.ndarray]:
-        """Begins to score consecutive windows, one second apart.
+        """Start to score consecutive windows, one second apart.
 
         Args:
             signal: float32 `(samples,)` from the first window's start to the last one's end.

@@ -1,14 +1,12 @@
-"""The specification of the two DNSMOS networks, in plain NumPy and float64, for one window of 144160 samples at 16 kHz.
+"""The two DNSMOS networks in NumPy and float64, for one window of 144160 samples at 16 kHz.
 
-P.835 (`sig_bak_ovr`) computes the logarithm of a power spectrum of 900 frames, with kernels that were trained with the
-rest. Seven 3x3 convolutions follow, with three 2x2 maxima between them, then the maximum of each channel over the
-picture, and three dense layers. P.808 (`model_v8`) does the same with five convolutions. Its input is mel levels
-relative to the loudest one of the window.
+P.835 (`sig_bak_ovr`): the log power spectrum of 900 frames by trained kernels, seven 3x3 convolutions with three 2x2
+maxima between them, the maximum of each channel, and three dense layers. P.808 (`model_v8`): the same with five
+convolutions, over mel levels relative to the window's loudest.
 
-Papers
-    C. K. A. Reddy, V. Gopal, R. Cutler, "DNSMOS P.835", ICASSP 2022; "DNSMOS", ICASSP 2021.
-Reference implementation
-    speechmos 0.0.1: onnxruntime on the published files, and librosa 0.11 for the mel levels; to 1e-5 of a score.
+Papers: C. K. A. Reddy, V. Gopal, R. Cutler, "DNSMOS P.835", ICASSP 2022; "DNSMOS", ICASSP 2021. Reference
+implementation: speechmos 0.0.1: onnxruntime on the published files, and librosa 0.11 for the mel levels; to 1e-5 of a
+score.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ RANGE_DB = 80.0
 MIDDLE_DB = 40.0
 P835_MAXIMA = (4, 5, 6)
 P808_MAXIMA = (1, 2, 4)
-"""After which convolutions (counted from 1) the 2x2 maxima come."""
+"""The convolutions (counted from 1) before 2x2 maxima."""
 
 Convolution = tuple[np.ndarray, np.ndarray]
 
@@ -53,7 +51,7 @@ class Weights:
 
 
 def p835(window: np.ndarray, weights: Weights) -> np.ndarray:
-    """Raw SIG, BAK and OVRL of a window, before the polynomials."""
+    """Compute raw SIG, BAK and OVRL of a window, before the polynomials."""
     frames = np.lib.stride_tricks.sliding_window_view(window.astype(np.float64), FRAME_SAMPLES)[::HOP_SAMPLES]
     assert weights.front is not None, "the P.835 network has a front end"
     real, imaginary = (frames @ kernel.T.astype(np.float64) for kernel in weights.front)
@@ -61,14 +59,14 @@ def p835(window: np.ndarray, weights: Weights) -> np.ndarray:
 
 
 def p808(window: np.ndarray, weights: Weights, reflect: bool = False) -> np.ndarray:
-    """The score of a window, `(1,)`. The window's last 160 samples are not used."""
+    """Compute the score of a window, `(1,)`. The window's last 160 samples are unused."""
     return _network(mel_levels(window[:-HOP_SAMPLES], reflect), weights, P808_MAXIMA)
 
 
 def mel_levels(signal: np.ndarray, reflect: bool = False) -> np.ndarray:
-    """Mel power in decibels relative to the loudest, `(900, 120)`, scaled: 0 dB becomes 1, and -80 dB or less -1.
+    """Compute mel decibels below the loudest, `(900, 120)`: 0 dB becomes 1, and -80 dB or less -1.
 
-    The signal is extended at both ends by zeros (as in librosa from 0.10 on) or by its mirror image (librosa before).
+    Both ends are extended by zeros (librosa from 0.10 on) or by the mirror image (librosa before).
     """
     padded = np.pad(signal.astype(np.float64), MEL_SAMPLES // 2, mode="reflect" if reflect else "constant")
     frames = np.lib.stride_tricks.sliding_window_view(padded, MEL_SAMPLES)[::HOP_SAMPLES]
@@ -80,7 +78,7 @@ def mel_levels(signal: np.ndarray, reflect: bool = False) -> np.ndarray:
 
 @cache
 def mel_filters() -> np.ndarray:
-    """Slaney's triangular filters `(120, 161)`, float32: 0 to 8000 Hz, n_fft 321 at 16 kHz, each of area one."""
+    """Return Slaney's filters `(120, 161)`, float32: 0 to 8000 Hz, n_fft 321 at 16 kHz, unit area."""
     edges_hz = _mel_to_hz(np.linspace(0.0, 15.0 + np.log(8.0) * 27.0 / np.log(6.4), MELS + 2))
     ramps = edges_hz[:, None] - np.arange(BINS) * (16000.0 / MEL_SAMPLES)
     widths = np.diff(edges_hz)[:, None]
@@ -89,12 +87,12 @@ def mel_filters() -> np.ndarray:
 
 
 def _mel_to_hz(mel: np.ndarray) -> np.ndarray:
-    """Linear to 1000 Hz (200/3 Hz a mel), logarithmic above (27 mels per factor of 6.4)."""
+    """Convert mel: linear to 1000 Hz (200/3 Hz a mel), logarithmic above (27 mels per factor of 6.4)."""
     return np.where(mel < 15.0, mel * 200.0 / 3.0, 1000.0 * np.exp((mel - 15.0) * np.log(6.4) / 27.0))
 
 
 def convolution(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """A 3x3 convolution of a picture `(rows, columns, in)` padded with zeros, plus bias, rectified; same size."""
+    """Convolve a zero-padded picture `(rows, columns, in)` by 3x3, add bias, rectify; same size."""
     rows, columns, channels = x.shape
     padded = np.pad(x, ((1, 1), (1, 1), (0, 0)))
     y = np.zeros((rows * columns, len(bias)), x.dtype)
@@ -106,14 +104,14 @@ def convolution(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndar
 
 
 def maxima(x: np.ndarray) -> np.ndarray:
-    """2x2 maxima of a picture `(rows, columns, channels)`; an odd last row or column is dropped."""
+    """Pool 2x2 maxima of a picture `(rows, columns, channels)`; an odd last row or column is dropped."""
     rows, columns = x.shape[0] // 2 * 2, x.shape[1] // 2 * 2
     x = np.maximum(x[0:rows:2], x[1:rows:2])
     return np.maximum(x[:, 0:columns:2], x[:, 1:columns:2])
 
 
 def dense(features: np.ndarray, layers: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Dense layers over `(..., in)`, rectified between them."""
+    """Apply dense layers to `(..., in)`, rectified between them."""
     for n, (weights, bias) in enumerate(layers):
         features = features @ weights + bias
         if n < len(layers) - 1:

@@ -1,23 +1,19 @@
-"""3x3 convolutions by Winograd's minimal filtering F(4x4, 3x3), in numba, and the products of frames with a matrix.
+"""3x3 convolutions by Winograd's F(4x4, 3x3) in numba, and products of frames with a matrix.
 
-A tile of 4x4 outputs depends on 6x6 inputs. Inputs and outputs are transformed so that the convolution over channels
-becomes 36 independent matrix products: 36 multiplications instead of the 144 of the direct sum. The evaluation points
-(0, ±5/8, ±3/2, infinity) keep the relative error near 1e-6 in float32. Tiles of 6x6 would need a fifth fewer
-multiplications, but their 64 weight matrices do not fit the second-level cache, so they would not be faster, and their
-error is four times as large.
+A tile of 4x4 outputs depends on 6x6 inputs. Transformed, the convolution over channels is 36 independent matrix
+products: 36 multiplications instead of 144. The evaluation points (0, ±5/8, ±3/2, infinity) keep the relative error
+near 1e-6 in float32. Tiles of 6x6 need a fifth fewer multiplications, but their 64 weight matrices exceed the
+second-level cache, and their error is four times as large.
 
-An input that a layer has rectified is mostly zero. Where a channel is zero in all 18x6 inputs of four neighbouring
-tiles, their products leave it out. In speech that is about half of all channels. The bits of the sums stay the same,
-since nothing but zeros is omitted.
+A rectified input is mostly zero. Where a channel is zero in all 18x6 inputs of four neighbouring tiles (about half of
+all channels in speech), the products omit it, with the same bits.
 
 Conventions
-    Activations are float32 `(rows, columns, channels)`, C-contiguous, rows being time. Column 0 and the columns after
-    the picture's width are zero: they are the padding.
-    The columns of a matrix, which are the channels of an output, are a multiple of 32.
-    Working memory is flat. Its indices are unsigned, because numba's check for negative ones keeps a loop from being
-    vectorised, and its planes lie constant distances apart, so that the compiler can tell that they do not overlap.
-    The products of matrices are not BLAS's. BLAS sums in an order that depends on a matrix's height, divides large
-    products among threads of its own, and cannot omit rows of a matrix.
+    Activations are float32 `(rows, columns, channels)`, C-contiguous, rows being time. Column 0 and those after the
+    picture's width are zero padding. A matrix's columns (an output's channels) are a multiple of 32.
+    Working memory is flat. Its indices are unsigned, because numba's check for negative ones prevents vectorisation,
+    and its planes lie constant distances apart, so the compiler can tell that they do not overlap.
+    BLAS is not used: its order of sums depends on a matrix's height, it starts threads, and it cannot omit rows.
 """
 
 from __future__ import annotations
@@ -43,22 +39,22 @@ _ROWS = 4  # rows of a product that share the weights once they are loaded, and 
 _BLOCK = 32  # columns of a product whose sums stay in registers
 _CHANNELS = 128
 _U = np.uint64
-# How many floats lie between two rows of six input rows, and between two of the 36 planes of a transform. Each has a
-# cache line more than it needs, so that they do not all use the same sets of the cache.
+# Distances of two rows of six input rows, and of two of the 36 planes, with a cache line extra, so that they use
+# different sets of the cache.
 _STRIP = (TILE * _ACROSS + 2) * _CHANNELS + _PAD
 _PLANE = _TILES * _CHANNELS + _PAD
 _AHEAD = {"contract", "nsz"}  # products may be fused with sums
 
 
 def _whole_vectors(context: Any) -> tuple[Any, Any]:
-    """Has the function that calls it use whole vectors of AVX-512 where there are any.
+    """Make the calling function use whole vectors of AVX-512 where available.
 
-    The compiler takes half of them for most processors, because whole ones once made a processor's clock slower. The
-    sums of each output keep their order, so its bits do not depend on the width.
+    Compilers use half vectors for most processors, because whole ones once lowered the clock. The order of each
+    output's sums, and so its bits, do not depend on the width.
     """
 
     def mark(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # llvmlite refuses attributes with a value in `attributes.add`, but writes what the set holds.
+        # llvmlite refuses attributes with a value in `attributes.add`, but writes those in the set.
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         return context.get_dummy_value()
 
@@ -69,7 +65,7 @@ whole_vectors: Any = intrinsic(_whole_vectors)
 
 
 def _weight_matrix() -> np.ndarray:
-    """A matrix from 3 taps to 6 values."""
+    """Return a matrix from 3 taps to 6 values."""
     points = [0.0, _A, -_A, _B, -_B]
     matrix = np.zeros((POINTS, 3))
     for j, p in enumerate(points):
@@ -79,7 +75,7 @@ def _weight_matrix() -> np.ndarray:
 
 
 def aligned_zeros(shape: int | tuple[int, ...]) -> np.ndarray:
-    """float32 zeros that begin on a cache line. No vector then crosses two lines, which saves an eighth of the time."""
+    """Allocate float32 zeros on a cache line. No vector then crosses two lines, which saves an eighth of the time."""
     count = int(np.prod(shape))
     memory = np.zeros(count + _PAD, np.float32)
     first = -memory.ctypes.data % _LINE // 4
@@ -87,21 +83,19 @@ def aligned_zeros(shape: int | tuple[int, ...]) -> np.ndarray:
 
 
 def aligned(values: np.ndarray) -> np.ndarray:
-    """A copy of `values` as float32 that begins on a cache line."""
+    """Copy `values` as float32 on a cache line."""
     copy = aligned_zeros(values.shape)
     copy[...] = values
     return copy
 
 
 def whole_blocks(matrix: np.ndarray) -> np.ndarray:
-    """A matrix for `multiply_frames`: as float32, with columns of zeros after its own up to the next multiple of a
-    block.
-    """
+    """Pad a matrix for `multiply_frames` with zero columns to whole blocks, as float32."""
     return aligned(np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % _BLOCK))))
 
 
 def transform_weights(weights: np.ndarray) -> np.ndarray:
-    """Weights `(out, in, 3, 3)` as the 36 matrices `(36, in, out)` of the products, float32."""
+    """Transform weights `(out, in, 3, 3)` to the products' matrices `(36, in, out)`, float32."""
     g = _weight_matrix()
     u = np.einsum("ai,ocij,bj->abco", g, weights.astype(np.float64), g)
     return aligned(u.reshape(POINTS * POINTS, *u.shape[2:]))
@@ -109,7 +103,7 @@ def transform_weights(weights: np.ndarray) -> np.ndarray:
 
 @numba.njit(inline="always")
 def _forward(d0, d1, d2, d3, d4, d5):  # type: ignore[no-untyped-def]  # numba finds the types
-    """From 6 inputs to 6 values. Those for p and -p share their even and their odd part."""
+    """Transform 6 inputs to 6 values. Those for p and -p share their even and their odd part."""
     a, b = np.float32(_A), np.float32(_B)
     total, both = np.float32(_A * _A + _B * _B), np.float32(_A * _A * _B * _B)
     even, odd = d4 - b * b * d2, a * (d3 - b * b * d1)
@@ -121,7 +115,7 @@ def _forward(d0, d1, d2, d3, d4, d5):  # type: ignore[no-untyped-def]  # numba f
 
 @numba.njit(inline="always")
 def _inverse(m0, m1, m2, m3, m4, m5):  # type: ignore[no-untyped-def]  # numba finds the types
-    """From 6 values to 4 outputs."""
+    """Transform 6 values to 4 outputs."""
     a, b = np.float32(_A), np.float32(_B)
     sums, differences, sums_b, differences_b = m1 + m2, m1 - m2, m3 + m4, m3 - m4
     return (
@@ -134,7 +128,7 @@ def _inverse(m0, m1, m2, m3, m4, m5):  # type: ignore[no-untyped-def]  # numba f
 
 @jit(nogil=True, fastmath=_AHEAD)
 def first_layer(x: np.ndarray, start: int, wide: int, taps: np.ndarray, limit: np.ndarray, out: np.ndarray) -> None:
-    """One row of a convolution of one channel, with its bias, rectified.
+    """Compute one row of a convolution of one channel, with its bias, rectified.
 
     Args:
         x: flat input rows, `wide` columns each, of which three are read, the first from `start` on.
@@ -163,7 +157,7 @@ def first_layer(x: np.ndarray, start: int, wide: int, taps: np.ndarray, limit: n
 
 @jit(nogil=True, fastmath=_AHEAD)
 def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size: int) -> None:
-    """The forward transform down each column: six rows of x, from `start` on and `step` apart, into six of the strip.
+    """Transform six rows of x, from `start` on and `step` apart, into six of the strip.
 
     The strip's seventh row is zero where all six inputs are.
     """
@@ -182,11 +176,10 @@ def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size:
 
 @jit(nogil=True, fastmath=_AHEAD)
 def _list_channels(strip: np.ndarray, tiles: int, channels: int, listed: np.ndarray, counts: np.ndarray) -> None:
-    """Which channels the products need: for each `_ROWS` tiles of the strip those that are not zero in all their
-    inputs.
+    """List the channels that the products need, for each `_ROWS` tiles of the strip.
 
     Args:
-        listed: the channels of group g of tiles, in order, from element `channels * g` on. counts: how many there are.
+        listed: the channels of group g of tiles, in order, from element `channels * g` on. counts: their numbers.
     """
     whole_vectors()
     d, sums = _U(channels), np.empty(_U(channels), np.float32)
@@ -207,7 +200,7 @@ def _list_channels(strip: np.ndarray, tiles: int, channels: int, listed: np.ndar
 
 @jit(nogil=True, fastmath=_AHEAD)
 def _forward_tiles(strip: np.ndarray, row: int, tiles: int, channels: int, planes: np.ndarray) -> None:
-    """The forward transform along one of the six rows of each tile of the strip, into six planes."""
+    """Transform one of the six rows of each tile of the strip into six planes."""
     whole_vectors()
     d, p = _U(channels), _U(_PLANE)
     for tile in range(_U(tiles)):
@@ -223,12 +216,11 @@ def _forward_tiles(strip: np.ndarray, row: int, tiles: int, channels: int, plane
 
 
 def _sums_of(rows: int) -> Any:
-    """A function that computes `_BLOCK` columns of some rows of a product. Its sums stay in registers until they are
-    whole.
+    """Build a function for `_BLOCK` columns of some rows of a product, with sums in registers.
 
-    numba's own loops would store them after each factor. The arguments are the left matrix, where its first row begins
-    and how far apart rows are; a list of its columns, where it begins and how long it is; the right matrix, where the
-    block begins and how far apart rows are; and the same three of the output.
+    numba's own loops would store them after each factor. The arguments are the left matrix, its first row and row
+    distance; a list of its columns, its start and length; the right matrix, its block and row distance; and the same
+    three of the output.
     """
 
     def typed(context: Any, left: Any, a: Any, apart: Any, listed: Any, first: Any, count: Any, right: Any, top: Any,
@@ -279,10 +271,9 @@ _sum_rows, _sum_row = _sums_of(_ROWS), _sums_of(1)
 
 @numba.njit(inline="always")
 def _multiply_rows(left, a, apart, rows, listed, first, count, right, top, columns, out, b):  # type: ignore[no-untyped-def]  # numba finds the types
-    """Up to `_ROWS` rows of a product: those at left[a], each `apart` after the one before, times the matrix at
-    right[top], to out[b].
+    """Multiply up to `_ROWS` rows at left[a], `apart` floats each, by right[top], into out[b].
 
-    Of the columns of left and the rows of right only those count that stand in `listed`, from element `first` on.
+    Only the columns of left and rows of right in `listed`, from element `first` on, count.
     """
     for c in range(_U(0), columns, _U(_BLOCK)):
         if rows == _U(_ROWS):
@@ -298,10 +289,9 @@ def _products(
     v: np.ndarray, listed: np.ndarray, counts: np.ndarray, weights: np.ndarray, m: np.ndarray, row: int, tiles: int,
     depth: int, columns: int,
 ) -> None:  # fmt: skip
-    """The six products of the planes v, which are one of the six rows of each tile, with the flat weights, to the
-    planes m.
+    """Multiply six planes v, one of each tile's six rows, by the flat weights, into planes m.
 
-    Three tiles that are left over are computed as four, which costs no more; one or two are computed one by one.
+    Three left-over tiles are computed as four at no more cost; one or two one by one.
     """
     d, n, p = _U(depth), _U(columns), _U(_PLANE)
     full = (_U(tiles) + _U(1)) // _U(_ROWS) * _U(_ROWS)
@@ -315,15 +305,14 @@ def _products(
 
 @jit(nogil=True)
 def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int, out: np.ndarray) -> None:
-    """The products of the frames of a signal with a matrix, each summed in the same order wherever its frame lies.
+    """Multiply a signal's frames by a matrix, each summed in the same order wherever it lies.
 
-    BLAS does not promise that for a row of a larger product, and would divide such a product among its own threads.
+    BLAS does not promise that for a row of a larger product, and starts threads.
 
     Args:
         signal: `(samples,)`; frame t begins at sample `hop * t`.
         matrix: `(samples of a frame, columns)`, from `whole_blocks`.
-        depth: how many samples are summed before their sum is added to that of the samples before.
-        out: `(frames, columns)`.
+        depth: samples per partial sum. out: `(frames, columns)`.
     """
     frames, apart, size, columns = _U(out.shape[0]), _U(hop), _U(matrix.shape[0]), _U(out.shape[1])
     if columns % _U(_BLOCK) > 0:
@@ -342,7 +331,7 @@ def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int
 
 @numba.njit(inline="always")
 def _inverse_at(planes, i, step):  # type: ignore[no-untyped-def]  # numba finds the types
-    """The inverse transform, in place, of six values `step` apart."""
+    """Transform six values `step` apart back, in place."""
     values = _inverse(
         planes[i], planes[i + step], planes[i + _U(2) * step], planes[i + _U(3) * step], planes[i + _U(4) * step],
         planes[i + _U(5) * step],
@@ -353,7 +342,7 @@ def _inverse_at(planes, i, step):  # type: ignore[no-untyped-def]  # numba finds
 
 @jit(nogil=True, fastmath=_AHEAD)
 def _inverse_tiles(planes: np.ndarray, size: int) -> None:
-    """The inverse transform of the first `size` floats of each plane, in place: output (i, j) is in plane 6 i + j."""
+    """Transform the first `size` floats of each plane back, in place: output (i, j) is in plane 6 i + j."""
     whole_vectors()
     p, six = _U(_PLANE), _U(POINTS * _PLANE)
     for row in range(_U(POINTS)):
@@ -366,7 +355,7 @@ def _inverse_tiles(planes: np.ndarray, size: int) -> None:
 
 @jit(nogil=True, fastmath=_AHEAD)
 def _write(planes: np.ndarray, tiles: int, bias: np.ndarray, y: np.ndarray, start: int, step: int, pool: bool) -> None:
-    """Outputs of tiles with bias, rectified, and pooled if requested, into rows of y from `start` on, `step` apart."""
+    """Write tiles with bias, rectified and pooled if `pool`, into rows of y from `start` on, `step` apart."""
     whole_vectors()
     channels, p, six = _U(bias.size), _U(_PLANE), _U(POINTS) * _U(_PLANE)
     size = _U(TILE // 2) if pool else _U(TILE)
@@ -388,7 +377,7 @@ def _write(planes: np.ndarray, tiles: int, bias: np.ndarray, y: np.ndarray, star
 
 
 WORKSPACE = (2 * POINTS + 1) * _STRIP + (1 + POINTS) * POINTS * _PLANE
-"""Floats of working memory that `convolve` needs."""
+"""Floats of working memory of `convolve`."""
 
 
 @jit(nogil=True)
@@ -396,15 +385,14 @@ def convolve(
     x: np.ndarray, limit: np.ndarray, taps: np.ndarray, row_in: int, weights: np.ndarray, bias: np.ndarray,
     y: np.ndarray, row_out: int, count: int, width: int, pool: bool, work: np.ndarray,
 ) -> None:  # fmt: skip
-    """A 3x3 convolution over `count` rows of tiles, plus bias, rectified, and pooled 2x2 if `pool` is set.
+    """Convolve `count` rows of tiles by 3x3, add bias, rectify, and pool 2x2 if `pool`.
 
     Args:
-        x: input `(rows, columns, in)`, read from row `row_in` to the row after the last tile row. If there is another
-            convolution to compute before this one, x is the input of that one: `(rows, columns, 1)`, with a padding of
-            two, and read two rows further.
-        limit, taps: only for such a first layer, else empty. `limit` `(rows, columns)` is infinite inside the picture
-            and zero in its padding (row r bounds row r of the first layer, which reads rows r to r + 2 of x). `taps`
-            holds the first layer's weights and bias `(10, in)`.
+        x: input `(rows, columns, in)`, read from row `row_in` to the row after the last tile row. With a first layer,
+            its input: `(rows, columns, 1)`, padded by two, and read two rows further.
+        limit, taps: of a first layer, else empty. `limit` `(rows, columns)` is infinite inside the picture and zero in
+            its padding (row r bounds row r of the first layer, which reads rows r to r + 2 of x). `taps`: its weights
+            and bias `(10, in)`.
         weights: from `transform_weights`, `(36, in, out)`. bias: `(out,)`.
         y: output `(rows, columns, out)`, written from row `row_out`, 4 rows (pooled: 2) for each tile row, and from
             column 1. Columns after those of the picture are set to zero.

@@ -1,7 +1,6 @@
-"""Dynamic time warping in numba, in float64: the same costs and paths as `ref`, to the rounding of distances.
+"""Dynamic time warping in numba, in float64: `ref`'s costs and paths to the rounding of distances.
 
-Distances are made where they are needed, so memory grows with the length of the sequences and the width of the window
-only.
+Distances are computed where they are needed, so memory grows with the sequences and the window's width only.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def fast_path(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @_jit
 def _window(path: np.ndarray, frames_x: int, frames_y: int) -> tuple[np.ndarray, np.ndarray]:
-    """As `ref.window`: the cells of a row are contiguous, because the path of the halved sequences goes on by one step."""
+    """As `ref.window`: a row's cells are contiguous, because the halved path advances one step at a time."""
     rows = (frames_x + 1) // 2 + 1
     first, last = np.full(rows, frames_y, np.int64), np.full(rows, -1, np.int64)
     for k in range(len(path)):
@@ -86,13 +85,10 @@ def _path_within(x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray
 
 @_jit
 def subsequence_costs(patches: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """The costs of `ref.subsequence_cost` for several patches of one length.
+    """Compute `ref.subsequence_cost` for several patches of one length, float64 `(patches,)`.
 
     Args:
         patches: float64 `(patches, frames, dimensions)`. reference: float64 `(more frames, dimensions)`.
-
-    Returns:
-        float64 `(patches,)`.
     """
     count, frames, dimensions = patches.shape
     columns = len(reference)
@@ -124,10 +120,10 @@ def subsequence_costs(patches: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 @_jit
 def mean_costs_of_vectors(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_starts: np.ndarray) -> np.ndarray:
-    """`ref.mean_cost` of the angles between the vectors of every pair of sequences, over pi.
+    """Compute `ref.mean_cost` of the angles, over pi, between vectors of every pair of sequences.
 
     Args:
-        x, y: float64 `(frames, dimensions)` of length 1, of all sequences one after the other.
+        x, y: float64 `(frames, dimensions)` of length 1, all sequences joined.
         x_starts, y_starts: int64 `(sequences + 1,)`, where each sequence begins.
 
     Returns:
@@ -143,11 +139,10 @@ def mean_costs_of_vectors(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_
 
 @_jit
 def mean_costs_of_codes(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_starts: np.ndarray) -> np.ndarray:
-    """`ref.mean_cost` of the angles between frames of codes, over pi: the angle whose cosine is the share of equal
-    codes.
+    """Compute `ref.mean_cost` of the angles, over pi, whose cosine is the share of equal codes.
 
     Args:
-        x, y: int64 `(frames, codebooks)` of all sequences one after the other. x_starts, y_starts: as for vectors.
+        x, y: int64 `(frames, codebooks)` of all joined sequences. x_starts, y_starts: as for vectors.
 
     Returns:
         float64 `(sequences of x, sequences of y)`.
@@ -170,7 +165,7 @@ def mean_costs_of_codes(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_st
 
 @_jit
 def _mean_cost(apart: np.ndarray) -> float:
-    """As `ref.mean_cost`; the number of cells of each path is carried along."""
+    """As `ref.mean_cost`, counting the cells of each path on the way."""
     rows, columns = apart.shape
     cost = np.full(columns + 1, math.inf)
     cells = np.zeros(columns + 1, np.int64)

@@ -1,11 +1,8 @@
 """Dynamic time warping in plain Python and NumPy, in float64: the specification.
 
-Two kinds are used by metrics. `fast_path` is FastDTW with a radius of 1 (Salvador and Chan 2007), which follows the
-package fastdtw 0.3.4 step by step: its result is not always the cheapest path, and published numbers rest on it.
-`subsequence_cost` is the cheapest alignment of a patch with any part of a longer sequence, with the steps of WARP-Q.
-
-A profile uses a third: `mean_cost` is the cost of the cheapest path for each of its steps, as ABX tests of speech
-compare sounds (torchdtw, which fastabx calls).
+`fast_path` is FastDTW with a radius of 1 (Salvador and Chan 2007), step by step as fastdtw 0.3.4: not always the
+cheapest path, but the basis of published numbers. `subsequence_cost` is the cheapest alignment of a patch with a part
+of a longer sequence, with WARP-Q's steps. `mean_cost` is the cheapest path's cost per step, as in ABX tests (torchdtw).
 """
 
 from __future__ import annotations
@@ -18,17 +15,17 @@ STEPS = ((1, 0), (0, 3), (1, 3))
 
 
 def fast_path(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The path of FastDTW with a radius of 1 and Euclidean distances between the vectors.
+    """Return the path of FastDTW with a radius of 1 and Euclidean distances.
 
-    Both sequences are halved by averaging neighbours until one of them is shorter than three. The path there is the
-    exact one. At each longer pair, only cells near the path of the shorter pair are searched. Of equally cheap steps,
-    one along x comes first, then one along y, then one along both.
+    Both sequences are halved by averaging neighbours until one is shorter than three, where the path is exact. At each
+    longer pair, only cells near the shorter pair's path are searched. Of equally cheap steps, one along x comes first,
+    then one along y, then one along both.
 
     Args:
         x, y: `(frames, dimensions)`, at least one frame each.
 
     Returns:
-        int64 `(steps, 2)`: the places in x and y, from the first of both to the last of both.
+        int64 `(steps, 2)`: indexes in x and y, from the first to the last of both.
     """
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if len(x) < RADIUS + 2 or len(y) < RADIUS + 2:
@@ -39,16 +36,16 @@ def fast_path(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def halved(x: np.ndarray) -> np.ndarray:
-    """Means of neighbouring vectors, `(frames // 2, dimensions)`; an odd last vector is omitted."""
+    """Average neighbouring vectors, `(frames // 2, dimensions)`; an odd last one is omitted."""
     even = len(x) - len(x) % 2
     return (x[0:even:2] + x[1:even:2]) / 2
 
 
 def window(path: np.ndarray, frames_x: int, frames_y: int) -> tuple[np.ndarray, np.ndarray]:
-    """The cells that are searched around the path of the halved sequences.
+    """Return the cells to search around the path of the halved sequences.
 
     Returns:
-        For each place in x, the first place in y and the one after the last, int64 `(frames_x,)` each. As in fastdtw, a
+        For each index in x, the first one in y and the one after the last, int64 `(frames_x,)` each. As in fastdtw, a
         row holds the first contiguous cells of the widened path from the row before's first cell on.
     """
     near = {
@@ -67,11 +64,10 @@ def window(path: np.ndarray, frames_x: int, frames_y: int) -> tuple[np.ndarray, 
 
 
 def path_within(x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The cheapest path from the first cell to the last through cells of a window.
+    """Find the cheapest path from the first cell to the last within a window.
 
     Args:
-        x, y: `(frames, dimensions)`.
-        low, high: the first place in y, and the one after the last, for each place in x.
+        x, y: `(frames, dimensions)`. low, high: the first index in y, and the one after the last, for each in x.
     """
     cost = np.full((len(x) + 1, len(y) + 1), np.inf)
     cost[0, 0] = 0.0
@@ -92,11 +88,11 @@ def path_within(x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray)
 
 
 def subsequence_cost(patch: np.ndarray, reference: np.ndarray) -> float:
-    """The cost of the cheapest alignment of a patch with a part of the reference, over the frames of the patch.
+    """Return the cost of the cheapest alignment of a patch with a part of the reference, per frame.
 
-    The alignment begins and ends anywhere in the reference. A step goes on by one frame of the patch, or by three
-    frames of the reference, or by both; its cost is the Euclidean distance of the vectors that it arrives at. It equals
-    `librosa.sequence.dtw(subseq=True, step_sizes_sigma=[[1, 0], [0, 3], [1, 3]])`'s least cost in the last row.
+    The alignment begins and ends anywhere in the reference. A step advances one frame of the patch, three of the
+    reference, or both; its cost is the Euclidean distance at its end. It equals `librosa.sequence.dtw(subseq=True,
+    step_sizes_sigma=[[1, 0], [0, 3], [1, 3]])`'s least cost in the last row.
 
     Args:
         patch: `(frames, dimensions)`. reference: `(more frames, dimensions)`.
@@ -114,10 +110,9 @@ def subsequence_cost(patch: np.ndarray, reference: np.ndarray) -> float:
 
 
 def mean_cost(apart: np.ndarray) -> float:
-    """The cost of the cheapest path from the first cell to the last, divided by the number of its cells.
+    """Return the cheapest path's cost from the first cell to the last, per cell.
 
-    Of equally cheap steps back, the one along both sequences comes first, then one along the columns, then one along
-    the rows.
+    Of equally cheap steps back, the one along both sequences comes first, then columns, then rows.
 
     Args:
         apart: distances `(frames of one sequence, frames of the other)`, at least one each.

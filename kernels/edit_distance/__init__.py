@@ -1,1 +1,1 @@
-"""Edit distance with its path: how many items of two sequences agree, differ, are missing or are added."""
+"""Edit distance with its path: equal, replaced, missing and added items of two sequences."""

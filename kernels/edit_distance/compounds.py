@@ -1,8 +1,7 @@
-"""Edit distance of words in which neighbouring words of one side may together be one word of the other, in numba.
+"""Edit distance of words with compounds (`white paper` equals `whitepaper`), in numba.
 
-`white paper` and `whitepaper` agree in either direction. Costs are 1 each. Of several shortest paths the one that
-kaldialign 0.12 takes is counted (`edit_distance(..., merge_compounds=True)`), so that insertions, deletions and
-substitutions equal its own.
+Costs are 1 each. Ties between shortest paths are broken as by kaldialign 0.12 `edit_distance(...,
+merge_compounds=True)`, so insertions, deletions and substitutions equal its own.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ _jit = jit(nogil=True)
 
 
 def compound_counts(reference: list[str], estimate: list[str]) -> tuple[int, int, int, int]:
-    """Hits, substitutions, deletions and insertions; hits are the words of the reference that are neither replaced nor
-    missing.
+    """Count hits, substitutions, deletions and insertions; hits are the reference's other words.
 
     Args:
         reference, estimate: words, none of them empty, at most two million on each side.
@@ -35,9 +33,7 @@ def compound_counts(reference: list[str], estimate: list[str]) -> tuple[int, int
 
 @_jit
 def _counts(codes: np.ndarray, ref: np.ndarray, hyp: np.ndarray) -> tuple[int, int, int]:
-    """Insertions, deletions and substitutions between two lists of words, each given by where its words begin in
-    `codes`.
-    """
+    """Count insertions, deletions and substitutions of words, located by their starts in `codes`."""
     rows, columns = ref.size - 1, hyp.size - 1
     longest = 1
     for at in range(columns):

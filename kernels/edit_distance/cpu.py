@@ -1,15 +1,13 @@
-"""Edit paths in numba. One machine word holds 64 cells of the table of distances.
+"""Edit paths in numba, equal to `ref`. One machine word holds 64 cells of the distance table.
 
-The result equals that of `ref`, step by step. The differences between neighbouring cells of 64 reference items are kept
-as signs and carried along the estimate (Myers 1999 in Hyyrö's form of 2003). Blocks of 64 items are computed one after
-the other, so that a block needs only the 64 bit masks of its own items. The signs are stored, and the path is read from
-them. Only the band that a path of the known distance can reach is computed. Outside of it the differences of an upper
-bound are used, which no step of the path can prefer.
+Signs of differences between neighbouring cells of 64 reference items are carried along the estimate (Myers 1999 in
+Hyyrö's form of 2003), block by block, so a block needs only its own 64 bit masks. The stored signs give the path. Only
+the band that a path of the known distance can reach is computed; outside, an upper bound's differences are used, which
+no step can prefer.
 
-Papers
-    G. Myers, "A fast bit-vector algorithm for approximate string matching based on dynamic programming", JACM 46(3),
-    1999. H. Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances", Nordic J. Computing
-    10(1), 2003.
+Papers: G. Myers, "A fast bit-vector algorithm for approximate string matching based on dynamic programming", JACM
+46(3), 1999. H. Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances", Nordic J.
+Computing 10(1), 2003.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ class TokenSequence(NamedTuple):
     """A part of a sequence, in either direction.
 
     Args:
-        items: the whole sequence. first: the index of the part's first item. step: 1 or -1. size: how many items.
+        items: the whole sequence. first: the index of the part's first item. step: 1 or -1.
     """
 
     items: np.ndarray
@@ -49,8 +47,7 @@ class Work(NamedTuple):
     Args:
         masks: zeros, one per possible item; they are zero again afterwards.
         up, down: one per row: whether the block to the left grew or shrank by one in that row.
-        plus, minus: the signs of the differences along the reference are written here, `(blocks, width)` or
-            `(blocks,)`.
+        plus, minus: outputs, signs of differences along the reference, `(blocks, width)` or `(blocks,)`.
     """
 
     masks: np.ndarray
@@ -62,11 +59,11 @@ class Work(NamedTuple):
 
 @_inline
 def _sweep(reference: TokenSequence, estimate: TokenSequence, band: int, keep: bool, work: Work) -> None:
-    """Computes every block of 64 reference items along the estimate.
+    """Compute every block of 64 reference items along the estimate.
 
     Args:
-        band: cells farther than this from the diagonal are not computed.
-        keep: whether the signs of all rows are kept, or those of the last row only.
+        band: cells farther than this from the diagonal are not computed. keep: whether to keep all rows' signs, or the
+            last's.
     """
     ref, r0, r_step, m = reference
     est, e0, e_step, n = estimate
@@ -114,14 +111,14 @@ def _sweep(reference: TokenSequence, estimate: TokenSequence, band: int, keep: b
 
 @_inline
 def _sign(work: Work, column: int) -> Any:
-    """The difference along the reference in one column of the last row: 1, 0 or -1."""
+    """Return the difference along the reference in one column of the last row: 1, 0 or -1."""
     bit = np.uint64(column & 63)
     return np.int64((work.plus[column >> 6] >> bit) & _ONE) - np.int64((work.minus[column >> 6] >> bit) & _ONE)
 
 
 @_inline
 def _write(path: np.ndarray, step: int, kind: int, count: int) -> int:
-    """Writes steps of one kind before `step`, if there is a path; returns where they begin."""
+    """Write steps of one kind before `step`, if there is a path; return their start."""
     if path.size == 0:
         return step
     for _ in range(count):
@@ -140,9 +137,7 @@ def _read_path(
     path: np.ndarray,
     step: int,
 ) -> int:
-    """Counts and writes the steps of a part whose signs of all rows were kept, from its end on; returns where they
-    begin.
-    """
+    """Count and write the steps of a part whose signs are kept, backwards; return their start."""
     row = estimate.size
     column = reference.size
     width = min(row, 64 + 2 * limit)
@@ -178,11 +173,10 @@ def _sweep_to_last_row(reference: TokenSequence, estimate: TokenSequence, work: 
 def _divide(
     reference: TokenSequence, estimate: TokenSequence, half: int, scores: np.ndarray, work: Work
 ) -> tuple[int, int, int]:
-    """Where a shortest path crosses the middle of the estimate.
+    """Find where a shortest path crosses the middle of the estimate.
 
     Args:
-        half: items of the estimate before its middle.
-        scores: working memory of more elements than the reference has items.
+        half: items of the estimate before its middle. scores: working memory of more elements than reference items.
 
     Returns:
         The reference's items before the crossing, and the distances before and behind it.
@@ -229,7 +223,7 @@ def _align_one(
     reference: np.ndarray, estimate: np.ndarray, stack: np.ndarray, work: Work, scores: np.ndarray,
     counts: np.ndarray, path: np.ndarray, whole_bytes: int,
 ) -> tuple[Work, np.ndarray]:  # fmt: skip
-    """The pair that lies on the stack; returns the working memory, which may have grown."""
+    """Align the pair on the stack; return the working memory, which may have grown."""
     depth = 1
     step = path.size
     # The path is read from its end to its beginning, so the right part is on top of the stack.
@@ -285,14 +279,13 @@ def align(
     path: np.ndarray,
     whole_bytes: int,
 ) -> np.ndarray:
-    """Edit paths of many pairs of sequences, and the number of steps of each kind.
+    """Compute edit paths of many pairs of sequences, and the number of steps of each kind.
 
     Args:
         reference, estimate: int32 items of all sequences, each in [0, symbols).
         reference_offsets, estimate_offsets: int64 `(pairs + 1,)`, where each sequence begins.
-        symbols: one more than the largest item.
-        path: uint8; empty, or, for a single pair, an array of `reference.size + estimate.size`. The path's steps are
-            written to its end, in order.
+        path: uint8; empty, or, for a single pair, `reference.size + estimate.size` elements, whose end receives the
+            path.
         whole_bytes: size in bytes from which a table is divided (see `ref`).
 
     Returns:

@@ -1,23 +1,18 @@
 """The specification of word splitting and of the edit path, in plain NumPy.
 
-The edit distance of two sequences is unique, but several paths can have this distance: `a b` against `b c` is two
-substitutions, or a deletion, a hit and an insertion. Error counts therefore depend on which path is chosen. The choice
-here is that of rapidfuzz, which jiwer uses, so that the counts equal jiwer's for every pair:
+Several paths can have the edit distance: `a b` against `b c` is two substitutions, or a deletion, a hit and an
+insertion. The path, and so the error counts, is that of rapidfuzz, which jiwer uses:
 
 1. Items with which both sequences begin, and then items with which both end, are hits.
-2. The rest of the path is found backwards through the full table of distances. A deletion is taken wherever it lies on
-   a shortest path. Otherwise an insertion is taken, if its cell is smaller than the diagonal one. Otherwise the
-   diagonal is taken, which is a hit or a substitution.
-3. A table that would take `WHOLE_BYTES` or more is not made. Instead, the estimate is halved, and the reference is cut
-   where the distances of the two halves have the smallest sum (at the first such place). Each half starts at step 1
-   again. This bounds the memory, and for long texts it decides which of the shortest paths is taken.
+2. The rest is found backwards through the full table of distances: a deletion wherever it lies on a shortest path,
+otherwise an insertion if its cell is smaller than the diagonal one, otherwise the diagonal (hit or substitution).
+3. A table of `WHOLE_BYTES` or more is not built. The estimate is halved, and the reference is cut at the first smallest
+sum of the halves' distances. Each half starts at step 1. This bounds the memory, and for long texts decides the path.
 
-Papers
-    E. Ukkonen, "Algorithms for Approximate String Matching", Information and Control 64, 1985 (the band).
-    D. S. Hirschberg, "A linear space algorithm for computing maximal common subsequences", CACM 18(6), 1975 (the
-    halving).
-Reference implementations
-    rapidfuzz 3.14 `Levenshtein.opcodes`, jiwer 4.0 `process_words` and `process_characters`: equal counts.
+Papers: E. Ukkonen, "Algorithms for Approximate String Matching", Information and Control 64, 1985 (the band). D. S.
+Hirschberg, "A linear space algorithm for computing maximal common subsequences", CACM 18(6), 1975 (the halving).
+Reference implementations: rapidfuzz 3.14 `Levenshtein.opcodes`, jiwer 4.0 `process_words` and `process_characters`:
+equal counts.
 """
 
 from __future__ import annotations
@@ -31,19 +26,19 @@ HIT, SUBSTITUTION, DELETION, INSERTION = range(4)
 WHOLE_BYTES = 1 << 20
 """A table takes two bits per cell; one this large or larger is divided."""
 SHORT_REFERENCE, SHORT_ESTIMATE = 65, 10
-"""A reference or an estimate shorter than this is never divided."""
+"""A shorter reference or estimate is never divided."""
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text as jiwer 4 splits it: at single spaces, and at every run of two or more white characters.
+    """Split a text as jiwer 4: at single spaces, and at runs of two or more white characters.
 
-    A single tab or line break within the text is therefore part of a word. Normalised texts have none.
+    A single tab or line break within the text is part of a word. Normalised texts have none.
     """
     return [word for word in re.sub(r"\s{2,}", " ", text).strip().split(" ") if word]
 
 
 def distances(reference: Sequence[int], estimate: Sequence[int]) -> np.ndarray:
-    """Edit distances between all beginnings of both sequences, int64 `(estimate + 1, reference + 1)`."""
+    """Compute distances between all prefixes, int64 `(estimate + 1, reference + 1)`."""
     items = np.asarray(reference)
     columns = np.arange(len(reference) + 1)
     table = np.empty((len(estimate) + 1, len(reference) + 1), np.int64)
@@ -58,15 +53,12 @@ def distances(reference: Sequence[int], estimate: Sequence[int]) -> np.ndarray:
 def path(
     reference: Sequence[int], estimate: Sequence[int], whole_bytes: int = WHOLE_BYTES, limit: int | None = None
 ) -> list[int]:
-    """The edit path from reference to estimate.
+    """Return the edit path from reference to estimate: HIT, SUBSTITUTION, DELETION or INSERTION per step.
 
     Args:
         reference, estimate: items that can be compared, such as numbers of words or code points.
         whole_bytes: size in bytes from which a table is divided.
-        limit: an upper bound of the distance. It only determines the band's width, and so when to divide the table.
-
-    Returns:
-        One of HIT, SUBSTITUTION, DELETION, INSERTION per step.
+        limit: an upper bound of the distance, which determines the band's width, and so when to divide the table.
     """
     shorter = min(len(reference), len(estimate))
     before = next((k for k in range(shorter) if reference[k] != estimate[k]), shorter)

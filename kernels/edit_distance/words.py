@@ -1,4 +1,4 @@
-"""Words of many texts as numbers, in numba, so that `cpu.align` can compare them."""
+"""Words of many texts as numbers, in numba, for `cpu.align`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ _jit = jit(nogil=True)
 
 @_jit
 def number_words(codes: np.ndarray, offsets: np.ndarray, white: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Splits texts into words and numbers the words. Equal words have equal numbers.
+    """Split texts into words and number them. Equal words have equal numbers.
 
     Args:
-        codes: int32 code points of all texts, one after the other.
-        offsets: int64 `(texts + 1,)`, where each text begins in `codes`.
+        codes: int32 code points of all joined texts. offsets: int64 `(texts + 1,)`, where each text begins.
         white: bool, whether each code point is white space. Code points beyond its end are not.
 
     Returns:
-        int32 numbers of the words of all texts; int64 `(texts + 1,)`, where each text begins among them; the number of
-        different words.
+        int32 numbers of the words of all texts; int64 `(texts + 1,)`, where each text begins; the number of different
+        words.
     """
     texts = offsets.size - 1
     numbers = np.empty(codes.size // 2 + texts + 1, np.int32)
     starts = np.zeros(texts + 1, np.int64)
-    # Open addressing. The different words are copied into one place, because comparing with `codes` would be slower.
+    # Open addressing. Different words are copied into one place: comparing with `codes` would be slower.
     table = np.full(1024, -1, np.int32)
     hashes = np.empty(512, np.uint64)
     spans = np.zeros(513, np.int64)
@@ -77,7 +76,7 @@ def number_words(codes: np.ndarray, offsets: np.ndarray, white: np.ndarray) -> t
 
 @_jit
 def _trimmed(codes: np.ndarray, at: int, end: int, white: np.ndarray) -> tuple[int, int]:
-    """Where a text begins and ends without the white space around it."""
+    """Return a text's start and end without surrounding white space."""
     while at < end and codes[at] < white.size and white[codes[at]]:
         at += 1
     while end > at and codes[end - 1] < white.size and white[codes[end - 1]]:
@@ -87,7 +86,7 @@ def _trimmed(codes: np.ndarray, at: int, end: int, white: np.ndarray) -> tuple[i
 
 @_jit
 def _gap(codes: np.ndarray, at: int, white: np.ndarray) -> int:
-    """How many code points of white space end a word here: 0 for a single one that is not a space, which is a letter."""
+    """Return the white code points that end a word here: 0 for a single one that is not a space, a letter."""
     gap = 1
     while codes[at + gap] < white.size and white[codes[at + gap]]:  # a text ends with another one
         gap += 1
@@ -96,7 +95,6 @@ def _gap(codes: np.ndarray, at: int, white: np.ndarray) -> int:
 
 @_jit
 def _equals(codes: np.ndarray, start: int, size: int, letters: np.ndarray, spans: np.ndarray, word: int) -> bool:
-    """Whether the word that begins at `start` is one of those that are numbered."""
     begin = spans[word]
     if spans[word + 1] - begin != size:
         return False
@@ -108,7 +106,7 @@ def _equals(codes: np.ndarray, start: int, size: int, letters: np.ndarray, spans
 
 @_jit
 def _appended(letters: np.ndarray, begin: int, codes: np.ndarray, start: int, size: int) -> np.ndarray:
-    """The letters of all words with those of another one at `begin`, in larger memory if they need it."""
+    """Append a word's letters to those of all words, in larger memory if needed."""
     while letters.size < begin + size:
         letters = np.concatenate((letters, np.empty(letters.size, np.int32)))
     for k in range(size):
@@ -118,7 +116,6 @@ def _appended(letters: np.ndarray, begin: int, codes: np.ndarray, start: int, si
 
 @_jit
 def _spread(hashes: np.ndarray, words: int, size: int) -> np.ndarray:
-    """A table of this size with all words."""
     table = np.full(size, -1, np.int32)
     for word in range(words):
         slot = np.int64(hashes[word] & np.uint64(size - 1))

@@ -1,10 +1,10 @@
-"""Whether Triton works on a device, found by a first launch whose result is checked.
+"""Whether Triton works on a device, by a checked first launch.
 
     if triton_works(x.device): ...
 
-That Triton is installed says little: its first launch compiles C code, for which it needs a compiler and Python's
-headers, and its compiler must know the device. Every operation with a Triton kernel asks here, and takes its torch path
-where Triton does not work. The reason is said once for each device and process, as a warning.
+Triton's first launch compiles C code and needs a compiler, Python's headers and support of the device. Every operation
+with a Triton kernel checks this, and otherwise takes its torch path. A warning states the reason once per device and
+process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def triton_works(device: torch.device | str) -> bool:
-    """Whether Triton kernels run on this device and give the right numbers."""
+    """Return whether Triton kernels run on this device and give the right numbers."""
     import torch
 
     where = torch.device(device)
@@ -31,7 +31,7 @@ def triton_works(device: torch.device | str) -> bool:
 
 @cache
 def triton_fault(device: str) -> str | None:
-    """Why Triton does not work on `cuda:N`, or None where it does. The first call in a process tries it."""
+    """Return why Triton does not work on `cuda:N`, or None. The first call in a process tries it."""
     if find_spec("triton") is None:
         return "the package 'triton' is not installed"
     try:

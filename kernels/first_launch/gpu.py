@@ -16,7 +16,7 @@ def _add_one(x, y, SIZE: tl.constexpr):
 
 
 def adds_one(device: torch.device | str) -> bool:
-    """Compiles and launches it on the device; whether its numbers are right."""
+    """Compile and launch the kernel; return whether its numbers are right."""
     x = torch.arange(_SIZE, dtype=torch.float32, device=device)
     y = torch.zeros_like(x)
     with torch.cuda.device_of(x):

@@ -1,12 +1,11 @@
-"""WavLM's attention with its gated position bias: `ref` is the specification, `gpu` Triton in half precision.
+"""WavLM's attention with gated position bias: `ref` specification, `gpu` Triton in half precision.
 
     if fuses(q):
         out = attend(q, k, v, gate, by_distance, counts)
 
-The bias of a batch has an entry for each item, head and pair of frames. Triton makes it of the gate of the row and the
-bias of the distance while it is needed, in place of writing and reading it in every layer: 0.35 ms in place of 0.94 for
-20 items, 16 heads and 749 frames on an H200. Elsewhere torch's attention is given the bias
-(`networks/speech_transformer.py`).
+A batch's bias has an entry per item, head and pair of frames. Triton computes it from the row's gate and the distance's
+bias on the fly: 0.35 ms in place of 0.94 for 20 items, 16 heads and 749 frames on an H200. Elsewhere torch's attention
+takes the bias (`networks/speech_transformer.py`).
 """
 
 from __future__ import annotations
@@ -22,9 +21,7 @@ WIDTHS = (16, 32, 64, 128)
 
 
 def fuses(q: torch.Tensor) -> bool:
-    """Whether Triton computes it for these queries `(items, heads, frames, width)`: in half precision, where Triton
-    works.
-    """
+    """Return whether Triton computes these queries `(items, heads, frames, width)`: half precision, Triton works."""
     in_half = q.itemsize == 2 and q.is_floating_point()
     return in_half and q.shape[3] in WIDTHS and q.shape[2] * q.stride(2) < 2**31 and triton_works(q.device)
 
@@ -37,11 +34,11 @@ def attend(
     by_distance: torch.Tensor,
     counts: torch.Tensor,
 ) -> torch.Tensor:
-    """What each frame hears of an item's own frames.
+    """Attend to each item's own frames.
 
     Args:
         q, k, v: `(items, heads, frames, width)` in half precision, of the same strides, the last of which is one.
-        gate: float32 `(items, heads, frames, 1)`, what each querying frame multiplies the bias by.
+        gate: float32 `(items, heads, frames, 1)`, each querying frame's factor of the bias.
         by_distance: the bias from distance -(frames - 1) to frames - 1, float32 `(heads, 2 * frames - 1)`.
         counts: int64 `(items,)`, own frames of each item, at least one.
 

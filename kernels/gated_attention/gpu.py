@@ -1,7 +1,6 @@
-"""The same as `ref.py` in Triton, in half precision: sums of products, softmax and bias are in float32.
+"""`ref.py` in Triton, in half precision: sums of products, softmax and bias are in float32.
 
-One program computes some querying frames of an item and a head, over blocks of keys, as FlashAttention does (T. Dao,
-2023).
+A program computes some querying frames of an item and a head, over blocks of keys, as FlashAttention (T. Dao, 2023).
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ import triton
 import triton.language as tl
 
 QUERIES, KEYS, WARPS, STAGES = 64, 32, 4, 3
-"""Of eight tiles that were tried on an H200 this took 0.35 ms, the others 0.34 to 0.88; with 128 queries some GPUs
-would move numbers to the stack.
+"""Of eight tiles tried on an H200 (0.34 to 0.88 ms) this took 0.35; 128 queries would spill to the stack on some GPUs.
 """
 _LOG2_E = tl.constexpr(1.4426950408889634)
 

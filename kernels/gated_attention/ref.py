@@ -1,7 +1,6 @@
-"""Attention with a gated position bias, in NumPy and float64: softmax(q k / sqrt(width) + gate * bias of the distance)
-v.
+"""Attention with gated position bias in NumPy: softmax(q k / sqrt(width) + gate * bias of distance) v.
 
-It is that of S. Chen et al., "WavLM", JSTSP 2022, section III-B, of each item's own frames.
+That of S. Chen et al., "WavLM", JSTSP 2022, section III-B, of each item's own frames, in float64.
 """
 
 from __future__ import annotations
@@ -12,10 +11,7 @@ import numpy as np
 def attend(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, gate: np.ndarray, by_distance: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
-    """float64 `(items, heads, frames, width)`; zeros beyond each item's end.
-
-    The arguments are those of `attend` of the package.
-    """
+    """Compute `attend` of the package, float64 `(items, heads, frames, width)`; zeros beyond each item's end."""
     out = np.zeros(q.shape)
     for item, count in enumerate(counts):
         positions = np.arange(count)

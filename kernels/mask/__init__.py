@@ -1,8 +1,8 @@
-"""An activation that leaves zeros beyond each item's length: `ref` is the specification, `cpu` torch, `gpu` Triton.
+"""An activation with zeros beyond each item: `ref` is the specification, `cpu` torch, `gpu` Triton.
 
     y, implementation = activate(x, lengths, "snake", alpha)          # implementation: "torch" or "triton"
 
-A convolution reads beyond an item's end. Zeros there make a batch equal its items one by one. On a GPU, activation and
+A convolution reads beyond an item's end; zeros there make a batch equal its items one by one. On a GPU, activation and
 zeros take one pass over the memory instead of two (ELU) or five (Snake).
 """
 
@@ -20,7 +20,7 @@ Implementation = Literal["torch", "triton"]
 
 
 class Ran(NamedTuple):
-    """A result and the implementation that gave it."""
+    """The implementation that ran."""
 
     value: torch.Tensor
     implementation: Implementation
@@ -32,7 +32,7 @@ def activate(
     activation: Activation = "identity",
     alpha: torch.Tensor | None = None,
 ) -> Ran:
-    """Applies the activation to each item's own frames and writes zeros to all others.
+    """Apply the activation to each item's own frames and write zeros to all others.
 
     Args:
         x: float32 `(items, channels, frames)`, which is not changed.

@@ -1,4 +1,4 @@
-"""The same as `ref.py` in torch, float32. On a CPU the lengths can be read at once, so the padding is not computed."""
+"""`ref.py` in torch, float32. A CPU reads the lengths at once and skips the padding."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """An activation of each item's own frames, and zeros beyond them, in NumPy and float64.
 
-ELU is Clevert et al. 2016 (arXiv:1511.07289) with alpha 1, as EnCodec uses it; Snake is Ziyin et al. 2020
-(arXiv:2006.08195) with the 1e-9 that DAC adds to alpha.
+ELU is Clevert et al. 2016 (arXiv:1511.07289) with alpha 1, as in EnCodec; Snake is Ziyin et al. 2020 (arXiv:2006.08195)
+with DAC's 1e-9 added to alpha.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 def activate(
     x: np.ndarray, lengths: np.ndarray, activation: str = "identity", alpha: np.ndarray | None = None
 ) -> np.ndarray:
-    """float64 `(items, channels, frames)`: the activation of `x`, and zeros after each item's end."""
+    """Apply the activation to `x`, `(items, channels, frames)`, and zeros after each item's end."""
     y = np.zeros(x.shape)
     for item, length in enumerate(lengths):
         values = x[item, :, :length].astype(np.float64)

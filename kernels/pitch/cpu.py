@@ -1,8 +1,7 @@
 """The pitch tracker in numba with SciPy's FFT, float32 up to the autocorrelation.
 
-It agrees with `ref` to 1e-4 of the pitch. If two paths are almost equally good, float32 may choose the other one.
-Frames are made, transformed and searched in blocks that stay in the cache. Viterbi's algorithm chooses among the
-candidates of each frame, not among bins of pitch.
+It agrees with `ref` to 1e-4 of the pitch, unless two paths are almost equally good. Frames are processed in blocks that
+fit the cache. Viterbi's algorithm chooses among each frame's candidates, not among bins of pitch.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _jit = jit(nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="num
 
 @cache
 def _tables() -> tuple[np.ndarray, np.ndarray]:
-    """The window, and the factors that turn the autocorrelation of a frame into that of the voice in it."""
+    """Return the window, and the factors from a frame's autocorrelation to that of the voice."""
     of_window = autocorrelation(window())
     return window().astype(np.float32), (of_window[0] / of_window).astype(np.float32)
 
@@ -87,7 +86,7 @@ def _candidates(
     strengths: np.ndarray,
     counts: np.ndarray,
 ) -> None:
-    """Fills `pitches` and `strengths` (less the cost of the octave) from row `first` and place 1 on."""
+    """Fill `pitches` and `strengths` (less the cost of the octave) from row `first` and index 1 on."""
     corrected = np.empty(LAGS, np.float32)
     for t in range(correlations.shape[0]):
         energy = correlations[t, 0]
@@ -164,10 +163,7 @@ def _best_path(
 
 
 def track(signal: np.ndarray) -> np.ndarray:
-    """Pitch in Hz of every frame of a signal, 0 where it is unvoiced.
-
-    Args:
-        signal: `(samples,)` at 16 kHz, finite.
+    """Track a finite signal `(samples,)` at 16 kHz: pitch in Hz per frame, 0 where unvoiced.
 
     Returns:
         float32 `(frames,)`, a frame every 160 samples, the first at the signal's beginning.

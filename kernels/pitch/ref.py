@@ -1,22 +1,17 @@
 """The specification of the pitch tracker, in plain NumPy and float64, for a signal at 16 kHz.
 
-This is Boersma's autocorrelation method. A frame is three of the longest periods long, under a Hann window. Its
-autocorrelation, divided by that of the window, is that of the voice itself. Its maxima between the shortest and the
-longest period are the candidates, and their heights (1 for a perfect period) are the strengths. A frame may also be
-unvoiced; the strength of that is the greater, the quieter the frame is. Viterbi's algorithm chooses the path through
-all frames with the greatest total strength, less costs for jumps between octaves and between voiced and unvoiced.
+Boersma's autocorrelation method. A frame is three of the longest periods under a Hann window; its autocorrelation,
+divided by the window's, is that of the voice. Maxima between the shortest and the longest period are the candidates,
+their heights (1 for a perfect period) the strengths. The quieter a frame, the stronger its unvoiced candidate.
+Viterbi's algorithm finds the path of greatest total strength, less costs of jumps between octaves and of changes of
+voicing. Frame k is centred on the instant before sample 160 k. The signal is surrounded by zeros.
 
-Frame k is centred on the instant before sample 160 k. The signal is surrounded by zeros.
-
-Paper
-    P. Boersma, "Accurate short-term analysis of the fundamental frequency and the harmonics-to-noise ratio of a sampled
-    sound", Proceedings of the Institute of Phonetic Sciences 17, 1993.
-Reference implementation
-    Praat 6.1 (parselmouth 0.4) "To Pitch (ac)" with its standard settings and this floor and ceiling. On clean
-    speech, 99 % of the frames have the same voicing, and 99 % of those voiced in both the same pitch to 0.2 %. Praat
-    finds a maximum between lags by sinc interpolation and Brent's method; here the autocorrelation is computed at
-    half-sample lags and a parabola is fitted. Praat keeps candidates above the ceiling, which count as unvoiced; here
-    there are none.
+Paper: P. Boersma, "Accurate short-term analysis of the fundamental frequency and the harmonics-to-noise ratio of a
+sampled sound", Proceedings of the Institute of Phonetic Sciences 17, 1993. Reference implementation: Praat 6.1
+(parselmouth 0.4) "To Pitch (ac)" with its standard settings and this floor and ceiling. On clean speech, 99 % of the
+frames have the same voicing, and 99 % of those voiced in both the same pitch to 0.2 %. Praat interpolates maxima by
+sinc and Brent's method; here a parabola fits the autocorrelation at half-sample lags. Praat's candidates above the
+ceiling, which count as unvoiced, are omitted.
 """
 
 from __future__ import annotations
@@ -34,7 +29,7 @@ LONGEST = int(RATE_HZ / FLOOR_HZ)
 HALF = int(3 * RATE_HZ / FLOOR_HZ) // 2 - 1
 """Samples on either side of a frame's centre: three of the longest periods in all."""
 FFT = 1080
-"""At least the frame and the longest period, so that no lag wraps round; a product of small primes."""
+"""At least the frame and the longest period, so no lag wraps round; a product of small primes."""
 FINER = 2
 """Lags per sample."""
 LAGS = FINER * (LONGEST + 2) + 1
@@ -46,7 +41,7 @@ SILENCE = 0.03
 VOICING = 0.45
 """Strength of the unvoiced candidate of a loud frame."""
 OCTAVE_COST = 0.01
-"""What an octave lower costs a candidate: of a period and its double the shorter is meant."""
+"""A candidate's cost per octave below: of a period and its double, the shorter one is right."""
 JUMP_COST = 0.35
 """Per octave between neighbouring frames."""
 VOICING_COST = 0.14
@@ -61,19 +56,19 @@ def window() -> np.ndarray:
 
 
 def num_frames(num_samples: int) -> int:
-    """Number of frames of a signal: there is one every 160 samples, the first at the signal's beginning."""
+    """Return the frames of a signal: one every 160 samples, the first at the signal's beginning."""
     return -(-num_samples // HOP)
 
 
 def autocorrelation(frames: np.ndarray) -> np.ndarray:
-    """The autocorrelation of frames `(..., 2 HALF)` at half-sample lags `(..., LAGS)`, from the power spectrum."""
+    """Compute half-sample autocorrelations `(..., LAGS)` of frames `(..., 2 HALF)` by the power spectrum."""
     power = np.abs(np.fft.rfft(frames, FFT)) ** 2
     power[..., -1] /= 2.0  # the last bin here is an inner one of the longer spectrum, where it counts twice
     return np.fft.irfft(power, FINER * FFT)[..., :LAGS]
 
 
 def frame(signal: np.ndarray, number: int) -> np.ndarray:
-    """A windowed frame `(2 HALF,)`, less the mean over one longest period on either side of its centre."""
+    """Return a windowed frame `(2 HALF,)`, less the mean over one longest period on either side of its centre."""
     padded = np.pad(signal.astype(np.float64), HALF + LONGEST)
     centre = number * HOP + HALF + LONGEST
     mean = padded[centre - LONGEST : centre + LONGEST].mean()
@@ -81,7 +76,7 @@ def frame(signal: np.ndarray, number: int) -> np.ndarray:
 
 
 def candidates(correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pitch in Hz and strength of a frame's voiced candidates, from the autocorrelation `(LAGS,)` of the voice in it.
+    """Return pitch in Hz and strength of voiced candidates of a voice's autocorrelation `(LAGS,)`.
 
     There are at most 14: the strongest ones after the cost of their octave is subtracted.
     """
@@ -107,17 +102,17 @@ def candidates(correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def worth(pitches: np.ndarray, strengths: np.ndarray) -> np.ndarray:
-    """Strengths less the cost of the octaves below the ceiling."""
+    """Subtract from strengths the cost of the octaves below the ceiling."""
     return strengths - OCTAVE_COST * np.log2(CEILING_HZ / pitches)
 
 
 def unvoiced(intensity: float) -> float:
-    """Strength of the candidate unvoiced, for a frame whose peak is this fraction of the signal's peak."""
+    """Return the unvoiced candidate's strength, for a frame's peak relative to the signal's."""
     return VOICING + max(0.0, 2.0 - intensity * (1.0 + VOICING) / SILENCE)
 
 
 def track(signal: np.ndarray) -> np.ndarray:
-    """Pitch in Hz of every frame of a signal `(samples,)`, 0 where it is unvoiced."""
+    """Track a signal `(samples,)`: pitch in Hz of every frame, 0 where it is unvoiced."""
     count = num_frames(signal.size)
     loudest = np.abs(signal - signal.mean(dtype=np.float64)).max() if signal.size else 0.0
     if loudest < INAUDIBLE:
@@ -138,7 +133,7 @@ def track(signal: np.ndarray) -> np.ndarray:
 
 
 def best_path(choices: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """The pitches of the path of greatest strength, from every frame's pitches (0 is unvoiced) and strengths."""
+    """Return the strongest path's pitches, from every frame's pitches (0: unvoiced) and strengths."""
     total, back = choices[0][1], []
     for (before, _), (pitches, strengths) in pairwise(choices):
         cost = np.array([[_transition(f, g) for f in before] for g in pitches])

@@ -1,9 +1,8 @@
 """Search and lookup on a CPU: torch's matrix product over blocks of frames.
 
-The score of a codeword is `r·e - |e|²/2`, which differs from minus half the squared distance by `|r|²/2` only. The
-offset is part of the product, so that the table of scores is written once and read once. NumPy's `argmax` reads it,
-because it works on whole vectors: on 1024 entries it is seven to twenty times as fast as torch's or a numba loop, which
-go element by element. The number of threads is torch's (`torch.set_num_threads`).
+A codeword's score is `r·e - |e|²/2`: minus half the squared distance, up to `|r|²/2`. The offset is part of the
+product, so the table is written once and read once. NumPy's `argmax` reads it in whole vectors: on 1024 entries seven
+to twenty times as fast as torch's or a numba loop. The number of threads is torch's.
 """
 
 from __future__ import annotations
@@ -15,15 +14,11 @@ _FRAMES_AT_ONCE = 2048  # with 1024 entries these are 8 MiB of scores; with fewe
 
 
 def search_euclidean(latents: torch.Tensor, embed: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-    """As `ref.search_euclidean`, float32.
+    """Compute `ref.search_euclidean` in float32: int64 `(items, codebooks, frames)`.
 
     Args:
-        latents: `(items, dims, frames)`.
-        embed: `(codebooks, entries, dims)`.
+        latents: `(items, dims, frames)`. embed: `(codebooks, entries, dims)`.
         offsets: `-|e|²/2` of every codeword, `(codebooks, entries)`.
-
-    Returns:
-        int64 `(items, codebooks, frames)`.
     """
     items, dims, frames = latents.shape
     residual = latents.transpose(1, 2).reshape(-1, dims)
@@ -46,16 +41,13 @@ def search_euclidean(latents: torch.Tensor, embed: torch.Tensor, offsets: torch.
 def search_factorised(
     projected: torch.Tensor, directions: torch.Tensor, steps: torch.Tensor, codebooks: int
 ) -> torch.Tensor:
-    """As `ref.search_factorised` from the projections of the latents themselves, float32.
+    """Compute `ref.search_factorised` from the latents' projections: int64 `(items, codebooks, frames)`.
 
     Args:
-        projected: `(items, codebooks * dims, frames)`.
-        directions: codewords of length one, `(codebooks, entries, dims)`.
-        steps: what each codeword subtracts from the later projections, `(codebooks, entries, codebooks, dims)`.
+        projected: `(items, codebooks * dims, frames)`. directions: codewords of length one, `(codebooks, entries,
+            dims)`.
+        steps: each codeword's subtrahend of later projections, `(codebooks, entries, codebooks, dims)`.
         codebooks: number of codebooks to search.
-
-    Returns:
-        int64 `(items, codebooks, frames)`.
     """
     items, width, frames = projected.shape
     entries, dims = directions.shape[1:]
@@ -78,7 +70,7 @@ def search_factorised(
 
 
 def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
-    """As `ref.lookup_euclidean`, float32 `(items, dims, frames)`: a view, in which a frame's numbers are contiguous."""
+    """Compute `ref.lookup_euclidean`, float32 `(items, dims, frames)`: a view with contiguous frames."""
     items, codebooks, frames = codes.shape
     entries, dims = embed.shape[1:]
     firsts = torch.arange(codebooks).view(-1, 1) * entries
@@ -88,7 +80,7 @@ def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
 
 
 def gather(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
-    """The codewords of all codebooks, one codebook after the other, `(items, codebooks * dims, frames)`."""
+    """Gather the codewords of all codebooks in order, `(items, codebooks * dims, frames)`."""
     items, codebooks, frames = codes.shape
     words = embed[torch.arange(codebooks, device=codes.device).view(-1, 1), codes]  # items, codebooks, frames, dims
     return words.transpose(2, 3).reshape(items, codebooks * embed.shape[2], frames)

@@ -1,14 +1,12 @@
-"""Search and lookup for every residual quantiser. Each result names the implementation that computed it.
+"""Search and lookup for every residual quantiser, with the implementation that ran.
 
     quantiser = adopt(model.quantizer)              # transformers' EnCodec, DAC, Mimi or X-codec
     codes, implementation = search(latents, quantiser, codebooks=8)
     latents, implementation = lookup(codes, quantiser)
 
-Implementations: `blas` (cpu.py), `triton` (gpu.py), and `torch` (plain.py), the same arithmetic in torch alone, for a
-device without Triton and for shapes that do not fit a GPU's registers.
-
-Agreement with transformers' quantisers: because of float32 rounding, at most 1e-4 of the frames have another code. In
-the first codebook that differs, the distances of the two codewords differ by less than 1e-5 of the distance.
+`blas` is cpu.py, `triton` gpu.py, and `torch` plain.py, for a device without Triton and shapes beyond a GPU's
+registers. Because of float32 rounding, at most 1e-4 of the frames differ from transformers' codes; there, the first
+different codewords' distances differ by less than 1e-5 of the distance.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ Implementation = Literal["blas", "triton", "torch"]
 
 
 class Ran(NamedTuple):
-    """A result and the implementation that gave it."""
+    """The implementation that ran."""
 
     value: torch.Tensor
     implementation: Implementation
@@ -34,7 +32,7 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Euclidean:
-    """Nearest codewords of the residual: EnCodec, X-codec, and, with projections before and after, each half of Mimi.
+    """Nearest codewords of the residual: EnCodec, X-codec, and, with projections, each half of Mimi.
 
     Args:
         embed: float32 `(codebooks, entries, dims)`, contiguous.
@@ -53,7 +51,7 @@ class Euclidean:
 
     @property
     def codebooks(self) -> int:
-        """How many codebooks there are."""
+        """The number of codebooks."""
         return len(self.embed)
 
 
@@ -61,16 +59,14 @@ class Euclidean:
 class Factorised:
     """DAC's quantiser: codewords of few dimensions, compared by direction.
 
-    Codeword e of codebook j subtracts `project[i] (expand[j] e + bias[j])` from the projection for a later codebook i.
-    This is a constant. With a table of these constants the residual is never needed: one product gives all projections
-    of the latents, and the search then works in `dims` dimensions.
+    Codeword e of codebook j subtracts the constant `project[i] (expand[j] e + bias[j])` from the projection for a later
+    codebook i. With a table of them the residual is never needed: one product gives all projections of the latents, and
+    the search works in `dims` dimensions.
 
     Args:
         embed: float32 `(codebooks, entries, dims)`.
-        project: `(codebooks, dims, hidden)`.
-        project_bias: `(codebooks, dims)`.
-        expand: `(codebooks, hidden, dims)`.
-        expand_bias: `(codebooks, hidden)`.
+        project, project_bias: `(codebooks, dims, hidden)`, `(codebooks, dims)`.
+        expand, expand_bias: `(codebooks, hidden, dims)`, `(codebooks, hidden)`.
     """
 
     embed: torch.Tensor
@@ -98,19 +94,19 @@ class Factorised:
 
     @property
     def codebooks(self) -> int:
-        """How many codebooks there are."""
+        """The number of codebooks."""
         return len(self.embed)
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Quantisers that all get the same latents and whose results are added, as Mimi's semantic and acoustic ones."""
+    """Quantisers of the same latents whose results are added, as Mimi's semantic and acoustic ones."""
 
     parts: tuple[Euclidean, ...]
 
     @property
     def codebooks(self) -> int:
-        """Number of codebooks in all parts together."""
+        """The number of codebooks of all parts."""
         return sum(member.codebooks for member in self.parts)
 
 
@@ -118,9 +114,9 @@ Quantiser = Euclidean | Factorised | Split
 
 
 def adopt(quantizer: Any) -> Quantiser:
-    """The quantiser of a transformers model: `.quantizer` of an EncodecModel, DacModel, MimiModel or XcodecModel.
+    """Adopt the `.quantizer` of transformers' EncodecModel, DacModel, MimiModel or XcodecModel.
 
-    Weights that must be rearranged are copied, so call this again after a change of the model's weights.
+    Rearranged weights are copies: call this again after a change of the model's weights.
 
     Raises:
         TypeError: the module has another layout.
@@ -149,7 +145,7 @@ def adopt(quantizer: Any) -> Quantiser:
 
 
 def implementation(device: torch.device | str, quantiser: Quantiser) -> Implementation:
-    """The implementation that runs on this device; for a split quantiser, that of its first part."""
+    """Return the implementation for this device; for a split quantiser, that of its first part."""
     if isinstance(quantiser, Split):
         quantiser = quantiser.parts[0]
     if torch.device(device).type == "cpu":
@@ -171,11 +167,10 @@ def search(
     *,
     use: Implementation | None = None,
 ) -> Ran:
-    """Codes of latents.
+    """Search the codes of latents.
 
     Args:
         latents: float32 `(items, hidden, frames)`, on the quantiser's device, with any strides.
-        quantiser: what to search.
         codebooks: number of codebooks, from the first one on; None for all.
         use: an implementation other than the device's own.
 
@@ -183,8 +178,7 @@ def search(
         int64 codes `(items, codebooks, frames)`, and the implementation that ran. Frames of padding get codes too.
 
     Raises:
-        TypeError: latents are not float32.
-        ValueError: latents have another shape, or the quantiser has fewer codebooks.
+        TypeError: latents are not float32. ValueError: latents have another shape, or there are fewer codebooks.
     """
     if latents.dtype != torch.float32:
         raise TypeError(f"latents are {latents.dtype}; expected float32")
@@ -211,12 +205,11 @@ def search(
 
 @torch.no_grad()
 def lookup(codes: torch.Tensor, quantiser: Quantiser, *, use: Implementation | None = None) -> Ran:
-    """Latents of codes.
+    """Look up the latents of codes.
 
     Args:
-        codes: int64 `(items, codebooks, frames)`. If they have fewer codebooks than the quantiser, its first ones are
-            used. Every code must lie in [0, entries), which is not checked on a GPU.
-        quantiser: the quantiser that holds the codewords.
+        codes: int64 `(items, codebooks, frames)`, of the first codebooks. Every code must lie in [0, entries), which is
+            not checked on a GPU.
         use: an implementation other than the device's own.
 
     Returns:

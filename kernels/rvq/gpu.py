@@ -1,13 +1,9 @@
-"""Search and lookup on a GPU, in Triton: one launch for all codebooks. Registers hold the residual.
+"""Search and lookup on a GPU, in Triton: one launch for all codebooks.
 
-Only latents and codes are read from and written to memory. The residual and the scores of a tile of frames are kept in
-registers, and the codebooks are read from the second-level cache, which holds all of them (EnCodec's 32 take 16 MiB).
-Each product runs on the tensor cores as three TF32 products, which together have the error of float32.
-
-Conventions
-    As in `cpu`. Any strides are supported, so `(items, dims, frames)` is not transposed in memory.
-    TRITON_INTERPRET=1, set before this module is imported, runs the same kernels on CPU tensors.
-    `tests/gpu/test_launches.py` checks what they read and write.
+Registers hold the residual and the scores of a tile of frames; the codebooks are read from the second-level cache,
+which holds all of them (EnCodec's 32 take 16 MiB). Each product is three TF32 products on the tensor cores, which
+together have float32's error. Strides are arbitrary, so nothing is transposed. TRITON_INTERPRET=1, set before the
+import, runs the kernels on CPU tensors; `tests/gpu/test_launches.py` checks their reads and writes.
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ _PRECISION = "tf32x3"
 
 
 class Tile(NamedTuple):
-    """What one program works on: so many frames, so many entries at a time, with so many warps and stages of loading."""
+    """A program's work: frames, entries at a time, warps and stages of loading."""
 
     frames: int
     entries: int
@@ -34,10 +30,9 @@ class Tile(NamedTuple):
 
 
 _NARROW = {128: (Tile(32, 64, 8, 2), Tile(16, 64, 4, 2)), 256: (Tile(16, 32, 8, 1),)}
-# By compute capability and width of the residual, the largest first. A tile of 64 frames keeps its residual in
-# registers only where the tensor cores read their operands from shared memory (9) or have memory of their own (10);
-# elsewhere, and at 256 dimensions on 10, the compiler would move it to the stack (docs/reference/kernels.md has the
-# numbers).
+# By compute capability and residual width, largest first. A tile of 64 frames stays in registers only where tensor
+# cores read shared memory (9) or their own (10); else, and at 256 dimensions on 10, it spills
+# (docs/reference/kernels.md).
 _TILES = {
     9: {128: (Tile(64, 64, 8, 2), *_NARROW[128]), 256: (Tile(64, 32, 8, 1), *_NARROW[256])},
     10: {128: (Tile(64, 32, 8, 1), *_NARROW[128]), 256: _NARROW[256]},
@@ -46,7 +41,7 @@ _TILES = {
 
 @triton.jit
 def _better(scores, start, best, which):
-    """The best score of each frame so far and its codeword, after a tile of scores that begins at the codeword `start`."""
+    """Update each frame's best score and codeword by a tile of scores from codeword `start` on."""
     top, at = tl.max(scores, axis=1, return_indices=True, return_indices_tie_break_left=True)
     better = top > best  # an equal one has a higher index
     return tl.where(better, top, best), tl.where(better, start + at, which)
@@ -144,7 +139,7 @@ def _lookup(
 
 
 def search_euclidean(latents: torch.Tensor, embed: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-    """As `cpu.search_euclidean`; `embed` and `offsets` are contiguous."""
+    """Compute `cpu.search_euclidean`; `embed` and `offsets` are contiguous."""
     items, dims, frames = latents.shape
     codes = torch.empty(items, len(embed), frames, dtype=torch.int64, device=latents.device)
     if codes.numel() == 0:
@@ -163,7 +158,7 @@ def search_euclidean(latents: torch.Tensor, embed: torch.Tensor, offsets: torch.
 def search_factorised(
     projected: torch.Tensor, directions: torch.Tensor, steps: torch.Tensor, codebooks: int
 ) -> torch.Tensor:
-    """As `cpu.search_factorised`; `directions` and `steps` are contiguous."""
+    """Compute `cpu.search_factorised`; `directions` and `steps` are contiguous."""
     items, _, frames = projected.shape
     entries, dims = directions.shape[1:]
     codes = torch.empty(items, codebooks, frames, dtype=torch.int64, device=projected.device)
@@ -183,7 +178,7 @@ def search_factorised(
 
 
 def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
-    """As `cpu.lookup_euclidean`; `embed` is contiguous."""
+    """Compute `cpu.lookup_euclidean`; `embed` is contiguous."""
     items, codebooks, frames = codes.shape
     dims = embed.shape[2]
     latents = torch.empty(items, dims, frames, device=codes.device)
@@ -200,29 +195,29 @@ def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
 
 
 def tiles(dims: int, capability: int) -> tuple[Tile, ...]:
-    """The tiles for a residual of so many dimensions on a GPU of this compute capability (its first number)."""
+    """Return the tiles for a residual of these dimensions on a GPU of this compute capability (its first number)."""
     return _TILES.get(capability, _NARROW)[128 if dims <= 128 else 256]
 
 
 def chosen_tile(items: int, frames: int, dims: int, capability: int, multiprocessors: int) -> Tile:
-    """The largest tile of which there are enough to keep every multiprocessor busy, else the smallest."""
+    """Return the largest tile that keeps every multiprocessor busy, else the smallest."""
     able = tiles(dims, capability)
     return next((tile for tile in able if items * triton.cdiv(frames, tile.frames) >= multiprocessors), able[-1])
 
 
 def factorised_tile(codebooks: int) -> Tile:
-    """The tile of the factorised search: the registers hold the projections of all codebooks for its frames."""
+    """Return the factorised search's tile: registers hold its frames' projections of all codebooks."""
     return Tile(32 if triton.next_power_of_2(codebooks) <= 16 else 16, 128, 4, 3)
 
 
 def lookup_frames(dims: int) -> int:
-    """How many frames one program of the lookup works on."""
+    """Return the frames of one program of the lookup."""
     return 32 if dims <= 256 else 16
 
 
 @functools.cache
 def _multiprocessors(device: torch.device) -> tuple[int, int]:
-    """The first number of a GPU's compute capability, and how many multiprocessors it has."""
+    """Return the compute capability's first number, and the number of multiprocessors."""
     if device.type != "cuda":  # the interpreter runs the largest tiles
         return 9, 1
     facts = torch.cuda.get_device_properties(device)

@@ -1,4 +1,4 @@
-"""Search and lookup in torch alone, for devices without Triton. The whole table of scores is held in memory."""
+"""Search and lookup in torch alone, for devices without Triton, with the whole score table in memory."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
-"""The specification of residual vector quantisers, in NumPy and float64, written directly from their definitions.
+"""The specification of residual vector quantisers, in NumPy and float64.
 
-Conventions
-    Latents are `(items, dims, frames)`, codes `(items, codebooks, frames)` int64.
-    Among codewords that are equally near, the one with the lowest index is taken.
-
-References: EnCodec (arXiv:2210.13438) and Mimi (arXiv:2410.00037) take the nearest codeword; DAC (arXiv:2306.06546)
-projects the residual to a few dimensions and takes the codeword of the largest cosine. transformers' quantisers compute
-in float32: their codes differ only where two codewords are equally near within its rounding.
+Latents are `(items, dims, frames)`, codes `(items, codebooks, frames)` int64. Of equally near codewords, the lowest
+index wins.
+EnCodec (arXiv:2210.13438) and Mimi (arXiv:2410.00037) take the nearest codeword; DAC (arXiv:2306.06546) projects the
+residual to a few dimensions and takes the largest cosine. transformers computes in float32: its codes differ only where
+two codewords are equally near within its rounding.
 """
 
 from __future__ import annotations
@@ -17,14 +15,10 @@ _FRAMES_AT_ONCE = 64  # bounds the table of differences
 
 
 def search_euclidean(latents: np.ndarray, embed: np.ndarray) -> np.ndarray:
-    """The codeword nearest to what the earlier codebooks have left over.
+    """Search the codewords nearest to the residual: int64 `(items, codebooks, frames)`.
 
     Args:
-        latents: `(items, dims, frames)`.
-        embed: codewords `(codebooks, entries, dims)`.
-
-    Returns:
-        int64 `(items, codebooks, frames)`.
+        latents: `(items, dims, frames)`. embed: codewords `(codebooks, entries, dims)`.
     """
     items, dims, frames = latents.shape
     residual = np.moveaxis(latents, 1, 2).reshape(-1, dims).astype(np.float64)
@@ -40,7 +34,7 @@ def search_euclidean(latents: np.ndarray, embed: np.ndarray) -> np.ndarray:
 
 
 def lookup_euclidean(codes: np.ndarray, embed: np.ndarray) -> np.ndarray:
-    """Sum of the codewords, float64 `(items, dims, frames)`."""
+    """Sum the codewords, float64 `(items, dims, frames)`."""
     words = [embed[codebook].astype(np.float64)[codes[:, codebook]] for codebook in range(codes.shape[1])]
     return np.moveaxis(np.sum(words, axis=0), 2, 1)
 
@@ -53,18 +47,14 @@ def search_factorised(
     expand: np.ndarray,
     expand_bias: np.ndarray,
 ) -> np.ndarray:
-    """The codeword with the largest cosine to the projection of what the earlier codebooks have left over.
+    """Search the largest cosine to the residual's projection: int64 `(items, codebooks, frames)`.
 
     Args:
         latents: `(items, hidden, frames)`.
         embed: codewords `(codebooks, entries, dims)`, not normalised. One of length zero has cosine 0 to everything.
-        project: `(codebooks, dims, hidden)`, applied before the search.
-        project_bias: `(codebooks, dims)`.
-        expand: `(codebooks, hidden, dims)`, maps a codeword to what is subtracted from the residual.
-        expand_bias: `(codebooks, hidden)`.
-
-    Returns:
-        int64 `(items, codebooks, frames)`.
+        project, project_bias: `(codebooks, dims, hidden)`, `(codebooks, dims)`, applied before the search.
+        expand, expand_bias: `(codebooks, hidden, dims)`, `(codebooks, hidden)`, from a codeword to the residual's
+            subtrahend.
     """
     items, hidden, frames = latents.shape
     residual = np.moveaxis(latents, 1, 2).reshape(-1, hidden).astype(np.float64)

@@ -1,8 +1,7 @@
-"""Magnitude spectrograms and the distances between them, linear and in mel bands, in NumPy and float64.
+"""Magnitude spectrograms and the distances between them, linear and in mel bands, in float64.
 
-A spectrogram is computed as by `torch.stft` with its defaults: a periodic Hann window, a hop of a quarter window, and
-the signal extended by reflection so that frame `t` is centred on sample `t * hop`. Long signals are processed in blocks
-of frames, so the memory does not grow with their length.
+A spectrogram is `torch.stft`'s with its defaults: a periodic Hann window, a hop of a quarter window, reflected ends,
+frame `t` centred on sample `t * hop`. Long signals are processed in blocks, so memory does not grow.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ BLOCK_SAMPLES = 1 << 18  # samples of windowed frames in memory at once: 2 MB a 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """How a signal is cut into frames for a spectrogram.
+    """The frames of a spectrogram.
 
     Args:
-        window_samples: length of the periodic Hann window.
-        hop_samples: from one frame to the next; 0 for a quarter window.
+        window_samples: of the periodic Hann window. hop_samples: 0 for a quarter window.
         fft_samples: length of the transform, in whose middle the window lies; 0 for the window's own.
-        edges: how the signal is extended at both ends: by its reflection, or by zeros.
+        edges: whether both ends are extended by reflection, or by zeros.
     """
 
     window_samples: int
@@ -36,19 +34,13 @@ class Frames:
 
 @functools.lru_cache(maxsize=32)
 def mel_filters(rate_hz: int, window_samples: int, num_mels: int, top_hz: float | None = None) -> np.ndarray:
-    """Triangular mel filters of unit area from 0 Hz on, on Slaney's scale.
+    """Return Slaney's triangular mel filters of unit area, `(window_samples // 2 + 1, num_mels)`.
 
-    The scale is linear up to 1 kHz (15 mels) and logarithmic above (27 mels for a factor of 6.4). Agrees with
-    `librosa.filters.mel` (its defaults) to float32 precision.
+    Linear up to 1 kHz (15 mels), logarithmic above (27 mels for a factor of 6.4). Agrees with `librosa.filters.mel`
+    (its defaults) to float32 precision.
 
     Args:
-        rate_hz: rate of the signals.
-        window_samples: length of the transform.
-        num_mels: number of filters.
-        top_hz: where the last filter ends; None for half the rate.
-
-    Returns:
-        float64 `(window_samples // 2 + 1, num_mels)`.
+        window_samples: length of the transform. top_hz: the upper end of the last filter; None for half the rate.
     """
     break_hz, break_mel, step = 1000.0, 15.0, np.log(6.4) / 27.0
     top_hz = rate_hz / 2 if top_hz is None else top_hz
@@ -64,14 +56,12 @@ def mel_filters(rate_hz: int, window_samples: int, num_mels: int, top_hz: float 
 
 
 def magnitudes(signal: np.ndarray, frames: Frames) -> Iterator[np.ndarray]:
-    """The magnitude spectrogram, block by block.
+    """Yield the magnitude spectrogram in blocks, float64 `(frames, fft // 2 + 1)`.
+
+    There are `1 + (samples + 2 * (fft // 2) - fft) // hop` frames in all.
 
     Args:
-        signal: `(samples,)`; with edges by reflection, more than half as many samples as the transform has.
-        frames: how it is cut.
-
-    Yields:
-        float64 `(frames, fft // 2 + 1)`; in all, `1 + (samples + 2 * (fft // 2) - fft) // hop` frames.
+        signal: `(samples,)`; with reflected edges, more than half as many samples as the transform has.
     """
     fft = frames.fft_samples or frames.window_samples
     weights = np.zeros(fft)
@@ -87,12 +77,10 @@ def magnitudes(signal: np.ndarray, frames: Frames) -> Iterator[np.ndarray]:
 def pairs(
     reference: np.ndarray, estimate: np.ndarray, frames: Frames, filters: np.ndarray | None = None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The magnitude spectrograms of two signals of one length, block by block and side by side.
+    """Yield the magnitude spectrograms of two signals of one length, in blocks, side by side.
 
     Args:
-        reference, estimate: `(samples,)`.
-        frames: how they are cut.
-        filters: `(bins, bands)` that the magnitudes pass through, or None.
+        filters: `(bins, bands)` for the magnitudes, or None.
     """
     for x, y in zip(magnitudes(reference, frames), magnitudes(estimate, frames), strict=True):
         yield (x, y) if filters is None else (x @ filters, y @ filters)
@@ -100,12 +88,11 @@ def pairs(
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How two spectrograms are compared: the weight of each of the two mean absolute differences.
+    """The weights of a distance's two mean absolute differences.
 
     Args:
-        linear: of the magnitudes.
-        log: of the base-10 logarithms of the magnitudes; 2 is that of the powers.
-        floor: smallest magnitude that enters the logarithm; smaller ones are raised to it.
+        linear: of the magnitudes. log: of their base-10 logarithms; 2 is that of the powers.
+        floor: smallest magnitude in the logarithm; smaller ones are raised to it.
     """
 
     linear: float
@@ -121,20 +108,16 @@ def distance(
     filters: Sequence[np.ndarray | None],
     weights: Weights,
 ) -> float:
-    """Weighted mean absolute differences of magnitudes and of their logarithms, summed over resolutions.
+    """Sum weighted mean absolute differences of magnitudes and their logarithms over resolutions.
 
-    For each window, with `X` and `Y` the magnitude spectrograms (through the mel filters, where given) and means over
-    all their entries: `linear * mean |X - Y| + log * mean |log10 max(X, floor) - log10 max(Y, floor)|`.
+    For each window, with `X` and `Y` the magnitude spectrograms (through the mel filters, if any) and means over all
+    entries: `linear * mean |X - Y| + log * mean |log10 max(X, floor) - log10 max(Y, floor)|`. The result is 0 for equal
+    signals, symmetric, and never NaN, even for silence.
 
     Args:
         reference, estimate: `(samples,)` of one length, longer than half the longest window.
         windows: window lengths in samples, powers of two.
         filters: for each window, `(bins, bands)` or None for the bins themselves.
-        weights: of the two differences.
-
-    Returns:
-        0 for equal signals, and larger values for larger differences. The order of the signals does not matter, and the
-        value is never NaN, even for silence.
     """
     total = 0.0
     for window_samples, mels in zip(windows, filters, strict=True):
@@ -152,15 +135,13 @@ def distance(
 def convergence_distance(
     reference: np.ndarray, estimate: np.ndarray, resolutions: Sequence[Frames], floor: float
 ) -> float:
-    """Spectral convergence plus the mean absolute difference of natural log magnitudes, averaged over resolutions.
+    """Average spectral convergence plus mean log-magnitude difference over resolutions.
 
     With `X` and `Y` the magnitude spectrograms of the reference and of the estimate, each magnitude at least `floor`,
     one resolution gives `|X - Y| / |X|` (Frobenius norms) plus `mean |ln X - ln Y|`.
 
     Args:
         reference, estimate: `(samples,)` of one length, longer than half the longest transform.
-        resolutions: the frames of each spectrogram.
-        floor: smallest magnitude.
     """
     total = 0.0
     for frames in resolutions:
@@ -179,13 +160,11 @@ def convergence_distance(
 def log_spectral_distance(
     reference: np.ndarray, estimate: np.ndarray, frames: Frames, *, floor: float, added: bool
 ) -> float:
-    """The log-spectral distance: the mean over frames of the root mean square difference of log10 powers over bins.
+    """Compute the log-spectral distance: the mean over frames of the RMS difference of log10 powers.
 
     Args:
-        reference, estimate: `(samples,)` of one length.
-        frames: how they are cut.
-        floor: a small number.
-        added: whether it is added to the estimate's magnitude and to the ratio of the powers, as ssr_eval does. If not,
+        reference, estimate: `(samples,)` of one length. floor: a small number.
+        added: whether it is added to the estimate's magnitude and to the ratio of the powers, as in ssr_eval. If not,
             powers below it are raised to it, which treats both sides alike.
     """
     total, count = 0.0, 0

@@ -1,9 +1,8 @@
-"""STOI and ESTOI in numba with NumPy's FFT, in float64.
+"""STOI and ESTOI in numba with NumPy's FFT, in float64; `ref` to 1e-12.
 
-It agrees with `ref` to 1e-12, because sums are taken in another order. It is fast for these reasons: both signals are
-resampled at once and share the filter's taps; the removal of silence writes the overlap-added signals directly; spectra
-are made in blocks that stay in the cache; and the correlations are computed over blocks of neighbouring segments, so
-that every inner loop reads contiguous memory and no segment is copied.
+Both signals are resampled at once and share the filter's taps; silence removal writes the overlap-added signals
+directly; spectra are computed in blocks that fit the cache; and correlations run over blocks of neighbouring segments,
+so inner loops read contiguous memory and no segment is copied.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ _jit = jit(nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="num
 
 @functools.lru_cache(maxsize=8)
 def _filter_bank(rate_hz: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """The resampling filter, rearranged by output.
+    """Rearrange the resampling filter by output.
 
     Returns:
-        Taps `(groups, OUTPUTS, width)`: row `r` of group `g` gives output `(g + k * groups) * OUTPUTS + r` when it is
-        multiplied with the input from `start[g] + k * step` on; `start`, int64 `(groups,)`; and `step`.
+        Taps `(groups, OUTPUTS, width)`: row `r` of group `g` times the input from `start[g] + k * step` on is output
+        `(g + k * groups) * OUTPUTS + r`; `start`, int64 `(groups,)`; and `step`.
     """
     taps, up, down = resampling_filter(rate_hz)
     half = (taps.size - 1) // 2
@@ -268,7 +267,7 @@ def _estoi(envelopes: np.ndarray) -> float:
 
 
 def _at_10_khz(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.ndarray:
-    """Both signals at 10 kHz, float64 `(2, samples)`."""
+    """Resample both signals to 10 kHz, float64 `(2, samples)`."""
     if rate_hz == RATE_HZ:
         return np.array([reference, estimate], dtype=np.float64)
     bank, start, step = _filter_bank(rate_hz)
@@ -282,11 +281,10 @@ def _at_10_khz(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.
 
 
 def envelopes(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.ndarray | None:
-    """Band magnitudes of both signals without their silence. Both measures are computed from them.
+    """Compute both signals' band magnitudes without silence, for both measures.
 
     Args:
         reference, estimate: `(samples,)` each, of one length, of any float type.
-        rate_hz: their rate.
 
     Returns:
         float64 `(2, 15, frames)`, the reference first; None if there are fewer than 30 frames.
@@ -304,12 +302,12 @@ def envelopes(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.n
 
 
 def stoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
-    """STOI of one pair; see `ref.stoi`."""
+    """Compute STOI of one pair; see `ref.stoi`."""
     both = envelopes(reference, estimate, rate_hz)
     return None if both is None else _stoi(both)
 
 
 def estoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
-    """ESTOI of one pair; see `ref.estoi`."""
+    """Compute ESTOI of one pair; see `ref.estoi`."""
     both = envelopes(reference, estimate, rate_hz)
     return None if both is None else _estoi(both)

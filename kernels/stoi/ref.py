@@ -1,18 +1,15 @@
 """The specification of STOI and ESTOI, in plain NumPy and float64.
 
-Both are a mean over segments of 30 short frames. For each segment, the envelopes of 15 third-octave bands of a clean
-signal are correlated with those of a processed one. They work at 10 kHz, on frames of 256 samples every 128 samples.
-Before, the frames in which the clean signal is silent are cut out of both signals.
+Both are means over segments of 30 frames, in which the envelopes of 15 third-octave bands of a clean signal are
+correlated with those of a processed one, at 10 kHz, on frames of 256 samples every 128. Frames in which the clean
+signal is silent are cut out of both before.
 
-Papers
-    STOI: C. H. Taal, R. C. Hendriks, R. Heusdens, J. Jensen, "An Algorithm for Intelligibility Prediction of
-    Time-Frequency Weighted Noisy Speech", IEEE TASLP 19(7), 2011.
-    ESTOI: J. Jensen, C. H. Taal, "An Algorithm for Predicting the Intelligibility of Speech Masked by Modulated Noise
-    Maskers", IEEE/ACM TASLP 24(11), 2016.
-Reference implementation
-    pystoi 0.4.1: STOI to 1e-6. ESTOI to 1e-4: pystoi adds noise of one machine epsilon before it normalises, so that
-    a band without any variation gets a random direction; here such a band gets the zero vector, which is the
-    average contribution of a random one. Nothing is random, so equal inputs always give equal bits.
+Papers: C. H. Taal, R. C. Hendriks, R. Heusdens, J. Jensen, "An Algorithm for Intelligibility Prediction of
+Time-Frequency Weighted Noisy Speech", IEEE TASLP 19(7), 2011. J. Jensen, C. H. Taal, "An Algorithm for Predicting the
+Intelligibility of Speech Masked by Modulated Noise Maskers", IEEE/ACM TASLP 24(11), 2016 (ESTOI). Reference
+implementation: pystoi 0.4.1: STOI to 1e-6, ESTOI to 1e-4: pystoi adds noise of one machine epsilon before it
+normalises, so a constant band gets a random direction; here it gets the zero vector, the average contribution of a
+random one. Equal inputs always give equal bits.
 """
 
 from __future__ import annotations
@@ -32,18 +29,18 @@ DYNAMIC_RANGE_DB = 40.0
 CLIP_DB = -15.0
 EPS = float(np.finfo(np.float64).eps)
 ROUNDING = 16
-"""Epsilons, relative to a row's mean, that a row may vary by rounding alone."""
+"""A row's variation, in epsilons of its mean, that rounding alone can cause."""
 
 
 def window() -> np.ndarray:
-    """The Hann window of the silence detector and of the spectra: 256 points, none of them zero."""
+    """Return the Hann window of silence detector and spectra: 256 points, none of them zero."""
     return np.hanning(FRAME + 2)[1:-1]
 
 
 def resampling_filter(rate_hz: int) -> tuple[np.ndarray, int, int]:
-    """The low-pass filter that takes `rate_hz` to 10 kHz, as Octave's `resample` designs it.
+    """Design the low-pass filter from `rate_hz` to 10 kHz, as Octave's `resample`.
 
-    It is a sinc under a Kaiser window, with 60 dB of rejection, a transition of a tenth of the cut-off, and unit gain.
+    A sinc under a Kaiser window, with 60 dB of rejection, a transition of a tenth of the cut-off, and unit gain.
 
     Returns:
         float64 `(2 half + 1,)` taps at the common multiple of both rates, and the factors `up` and `down`.
@@ -58,7 +55,7 @@ def resampling_filter(rate_hz: int) -> tuple[np.ndarray, int, int]:
 
 
 def resample(signal: np.ndarray, rate_hz: int) -> np.ndarray:
-    """Resamples `(samples,)` at `rate_hz` to float64 `(ceil(samples * 10000 / rate_hz),)` at 10 kHz, without delay."""
+    """Resample `(samples,)` to float64 `(ceil(samples * 10000 / rate_hz),)` at 10 kHz, without delay."""
     signal = np.asarray(signal, dtype=np.float64)
     if rate_hz == RATE_HZ:
         return signal
@@ -74,7 +71,7 @@ def resample(signal: np.ndarray, rate_hz: int) -> np.ndarray:
 
 
 def band_edges() -> np.ndarray:
-    """First and one-past-last FFT bin of each third-octave band, int64 `(15, 2)`."""
+    """Return the first and one-past-last FFT bin of each third-octave band, int64 `(15, 2)`."""
     bins_hz = np.linspace(0, RATE_HZ, NFFT + 1)[: NFFT // 2 + 1]
     sixths = 2 * np.arange(BANDS)[:, None] + np.array([-1.0, 1.0])
     edges_hz = LOWEST_CENTRE_HZ * 2.0 ** (sixths / 6.0)
@@ -82,13 +79,13 @@ def band_edges() -> np.ndarray:
 
 
 def frames(signal: np.ndarray) -> np.ndarray:
-    """Windowed frames `(frames, 256)`. A frame that would end exactly at the end of the signal is omitted."""
+    """Cut windowed frames `(frames, 256)`. One that would end exactly at the signal's end is omitted."""
     starts = range(0, signal.size - FRAME, HOP)
     return np.array([signal[start : start + FRAME] for start in starts]).reshape(-1, FRAME) * window()
 
 
 def without_silence(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both signals without the frames in which the reference lies 40 dB or more under its loudest frame."""
+    """Remove the frames in which the reference is 40 dB or more under its loudest frame."""
     clean, processed = frames(reference), frames(estimate)
     if not len(clean):
         return np.zeros(0), np.zeros(0)
@@ -105,13 +102,13 @@ def without_silence(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.nda
 
 
 def envelopes(signal: np.ndarray) -> np.ndarray:
-    """Band magnitudes over time, float64 `(15, frames)`."""
+    """Compute band magnitudes over time, float64 `(15, frames)`."""
     power = np.abs(np.fft.rfft(frames(signal), NFFT)) ** 2
     return np.sqrt([power[:, first:last].sum(axis=1) for first, last in band_edges()])
 
 
 def segments(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Every run of 30 frames of both signals' envelopes, `(segments, 15, 30)` each; None if there is no such run."""
+    """Return every run of 30 frames of both envelopes, `(segments, 15, 30)` each, or None."""
     pair = without_silence(resample(reference, rate_hz), resample(estimate, rate_hz))
     clean, processed = envelopes(pair[0]), envelopes(pair[1])
     if clean.shape[1] < SEGMENT_FRAMES:
@@ -124,17 +121,17 @@ def segments(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple
 
 
 def no_direction(size: int, level: np.ndarray | float) -> np.ndarray | float:
-    """Squared norm up to which `size` values around `level` count as constant, given pystoi's noise and rounding."""
+    """Return the squared norm up to which `size` values around `level` count as constant."""
     return size * (EPS * (1 + ROUNDING * level)) ** 2
 
 
 def stoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
-    """STOI: the mean correlation of each band over each segment, after the estimate is scaled and clipped to the
-    reference.
+    """Compute STOI: the mean correlation of each band over each segment with the clipped estimate.
+
+    The estimate is scaled and clipped to the reference.
 
     Args:
         reference, estimate: `(samples,)` each, of one length.
-        rate_hz: their rate.
 
     Returns:
         At most 1; higher is better. None if fewer than 30 frames are not silent.
@@ -155,7 +152,7 @@ def stoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | N
 
 
 def estoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
-    """ESTOI: the mean correlation of the spectra of each segment, after its bands have been normalised over time.
+    """Compute ESTOI: the mean correlation of each segment's spectra, bands normalised over time.
 
     Arguments and result are those of `stoi`.
     """

@@ -1,4 +1,1 @@
-"""ViSQOL's spectrograms and how alike their patches are:
-
-`ref` is the NumPy specification, `cpu` the numba implementation.
-"""
+"""ViSQOL's spectrograms and similarities: `ref` is the NumPy specification, `cpu` numba."""

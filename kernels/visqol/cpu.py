@@ -1,4 +1,4 @@
-"""ViSQOL's spectrograms and similarities in numba, in float64: the numbers of `ref` to the rounding of sums."""
+"""ViSQOL's spectrograms and similarities in numba, float64: `ref` to the rounding of sums."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..compilation.cpu import jit
 from .ref import C1, C3, WEIGHTS, hann
 
 LANES = 8
-"""How many bands go through the samples together."""
+"""Bands that pass the samples together."""
 _CORNER, _EDGE, _CENTRE = WEIGHTS
 _jit = jit(nogil=True, error_model="numpy")
 
@@ -26,10 +26,9 @@ def spectrogram(signal: np.ndarray, window: int, hop: int, coefficients: np.ndar
 
 @_jit
 def _spectrogram(signal: np.ndarray, window: np.ndarray, hop: int, coefficients: np.ndarray) -> np.ndarray:
-    """Eight bands go through the samples together: a band waits for its own output at every sample, and not for the
-    others'.
+    """Filter eight bands at once: each waits for its own output, not for the others'.
 
-    What belongs to a group of bands lies in one array at known places, so that the compiler sees that nothing overlaps.
+    A group's values lie in one array at known places, so the compiler sees that nothing overlaps.
     """
     size, groups = len(window), len(coefficients)
     frames = (len(signal) - size) // hop + 1
@@ -131,7 +130,7 @@ def _similarities(patches: np.ndarray, levels: np.ndarray, places: np.ndarray, r
 
 @_jit
 def _frame(patch: np.ndarray, framed: np.ndarray) -> None:
-    """A patch with its outermost cells once more around it."""
+    """Extend a patch by its outermost cells."""
     rows, columns = patch.shape
     for r in range(rows + 2):
         for c in range(columns + 2):
@@ -140,7 +139,7 @@ def _frame(patch: np.ndarray, framed: np.ndarray) -> None:
 
 @_jit
 def _moments(framed: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> None:
-    """The weighted mean around every cell, and that of squares less its square."""
+    """Compute the weighted mean around every cell, and that of squares less its square."""
     rows, columns = mean.shape
     squares = framed * framed
     for r in range(rows):

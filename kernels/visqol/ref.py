@@ -1,4 +1,4 @@
-"""ViSQOL in NumPy: gammatone spectrograms, the similarity of patches, and which patch of the estimate belongs to which.
+"""ViSQOL in NumPy: gammatone spectrograms, and similarity and matching of patches.
 
 Paper: M. Chinen, F. S. C. Lim, J. Skoglund, N. Gureev, F. O'Gorman, A. Hines, "ViSQOL v3: An Open Source Production
 Ready Objective Speech and Audio Metric", QoMEX 2020. Reference implementation: visqol-python 3.8.
@@ -20,14 +20,10 @@ LOWEST_DB, RANGE_DB = -45.0, 45.0
 
 @lru_cache(maxsize=8)
 def filters(rate_hz: int, bands: int, low_hz: float, high_hz: float) -> np.ndarray:
-    """The gammatone filters, from the lowest band to the highest.
-
-    Args:
-        rate_hz: of the signals. bands: how many. low_hz, high_hz: the range of their centres.
+    """Return the gammatone filters with centres from `low_hz` to `high_hz`, lowest band first.
 
     Returns:
-        float64 `(10, bands)`: for each of the four stages the two numbers before the samples, then the two before the
-        outputs.
+        float64 `(10, bands)`: for each of the four stages two coefficients of the samples, then two of the outputs.
     """
     shift = EAR_Q * MIN_BANDWIDTH_HZ
     step = (np.log(low_hz + shift) - np.log(high_hz + shift)) / bands
@@ -53,14 +49,10 @@ def filters(rate_hz: int, bands: int, low_hz: float, high_hz: float) -> np.ndarr
 
 
 def spectrogram(signal: np.ndarray, window: int, hop: int, coefficients: np.ndarray) -> np.ndarray:
-    """The root mean square of every band in every frame, each frame filtered from rest.
+    """Compute every band's RMS in every frame, `(bands, frames)`, each frame filtered from rest.
 
     Args:
-        signal: float64 `(samples,)`, more than a window. window, hop: in samples. coefficients: as `filters` gives
-            them.
-
-    Returns:
-        float64 `(bands, frames)`.
+        signal: float64 `(samples,)`, more than a window. window, hop: in samples. coefficients: from `filters`.
     """
     from scipy.signal import lfilter
 
@@ -81,9 +73,7 @@ def hann(window: int) -> np.ndarray:
 
 
 def levels(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two spectrograms in dB above a floor that they share: 45 dB below the louder one of a frame, and nowhere below
-    -45 dB.
-    """
+    """Convert two spectrograms to dB, at least 45 dB below the louder of a frame and -45 dB."""
     both = []
     for spectrum in (reference, estimate):
         level = 10.0 * np.log10(np.where(spectrum == 0, np.finfo(np.float64).eps, spectrum))
@@ -97,7 +87,7 @@ def levels(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def similarity(reference: np.ndarray, estimate: np.ndarray) -> np.ndarray:
-    """How alike two patches are at every cell (NSIM), float64 `(bands, frames)` of patches of the same shape."""
+    """Compute the similarity (NSIM) of two patches of one shape at every cell, `(bands, frames)`."""
     mean_r, mean_e = _smoothed(reference), _smoothed(estimate)
     spread_r = _smoothed(reference * reference) - mean_r * mean_r
     spread_e = _smoothed(estimate * estimate) - mean_e * mean_e
@@ -109,13 +99,14 @@ def similarity(reference: np.ndarray, estimate: np.ndarray) -> np.ndarray:
 
 
 def similarities(patches: np.ndarray, levels: np.ndarray, places: np.ndarray, radius: int) -> np.ndarray:
-    """The mean similarity of every patch with the estimate from every frame on, which is zero beyond its end.
+    """Compute every patch's mean similarity with the estimate from every frame on.
+
+    The estimate is zero beyond its end.
 
     Args:
         patches: float64 `(patches, bands, frames)`, of the reference. levels: float64 `(bands, frames)`, of the
             estimate.
-        places: the patches' first frames in the reference.
-        radius: how many frames from there a patch is looked for; 0 stands beyond.
+        places: the patches' first frames in the reference. radius: of the search in frames; 0 beyond.
 
     Returns:
         float64 `(patches, frames of the estimate)`.
@@ -130,13 +121,13 @@ def similarities(patches: np.ndarray, levels: np.ndarray, places: np.ndarray, ra
 
 
 def best_path(alike: np.ndarray, places: np.ndarray, radius: int) -> list[tuple[int, bool]]:
-    """From which frame of the estimate on each patch is compared, so that the sum of similarities is largest.
+    """Choose a frame of the estimate for each patch, to maximise the sum of similarities.
 
     A later patch begins at a later frame, unless it adds nothing and counts as lost.
 
     Args:
-        alike: float64 `(patches, frames)`, as `similarities` gives it.
-        places: the patches' first frames in the reference. radius: how many frames from there a patch is looked for.
+        alike: float64 `(patches, frames)`, from `similarities`.
+        places: the patches' first frames in the reference. radius: of the search in frames.
 
     Returns:
         For each patch the frame, and whether it is lost.
