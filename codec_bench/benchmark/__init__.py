@@ -1,17 +1,15 @@
 """Benchmarks: a definition in YAML gives the data, the prompt, the post-processing, the metrics and published numbers.
 
 Which file to open
-    `definition/`       reads and checks a definition, and makes questions and prompts of it.
-    `run_request.py`    what one command asked for, the folder of each run, and what identifies its record.
-                        `identity.py` says what a benchmark is, and `baselines.py` what a judge sees beside an answer.
-    `asking/`           puts the questions to a model and writes the answers.
-    `controls.py`       controls: what is given in place of a sound, which are useful, and what the record is told of
-                        them.
-    `reading/`          the steps that read an answer; `metrics/` what scores it; `scoring/` applies both to a record.
-    `judge/`            rubrics and how a judge's replies are read; `judging.py` asks the judges.
+    `definition/`       reads and checks a definition, and builds questions and prompts.
+    `run_request.py`    one command's request, run folders, and the identity of records. `identity.py` compares a run
+                        with its definition, and `baselines.py` has a judge's other answers.
+    `asking/`           sends the questions to a model and records the answers.
+    `controls.py`       controls: replacements of a sound, and their records.
+    `reading/`          the steps that read an answer; `metrics/` score it; `scoring/` applies both to a record.
+    `judge/`            rubrics and readers of a judge's replies; `judging.py` sends the requests to the judges.
     `miniature.py`      writes invented rows in the layout of any benchmark's data.
-    `scoring_phase.py`  one benchmark's answers scored, from the record to the record; `runs_overview.py` writes
-                        `summary.json`.
+    `scoring_phase.py`  scores one benchmark's recorded answers; `runs_overview.py` writes `summary.json`.
 """
 
 from __future__ import annotations
@@ -31,10 +29,10 @@ from codec_bench.errors import UserError
 
 
 def load_benchmark(name: str, overrides: Mapping[str, Any] | None = None) -> Benchmark:
-    """Loads a benchmark.
+    """Load a benchmark.
 
     Args:
-        name: its name (case does not matter, nor `_` or `-`), or the path of a user's own definition.
+        name: its name (ignoring case and `_` or `-`), or the path of a user's own definition.
         overrides: values by dotted field of the definition, such as `data.revision` or `parameters.max_tokens`.
 
     Raises:

@@ -1,6 +1,4 @@
-"""The answers that a judge sees beside those of a model: of another model of the same command, or of a run that is
-kept.
-"""
+"""Baselines for judges: the answers of another model of the command, or of a stored run."""
 
 from __future__ import annotations
 
@@ -33,19 +31,17 @@ class Baseline:
     held: dict[str, tuple[str, Alternative]] = field(default_factory=dict)
 
     def of(self, exchange: Exchange) -> Alternative | None:
-        """What the baseline answered to the same question; None if it has no answer, or was asked something else."""
+        """The baseline's answer to the same question; None without one, or if the question differs."""
         question = exchange.question
         content, preferred = self.held.get(question.id, ("", None))
         return preferred if content == content_of(question.fields, question.expected) else None
 
 
 def baseline_of(folder: str | None, baseline_folder: Path | None, benchmark: str) -> Baseline | None:
-    """The baseline that a command names; None if it names none.
+    """The command's baseline, or None.
 
     Args:
-        folder: of a run that is kept, or None. baseline_folder: the run folder of a model of the command that is the baseline, or
-            None.
-        benchmark: whose answers are judged.
+        folder: of a stored run, or None. baseline_folder: the run folder of a model of the command, or None.
 
     Raises:
         UserError: there is no run of that benchmark, or there are several.
@@ -66,8 +62,7 @@ def baseline_of(folder: str | None, baseline_folder: Path | None, benchmark: str
 
 
 def label_of(folder: str | None, model: str | None, benchmark: str) -> str:
-    """What a baseline is called in the protocol: the model, for a kept run with a hash of what it was asked; "" if
-    there is none.
+    """A baseline's label in the protocol: the model, for a stored run with a hash of its questions; "" without one.
 
     Raises:
         UserError: as `baseline_of`.
@@ -79,13 +74,13 @@ def label_of(folder: str | None, model: str | None, benchmark: str) -> str:
 
 
 def label_of_run(run: Run) -> str:
-    """What a kept run is called as a baseline: its system, with a hash of what it was asked."""
+    """The label of a stored run: its system, with a hash of its questions."""
     fingerprint = json.dumps((run.meta.get("fingerprint") or {}).get("asked"), sort_keys=True)
     return f"{next(iter(run.systems))}-{hashlib.blake2b(fingerprint.encode(), digest_size=4).hexdigest()}"
 
 
 def stored_run(named: str, benchmark: str) -> Path:
-    """The run folder of a benchmark in a folder that was named as the baseline.
+    """The run folder of a benchmark in a baseline's folder.
 
     Raises:
         UserError: there is none, or there are several.

@@ -1,19 +1,16 @@
-"""Controls: what a model is given in place of a question's sound, which controls are useful, and what the record is
-told of them.
+"""Controls: replacements of a question's sound, the useful ones per benchmark, and their records.
 
 Conventions
-    The question stays in the record as the data have it, with its sound, so that every score and every judge is about
-    the same item as without the control. Only the request changes, and answers in the cache are found by what was
-    given. Silence and noise have the length, rate and channels of the sound, and noise is Gaussian with an RMS of 0.05
-    (-26 dB of full scale), so that it tells nothing but the length. At one level all sounds have that RMS, so that how loud
-    they are tells nothing; a silent one stays silent. What is random is drawn by seed and id. The other
-    item is one of the `BLOCK` to `2 * BLOCK` questions around this one, so that memory does not grow with the data. Of
-    those whose sound is another one and at most a quarter longer or shorter, seed and ids choose; if there is none, the
-    nearest in length. The runs of controls stand beside that of the model, in folders of its name with what was given
-    behind it. What they show is written into the record of the model, so that its page and its exports hold it wherever
-    the folder goes: the differences as `controls`, and by question a subset such as `control: text alone` with `right`,
-    `wrong` or `failed`. Runs are compared that asked and scored the same but for the control, and how many questions
-    they took.
+    The record keeps the question as the data have it, so every score and judge is about the same item as without the
+    control. Only the request changes, and is the key of cached answers. Silence and noise have the length, rate and
+    channels of the sound; noise is Gaussian with an RMS of 0.05 (-26 dB of full scale). `level` gives all sounds that
+    RMS, and leaves silent ones silent. Random values are drawn by seed and id. The other item is among the `BLOCK` to
+    `2 * BLOCK` questions around this one, so memory does not grow with the data: by seed and ids one with another sound
+    of at most a quarter more or less length, else the nearest in length.
+    Runs of controls are next to the model's run, in folders with its name and a suffix. Their results are written into
+    the model's record, to stay with its page and exports: the differences as `controls`, and per question a subset such
+    as `control: text alone` with `right`, `wrong` or `failed`. Only runs that differ in nothing but the control and the
+    number of questions are compared.
 """
 
 from __future__ import annotations
@@ -59,7 +56,7 @@ from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Audio, Request
 
 Planned = tuple[Benchmark, Control]
-"""A benchmark, and what is given in place of its sound or question."""
+"""A benchmark and its control."""
 BLOCK = 128
 ALIKE = 1.25
 PIECE_S = 0.5
@@ -69,7 +66,7 @@ _MAY_DIFFER = (CONTROL, "limit", "repeats")
 
 
 def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) -> None:
-    """Checks that a control changes what is asked, and leaves something to ask.
+    """Check that a control changes the request, and leaves something to ask.
 
     Raises:
         UserError: there is no sound to replace, no options to choose from without the question, or nothing left.
@@ -97,13 +94,12 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
 
 
 def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
-    """The controls that say the most of a benchmark: the text alone and the options alone where there are any, and
-    another sound.
+    """The most informative controls of a benchmark: text alone, options alone, and another sound.
 
-    Where no text asks the question, silence stands in the place of the text alone.
+    If no text asks the question, silence replaces the text alone.
 
     Raises:
-        UserError: the benchmark gives such a model no sound.
+        UserError: the benchmark sends such a model no sound.
     """
     prompt = one.prompt_for(info)
     check_control(Control(ANOTHER), one, prompt, info.name)
@@ -115,9 +111,7 @@ def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
 def with_controls(
     fitting: Sequence[Benchmark], info: ModelInfo, request: BenchmarkRequest
 ) -> tuple[list[Planned], dict[tuple[str, Control], UserError]]:
-    """The benchmarks, each with every control that it is asked under, and why benchmarks have none although they were
-    wanted.
-    """
+    """The benchmarks with each of their controls, and why requested ones are impossible."""
     mine: list[Planned] = [(one, request.control) for one in fitting]
     without: dict[tuple[str, Control], UserError] = {}
     for one in fitting if request.controls else ():
@@ -133,9 +127,7 @@ def _gives_sound(prompt: Prompt) -> bool:
 
 
 def _text_reads(prompt: Prompt) -> list[set[str]]:
-    """The columns that each text reads that asks something: those of the last turn, or the fields that name no
-    language.
-    """
+    """The columns of each text that asks something: of the last turn, or of the fields without a language."""
     texts = [content_part for content_part in prompt.parts(last=True) if content_part.audio is None]
     read = [part_reads(content_part) for content_part in texts]
     return [names for names in read if names - _LANGUAGE] if prompt.reads == "fields" else read
@@ -146,9 +138,7 @@ def _can_hide_question(one: Benchmark, prompt: Prompt) -> bool:
 
 
 def controlled(questions: Iterable[Question], control: Control, seed: int) -> Iterable[Question]:
-    """Questions as a control asks them: marked as its own, each with the item whose sound is given where that is
-    another one.
-    """
+    """Questions under a control: marked as such, each with the item of its replacement sound."""
     return _Controlled(questions, control, seed) if control else questions
 
 
@@ -167,7 +157,7 @@ class _Controlled:
 
 
 def _paired(questions: Iterable[Question], seed: int) -> Iterator[Question]:
-    """Each question with the one whose sound is given in the place of its own."""
+    """Each question with the item of its replacement sound."""
     for block in _blocks(questions):
         durations: dict[str, tuple[float, str]] = {}
         silent: dict[str, str] = {}
@@ -189,7 +179,7 @@ def _paired(questions: Iterable[Question], seed: int) -> Iterator[Question]:
 
 
 def _blocks(questions: Iterable[Question]) -> Iterator[list[Question]]:
-    """Runs of questions, of which the last is not shorter than the others."""
+    """Blocks of questions; the last is not shorter than the others."""
     held: list[Question] = []
     for question in questions:
         held.append(question)
@@ -210,7 +200,7 @@ def _measured(question: Question) -> dict[str, tuple[float, str]]:
 
 
 def _other(id: str, durations: dict[str, tuple[float, str]], seed: int) -> str | None:
-    """The item whose sound is given in the place of that of `id`."""
+    """The item whose sound replaces that of `id`."""
     seconds, own_hash = durations[id]
     apart = {name: abs(log(s / seconds)) for name, (s, sound) in durations.items() if sound != own_hash}
     near = [name for name, distance in apart.items() if distance <= log(ALIKE)]
@@ -220,11 +210,10 @@ def _other(id: str, durations: dict[str, tuple[float, str]], seed: int) -> str |
 
 
 def apply_control(request: Request, control: Control, seed: int, id: str, other: Callable[[], Request]) -> Request:
-    """A request with its sounds replaced as a control says.
+    """A request with its sounds replaced by a control.
 
     Args:
-        request: as the benchmark asks. control: the control. seed: of the run.
-        id: of the question, the same for all of its draws. other: gives the request of the other item.
+        id: of the question, the same for all of its draws. other: returns the request of the other item.
 
     Raises:
         UserError: the other item cannot be asked about, or no text is left in the last turn.
@@ -240,19 +229,17 @@ def apply_control(request: Request, control: Control, seed: int, id: str, other:
         if control.sound == ANOTHER:
             return others[(count - 1) % len(others)]
         key = _digest(seed, id, str(count))
-        return None if control.sound == NONE else _Instead(b"", content_part.name, content_part, control.sound, key)
-
-    messages = tuple(
-        replace(
-            turn, content=tuple(content_part for value in turn.content if (content_part := instead(value)) is not None)
+        return (
+            None if control.sound == NONE else _ReplacedClip(b"", content_part.name, content_part, control.sound, key)
         )
-        for turn in request.messages
-    )
+
+    def replaced(values: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple(new for value in values if (new := instead(value)) is not None)
+
+    messages = tuple(replace(turn, content=replaced(turn.content)) for turn in request.messages)
     if messages and not messages[-1].content:
         raise UserError("without its sound there is nothing to ask")
-    fields = {
-        name: content_part for name, value in request.fields.items() if (content_part := instead(value)) is not None
-    }
+    fields = {name: new for name, value in request.fields.items() if (new := instead(value)) is not None}
     remaining = (now for now, was in zip(messages, request.messages) if now.content or not was.content)
     return replace(request, messages=tuple(remaining), fields=fields)
 
@@ -275,12 +262,11 @@ def _digest(seed: int, *names: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Instead(Clip):
-    """What stands in the place of a sound, made when it is read. The first arguments are those of `Clip`; there is no
-    file.
+class _ReplacedClip(Clip):
+    """A replacement of a sound, computed when it is read. The first arguments are those of `Clip`, without a file.
 
     Args:
-        of: the sound. how: `silence`, `noise`, `shuffled` or `level`. key: decides what is random.
+        replacement: `silence`, `noise`, `shuffled` or `level`. key: seeds what is random.
     """
 
     of: Clip | None = None
@@ -302,7 +288,7 @@ class _Instead(Clip):
 
 
 def _at_one_level(audio: Audio) -> Audio:
-    """The sound with the RMS of the noise over all channels, and less where a peak would pass full scale."""
+    """The sound with the RMS of the noise, and less if a peak would pass full scale."""
     rms = float(np.sqrt(np.mean(np.square(audio.samples, dtype=np.float64)))) if audio.samples.size else 0.0
     peak = float(np.abs(audio.samples).max(initial=0.0))
     gain = min(NOISE_RMS / rms, 1.0 / peak) if rms > 0 else 1.0
@@ -310,11 +296,7 @@ def _at_one_level(audio: Audio) -> Audio:
 
 
 def _shuffled(audio: Audio, key: bytes) -> Audio:
-    """The sound in pieces of 0.5 s in another order.
-
-    Raises:
-        AudioError: it has one piece alone.
-    """
+    """The sound in segments of 0.5 s in another order."""
     step = max(1, round(PIECE_S * audio.sample_rate_hz))
     pieces = [audio.samples[:, at : at + step] for at in range(0, audio.samples.shape[1], step)]
     if len(pieces) < 2:
@@ -326,7 +308,7 @@ def _shuffled(audio: Audio, key: bytes) -> Audio:
 
 
 def record_controls(folder: Path) -> bool:
-    """Writes into the record of a model what its controls show; returns whether there are any.
+    """Write the results of a model's controls into its record; returns whether there are any.
 
     Args:
         folder: the run folder of the model, which may hold no record.
@@ -348,10 +330,8 @@ def record_controls(folder: Path) -> bool:
             for id, mark in (marks_of(under, primary, ids) if why is None else {}).items():
                 marks.setdefault(ids[id], {})[control.column] = mark
         rows = run.query("SELECT number, subsets FROM questions")
-        subsets = {
-            n: without_marks(run.json(held, where=f"the subsets of question {n}")) | marks.get(n, {})
-            for n, held in rows
-        }
+        stored = {n: run.json(held, where=f"the subsets of question {n}") for n, held in rows}
+        subsets = {n: without_marks(held) | marks.get(n, {}) for n, held in stored.items()}
         with closing(AnswerWriter(folder, run.meta["fingerprint"])) as writer:
             writer.write_subsets(subsets)
             writer.set_meta(controls=comparisons)
@@ -359,7 +339,7 @@ def record_controls(folder: Path) -> bool:
 
 
 def _controls_of(folder: Path, stack: ExitStack) -> Iterator[tuple[Control, Run]]:
-    """The runs of the controls of a model, opened for as long as `stack` lasts."""
+    """The control runs of a model, open for as long as `stack` lasts."""
     for path in sorted(folder.parent.glob(f"{glob.escape(folder.name)}+*/{DATABASE}")):
         run = stack.enter_context(closing(Run(path.parent)))
         control = control_of(run)

@@ -1,4 +1,4 @@
-"""What a definition says that its benchmark is, to hold a run of the same name against it."""
+"""The identity of a benchmark by its definition, for comparison with a run of the same name."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from codec_bench.store.record import Run
 
 
 def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
-    """The identities that a model's run of a definition may have: with a wording for each question, and with all of
-    them.
+    """The possible identities of a model's run: with one wording per question, and with all.
 
-    The rows are known when they are read, and so not of a definition. Nothing is known of a benchmark of codecs.
+    The rows are unknown before they are read. Nothing is known of a benchmark of codecs.
     """
     if one.kind == "codec":
         return [Identity()]
@@ -33,7 +32,7 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
 
 
 def other_than_defined(run: Run, one: Benchmark) -> list[str]:
-    """In what a run is not of the benchmark that its definition says, such as `other prompt`; nothing where it is."""
+    """How a run differs from its definition, such as `other prompt`; empty if it does not."""
     facts = next(iter(run.systems.values()), None) or {}
     info = ModelInfo(
         str(facts.get("name", "")), family=facts.get("family") or "", reads=facts.get("reads") or "messages"
@@ -43,7 +42,7 @@ def other_than_defined(run: Run, one: Benchmark) -> list[str]:
 
 
 def _data(one: Benchmark) -> str | None:
-    """The hash of the data; None where they are a file that cannot be read, so that nothing can be said of them."""
+    """The hash of the data; None for an unreadable file."""
     try:
         revision = one.questions(limit=1).revision if one.data.path is not None else None
     except UserError:

@@ -1,8 +1,6 @@
-"""Judging: recorded answers are given to all judges at once, and their verdicts are written to the record as they come.
+"""Judging: send recorded answers to all judges at once, and record their verdicts as they come.
 
-Conventions
-    A run that was stopped asks only for the missing verdicts. If one judge cannot be used at all, the others are
-    stopped too.
+A stopped run requests only the missing verdicts. If one judge cannot be used at all, the others are stopped too.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ from codec_bench.store.statuses import FAILURES
 from codec_bench.types import Audio, Request, Response, Score
 
 BASELINE = "baseline"
-"""The column with the other answer, where neither the command nor the rubric names another baseline."""
+"""The column of the other answer, if neither the command nor the rubric names a baseline."""
 WRITE_VERDICTS = 64
 WRITE_S = 1.0
 
@@ -70,37 +68,33 @@ async def judge_all(
     seed: int,
     baseline: Baseline | None = None,
 ) -> None:
-    """Asks the judge for every verdict that the record does not hold yet.
+    """Request every verdict that the record lacks.
 
     Args:
         run, writer: the record, for reading and for writing.
-        metrics: the metrics whose numbers are the judge's verdicts, by name.
+        metrics: the judged metrics, by name.
         judge: the model, started.
-        send_requests: sends requests to the judge, as many at once as it takes.
-        progress: called with (verdicts in the record, verdicts wanted, failed).
-        seed: the run's seed, for what the judge draws.
-        baseline: whose answers stand beside, for rubrics that prefer one of two.
+        send_requests: sends many requests to the judge at once.
+        progress: called with (verdicts in the record, verdicts in all, failed).
+        seed: the run's seed, for the judge's sampling.
+        baseline: the other answers, for rubrics that prefer one of two.
 
     Raises:
-        UserError: the judge cannot be used at all, or the record cannot be written. Verdicts that came are kept.
+        UserError: the judge cannot be used at all, or the record cannot be written. Earlier verdicts are recorded.
     """
     first: dict[str, str] = {}
     for name, metric in metrics.items():
         unreadable = ASKS_AGAIN.get(metric.rubric.reply)
         repeating = judge if unreadable is None else RepeatingJudge(judge, unreadable, MOST_REQUESTS)
-        # Rubrics that differ in nothing but how replies are read or combined share the replies, which the scores of the
-        # first hold.
-        question = metric.rubric.model_copy(
-            update={"reply": "rating" if unreadable is None else metric.rubric.reply, "combine": "mean"}
-        ).digest
+        # Rubrics that differ only in the reading or combination of replies share those in the first one's scores.
+        reply = "rating" if unreadable is None else metric.rubric.reply
+        question = metric.rubric.model_copy(update={"reply": reply, "combine": "mean"}).digest
         verdicts = _Verdicts(run, writer, name, metric, progress, seed, first.setdefault(question, name), baseline)
         await verdicts.run(repeating, send_requests)
 
 
 class _Verdicts:
-    """Asks for all verdicts of one metric; arguments as `judge_all`, and `like`, the metric whose replies are read here
-    too.
-    """
+    """Requests all verdicts of one metric; `like` is the metric whose replies are read here too."""
 
     def __init__(
         self,
@@ -124,7 +118,7 @@ class _Verdicts:
         self._done = self._failed = self._total = 0
 
     async def run(self, judge: Model, send_requests: SendRequests) -> None:
-        """Asks for the verdicts that are missing."""
+        """Request the missing verdicts."""
         answered = self._writer.answered()
         there = self._writer.scored(self._name)
         self._done, self._total = len(there), len(answered)
@@ -185,7 +179,7 @@ class _Verdicts:
     def _requests_of(
         self, exchange: Exchange, answer: Answer, sound: Clip | None, earlier: Sequence[Clip | None]
     ) -> list[Request] | Score:
-        """The requests about one answer, with the baseline's answer beside it where the rubric prefers one of two."""
+        """The requests about one answer, with the baseline's answer if the rubric prefers one of two."""
         metric = self._metric
         column = metric.rubric.baseline or (BASELINE if BASELINE in answer.fields else None)
         if not metric.prefers:
@@ -197,9 +191,7 @@ class _Verdicts:
             if (alternative := self._baseline.of(exchange)) is None:
                 return Score.refused(Diagnostic("baseline_without_answer"), metric.protocol)
         elif column == "audio":
-            alternative = Alternative(
-                "", None if exchange.audio_path is None else Clip(str(check_sound(exchange.audio_path)))
-            )
+            alternative = Alternative("", _clip(exchange.audio_path))
         elif column is not None and isinstance(text := answer.fields.get(column), str):
             alternative = Alternative(text)
         elif column is not None:
@@ -207,14 +199,10 @@ class _Verdicts:
         return metric.requests(answer, sound, self._seed, alternative)
 
     def _answer(self, exchange: Exchange, reading: Reading) -> Answer:
-        """The answer as the judge sees it."""
         return answer_of(exchange, reading, keep_reasoning=self._metric.is_official)
 
     def _reading(self, exchange: Exchange) -> Reading:
-        """What the judge is given of an answer in words: what was read of it when it was scored, or all of it.
-
-        A judge that hears is given the sound, whether or not there are words to it.
-        """
+        """The words of an answer for the judge: those of scoring, or all. A judge that hears gets the sound anyway."""
         reading = exchange.reading or Reading(None, None, Diagnostic("not_read"))
         official, text = self._metric.is_official, exchange.answer.text
         text_now = None if text is None else answer_text(text, keep_reasoning=official)
@@ -227,7 +215,7 @@ class _Verdicts:
         return replace(reading, parsed=transcript, reason=None if transcript is not None else Diagnostic("no_text"))
 
     def _official_reading(self, exchange: Exchange, reading: Reading) -> Reading:
-        """What a published program is given: what the benchmark's own steps read of the whole answer."""
+        """A published program's input: the whole answer after the benchmark's own steps."""
         text = exchange.answer.text
         if text is None or exchange.answer.status != "ok" or reading.transcript is not None:
             return reading
@@ -245,8 +233,7 @@ class _Verdicts:
             score = replace(score, detail={**score.detail, "flag": warning})
         if score.status != "ok":
             self._failed += 1
-            # A question that the rubric does not fit, or that no answer is right to, was answered neither well nor
-            # badly.
+            # An unscorable question was answered neither well nor badly.
             if score.status in FAILURES or exchange.answer.status != "ok":
                 score = score.counting_wrong(self._metric.worst(self._answer(exchange, self._reading(exchange))))
         self._ready[exchange.question.number] = score
@@ -267,9 +254,7 @@ def _clip(path: Path | None) -> Clip | None:
 
 
 def _warning_of(sound: Clip, exchange: Exchange) -> str | None:
-    """What is wrong with a spoken answer before the judge hears it; None also where a sound cannot be read, which the
-    judge is told.
-    """
+    """A warning about a spoken answer; None also for an unreadable sound, which the judge reports."""
     try:
         question = Audio.read(exchange.audio_path) if exchange.audio_path is not None else None
     except AudioError:
@@ -281,14 +266,14 @@ def _warning_of(sound: Clip, exchange: Exchange) -> str | None:
 
 
 class RepeatingJudge(Model):
-    """Puts the same request to a judge until its reply can be read. The last reply counts, whatever it is.
+    """Repeats a request to a judge until its reply is readable. The last reply counts in any case.
 
-    A call that fails is not repeated here: models repeat failed calls themselves.
+    Failed calls are not repeated here: models repeat those themselves.
 
     Args:
         judge: the model; the caller starts and closes it.
         unreadable: whether a reply cannot be read.
-        most: how often one request is put at most.
+        most: the most repetitions of one request.
     """
 
     def __init__(self, judge: Model, unreadable: Callable[[str], bool], most: int) -> None:
@@ -297,13 +282,11 @@ class RepeatingJudge(Model):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The judge's identity and the limit: the cached reply of a single call does not stand for the last one."""
+        """The judge's identity and the limit: a single call's cached reply is not the last one of several."""
         return {**self._judge.identity, "asked_at_most": self._most}
 
     async def ask(self, request: Request) -> Response:
-        """The first reply that can be read, or the last one; its `attempts` and `usage` are those of all calls
-        together.
-        """
+        """The first readable reply, or the last one, with the `attempts` and `usage` of all calls."""
         attempts, used = 0, Counter[str]()
         for _ in range(self._most):
             response = await self._judge.ask(request)
@@ -323,16 +306,16 @@ async def judge_at_once(
     name: str,
     baseline: Baseline | None = None,
 ) -> None:
-    """Asks all judges for the verdicts that the record does not hold yet.
+    """Request all missing verdicts from all judges.
 
     Args:
         run, writer: the record, for reading and for writing.
-        scheme: the metrics; those that are judged name their judges.
-        request: what the command asked for. purse: what it may spend.
-        name: of the benchmark, for the progress. baseline: whose answers stand beside, or None.
+        scheme: the metrics; judged ones name their judges.
+        purse: the command's budget.
+        name: of the benchmark, for the progress. baseline: the other answers, or None.
 
     Raises:
-        UserError: a judge cannot be used, or a limit is reached. Verdicts that came are kept.
+        UserError: a judge cannot be used, or a limit is reached. Earlier verdicts are recorded.
     """
     judges = labelled_judges(request)
     cache = ResponseCache.of_user() if request.running.cache else None
@@ -377,7 +360,7 @@ async def judge_at_once(
         raise errors.exceptions[0] from None
     finally:
         if tests := {label: known.as_dict() for label in judges if (known := saved_test(label)).parts}:
-            writer.set_meta(judge_tests=tests)  # for readers of the record who did not test the judge
+            writer.set_meta(judge_tests=tests)  # for readers without a test of the judge
         if unstated := {parameter: why for one in untold.values() for parameter, why in one.items()}:
             writer.set_meta(judging={"untold": unstated})
         if cache is not None:
@@ -385,7 +368,7 @@ async def judge_at_once(
 
 
 def _watched(send_requests: SendRequests, notify: Callable[[str], None]) -> SendRequests:
-    """Asks as `send_requests` does, and tells when the service names another judge, or another state of it, than before."""
+    """Wrap `send_requests` and report when the service names another judge or another state of it."""
     seen: dict[str, None] = {}
 
     async def send(*arguments: Any, **named: Any) -> AsyncGenerator[tuple[Request, Response], None]:
@@ -401,7 +384,7 @@ def _watched(send_requests: SendRequests, notify: Callable[[str], None]) -> Send
 
 
 def judge_notices(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> list[str]:
-    """What is to be known of the judges before they are paid: how each did in its test, and until when it is served."""
+    """Facts about the judges before they cost anything: their test results and ends of service."""
     notices: dict[str, None] = {}
     named = dict.fromkeys(name for one in benchmarks for name in one.metrics if is_judge_metric(name))
     for label, judge in labelled_judges(request).items():
@@ -418,14 +401,14 @@ def judge_notices(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) ->
 
 
 class _Progress:
-    """Tells the progress of all judges together, and that one of them waits for its service."""
+    """Reports the progress of all judges together, and that one waits for its service."""
 
     def __init__(self, request: BenchmarkRequest, stage: str) -> None:
         self._progress, self._stage = request.running.progress, stage
         self._counts: dict[str, tuple[int, int, int]] = {}
 
     def of(self, label: str) -> Callable[[int, int, int], None]:
-        """Takes (verdicts in the record, verdicts wanted, failed) of one judge."""
+        """A callback for (verdicts in the record, verdicts in all, failed) of one judge."""
 
         def notify(done: int, total: int, failed: int) -> None:
             self._counts[label] = (done, total, failed)
@@ -434,7 +417,7 @@ class _Progress:
         return notify
 
     def waits(self, sentence: str) -> None:
-        """Shows a sentence beside the stage until the next verdicts are written."""
+        """Show a sentence next to the stage until the next verdicts are written."""
         self._progress(f"{self._stage}; {sentence}", *self._sums(), 0.0)
 
     def _sums(self) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""One command's request to run benchmarks, the folder of each run, and what identifies its record."""
+"""A command's request to run benchmarks, its run folders, and the identity of their records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._+@-]+")
 @documented(RunRequest, "terms")
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On which terms a service is asked. None of them changes a question.
+    """Terms of requests to a service. None of them changes a question.
 
     Args:
 
@@ -64,26 +64,24 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRequest:
-    """What the command asked for; it is the same for every benchmark and model.
+    """The command's request, the same for every benchmark and model.
 
     Args:
         phase: whether to ask, to score, or both.
         data: a folder that is used instead of the hub, or None.
-        seed: of the part that `limit` takes, and of what a model draws.
+        seed: of the part that `limit` takes, and of the model's sampling.
         limit: the highest number of questions, or None for all.
         judges: names of the models that give verdicts.
-        rescore: whether scores in the record are dropped and made again.
+        rescore: whether to drop and recompute the scores in the record.
         options: arguments by model or feature.
-        running: device, cache, progress and other settings of the run.
-        terms: on which terms a service is asked.
         by: columns to break the results down by.
-        repeats: how many answers are drawn to each question.
-        prompts: which wording of its prompt a question is asked in, as in `definition.prompt.Prompt`.
-        choices: in which order its options are offered, as in `asking.variants`.
-        control: what is given in place of the sound or the question. controls: whether the useful ones are run beside.
-        baseline: whose answers rubrics that compare two are given, as it was named, or None. baseline_model: the name
-            of that model in the record, if it is one of the command.
-        models, set_options: the models as they were named, and all options as they were given, for the record.
+        repeats: how many answers each question gets.
+        prompts: the wording of its prompt, as in `definition.prompt.Prompt`.
+        choices: the order of its options, as in `asking.variants`.
+        control: the replacement of the sound or question. controls: whether the useful ones run too.
+        baseline: the other answers for rubrics that compare two, as named by the user, or None. baseline_model: the
+            name of that model in the record, if it is one of the command.
+        models, set_options: the models and all options as the user named them, for the record.
         arguments: all options of the command with their values, for the record.
     """
 
@@ -111,12 +109,12 @@ class BenchmarkRequest:
 
 
 def run_folder(folder: Path, benchmark: str, model: str, control: Control = NO_CONTROL) -> Path:
-    """The run folder of one benchmark and model; that of a control stands beside it."""
+    """The run folder of one benchmark and model; that of a control is next to it."""
     return folder / safe(benchmark) / f"{safe(model)}{control.suffix}"
 
 
 def safe(name: str) -> str:
-    """A name with every character replaced that a folder's name should not have."""
+    """Replace every character that a folder's name should not have."""
     return _UNSAFE.sub("_", name).strip(".") or "_"
 
 
@@ -129,11 +127,9 @@ def writing(
     shard: str | None = None,
     rescore: bool = False,
 ) -> Iterator[AnswerWriter]:
-    """Opens the record of one run for writing. One that was made here is removed again if an error ends it before an
-    answer came.
+    """Open the record of one run for writing. An error before the first answer removes a new record.
 
     Args:
-        folder: the run folder.
         request: everything that changes an answer.
         scored: everything that changes a score.
         shard: which part of the questions the run takes; None for all.
@@ -162,7 +158,7 @@ def writing(
 
 
 def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkRequest) -> Scheme:
-    """How a benchmark's answers are scored; `answer_steps` are the steps that the prompt's format needs first."""
+    """The scoring scheme of a benchmark; `answer_steps` undo the prompt's format first."""
     gpu = has_gpu(request.running.device)
     steps_by_metric = {
         name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()
@@ -173,7 +169,7 @@ def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkReq
 
 
 def labelled_judges(request: BenchmarkRequest) -> dict[str, str]:
-    """The judges by what they are called in the protocol of their verdicts.
+    """The judges by their labels in the protocol of their verdicts.
 
     Raises:
         UserError: two of them are the same.
@@ -190,30 +186,24 @@ def labelled_judges(request: BenchmarkRequest) -> dict[str, str]:
 
 
 def judge_label(judge: str, options: Mapping[str, Any] | None = None) -> str:
-    """What a judge is called in the protocol of its verdicts: its name, or for a file its stem and a hash of its
-    content.
+    """A judge's label in the protocol of its verdicts: its name, or for a file its stem and a content hash.
 
-    The same file at another path is the same judge, and a changed file is another. A model that the options name is a
-    part of the name, as are its parameters, as a hash: `openai-chat` is another judge for each model that it is set to.
-
-    Args:
-        judge: as it was named. options: its options beside its config.
+    The same file at another path is the same judge, and a changed file is another. A model in the options is a part of
+    the label, as is a hash of their parameters: `openai-chat` is another judge for each of its models.
     """
     settings = dict(options or {})
     parameters = {name: value for name, value in settings.items() if name.partition(".")[0] == "parameters"}
     served = f":{settings['model']}" if settings.get("model") else ""
-    set_to = (
-        f"-{hashlib.blake2b(json.dumps(parameters, sort_keys=True, default=str).encode(), digest_size=4).hexdigest()}"
-    )
-    # The name of a metric may end with a label, and has no other brackets and no second '@'.
-    return _UNFIT.sub("_", f"{_judge_name(judge)}{served}{set_to if parameters else ''}")
+    encoded = json.dumps(parameters, sort_keys=True, default=str).encode()
+    set_to = f"-{hashlib.blake2b(encoded, digest_size=4).hexdigest()}" if parameters else ""
+    # A label may end the name of a metric, which has no other brackets and no second '@'.
+    return _UNFIT.sub("_", f"{_judge_name(judge)}{served}{set_to}")
 
 
 def _judge_name(judge: str) -> str:
     if is_own_code(judge):
-        return (
-            f"{own_name(judge.partition(':')[0].rpartition('/')[2])}:{judge.rpartition(':')[2]}-{code_hash(judge)[:8]}"
-        )
+        file, attribute = judge.partition(":")[0], judge.rpartition(":")[2]
+        return f"{own_name(file.rpartition('/')[2])}:{attribute}-{code_hash(judge)[:8]}"
     if not is_own_file(judge) or not Path(judge).is_file():
         return judge
     return f"{own_name(judge)}-{hashlib.blake2b(Path(judge).read_bytes(), digest_size=4).hexdigest()}"
@@ -230,7 +220,7 @@ def scored(one: Benchmark, scheme: Scheme, request: BenchmarkRequest) -> dict[st
 
 
 async def started_model(model: Model) -> None:
-    """Starts a model.
+    """Start a model.
 
     Raises:
         UserError: the model cannot be started, whatever exception it raised.

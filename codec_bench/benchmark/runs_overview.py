@@ -1,4 +1,4 @@
-"""Writes `summary.json`, which covers all benchmark runs of a folder."""
+"""Write `summary.json`, which covers all benchmark runs of a folder."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Outcome:
     Args:
         folder: holds a run folder for each benchmark and model, and `summary.json`.
         runs: the runs, by benchmark and model.
-        left_out: (benchmark, model, reason) for every pair that could not run.
-        previews: with `dry_run`, what each model would be asked; there is no folder then, and no run.
-        controls: the runs of the controls beside `runs`, by benchmark, model and what was given, such as `text alone`.
+        excluded: (benchmark, model, reason) for every pair that could not run.
+        previews: with `dry_run`, the requests for each model, without a folder and runs.
+        controls: the control runs, by benchmark, model and replacement, such as `text alone`.
     """
 
     folder: Path
@@ -54,7 +54,7 @@ def _row(
     system: str,
     entry: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The row of one system of a run, whose folder is named from `base`."""
+    """The row of one system of a run; its folder is relative to `base`."""
     mine = [reason for reason in summary["failures"]["reasons"] if reason["system"] == system]
     return {
         "benchmark": facts["name"],
@@ -72,7 +72,7 @@ def _row(
 
 
 def write_overview(outcome: Outcome) -> None:
-    """Writes `summary.json` with a row for each benchmark and system of all runs in the folder.
+    """Write `summary.json` with a row for each benchmark and system of all runs in the folder.
 
     Raises:
         UserError: the summary of one of the runs is damaged.
@@ -92,10 +92,8 @@ def write_overview(outcome: Outcome) -> None:
                     read(row)
                 rows.append(row)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise UserError(
-                f"'{written}' is not the summary of a run: {type(error).__name__}: {error}",
-                hint="delete it and run its command again",
-            ) from error
+            problem = f"'{written}' is not the summary of a run: {type(error).__name__}: {error}"
+            raise UserError(problem, hint="delete it and run its command again") from error
     excluded = [{"benchmark": b, "model": m, "reason": why} for b, m, why in outcome.excluded]
     write_json(outcome.folder / "summary.json", {"schema": 1, "benchmarks": rows, "left_out": excluded})
 
@@ -111,17 +109,17 @@ def answers_of(row: Mapping[str, Any]) -> Answers:
 
 
 def rows_of(row: Mapping[str, Any]) -> RowCount:
-    """How many questions of its benchmark a row of the overview rests on; `UNSET` where their number is not known."""
+    """The number of questions behind a row of the overview; `UNSET` if unknown."""
     return RowCount.from_dict(row["rows"]) if "rows" in row else UNSET
 
 
 def warned_of(row: Mapping[str, Any]) -> list[Warned]:
-    """Where the data of a row of the overview meet its metrics badly."""
+    """The data warnings of a row of the overview."""
     return [Warned.from_dict(one) for one in row["warned"]]
 
 
 def controls_of(row: Mapping[str, Any]) -> list[Controlled]:
-    """What a row of the overview has beyond its controls."""
+    """The control comparisons of a row of the overview."""
     return [Controlled.from_dict(one) for one in row.get("controls", ())]
 
 

@@ -1,4 +1,4 @@
-"""The second phase of a benchmark: the answers in a run folder are scored. Neither the model nor the data is needed."""
+"""The scoring phase of a benchmark: score the answers in a run folder, without the model or the data."""
 
 from __future__ import annotations
 
@@ -27,34 +27,28 @@ from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Audio
 
 MEASURED = frozenset(("duration", "sample_rate"))
-"""The columns by which results can be broken down and that only the sounds tell."""
+"""Columns for breakdowns that only the sounds tell."""
 MEASURED_AT_ONCE = 64
 
 
 def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
-    """Scores the recorded answers of one benchmark and model.
+    """Score the recorded answers of one benchmark and model.
 
     Args:
-        one: the benchmark.
         model: name of the model that answered.
         folder: folder of all runs.
-        request: what the command asked for.
-        purse: what the command may spend, judges included.
+        purse: the command's budget, judges included.
 
     Raises:
-        UserError: there are no answers, they have no column that the results are to be broken down by, or a metric
-            cannot be used.
+        UserError: there are no answers, they lack a column of the breakdown, or a metric cannot be used.
     """
     baseline_folder = None if request.baseline_model is None else run_folder(folder, one.name, request.baseline_model)
     baseline = baseline_of(request.baseline, baseline_folder, one.name)
     folder = run_folder(folder, one.name, model, request.control)
     if not (folder / DATABASE).is_file():
         siblings = sorted(p.parent.name for p in folder.parent.glob(f"*/{DATABASE}"))
-        hint = (
-            f"there are answers of {', '.join(siblings)}"
-            if siblings
-            else "run the phase 'answers' first, or name its folder"
-        )
+        others = f"there are answers of {', '.join(siblings)}"
+        hint = others if siblings else "run the phase 'answers' first, or name its folder"
         raise UserError(f"'{folder}' holds no answers to score", hint=hint)
     with closing(Run(folder)) as run:
         meta, systems = run.meta, run.systems
@@ -62,8 +56,7 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
     recorded = meta["fingerprint"]
     scheme = scheme_of(one, meta.get("answer_steps", ()), request)
     rules = scored(one, scheme, request)
-    # The writer is closed last. If it were closed while the record is still open for reading, SQLite's side files
-    # would stay.
+    # The writer closes last: SQLite's side files would stay if the record were still open for reading.
     with (
         writing(
             folder, recorded.get("asked", {}), rules, shard=_shard(recorded, request), rescore=request.rescore
@@ -71,7 +64,7 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
         closing(Run(folder)) as run,
     ):
         finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
-        # The definition may have changed since the questions were asked, as long as no answer depends on the change.
+        # The definition may have changed since the questions were asked, as long as no answer depends on it.
         config = {**(meta.get("config") or {}), "metrics": list(scheme.facts())}
         writer.set_meta(benchmark=one.described, config=config, **({"judging": None} if request.rescore else {}), **by)
         if MEASURED & set(by.get("by", ())):
@@ -100,11 +93,7 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
 
 
 def _measure(run: Run, writer: AnswerWriter, notify: Callable[[int, int, int, float], None]) -> None:
-    """Notes how long the questions' sounds are, where the record does not say it; a sound that cannot be read is left
-    out.
-
-    It takes a decoding of every sound, so it is done only where results by length are asked for.
-    """
+    """Record the missing durations of the questions' sounds; decodes each, so only for results by length."""
     unknown = run.query(
         "SELECT number, audio FROM samples WHERE duration_s IS NULL AND audio IS NOT NULL ORDER BY number"
     )
@@ -114,7 +103,7 @@ def _measure(run: Run, writer: AnswerWriter, notify: Callable[[int, int, int, fl
         for number, path in unknown[start : start + MEASURED_AT_ONCE]:
             try:
                 sound = Audio.read(path)
-            except AudioError:  # the question's own failure says what is wrong with it
+            except AudioError:  # the question's own failure has the reason
                 failed += 1
                 continue
             seconds += sound.duration_s
@@ -124,5 +113,5 @@ def _measure(run: Run, writer: AnswerWriter, notify: Callable[[int, int, int, fl
 
 
 def _shard(recorded: Mapping[str, Any], request: BenchmarkRequest) -> str | None:
-    """Which part of the questions was asked, by the record; another one that is asked for now is refused by its writer."""
+    """The recorded shard, or the requested one, which the writer compares."""
     return recorded.get("shard") if request.shard is None else str(request.shard)

@@ -1,19 +1,17 @@
-"""Samples from a registered name, a folder, a manifest or the Hugging Face hub, and rows of tables. Only
-`identical_audio.py` decodes sound.
+"""Samples from a name, a folder, a manifest or the Hugging Face hub, and rows of tables.
+
+Only `identical_audio.py` decodes sound.
 
 Which file to open
-    `source.py`      whatever `--data` names becomes samples here; `shard.py` is the part of one machine, `pairing.py`
-                     generated audio.
-    `layouts/`       folders as toolkits leave them. `convert.py` writes manifests.
+    `source.py`      opens whatever `--data` names; `shard.py` is the part of one machine, `pairing.py` generated audio.
+    `layouts/`       folders of common toolkits. `convert.py` writes manifests.
     `manifest.py`    JSON lines, CSV, TSV and Parquet; `rows.py` gives rows their ids. `folder.py`, `remote.py` and
                      `tars.py` are folders, URLs and tar files; `archives.py` unpacks archives. `embedded/` is the
-                     speech that comes with the package.
-    `table.py`       data sets in the hub's layout, row by row: `hub.py` finds the place, `layout.py` the splits and
-                     files, and `parquet.py` and `streamed.py` read them; `cells.py` knows the cells with sound.
-    `roles.py`       what the audio of data is to generated audio: prompt, target, or left out.
-    `columns.py`     columns by which results are broken down; `alignments.py` is when each phone is said, `trials.py`
-                     which
-        recordings are compared by their speakers.
+                     package's own speech.
+    `table.py`       data sets in the hub's layout, row by row: `hub.py` finds them, `layout.py` the splits and files,
+                     `parquet.py` and `streamed.py` read them; `cells.py` knows the cells with sound.
+    `roles.py`       the role of the audio: prompt, target, or none.
+    `columns.py`     columns that break results down; `alignments.py` reads phone times, `trials.py` speaker trials.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""When each phone of a recording is said, from the files that forced aligners write.
+"""Phone and word times of recordings, from the files of forced aligners.
 
 Formats
-    a folder    of TextGrid files (Montreal Forced Aligner, Praat): `ID.TextGrid` for each sample, in subfolders where
-                the id has a `/`. The tier is the one called `phones` or `phone`, or that ends in `- phones`, or the
-                only one with intervals.
+    a folder    of TextGrid files (Montreal Forced Aligner, Praat): `ID.TextGrid` for each sample, in subfolders if the
+                id has a `/`. The tier is called `phones` or `phone`, or ends in `- phones`, or is the only one with
+                intervals.
     *.TextGrid  one such file.
     *.ctm       Kaldi's: `ID CHANNEL START DURATION PHONE`, one phone a line.
     *.json      `{"ID": [[START, END, "PHONE"], ...], ...}`.
-    Times are in seconds. Intervals without a text are no phones. Where two intervals overlap, the later one counts.
+    Times are in seconds. Intervals without a text are no phones. Of overlapping intervals, the later one counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TIERS = ("phones", "phone")
 _WORD_TIERS = ("words", "word")
 _FORMATS = "a folder of TextGrid files, or a .TextGrid, .ctm or .json file"
 _TOKEN = re.compile(r'"((?:[^"]|"")*)"|(?<!\S)([-+]?\d[\d.]*(?:[eE][-+]?\d+)?)(?!\S)')
-"""A text or a number that stands by itself. The words of Praat's long format are no part of its content."""
+"""A text or number on its own. The words of Praat's long format are no content."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class Alignment:
     """The phones of one recording.
 
     Args:
-        starts_s, ends_s: float64 `(phones,)`, the starts in rising order. phones: their names.
+        starts_s, ends_s: float64 `(phones,)`, the starts in rising order.
     """
 
     starts_s: np.ndarray
@@ -60,18 +60,16 @@ class Alignment:
         return cls(starts, ends, tuple(row[2] for row in rows))
 
     def at(self, times_s: np.ndarray) -> np.ndarray:
-        """The places of the phones that are said at these times, int64; -1 where none is."""
+        """The index of the phone at each time, int64; -1 where there is none."""
+        if not self.phones:
+            return np.full(len(times_s), -1)
         places = np.searchsorted(self.starts_s, times_s, side="right") - 1
-        inside = (
-            (places >= 0) & (times_s < self.ends_s[np.maximum(places, 0)])
-            if self.phones
-            else np.zeros(len(places), bool)
-        )
+        inside = (places >= 0) & (times_s < self.ends_s[np.maximum(places, 0)])
         return np.where(inside, places, -1)
 
 
 def read_alignments(path: Path) -> dict[str, Alignment]:
-    """The alignments of a folder or file, by the ids of the samples.
+    """Read the alignments of a folder or file, by the ids of the samples.
 
     Raises:
         UserError: there is no such file, it is of another format, or something in it is wrong.
@@ -84,10 +82,8 @@ def read_alignments(path: Path) -> dict[str, Alignment]:
     elif path.suffix == ".TextGrid":
         alignments = {path.stem: _text_grid(path)}
     elif path.suffix in (".ctm", ".json"):
-        alignments = {
-            name: _alignment(path, rows, name)
-            for name, rows in (_ctm if path.suffix == ".ctm" else _json)(path).items()
-        }
+        listed = (_ctm if path.suffix == ".ctm" else _json)(path)
+        alignments = {name: _alignment(path, rows, name) for name, rows in listed.items()}
     else:
         raise UserError(f"the alignments '{path}' are of an unknown format", hint=f"name {_FORMATS}")
     if not any(alignment.phones for alignment in alignments.values()):
@@ -96,7 +92,7 @@ def read_alignments(path: Path) -> dict[str, Alignment]:
 
 
 def fingerprint(path: Path) -> str:
-    """A text that differs between the contents of alignments: a digest of the names and bytes of the files."""
+    """A digest of the names and bytes of the alignment files."""
     digest = hashlib.sha256()
     for file in sorted(path.rglob("*.TextGrid")) if path.is_dir() else [path]:
         digest.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
@@ -113,7 +109,7 @@ def _alignment(path: Path, rows: Iterable[tuple[float, float, str]], name: str =
 
 
 def _read(path: Path) -> str:
-    """A text in UTF-8, or in UTF-16 with a mark at its beginning, as Praat writes it."""
+    """Read text in UTF-8, or in UTF-16 with a byte order mark, as Praat writes it."""
     try:
         data = path.read_bytes()
         return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
@@ -162,7 +158,7 @@ def _text_grid(path: Path) -> Alignment:
 
 
 def words_of(path: str) -> list[tuple[float, float, str]] | None:
-    """When each word of a TextGrid is said; None if it has no tier of words.
+    """The time of each word of a TextGrid; None if it has no tier of words.
 
     Raises:
         UserError: it is no TextGrid, or a word does not end after it starts.
@@ -186,11 +182,7 @@ def _all_tiers(path: Path) -> list[tuple[str, list[tuple[float, float, str]]]]:
 
 
 def _tiers(path: Path) -> Iterator[tuple[str, list[tuple[float, float, str]]]]:
-    """The tiers with intervals: their names and intervals.
-
-    Raises:
-        ValueError: something else stands where a number or text is expected, or the file ends before it.
-    """
+    """The tiers with intervals: their names and intervals. Raises ValueError if the file is damaged."""
     tokens = (match for match in _TOKEN.finditer(_read(path)))
     text = lambda: _require_group(next(tokens, None), 1).replace('""', '"')  # noqa: E731
     number = lambda: float(_require_group(next(tokens, None), 2))  # noqa: E731

@@ -1,11 +1,9 @@
-"""Archives of sound files that belong to a data set, unpacked once into the user's cache.
+"""Archives of sound files, unpacked once into the user's cache.
 
 Conventions
-    A compressed archive is read to its end, so that its checksum is compared, before any file of it counts. What it
-    unpacks to is limited to 100 times its own size, and to at least 1 GiB; CODEC_BENCH_MOST_UNPACKED_GIB sets another
-    limit.
-    An archive is known by a hash of its content; one that has changed is unpacked anew. Nothing is written outside of
-    its folder, and links are left out.
+    A compressed archive is read to its end, to verify its checksum, before any file of it counts. Its unpacked size is
+    limited to 100 times its own size, and at least 1 GiB; CODEC_BENCH_MOST_UNPACKED_GIB sets another limit. The key is
+    a hash of the content. Nothing is written outside of its folder, and links are ignored.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ def is_archive(name: str) -> bool:
 
 
 def unpacked(archive: str) -> Path:
-    """The folder that holds the files of an archive, which is unpacked if it was not before.
+    """The folder with the files of an archive, unpacked on first use.
 
     Args:
         archive: path of a ZIP or tar file, which may be compressed.
@@ -101,7 +99,7 @@ def _members(archive: str) -> Iterator[tuple[str, IO[bytes]]]:
                     yield member.name, content
             if opener is open and not _has_end_mark(stream, tar.offset):
                 raise tarfile.ReadError("the mark of its end is missing")
-        while stream.read(1 << 20):  # the checksum stands behind the end of the last member
+        while stream.read(1 << 20):  # the checksum follows the last member
             pass
 
 
@@ -111,7 +109,7 @@ def _has_end_mark(stream: IO[bytes], at: int) -> bool:
 
 
 def _most_bytes(packed: int) -> float:
-    """How many bytes an archive of a size may unpack to."""
+    """The most bytes that an archive of a size may unpack to."""
     limit_gib = os.environ.get(LIMIT_VARIABLE, "")
     try:
         limit = float(limit_gib) * 2**30 if limit_gib else max(_LEAST_LIMIT_BYTES, _MOST_RATIO * packed)
@@ -123,7 +121,7 @@ def _most_bytes(packed: int) -> float:
 
 
 def _write(folder: Path, name: str, file: IO[bytes], most: float) -> int:
-    """Writes a file of an archive, and returns how many bytes it has; it ends where more than `most` have come."""
+    """Write a file of an archive and return its bytes; stops beyond `most`."""
     parts = [component for component in PurePosixPath(name.replace("\\", "/")).parts if component not in ("", ".")]
     if not parts or ".." in parts or parts[0] == "/":
         return 0

@@ -1,4 +1,4 @@
-"""Which cells of a table hold sounds or numbers of classes, and what these are: clips and names."""
+"""Convert cells of tables that hold sounds or class numbers to clips and class names."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from codec_bench.decoding.table import RATES
 from codec_bench.types import Audio
 
 SOUND_TYPE = "audio"
-"""How the type of a column of sounds is called in the list of a table's types."""
+"""The type of a column of sounds in the list of a table's types."""
 _SOUND_WORDS = ("audio", "wav", "speech", "waveform", "sound", "recording")
 
 
 def sound_feature(feature: Any) -> bool | None:
-    """Whether a declared type is that of a sound or of a list of sounds; None if the type does not say."""
+    """Whether a declared type is a sound or a list of sounds; None if unknown."""
     kind = feature.get("_type") if isinstance(feature, Mapping) else type(feature).__name__
     if kind in ("Sequence", "List", "LargeList"):
         return sound_feature(feature["feature"] if isinstance(feature, Mapping) else feature.feature)
@@ -32,7 +32,7 @@ def sound_feature(feature: Any) -> bool | None:
 
 
 def declared_features(schema: Any) -> dict[str, Any]:
-    """The types of the columns that the `datasets` library wrote into the schema of a Parquet or Arrow file."""
+    """The column types that the `datasets` library wrote into the schema of a Parquet or Arrow file."""
     try:
         declared = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
     except (KeyError, ValueError, TypeError, RecursionError):
@@ -41,7 +41,7 @@ def declared_features(schema: Any) -> dict[str, Any]:
 
 
 def find_class_names(features: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """The names of the classes of each column that is declared to hold their numbers (`ClassLabel`)."""
+    """The class names of each column that is declared to hold their numbers (`ClassLabel`)."""
     names = {
         column: feature.get("names") if isinstance(feature, Mapping) else getattr(feature, "names", None)
         for column, feature in features.items()
@@ -51,7 +51,7 @@ def find_class_names(features: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
 
 
 def name_class(value: Any, names: Sequence[Any]) -> Any:
-    """The name of a class; None for the number -1, which stands for no class, and other values as they are."""
+    """The name of a class; None for -1 (no class); any other value unchanged."""
     if not isinstance(value, int) or not -1 <= value < len(names):
         return value
     return None if value == -1 else names[value]
@@ -64,14 +64,10 @@ def is_sound_name(name: str) -> bool:
 
 
 class SoundPaths:
-    """Finds out which columns of text name sound files.
+    """Detects columns of text that name sound files.
 
-    A column names sound files in three cases: it is declared to; its first value has the suffix of a sound file and
-    that file exists; or its first value has such a suffix, the column's name is usual for sounds, and the table has no
-    other column of sound.
-
-    Args:
-        repository: where the files are.
+    A column does so if it is declared to; if its first value has a sound suffix and exists; or if its first value has
+    such a suffix, the column's name is usual for sounds, and the table has no other sound.
 
     Attributes:
         others: whether the table has sound in other columns.
@@ -82,13 +78,7 @@ class SoundPaths:
         self._known: dict[str, bool] = {}
 
     def clip(self, column: str, value: Any, table_path: str) -> Any:
-        """The value of a cell: a clip (or a list of clips) if the column names sound files, else the value itself.
-
-        Args:
-            column: its name.
-            value: what the cell holds.
-            table_path: path of the table that holds the cell.
-        """
+        """The value of a cell: a clip (or a list of clips) if the column names sound files, else the value itself."""
         if isinstance(value, list):
             return [self.clip(column, item, table_path) for item in value]
         if not isinstance(value, str):
@@ -100,7 +90,7 @@ class SoundPaths:
         return Clip(self._repository.sound(value, table_path)) if value else None
 
     def declare(self, column: str) -> None:
-        """Notes that a column names sound files, whatever its values look like."""
+        """Declare that a column names sound files."""
         self._known[column] = True
 
     def _names_sound(self, column: str, value: str, table_path: str) -> bool:
@@ -113,7 +103,7 @@ class SoundPaths:
 
 
 def sound_in_memory(value: Any, name: str) -> Clip | None:
-    """The sound in a cell, or None. A cell holds a sound as {bytes, path} with bytes, or as {array, sampling_rate}."""
+    """The sound in a cell as {bytes, path} with bytes, or as {array, sampling_rate}; None otherwise."""
     if not isinstance(value, Mapping):
         return None
     if isinstance(value.get("bytes"), bytes):
@@ -125,9 +115,7 @@ def sound_in_memory(value: Any, name: str) -> Clip | None:
 
 
 def cell_of(row: Mapping[str, Any], column: str) -> Any:
-    """The value of a column; `a.b` is the value `b`, or of a list the entry `b`, in the column `a`, if no column is
-    called so.
-    """
+    """The value of a column; `a.b` is `b` (a key or index) in the column `a`, unless a column has that name."""
     if column in row or "." not in column:
         return row.get(column)
     name, _, rest = column.partition(".")

@@ -1,15 +1,14 @@
-"""Columns of samples by whose values results are broken down: speaker, language, duration, or a column of the manifest.
+"""Columns of samples that break results down: speaker, language, duration, or a column of the manifest.
 
 Conventions
-    A value is a text or a number. An empty text, a list and a number that is not finite are no values. A column is one
-    of numbers if each of its values is a number, also one that is written as text, as all are in a CSV.
+    A value is a text or a finite number; an empty text or a list is no value. A column is numeric if each of its values
+    is a number, also one written as text, as in a CSV.
 
 How a column forms groups
-    `duration` is the measured one, in five groups with edges at 2, 5, 10 and 20 s.
-    A column of numbers with more than `MOST_NUMBERS` different ones is cut at its quartiles; the names of the groups
-    say where. The edges are rounded first, so that the names are exact. A group includes its lower edge. In any other
-    column, each value is a group. The samples without a value are a group too, whose name is empty. So every sample is
-    in one group of each column, and the sums over the groups are the sums over all samples.
+    `duration` is measured, with edges at 2, 5, 10, 20, 60 and 600 s. A numeric column with more than `MOST_NUMBERS`
+    different values is cut at its quartiles, which are rounded first to make the groups' names exact. A group includes
+    its lower edge. In other columns, each value is a group. Samples without a value form a group with an empty name:
+    the sums over the groups are the sums over all samples.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from codec_bench.errors import UserError, first_of
 from codec_bench.types import Sample
 
 FACTS = ("speaker", "language", "duration", "sample_rate")
-"""The columns that every run has, whatever the manifest holds; `duration` is in seconds, `sample_rate` in Hz."""
+"""The columns of every run; `duration` is in seconds, `sample_rate` in Hz."""
 MOST_VALUES = 500
-"""The most different texts of a column by which results are broken down."""
+"""The most different texts of a column that forms groups."""
 LONGEST = 200
 """The most characters of a text in such a column."""
 MOST_NUMBERS = 12
-"""The most different numbers of a column that are groups of their own."""
+"""The most different numbers of a column that are groups themselves."""
 DURATIONS_S = (2.0, 5.0, 10.0, 20.0, 60.0, 600.0)
 _FEW_SAMPLES = 20
 _MOST_NAMED = 30
@@ -62,7 +61,7 @@ def value_of(cell: Any) -> Value:
 
 
 def number_of(value: Value) -> float | None:
-    """The number that a value is or is written as, or None."""
+    """The number that a value is or spells, or None."""
     if isinstance(value, str):
         value = value.strip()
         return float(value) if _NUMBER.fullmatch(value) and math.isfinite(float(value)) else None
@@ -70,17 +69,17 @@ def number_of(value: Value) -> float | None:
 
 
 def label_of(value: str | int | float) -> str:
-    """How a value is written: `3`, `0.5`, `calm`."""
+    """The written form of a value: `3`, `0.5`, `calm`."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).strip()
 
 
 def recorded_columns(samples: Iterable[Sample]) -> list[str]:
-    """The further columns of the samples that a run's record keeps, in order.
+    """The further columns of the samples that a run's record stores, in order.
 
-    Those are the columns of numbers, and those with at most `MOST_VALUES` different texts of at most `LONGEST`
-    characters. The others do not form groups, and would make the record of a large run much larger.
+    Numeric columns, and those with at most `MOST_VALUES` different texts of at most `LONGEST` characters. Others form
+    no groups, and would enlarge the record of a large run.
     """
     texts: dict[str, set[str]] = {}
     fit: dict[str, bool] = {}
@@ -97,20 +96,20 @@ def recorded_columns(samples: Iterable[Sample]) -> list[str]:
 
 
 def recorded_path(sample: Sample) -> str | None:
-    """Where the sound of a sample is, as a run's record keeps it: of a URL, what is not secret."""
+    """The path of a sample's sound for the record, without the secrets of a URL."""
     return None if sample.audio is None else shown(sample.audio)
 
 
 def recorded_values(sample: Sample, columns: Sequence[str]) -> dict[str, Value]:
-    """The values of a sample in these columns, without those that it lacks."""
+    """The values of a sample in these columns, without missing ones."""
     return {name: value for name in columns if (value := value_of(sample.extra.get(name))) is not None}
 
 
 def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name: str) -> dict[str, list[str]]:
-    """What a run's record says of the columns that its results are to be broken down by: `{"by": names}`, or nothing.
+    """The record's entry for the columns that break results down: `{"by": names}`, or nothing.
 
     Args:
-        by: what the caller asked for: names, or one string with commas; None for none.
+        by: names, or one string with commas; None for none.
         samples: of the run. name: of the data, for messages.
 
     Raises:
@@ -119,17 +118,14 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
     if not (requested := names(by or "")):
         return {}
     further = list(dict.fromkeys(column for sample in samples for column in sample.extra if column != PROBLEM))
-    rows = [
-        (
-            number,
-            {**recorded_values(s, further), **{f: v for f in FACTS[:2] if (v := value_of(getattr(s, f))) is not None}},
-        )
-        for number, s in enumerate(samples)
-    ]
+    rows: list[tuple[int, Mapping[str, Value]]] = []
+    for number, s in enumerate(samples):
+        facts = {fact: value for fact in FACTS[:2] if (value := value_of(getattr(s, fact))) is not None}
+        rows.append((number, {**recorded_values(s, further), **facts}))
     resolved = _resolve(requested, rows, f"the data '{name}'", "add the column to the manifest")
     recorded = (*FACTS, *recorded_columns(samples))
     for column in resolved:
-        if column not in _MEASURED:  # these are not known before the samples are read
+        if column not in _MEASURED:  # known only after the samples are read
             _groups_of(column, rows)
         if column not in recorded:
             raise UserError(
@@ -142,12 +138,12 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
 def groups(
     rows: Iterable[tuple[int, Mapping[str, Value]]], by: str | Sequence[str], data_name: str, hint: str
 ) -> dict[str, dict[str, list[int]]]:
-    """The numbers of samples by column and by the name of the group, in the order in which groups are shown.
+    """The numbers of samples by column and group name, in display order.
 
     Args:
-        rows: the samples, which are not read if no column is asked for.
-        by: the names of columns, or one string with commas. data_name: what has these samples, for messages. hint: what to
-            do about a column that is not there.
+        rows: the samples, read only if a column is requested.
+        by: the names of columns, or one string with commas. data_name: what has these samples, for messages. hint: what
+            to do about a missing column.
 
     Raises:
         UserError: there is no such column, or it has too many values.
@@ -160,7 +156,7 @@ def groups(
 
 
 def _resolve(requested: Sequence[str], rows: Rows, data_name: str, hint: str) -> list[str]:
-    """The names of columns as the samples have them: in any case, and by the other names of the known ones."""
+    """Map requested names to columns, in any case and by the aliases of known fields."""
     there = dict.fromkeys([*(name for _, held in rows for name in held), *_MEASURED])
     also = {name.lower(): name for name in reversed(there)}
     for field in FACTS[:2]:
@@ -203,7 +199,7 @@ def _groups_of(name: str, rows: Rows) -> dict[str, list[int]]:
 
 
 def _check_count(name: str, groups: int, samples: int) -> None:
-    """Refuses a column that tells samples apart in place of forming groups."""
+    """Refuse a column that identifies samples in place of forming groups."""
     if groups > MOST_VALUES:
         problem = f"{groups:,} different values; expected at most {MOST_VALUES}"
     elif groups == samples > _FEW_SAMPLES:
@@ -214,7 +210,7 @@ def _check_count(name: str, groups: int, samples: int) -> None:
 
 
 def _quartiles(values: Iterable[float]) -> list[float]:
-    """The three quartiles, rounded to where their spread has three digits."""
+    """The three quartiles, rounded to three digits of their spread."""
     exact = np.quantile(list(values), (0.25, 0.5, 0.75)).tolist()
     spread = exact[2] - exact[0]
     places = 2 - math.floor(math.log10(spread)) if spread > 0 else 12
@@ -223,7 +219,7 @@ def _quartiles(values: Iterable[float]) -> list[float]:
 
 
 def _binned(numbers: Mapping[str | int | float, float], edges: Sequence[float], unit: str = "") -> dict[Value, str]:
-    """The name of the group between two edges that each value lies in."""
+    """The name of each value's group between two edges."""
     written = [label_of(edge) for edge in edges]
     between = [f"{low} to {high}{unit}" for low, high in pairwise(written)]
     labels = [f"under {written[0]}{unit}", *between, f"{written[-1]}{unit} and more"]

@@ -1,4 +1,4 @@
-"""Writes data of any layout as a manifest."""
+"""Write data of any layout as a manifest."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ KINDS = (".jsonl", ".parquet")
 
 
 class Converted(NamedTuple):
-    """What was written: the rows, and the problems of those that were not, by id."""
+    """The number of written rows, and the problems of the others by id."""
 
     rows: int
     problems: dict[str, str]
 
 
 def convert_data(data: str | os.PathLike[str], to: str | os.PathLike[str]) -> Converted:
-    """Writes a manifest with a row for each sample that can be used.
+    """Write a manifest with a row for each usable sample.
 
-    Paths are relative to the manifest where the sound lies below its folder. No sound is copied.
+    Paths below the manifest's folder become relative. No sound is copied.
 
     Args:
         data: as for `open_source`. to: path of the manifest, which ends in .jsonl or .parquet.

@@ -13,11 +13,11 @@ RECORD = "run.sqlite"
 
 
 def all_files(folder: str) -> Iterator[str]:
-    """The files below `folder`. The paths are relative to `folder`, with `/`.
+    """The files below `folder`, as relative paths with `/`.
 
-    Links to folders are followed, and each folder is visited once. Names that begin with a dot are skipped: they are
-    thumbnails, version control, and the companion files that some systems write beside each file. So are the files of
-    a run (those beside its record, and `audio`): a run folder below the data would make its estimates data.
+    Links to folders are followed, and each folder is visited once. Names that begin with a dot are skipped (thumbnails,
+    version control, companion files). So are the files of a run, next to its record or in `audio`: its estimates are no
+    data.
     """
     seen = set()
     for here, folders, files in os.walk(folder, followlinks=True):
@@ -41,15 +41,16 @@ def is_sound(name: str) -> bool:
 
 
 def sound_files(folder: str) -> Iterator[str]:
-    """The sound files below `folder`, recognised by their suffix, as `all_files` gives them."""
+    """The sound files below `folder`, by suffix, as `all_files` yields them."""
     return filter(is_sound, all_files(folder))
 
 
 def read_folder(folder: str, names: Iterable[str] | None = None) -> Iterator[Row]:
-    """One row per sound file, sorted by path; `names` are those that are known already.
+    """One row per sound file, sorted by path; `names` are the known ones.
 
     The id is the path without its suffix. Files that differ only in the suffix keep it: `a.wav` and `a.flac` are two
-    items. A file whose name is not UTF-8 gives a row with a problem.
+    items.
+    A file whose name is not UTF-8 gives a row with a problem.
     """
     names = sorted(sound_files(folder) if names is None else names)
     ids = distinct_ids(names, lambda name: (without_suffix(name), name))

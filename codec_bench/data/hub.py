@@ -1,8 +1,8 @@
 """Where a data set is: on the Hugging Face hub, in the hub's cache, in a mirror, or in a folder.
 
 Conventions
-    No code of a repository is executed. If a repository is a loading script, the hub's own conversion of it to Parquet
-    is read; if there is none, the repository is refused. A path is relative to the repository's root, with `/`.
+    No code of a repository is executed. A repository with a loading script is read from the hub's conversion to
+    Parquet, or refused. A path is relative to the repository's root, with `/`.
 """
 
 from __future__ import annotations
@@ -21,34 +21,31 @@ from codec_bench.errors import UserError, hub_fault, server_status
 
 PREFIX = "hf:"
 MIRROR_VARIABLE = "CODEC_BENCH_DATA"
-"""The environment variable that names a folder with data sets as OWNER/NAME.
-
-Data sets in it are not fetched from the hub.
-"""
+"""The environment variable that names a folder of data sets as OWNER/NAME, which replaces the hub for them."""
 CONVERTED = "refs/convert/parquet"
 _CARD = "README.md"
 _CONVERTED_PATH = re.compile(r"[^/]+/[^/]+/\d{4}\.parquet")
 _COMMIT = re.compile("[0-9a-f]{40}")
-_LISTINGS = "codec-bench"  # in the hub's cache, beside the snapshots
+_LISTINGS = "codec-bench"  # in the hub's cache, next to the snapshots
 _CARD_COMMIT = ".cache/huggingface/download/README.md.metadata"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repository:
-    """Where the files of one data set are.
+    """The location of a data set's files.
 
     Args:
         name: for messages and for keys of a cache.
-        root: the folder that holds the files, or None if they are on the hub.
+        root: the folder of the files, or None if they are on the hub.
         repo: OWNER/NAME on the hub, or None.
         revision: the commit, or None if it is not known.
-        partial: whether the folder is the hub's cache, which holds only the files that were fetched.
+        partial: whether the folder is the hub's cache, which holds only fetched files.
         converted: whether the files have the layout of the hub's own conversion to Parquet.
-        files: the paths of all files of a repository on the hub, or in its cache if a list was kept; else empty.
-        sounds: a folder or an archive in it from which the paths of sounds are counted too, or None.
-        licence: as the hub states it; None if it was not asked, or states none.
-        in_place: whether of a Parquet file on the hub the wanted columns alone are read, instead of fetching the file,
-            as long as none of them holds sound.
+        files: the paths of all files on the hub, or in its cache if it has a list; else empty.
+        sounds: an additional folder, or an archive, where paths of sounds may begin, or None.
+        licence: as the hub states it; None if unknown.
+        in_place: whether to read only the needed columns of a Parquet file on the hub, without a download, as long as
+            none holds sound.
     """
 
     name: str
@@ -63,16 +60,16 @@ class Repository:
     in_place: bool = False
 
     def path_of(self, file: str) -> str:
-        """The path in the repository of a file, from the name that the `datasets` library gives it."""
+        """A file's path in the repository, from its name in the `datasets` library."""
         if self.root is None:
             return file.removeprefix(f"hf://datasets/{self.repo}@{self.revision}/")
         return os.path.relpath(file, self.root).replace(os.sep, "/") if os.path.isabs(file) else file
 
     def local(self, path: str) -> str:
-        """The file on this machine. A file of the hub is fetched into the hub's cache, if it is not there yet.
+        """The local file. A file of the hub is fetched into the hub's cache.
 
         Raises:
-            UserError: the file is not there, or could not be fetched.
+            UserError: the file is missing, or could not be fetched.
         """
         if self.root is not None:
             file = os.path.join(self.root, path)
@@ -87,13 +84,11 @@ class Repository:
 
         try:
             return hf_hub_download(str(self.repo), path, repo_type="dataset", revision=self.revision)
-        except (
-            Exception
-        ) as error:  # the classes of huggingface_hub's and its HTTP library's errors change between releases
+        except Exception as error:  # the error classes of huggingface_hub and its HTTP library vary by release
             raise hub_trouble(error, str(self.repo), self.revision, f"'{path}' of ") from error
 
     def remote(self, path: str) -> Any:
-        """A file on the hub as an open binary file, of which only what is read is fetched."""
+        """Open a file on the hub in binary mode; only the parts that are read are fetched."""
         from huggingface_hub import HfFileSystem
 
         return HfFileSystem().open(
@@ -101,10 +96,10 @@ class Repository:
         )
 
     def metadata(self, path: str) -> Any:
-        """The footer of a Parquet file. Of a file on the hub, only the last bytes are fetched.
+        """The footer of a Parquet file. From the hub, only the last bytes are fetched.
 
         Raises:
-            UserError: the file is not there, could not be fetched, or is not Parquet.
+            UserError: the file is missing, could not be fetched, or is not Parquet.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -127,10 +122,10 @@ class Repository:
             raise hub_trouble(error, str(self.repo), self.revision, f"the footer of '{path}' of ") from error
 
     def sound(self, named: str, table_path: str) -> str:
-        """The path of a sound file that a row names: beside the row's own file, or from the root.
+        """The path of a sound file that a row names, relative to the table's folder or the root.
 
         Args:
-            named: the path as written in the row. table_path: the path of the table that holds the row.
+            named: the path in the row. table_path: the path of the row's table.
         """
         if os.path.isabs(named) and self.repo is None:
             return named
@@ -146,7 +141,7 @@ class Repository:
             folder = unpacked(self.local(str(self.sounds)))
             members = [_member(folder, path, str(self.sounds)) for path in candidates]
             return next((path for path in members if os.path.isfile(path)), members[-1])
-        # A file that is not there also gets a path. Reading it fails, and only that row is affected.
+        # A missing file gets a path too. Reading it fails, which affects only that row.
         return self.local(match) if match is not None else os.path.join(self.root or str(self.repo), candidates[0])
 
     def has(self, path: str) -> bool:
@@ -157,20 +152,14 @@ class Repository:
 
 
 def _member(folder: Path, named: str, archive: str) -> str:
-    """The path of an archive's file by the name that a row gives it.
-
-    Some archives lack the folder that is called as they are.
-    """
+    """The path of an archive's file by its name in a row; some archives lack the folder of their own name."""
     top, _, rest = named.replace(os.sep, "/").partition("/")
     bare = not (folder / named).is_file() and top == os.path.basename(archive).partition(".")[0] and rest
     return str(folder / (rest if bare and (folder / rest).is_file() else named))
 
 
-# ------------------------------------------------------------------------------------------------ finding the place
-
-
 def parse_hub_name(where: str) -> tuple[str, str | None, list[str]]:
-    """`hf:REPO[@REVISION][:CONFIG][:SPLIT]` as (repository, revision, the names after it).
+    """Parse `hf:REPO[@REVISION][:CONFIG][:SPLIT]` as (repository, revision, the names after it).
 
     Raises:
         UserError: the name has another form.
@@ -184,9 +173,9 @@ def parse_hub_name(where: str) -> tuple[str, str | None, list[str]]:
 
 
 def find_repository(repo: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Repository:
-    """Where a repository's files are: in the mirror, on the hub, or in the hub's cache if the hub cannot be reached.
+    """Find a repository: in the mirror, on the hub, or in the hub's cache if the hub is unreachable.
 
-    The cache is also used if the environment forbids the network (HF_HUB_OFFLINE).
+    HF_HUB_OFFLINE selects the cache too.
 
     Args:
         repo: OWNER/NAME.
@@ -196,7 +185,6 @@ def find_repository(repo: str, revision: str | None, mirror: str | os.PathLike[s
     Raises:
         UserError: there is no such repository or revision, it is gated, or it is in none of these places.
     """
-
     named = os.environ.get(MIRROR_VARIABLE) if mirror is None else mirror
     if named:
         folder = os.path.join(os.path.expanduser(os.fspath(named)), repo)
@@ -222,7 +210,7 @@ def folder_repository(folder: str, name: str, revision: str | None) -> Repositor
     """A folder in the hub's layout.
 
     Raises:
-        UserError: it was downloaded from another commit than the one asked for.
+        UserError: it was downloaded from another commit than the requested one.
     """
     root = os.path.realpath(folder)
     card = Path(root, _CARD_COMMIT)
@@ -246,10 +234,7 @@ def _cache_folder(repo: str) -> str:
 
 
 def _cached(repo: str, revision: str | None) -> Repository | None:
-    """The files of a revision in the hub's cache.
-
-    If the repository is a script, the files of its conversion to Parquet.
-    """
+    """A revision in the hub's cache; for a loading script, its conversion to Parquet."""
     folder = _cache_folder(repo)
 
     def snapshot(revision: str) -> tuple[str, str] | None:
@@ -303,7 +288,7 @@ def _on_hub(repo: str, revision: str | None) -> Repository:
 
 
 def _licence(card: Any) -> str | None:
-    """The licence in the head of a card; several are parted by commas."""
+    """The licence in the head of a card, several joined by commas."""
     named = None if card is None else card.get("license_name") or card.get("license")
     return ", ".join(map(str, named)) if isinstance(named, list) else named
 
@@ -313,7 +298,7 @@ def _script_of(repo: str) -> str:
 
 
 def _is_converted(files: Collection[str]) -> bool:
-    """Whether files have the layout of the hub's conversion of a data set: CONFIG/SPLIT/0000.parquet and no card."""
+    """Whether files have the layout of the hub's conversion: CONFIG/SPLIT/0000.parquet and no card."""
     tables = [path for path in files if path.endswith(".parquet")]
     return bool(tables) and _CARD not in files and all(map(_CONVERTED_PATH.fullmatch, tables))
 
@@ -323,7 +308,7 @@ def _files_in(root: str) -> list[str]:
 
 
 def _remember(repo: str, revision: str, commit: str, files: frozenset[str]) -> None:
-    """Writes into the hub's cache which commit a revision is and which files it has, for use without a network."""
+    """Write a revision's commit and files into the hub's cache, for use without a network."""
     folder = Path(_cache_folder(repo))
     notes = {folder / _LISTINGS / f"{commit}.json": json.dumps(sorted(files))}
     if not _COMMIT.fullmatch(revision):
@@ -337,7 +322,7 @@ def _remember(repo: str, revision: str, commit: str, files: frozenset[str]) -> N
 
 
 def _listing(folder: str, commit: str) -> frozenset[str]:
-    """The files of a commit that `_remember` wrote down; empty if there is no such list."""
+    """The files of a commit by `_remember`; empty without a list."""
     try:
         return frozenset(json.loads(Path(folder, _LISTINGS, f"{commit}.json").read_text("utf-8")))
     except (OSError, ValueError, TypeError, RecursionError):
@@ -345,13 +330,11 @@ def _listing(folder: str, commit: str) -> frozenset[str]:
 
 
 def hub_trouble(error: Exception, repo: str, revision: str | None, subject: str = "") -> UserError:
-    """An error of the hub as a message that says what to do.
+    """Convert an error of the hub to a message that says what to do.
 
     Args:
-        error: what was raised.
-        repo: OWNER/NAME.
         revision: the commit, branch or tag, or None.
-        subject: the part that was wanted, such as `'a.parquet' of `.
+        subject: the requested part, such as `'a.parquet' of `.
     """
     from huggingface_hub import constants
 

@@ -1,4 +1,4 @@
-"""Whether generated audio is the reference audio, so that its scores would say nothing."""
+"""Detect generated audio that is the reference audio, whose scores would say nothing."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from codec_bench.errors import AudioError
 from codec_bench.types import Audio, Sample
 
 LOOKED_AT = 24
-"""How many pairs are read before a run, spread over the data."""
+"""How many pairs are compared before a run, spread over the data."""
 
 _QUIETEST = 0.5 / 32768
 
 
 def sameness(samples: Sequence[Sample]) -> str | None:
-    """What tells that the estimates are the references, as the end of a sentence; None if nothing does.
+    """Evidence that the estimates are the references, as the end of a sentence; None if there is none.
 
-    It is so if an estimate is the file of its own reference, or if more than half of the pairs with sound that are
-    looked at are equal sample by sample.
+    Evidence is an estimate that is the file of its own reference, or equality of more than half of the compared pairs.
 
     Args:
         samples: with `audio` and `estimate`.

@@ -26,7 +26,7 @@ class Layout:
 
     Args:
         splits: the paths of the data files of every split, in order.
-        features: the types of the columns by name, as the data set's card declares them; empty if it declares none.
+        features: the types of the columns by name, as the data set's card declares them.
         sizes: the number of rows of each split, as the card declares it.
         builder: the `datasets` builder that reads files other than Parquet, or None.
     """
@@ -38,12 +38,11 @@ class Layout:
 
 
 def read_layout(repository: Repository, config: str | None, data_dir: str | None = None) -> Layout:
-    """The splits and data files of one configuration, found as the `datasets` library finds them.
+    """The splits and data files of one configuration, as the `datasets` library finds them.
 
     Args:
-        repository: the repository or folder.
         config: the configuration; None takes the default one, or the only one.
-        data_dir: a folder in the repository; only its files count.
+        data_dir: the only folder of the repository to read.
 
     Raises:
         MissingExtra: the library is not installed.
@@ -63,21 +62,21 @@ def read_layout(repository: Repository, config: str | None, data_dir: str | None
     from datasets.utils import logging
 
     logging.set_verbosity_error()  # our own message says what is wrong
-    getLogger("huggingface_hub.repocard").setLevel(ERROR)  # a README beside data need not be a card
+    getLogger("huggingface_hub.repocard").setLevel(ERROR)  # a README next to data need not be a card
     source = repository.root if repository.root is not None else f"hf://datasets/{repository.repo}"
     revision = {} if repository.root is not None else {"revision": repository.revision}
 
     def build(source: str) -> Any:
         try:
-            # The library asks for a cache folder, although nothing is prepared on disk.
+            # The library needs a cache folder, although nothing is prepared on disk.
             with tempfile.TemporaryDirectory() as scratch:
                 return datasets.load_dataset_builder(source, config, data_dir=data_dir, cache_dir=scratch, **revision)
         except Exception as error:
-            raise _not_laid_out(error, repository, config, source, revision) from error
+            raise _layout_error(error, repository, config, source, revision) from error
 
     if repository.partial:
         with tempfile.TemporaryDirectory() as empty:
-            base = _as_if_whole(repository, os.path.realpath(empty))
+            base = _fill_stand_ins(repository, os.path.realpath(empty))
             builder = build(base)
             splits = {name: _with_missing(paths) for name, paths in _files_of(builder, Repository("", base)).items()}
         if not all(path.endswith(".parquet") for paths in splits.values() for path in paths):
@@ -94,12 +93,11 @@ def _files_of(builder: Any, repository: Repository) -> dict[str, tuple[str, ...]
     return {str(split): tuple(map(repository.path_of, paths)) for split, paths in files.items()}
 
 
-def _as_if_whole(repository: Repository, folder: str) -> str:
-    """Fills a folder with a repository's card and an empty file for each of its files, and returns the folder.
+def _fill_stand_ins(repository: Repository, folder: str) -> str:
+    """Fill a folder with a partially cached repository's card and an empty file for each of its files.
 
-    It stands in for a repository of which the hub's cache holds only a part, so that the splits are those of the whole.
-    If the cache has no list of the files, those in the cache are taken. If then a pattern of the card fits no file, a
-    file that fits it is added: its split is known, and reading it says which file is missing.
+    This gives the splits of the whole repository. Without a list of files, those in the cache count, and a stand-in for
+    each pattern of the card without a file: reading it names the missing file.
     """
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard
@@ -134,7 +132,7 @@ def _patterns(data_files: Any) -> list[str]:
     return [pattern for item in data_files or () for pattern in _patterns(item)]
 
 
-def _not_laid_out(
+def _layout_error(
     error: Exception, repository: Repository, config: str | None, source: str, revision: Mapping[str, Any]
 ) -> UserError:
     import datasets
@@ -165,9 +163,9 @@ def _not_laid_out(
 
 
 def _converted_layout(repository: Repository, config: str | None) -> Layout:
-    """The layout of the hub's own conversion, whose files are CONFIG/SPLIT/0000.parquet.
+    """The layout of the hub's conversion, with files CONFIG/SPLIT/0000.parquet.
 
-    The hub calls a split `partial-SPLIT` if it converted only the first part; the split keeps that name.
+    A split whose first part alone was converted is called `partial-SPLIT`.
     """
     paths = repository.files or (
         path.relative_to(str(repository.root)).as_posix() for path in Path(str(repository.root)).rglob("*")
@@ -191,10 +189,7 @@ def _converted_layout(repository: Repository, config: str | None) -> Layout:
 
 
 def _with_missing(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The files of a split, with the missing ones in their places.
-
-    Names such as `-00001-of-00004` tell which are missing.
-    """
+    """The files of a split, with missing ones inferred from names such as `-00001-of-00004`."""
     matches = [match for path in paths if (match := _SHARD.fullmatch(path)) is not None]
     if not matches or len(matches) < len(paths):
         return paths

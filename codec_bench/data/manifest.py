@@ -1,10 +1,10 @@
 """Rows of a manifest: JSON lines, CSV, TSV or Parquet, read as a stream.
 
 Conventions
-    The case of column names does not matter. A field is read from the column of its own name, else from the first of
-    its aliases that is there. Paths are relative to the manifest's folder. An error in one row becomes that row's
-    problem; an error of the whole file raises `UserError`. CSV follows RFC 4180. In TSV a quote is an ordinary
-    character, unless it encloses a whole cell whose inner quotes are doubled, as spreadsheets write it.
+    Column names are case-insensitive. A field is read from the column of its own name, else from its first alias. Paths
+    are relative to the manifest's folder. An error in one row is that row's problem; an error of the whole file raises
+    `UserError`. CSV follows RFC 4180. In TSV a quote is an ordinary character, unless it encloses a whole cell with
+    doubled inner quotes, as spreadsheets write it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,13 @@ Cells = tuple[int, tuple[str, ...], Sequence[Any], str | None]  # number, column
 _ROWS_AT_ONCE = 16_384
 _MOST_LAYOUTS = 256
 MOST_COLUMNS = 10_000
-"""Of a table. One with more is no list of samples."""
+"""The most columns of a manifest."""
 MOST_CHARACTERS = 500_000
-"""Of a cell: nine hours of speech.
-
-A few bytes of Parquet may hold a long text in each of many rows, all of which the record would hold.
-"""
+"""The most characters of a cell (nine hours of speech). Parquet may repeat a long text in every row at no cost."""
 
 
 class Columns:
-    """Which columns of a row hold the known fields, and which columns are left."""
+    """The columns of the known fields, and the remaining columns."""
 
     def __init__(self, names: Sequence[str]) -> None:
         plain = [name.strip().lower() for name in names]
@@ -47,8 +44,7 @@ class Columns:
         }
         self.twice = next((name for name, count in Counter(plain).items() if count > 1), None)
         known = set(self.at.values())
-        # The name `problem` marks a bad row. A user's column of that name gets another name, so that its rows stay
-        # good.
+        # The name `problem` marks a bad row, so a user's column of that name gets another one.
         self.further = [
             (at, sys.intern(name + "_" if name == PROBLEM else name))
             for at, name in enumerate(names)
@@ -57,11 +53,11 @@ class Columns:
 
 
 class Sound(NamedTuple):
-    """The sound of a cell that holds it, or that names a file outside the manifest's folder.
+    """The sound of a cell: in the cell itself, or in a file outside the manifest's folder.
 
     Args:
         path: a path that `Audio.read` takes.
-        name: the original name of the file, or None. Ids are made from it.
+        name: the original name of the file, for ids, or None.
     """
 
     path: str
@@ -69,7 +65,7 @@ class Sound(NamedTuple):
 
 
 class _BadCell(Exception):
-    """Raised for a value that cannot be used; the message says why."""
+    """Raised for an unusable value, with the reason."""
 
 
 def _text(value: Any, field: str) -> str | None:
@@ -93,14 +89,14 @@ def _text(value: Any, field: str) -> str | None:
 def make_row(
     number: int, columns: Columns, names: Sequence[str], values: Sequence[Any], folder: str, needed: Sequence[str]
 ) -> Row:
-    """Makes one row from its cells. Its problem is the end of a sentence that begins with `line 7 of x.jsonl`.
+    """Build one row from its cells. Its problem continues a sentence such as `line 7 of x.jsonl`.
 
     Args:
-        number: of the line or row, counted from 1.
+        number: of the line or row, from 1.
         columns: the fields of these names.
         names: the column names.
         values: one for each name; sounds as `Sound`.
-        folder: the folder to which paths are relative.
+        folder: where relative paths begin.
         needed: fields of which a row must have at least one.
     """
     problem = None
@@ -143,13 +139,12 @@ def read_manifest(
 
     Args:
         path: absolute.
-        folder: to which paths are relative, which may be a URL; None for the manifest's own.
+        folder: where relative paths begin, possibly a URL; None for the manifest's own.
         kind: the suffix of its format; None for the path's own.
-        require_audio: whether a row without reference audio is a problem. If not, a row needs audio, generated audio or
-            a text.
+        require_audio: whether a row needs reference audio. If not, it needs audio, generated audio or a text.
 
     Raises:
-        UserError: the file is of no known kind, cannot be read as its kind, or lacks a column that is needed.
+        UserError: the file is of no known kind, cannot be read as its kind, or lacks a needed column.
     """
     kind = kind or os.path.splitext(path)[1].lower()
     if kind not in READERS:
@@ -164,16 +159,16 @@ def read_manifest(
         for number, names, values, problem in READERS[kind](path, needed):
             if problem is None:
                 if names not in layouts:
-                    if len(layouts) == _MOST_LAYOUTS:  # JSON lines with ever new keys would fill the memory
+                    if len(layouts) == _MOST_LAYOUTS:  # JSON lines with ever new keys
                         layouts.clear()
                     layouts[names] = Columns(names)
                 row = make_row(number, layouts[names], names, values, folder, needed)
                 problem = row.problem if layouts[names].twice is None else f"has the key '{layouts[names].twice}' twice"
             else:
                 row = Row(number, None)
-            yield (
-                row if problem is None else row._replace(problem=f"{unit_of(path)} {number} of {table_name} {problem}")
-            )
+            if problem is not None:
+                row = row._replace(problem=f"{unit_of(path)} {number} of {table_name} {problem}")
+            yield row
 
 
 def unit_of(path: str) -> str:
@@ -210,23 +205,19 @@ def _read_jsonl(path: str, needed: Sequence[str]) -> Iterator[Cells]:
                 yield number, (), (), str(error)
             except json.JSONDecodeError as error:
                 yield number, (), (), f"is not JSON: {error.msg} (column {error.colno})"
-            except (ValueError, RecursionError) as error:  # integers of thousands of digits, or too deep nesting
+            except (ValueError, RecursionError) as error:  # a number of thousands of digits, or too deep nesting
                 yield number, (), (), f"is not JSON: {error}"
             else:
                 if isinstance(item, dict):
                     yield number, tuple(item), tuple(item.values()), None
                 else:
-                    yield (
-                        number,
-                        (),
-                        (),
-                        f"is a JSON {type(item).__name__}; expected an object with the columns as keys",
-                    )
+                    problem = f"is a JSON {type(item).__name__}; expected an object with the columns as keys"
+                    yield number, (), (), problem
 
 
 def _read_csv(path: str, needed: Sequence[str]) -> Iterator[Cells]:
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        # A reader that is not strict takes a stray quote as the start of a cell, which then ends with the file.
+        # A lenient reader takes a stray quote as the start of a cell that ends with the file.
         yield from _table(path, csv.reader(file, strict=True), needed)
 
 
@@ -244,7 +235,7 @@ class _TsvLines:
 
     @staticmethod
     def unquoted(cell: str) -> str:
-        """The cell without its enclosing quotes. They enclose it only if all inner quotes are doubled."""
+        """Remove enclosing quotes, if all inner quotes are doubled."""
         if len(cell) < 2 or cell[0] != '"' or cell[-1] != '"' or '"' in cell[1:-1].replace('""', ""):
             return cell
         return cell[1:-1].replace('""', '"')
@@ -256,13 +247,7 @@ def _read_tsv(path: str, needed: Sequence[str]) -> Iterator[Cells]:
 
 
 def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
-    """The cells of a table with a header.
-
-    Args:
-        path: of the file.
-        lines: gives a list of cells for each line, and counts the lines in `line_num`.
-        needed: fields of which the table must have a column.
-    """
+    """The cells of a table with a header. `lines` yields lists of cells, and counts in `line_num`."""
     cells_of = iter(lines)
     names: tuple[str, ...] | None = None
     while True:
@@ -289,15 +274,11 @@ def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
 
 
 def _sounds(path: str, column: str, first: int, cells: Sequence[Mapping[str, Any] | None]) -> list[Sound | None]:
-    """The locators of the sounds of some rows, with the names that were read of their cells, where these are texts."""
-
-    def name(cell: Mapping[str, Any]) -> str | None:
-        named = cell.get("path")
-        return named if isinstance(named, str) else None
-
+    """Locators of the sounds of some rows, with their names if these are texts."""
+    names = [None if cell is None else cell.get("path") for cell in cells]
     return [
-        None if cell is None else Sound(str(Locator(path, column, first + at)), name(cell))
-        for at, cell in enumerate(cells)
+        None if cell is None else Sound(str(Locator(path, column, first + at)), name if isinstance(name, str) else None)
+        for at, (cell, name) in enumerate(zip(cells, names))
     ]
 
 
@@ -307,19 +288,11 @@ def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
     from codec_bench.data.cells import declared_features, find_class_names, name_class
     from codec_bench.data.parquet import batches_of, open_parquet, sound_leaves, value_type, values_of
 
+    types = pyarrow.types
+    text_checks = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_boolean)
+
     def plain(kind: pyarrow.DataType) -> bool:
-        types = pyarrow.types
-        return any(
-            check(value_type(kind))
-            for check in (
-                types.is_string,
-                types.is_large_string,
-                types.is_integer,
-                types.is_floating,
-                types.is_boolean,
-                types.is_null,
-            )
-        )
+        return any(check(value_type(kind)) for check in (*text_checks, types.is_null))
 
     try:
         with open_parquet(path) as file:

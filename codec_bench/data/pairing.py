@@ -1,4 +1,4 @@
-"""Finding the generated audio that belongs to each sample."""
+"""Match generated audio to samples."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ from codec_bench.types import Sample
 def match_estimates(
     source: Source, generated: str | os.PathLike[str] | Sequence[Sample], *, by_audio: bool = True
 ) -> Source:
-    """The samples of `source`, each with the path of the audio that was generated for it.
+    """The samples of `source`, each with the path of its generated audio.
 
-    A generated file belongs to the sample that has its id. The remaining files are matched by the last part of the
-    sample's id, then by the stem of its audio. A stem counts only if exactly one file and one sample have it. Letters
-    with accents may be composed in one and taken apart in the other, as some file systems do.
+    A file matches by the sample's id, then by the last part of the id, then by the stem of its audio. A stem counts
+    only if exactly one file and one sample have it. Accented letters match in composed and decomposed form.
 
-    A sample without a file becomes a problem. Files without a sample are in the result's `unmatched`. If a limit left
-    samples out, `unmatched` is empty, because the files may belong to those samples.
+    A sample without a file becomes a problem. Files without a sample go into the result's `unmatched`, unless a limit
+    excluded samples.
 
     Args:
         source: the samples. Open it with `require_audio=False` if a text is enough.
-        generated: a folder of sound files, or a manifest whose column `estimate` (else `audio`) names them. The
-            manifest of a folder is used only if all files that it names lie in that folder: another one may be that of
-            the references. The result's `origin` says which it was, if the folder holds a manifest.
-        by_audio: whether the stem of a sample's audio names its generated file, which that of a prompt does not.
+        generated: a folder of sound files, or a manifest whose column `estimate` (else `audio`) names them. A folder's
+            manifest counts only if all of its files are in that folder; another may be that of the references. The
+            result's `origin` names the choice.
+        by_audio: whether the stem of a sample's audio names its generated file, unlike that of a prompt.
 
     Raises:
         UserError: `generated` cannot be opened, or no file belongs to any sample.
@@ -43,9 +42,7 @@ def match_estimates(
     files = {sample.id: path for sample in usable if (path := sample.estimate or sample.audio) is not None}
     matches: dict[str, str] = {}
     references = [sample for sample in source if problem_of(sample) is None]
-    for sample in references:
-        if sample.id in files:
-            matches[sample.id] = sample.id
+    matches |= {sample.id: sample.id for sample in references if sample.id in files}
     doubts: dict[str, Diagnostic] = {}
     keys: list[Callable[[Sample], str | None]] = [lambda s: stem_of_id(s.id)]
     keys += [lambda s: _file_stem(s.audio)] if by_audio else []
@@ -76,7 +73,7 @@ def match_estimates(
 
 
 def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Source:
-    """The generated audio that a folder, a manifest or samples name; see `match_estimates`.
+    """The generated audio of a folder, a manifest or samples; see `match_estimates`.
 
     Raises:
         UserError: it cannot be opened; or a folder holds no sound file, and a manifest that names files elsewhere.
@@ -115,7 +112,7 @@ def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Sour
 
 
 def _with_others(listed: Source, sounds: Source, origin: str) -> Source:
-    """What a list names; of a layout also the sounds in the folder that its list lacks."""
+    """A list's sounds; for a layout also the sounds in the folder that its list lacks."""
     files = {file_of(path) for s in listed if (path := s.estimate or s.audio) is not None}
     more = [sample for sample in sounds if sample.audio not in files] if listed.report is not None else []
     source = Source(listed.name, [*listed.samples, *more], listed.unmatched, listed.complete)
@@ -124,7 +121,7 @@ def _with_others(listed: Source, sounds: Source, origin: str) -> Source:
 
 
 def _list_name(folder: str, listed: Source) -> str:
-    """What names the sounds of a folder: its manifest, or the first file of its layout."""
+    """The file that names the sounds of a folder: its manifest, or the first file of its layout."""
     manifest = manifest_in(folder)
     if manifest is not None:
         return os.path.basename(manifest)
@@ -141,7 +138,7 @@ def stem_of_id(id: str) -> str:
 
 
 def _file_stem(path: str | None) -> str | None:
-    """The stem of a sound file; None for a part of a file, which holds other sounds too."""
+    """The stem of a sound file; None for a part of a file with other sounds."""
     return None if path is None or file_of(path) != path else stem(path)
 
 
@@ -152,7 +149,7 @@ def _match_stems(
     matches: dict[str, str],
     doubts: dict[str, Diagnostic],
 ) -> None:
-    """Adds to `matches` each sample and file whose stem no other has, and to `doubts` why a sample has no certain file."""
+    """Add unique stems to `matches`, and to `doubts` why a sample has no certain file."""
     matched = set(matches.values())
     by_stem: dict[str, list[str]] = {}
     for id, path in files.items():

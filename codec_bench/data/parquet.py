@@ -1,4 +1,4 @@
-"""Rows of Parquet files. Only the needed columns are read; sounds become clips that name their place in the file."""
+"""Rows of Parquet files. Only the needed columns are read; a sound becomes a clip with its position in the file."""
 
 from __future__ import annotations
 
@@ -28,25 +28,22 @@ if TYPE_CHECKING:
 
 _ROWS_AT_ONCE = 512
 _MOST_WITHOUT_SOUND = 1024
-"""Bytes of a row that holds texts and no sound, on average. A second of sound has more, however it is coded."""
+"""Mean bytes of a row of texts without sound. A second of sound has more, in any encoding."""
 _BUFFER_BYTES = 1 << 18
 _FOOTERS_AT_ONCE = 8
 
 
 class _Column:
-    """How one column of a file is read.
+    """How to read one column of a file.
 
     Args:
-        name: of the column.
-        field: its type in the file.
-        feature: its type as the data set's card declares it, or None.
-        leaves: the parts of the column that the file stores.
-        siblings: the names of the other columns.
+        field: its type in the file. feature: its type in the data set's card, or None.
+        leaves: the stored parts of the column. siblings: the names of the other columns.
 
     Attributes:
-        leaves: the parts that are read: all of them, or the smallest that tell which rows have a sound.
+        leaves: the parts to read: all of them, or the smallest that tell which rows have a sound.
         kind: `plain`, `path` (text that may name sound files), `sound`, `sounds` (a list of sounds), or `outside` (the
-            table names sounds and does not hold them).
+            table names sounds without holding them).
     """
 
     def __init__(self, name: str, field: pa.DataType, feature: Any, leaves: Sequence[str], siblings: set[str]) -> None:
@@ -56,7 +53,7 @@ class _Column:
         if _is_file(inner) and typed is not False and (typed or is_sound_name(name) or _is_struct(inner)):
             self.kind = "sounds" if listed else "sound"
             cheap = [leaf for leaf in leaves if leaf.endswith((".path", *(f".{rate}" for rate in RATES)))]
-            # A list without such a leaf must be read with its sounds, to know how many it has.
+            # Without such a leaf, a list is read with its sounds, to count them.
             self.leaves = cheap[:1] if cheap or not listed else self.leaves
         elif _is_text(inner) and typed is not False:
             self.kind = "path"
@@ -65,7 +62,7 @@ class _Column:
 
 
 def value_type(field: pa.DataType) -> pa.DataType:
-    """The type of the values of a column, which may be stored as their numbers in a dictionary."""
+    """The type of the values of a column, which may be dictionary-encoded."""
     import pyarrow as pa
 
     return field.value_type if pa.types.is_dictionary(field) else field
@@ -119,7 +116,6 @@ class ParquetRows:
     """The rows of every split of a data set in Parquet files.
 
     Args:
-        repository: where the files are.
         splits: the paths of the files of every split, in order.
         features: the types of the columns, as the data set's card declares them.
         sizes: the number of rows of each split, as the card declares it.
@@ -170,18 +166,16 @@ class ParquetRows:
         return rows
 
     def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The rows of a split in order, each with its place. A file is fetched and opened when its first row is needed.
+        """The rows of a split in order, each with its position. A file is fetched for its first row.
 
         Args:
-            split: its name.
             columns: the columns that each row gets.
-            chosen: the places of the rows to give, in order; None gives all.
+            chosen: the positions of the rows, in order; None for all.
         """
         start = 0
         for path in self._splits[split]:
-            if chosen is None:
-                picks = None
-            else:
+            picks = None
+            if chosen is not None:
                 rows = self._rows[path]
                 picks = chosen[bisect_left(chosen, start) : bisect_left(chosen, start + rows)]
                 if not picks:
@@ -194,11 +188,8 @@ class ParquetRows:
     def _rows_of(
         self, path: str, columns: Sequence[str], picks: array | None, start: int
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        if (
-            self._repository.in_place
-            and self._repository.root is None
-            and all(self.types[c] != SOUND_TYPE for c in columns)
-        ):
+        texts_only = all(self.types[c] != SOUND_TYPE for c in columns)
+        if self._repository.in_place and self._repository.root is None and texts_only:
             with self._repository.remote(path) as opened:
                 yield from self._rows_in(opened, path, path, columns, picks, start)
             return
@@ -220,9 +211,8 @@ class ParquetRows:
                     selected = None
                     if picks is not None:
                         low = bisect_left(picks, start + first)
-                        selected = [
-                            pick - start - first for pick in picks[low : bisect_left(picks, start + first + rows)]
-                        ]
+                        upto = bisect_left(picks, start + first + rows)
+                        selected = [pick - start - first for pick in picks[low:upto]]
                     if selected is None or selected:
                         for at, row in self._rows_of_group(file, group, plan, selected, (path, local, first)):
                             yield first + at, row
@@ -280,7 +270,7 @@ class ParquetRows:
             start = end
 
     def _cells(self, column: _Column, batch: Any, places: Sequence[int], where: tuple[str, str, int]) -> list[Any]:
-        """The values of one column: sounds as clips, everything else as plain values."""
+        """The values of one column, with sounds as clips."""
         path, local, first = where
         read: list[Any] = values_of(batch.column(column.name)) if column.leaves else [True] * len(places)
         if column.kind == "sound":
@@ -289,13 +279,9 @@ class ParquetRows:
                 for at, value in zip(places, read)
             ]
         if column.kind == "sounds":
+            clip = lambda at, item: Clip(str(Locator(local, column.name, first + at, item)))  # noqa: E731
             return [
-                None
-                if values is None
-                else [
-                    None if value is None else Clip(str(Locator(local, column.name, first + at, item)))
-                    for item, value in enumerate(values)
-                ]
+                values and [None if value is None else clip(at, item) for item, value in enumerate(values)]
                 for at, values in zip(places, read)
             ]
         if column.kind == "path":
@@ -320,9 +306,7 @@ def _columns(file: pq.ParquetFile, features: Mapping[str, Any]) -> dict[str, _Co
 
 
 def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
-    """Opens a path or an open binary file whose texts are read as their distinct values: one that stands in many rows,
-    such as a prompt, is then held once.
-    """
+    """Open a path or a binary file with dictionary-encoded texts: equal texts, such as a prompt, share memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -333,10 +317,10 @@ def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
 
 
 def values_of(column: pa.Array) -> list[Any]:
-    """The values of a column. Rows that hold the same text of `open_parquet` hold the same object.
+    """The values of a column. Rows with equal texts of `open_parquet` share one object.
 
     Raises:
-        pyarrow.ArrowInvalid: a damaged file names a text that its list of texts does not have.
+        pyarrow.ArrowInvalid: a damaged file refers to a text outside its dictionary.
     """
     import pyarrow as pa
 
@@ -351,7 +335,7 @@ def values_of(column: pa.Array) -> list[Any]:
 
 
 def sound_leaves(file: pq.ParquetFile, name: str) -> list[str] | None:
-    """The leaves of a column that tell which rows have a sound (perhaps none); None if it is not a column of sounds."""
+    """The leaves of a column that tell which rows have a sound; None if it is not a column of sounds."""
     column = _columns(file, {name: {"_type": "Audio"}})[name]
     return column.leaves if column.kind == "sound" else None
 
@@ -362,8 +346,7 @@ def batches_of(
     """Batches of some columns, each with its number of rows, from the front of the file.
 
     Args:
-        file: the open file.
-        leaves: the columns or parts of columns; if there are none, the batches hold only nulls.
+        leaves: the columns or parts of columns; without any, the batches hold only nulls.
         rows: of a batch, at most.
         groups: the row groups to read; None reads all.
     """
@@ -389,8 +372,7 @@ def _only_paths(file: pq.ParquetFile, name: str) -> bool:
         group = file.metadata.row_group(number)
         if group.total_byte_size > _MOST_WITHOUT_SOUND * group.num_rows:
             return False
-        # pyarrow ends the process when it is asked for the facts of a column that the footer describes wrongly; to read
-        # a row of it raises an exception.
+        # pyarrow ends the process on statistics of a wrongly described column; reading a row raises an exception.
         next(file.iter_batches(batch_size=1, row_groups=[number], columns=[leaves[at]], use_threads=False), None)
         held = group.column(at).statistics
         if held is None or held.null_count != group.num_rows:

@@ -1,4 +1,4 @@
-"""Manifests and folders behind URLs. The sound that they name is read when the run comes to it."""
+"""Manifests and folders behind URLs. Their sound is read when the run needs it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def joined(folder: str, path: str) -> str:
 
 
 def fetched(url: str) -> str:
-    """A copy of a small file, such as a manifest, in the cache. It is fetched each time, since it may have changed.
+    """Copy a small file, such as a manifest, into the cache. It is fetched each time, because it may change.
 
     Returns:
-        The path of the copy, which has the name that the URL ends with.
+        The path of the copy, with the URL's file name.
 
     Raises:
-        UserError: it is not there, may not be read, or cannot be kept.
+        UserError: it is missing, may not be read, or cannot be stored.
     """
     data = read_remote(url)
     name = posixpath.basename(shown(url))

@@ -1,4 +1,4 @@
-"""What the audio of data is to generated audio: a prompt of the voice, a target with the same words, or left out."""
+"""The role of data's audio for generated audio: a prompt of the voice, a target with the same words, or none."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PROMPT_COLUMN = "prompt_text"
 
 
 def with_role(source: Source, role: str | None) -> tuple[Source, Role]:
-    """The samples with the audio that a role means, and the role.
+    """The samples with the audio of a role, and the role.
 
     Args:
-        source: the samples. role: `prompt`, `target` or `none`; None goes by the data.
+        role: `prompt`, `target` or `none`; None decides by the data.
 
     Raises:
         UserError: there is no such role.

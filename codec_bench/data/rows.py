@@ -1,8 +1,8 @@
-"""One row of a data set before it has a unique id, and the rules that give it one.
+"""One row of a data set, and the rules that give it a unique id.
 
 Conventions
-    A row that cannot be used is not dropped. It becomes a sample without audio, and its `extra` holds the reason under
-    `PROBLEM`. So every count says how many items failed and why.
+    An unusable row becomes a sample without audio, with the reason in `extra` under `PROBLEM`. So every count says how
+    many items failed and why.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALIASES = {
     "language": ("language", "lang", "locale"),
     "estimate": ("estimate", "generated", "hypothesis_audio"),
 }
-"""The names that a column may have, by the field that it fills. The first name that is there is taken."""
+"""The names that a column may have, by the field that it fills. The first that exists counts."""
 
 Item = TypeVar("Item")
 PROBLEM = "problem"
@@ -36,14 +36,13 @@ NOTHING: Mapping[str, Any] = {}  # shared by every sample without further column
 
 
 class Row(NamedTuple):
-    """One item, as a manifest or a folder is read.
+    """One item of a manifest or folder.
 
     Args:
-        number: its line, row or position, counted from 1.
+        number: its line, row or position, from 1.
         id: as written, or None if the data set gives no id.
-        name: the path of the audio as written, or None. A row without an id gets one made from this name.
+        name: the path of the audio as written, or None. A row without an id gets one from this name.
         audio, estimate: absolute paths or None.
-        text, speaker, language: as written, or None.
         extra: the values of all other columns.
         problem: why the row cannot be used, or None.
     """
@@ -61,11 +60,11 @@ class Row(NamedTuple):
 
 
 class DoubleKey(ValueError):
-    """An object of JSON has a key twice."""
+    """A JSON object has a key twice."""
 
 
 def parse_json(text: str) -> Any:
-    """A JSON value. Of a key that stands twice nobody knows which value counts.
+    """Parse a JSON value; a repeated key has no clear value.
 
     Raises:
         DoubleKey: an object has a key twice. json.JSONDecodeError: it is no JSON.
@@ -82,12 +81,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def rank(seed: object, key: object) -> bytes:
-    """Where a key stands in the order that a seed makes. A random part has those that come first."""
+    """A key's rank in the order of a seed. A random part has the lowest ranks."""
     return hashlib.blake2b(f"{seed}:{key}".encode(), digest_size=16).digest()
 
 
 def random_part(items: Sequence[Item], key: Callable[[Item], str], count: int, seed: int) -> list[Item]:
-    """As many items as are wanted, which a seed chooses by their keys, in their original order."""
+    """`count` items, selected by the seed and their keys, in their original order."""
     chosen = heapq.nsmallest(count, range(len(items)), key=lambda index: rank(seed, key(items[index])))
     return [items[index] for index in sorted(chosen)]
 
@@ -103,27 +102,24 @@ def stem(name: str) -> str:
 
 
 def tails(name: str) -> list[str]:
-    """The ends of a path without its suffix, from the shortest, and then the whole path:
-
-    `c`, `b/c`, `a/b/c`, `a/b/c.wav`.
-    """
+    """The ends of a path without its suffix, from the shortest, then the path: `c`, `b/c`, `a/b/c`, `a/b/c.wav`."""
     parts = without_suffix(name).replace(os.sep, "/").split("/")
     return ["/".join(parts[-count:]) for count in range(1, len(parts) + 1)] + [name]
 
 
 def distinct_ids(names: Iterable[str], forms: Callable[[str], Sequence[str]]) -> list[str]:
-    """For every name, its shortest form that no other name has. The order of the names does not matter.
+    """For every name, its shortest form that no other name has, whatever the order of the names.
 
     Args:
         names: such as `a/x.wav`. Equal names get equal ids.
-        forms: the ids that a name may have, from the shortest to one that only this name has.
+        forms: the possible ids of a name, from the shortest to a unique one.
     """
     names = list(names)
     level = dict.fromkeys(names, 0)
     ids = {name: forms(name)[0] for name in level}
     while True:
         uses = Counter(ids.values())
-        # This loop ends: the last forms differ, so of two names with the same form, one has a longer form left.
+        # This ends: the last forms are unique, so of two names with one form, one has a longer form left.
         growing = [name for name, id in ids.items() if uses[id] > 1 and level[name] + 1 < len(forms(name))]
         if not growing:
             return [ids[name] for name in names]
@@ -135,20 +131,20 @@ def distinct_ids(names: Iterable[str], forms: Callable[[str], Sequence[str]]) ->
 def to_samples(rows: Iterable[Row], data_name: str, *, unit: str, limit: int | None) -> list[Sample]:
     """Samples with unique ids, in the order of the rows.
 
-    A row without an id gets the stem of its audio, or a longer end of its path if the stem is not unique. If several
-    rows have one id, all but the first become problems.
+    A row without an id gets the stem of its audio, or a longer end of its path if the stem is not unique. Of several
+    rows with one id, all but the first become problems.
 
     Args:
         rows: read once, and only as far as needed.
         data_name: short name of the data set for messages, such as `manifest.jsonl`.
-        unit: what its rows are called in messages: `line`, `row` or `sample`.
+        unit: the word for its rows in messages: `line`, `row` or `sample`.
         limit: at most this many samples, from the front; None takes all.
     """
     samples: list[Sample] = []
     unnamed: dict[int, str] = {}
     numbers = array("q")
     for row in rows:
-        # Rows without an id are all read, whatever the limit: an id must be unique among all rows, not only in a part.
+        # Rows without an id are all read, whatever the limit: an id must be unique among all rows.
         if limit is not None and len(samples) >= limit and not unnamed:
             break
         extra = row.extra if row.problem is None else {**row.extra, PROBLEM: row.problem}

@@ -1,9 +1,8 @@
-"""Shards: which samples of a data set one of several machines takes.
+"""Shards: the part of a data set for one of several machines.
 
 Conventions
-    A sample belongs to a shard by a hash of its id. So the shard of a sample does not depend on the order of the
-    manifest, on the sound, or on the samples beside it. A limit chooses the samples first. The shards then divide what
-    was chosen.
+    A hash of its id assigns a sample to a shard, whatever the order, the sound or the other samples. A limit applies
+    before the shards.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Shard:
         return place_of(id) % self.of == self.number - 1
 
     def among(self, places: np.ndarray) -> np.ndarray:
-        """Which samples are in this part: their numbers, from 0, int64.
+        """The indices, int64, of the samples in this part.
 
         Args:
             places: `place_of` of the ids, uint64 `(samples,)`.
@@ -57,10 +56,7 @@ class Shard:
         return np.flatnonzero(places % np.uint64(self.of) == np.uint64(self.number - 1))
 
     def pieces(self, count: int) -> list[Shard]:
-        """Smaller shards that together hold the samples of this one, and no other.
-
-        Args:
-            count: how many.
+        """Split the shard into `count` smaller ones.
 
         Raises:
             UserError: there would be too many shards.
@@ -69,13 +65,13 @@ class Shard:
 
 
 def place_of(id: str) -> int:
-    """The hash of a sample's id by which it belongs to a shard: 64 bits."""
+    """The 64-bit hash of a sample's id that assigns it to a shard."""
     digest = hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big")
 
 
 def read_shard(requested: str | tuple[int, int] | Shard | None) -> Shard | None:
-    """The shard that a caller asked for: `"3/8"`, `(3, 8)`, or None for all samples.
+    """Parse a shard: `"3/8"`, `(3, 8)`, or None for all samples.
 
     Raises:
         UserError: it is none of these, or there is no such shard.

@@ -1,8 +1,8 @@
-"""Where samples come from: `open_source` opens every kind of data set.
+"""Sources of samples: `open_source` opens every kind of data set.
 
 Conventions
     A source is a list of samples with unique ids and absolute paths. No sound file is opened or decoded.
-    A row that cannot be used stays in the count, as a sample without audio; `problem_of` gives the reason.
+    An unusable row stays as a sample without audio and counts; `problem_of` returns the reason.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FRONT = 16
 
 
 def data_name(data: Any) -> str:
-    """The name of the data in a record: the path or name that was given, or `samples` for a list of samples."""
+    """The name of the data in a record: the path or name, or `samples` for a list of samples."""
     return shown(str(data)) if isinstance(data, (str, os.PathLike)) else "samples"
 
 
@@ -62,22 +62,18 @@ class Source:
     """The samples of one data set, in a fixed order.
 
     Args:
-        name: short, for tables. It never contains the folder in which the data lie.
+        name: short, for tables, without the folder of the data.
         samples: with unique ids.
         unmatched: generated files that belong to no sample (see `match_estimates`).
-        complete: whether these are all samples of the data set; False if a limit may have left some out.
+        complete: whether these are all samples of the data set; False if a limit may have excluded some.
 
     Attributes:
-        name: as given.
-        samples: as given.
-        unmatched: as given.
-        complete: as given.
-        origin: what the generated audio was taken from, if a folder left a choice (see `match_estimates`); otherwise
+        origin: where a folder's generated audio was read from, if there was a choice (see `match_estimates`); else
             empty.
-        shard: which part of the data set these samples are; None if they are all of it.
-        numbers: the place of each sample in the whole data set, from 0.
-        whole: how many samples the whole data set has.
-        columns: the further columns that a record of these samples keeps; None for those that `recorded_columns` gives.
+        shard: which part of the data set these samples are; None for all of it.
+        numbers: the position of each sample in the whole data set, from 0.
+        full_size: how many samples the whole data set has.
+        columns: the further columns for a record of these samples; None for those of `recorded_columns`.
         report: what was recognised and ignored in a folder; None for other data.
     """
 
@@ -102,41 +98,36 @@ class Source:
 
     @cached_property
     def languages(self) -> set[str | None]:
-        """The languages of the samples; of a shard, those of the whole data set, because they decide what is measured
-        with.
-        """
+        """The languages of the whole data set, also in a shard, because they decide which metrics apply."""
         return {sample.language for sample in self.samples}
 
     @cached_property
     def front(self) -> tuple[str, ...]:
-        """The sound of the first samples that can be used; of a shard, of the whole data set, so that all shards check
-        codecs alike.
-        """
+        """The sound of the first usable samples of the whole data set: all shards check codecs alike."""
         usable = (sample.audio for sample in self.samples if sample.audio is not None and problem_of(sample) is None)
         return tuple(islice(usable, _FRONT))
 
     @cached_property
     def places(self) -> np.ndarray:
-        """The hash of each sample's id by which it belongs to a shard, uint64 `(samples,)`."""
+        """The shard hash of each sample's id, uint64 `(samples,)`."""
         return np.fromiter((place_of(sample.id) for sample in self.samples), np.uint64, len(self.samples))
 
     @cached_property
     def own_columns(self) -> list[str]:
-        """The columns that `recorded_columns` gives for these samples."""
+        """The columns of `recorded_columns` for these samples."""
         return recorded_columns(self.samples)
 
     @cached_property
     def problems(self) -> dict[str, str]:
-        """The samples that cannot be used: the reason by id."""
+        """The reason of each unusable sample, by id."""
         return {sample.id: reason for sample in self.samples if (reason := problem_of(sample)) is not None}
 
     @cached_property
     def fingerprint(self) -> str:
-        """A 160-bit hash of the content of the data set, as hexadecimal.
+        """A 160-bit hash of the content of the data set, in hexadecimal.
 
-        It depends on ids, texts, speakers, languages, problems, the further columns that a metric reads (`MEASURED_BY`)
-        and the sizes of the sound files. It does not depend on the order of the samples or on where the files are. The
-        first access looks up the size of every file.
+        Covers ids, texts, speakers, languages, problems, the columns that a metric reads (`MEASURED_BY`) and the sizes
+        of the sound files, whose first access stats every file. Independent of the samples' order and of the folder.
         """
         digest = hashlib.blake2b(digest_size=20)
         for sample in sorted(self.samples, key=lambda s: s.id):
@@ -153,7 +144,7 @@ class Source:
 
     @cached_property
     def content_hash(self) -> str:
-        """A 160-bit hash of the fingerprint and of the content of every file on this machine that holds a sound."""
+        """A 160-bit hash of the fingerprint and of the content of every local sound file."""
         samples = sorted(self.samples, key=lambda sample: sample.id)
         paths = [path for sample in samples for path in (sample.audio, sample.estimate) if path is not None]
         digest = hashlib.blake2b(self.fingerprint.encode(), digest_size=20)
@@ -170,16 +161,14 @@ class Source:
 
 
 def _size(path: str | None) -> int | str | None:
-    """Size in bytes of a sound file, or of the table that holds the sound; -1 if the file is not found; the name behind
-    a URL.
-    """
+    """Size in bytes of a sound file, or of the table with the sound; -1 if it is missing; the name behind a URL."""
     if path is None:
         return None
     if (span := find_span(path)) is not None:
         return f"{_size(span.file)}{str(span).removeprefix(span.file)}"
     if (member := find_member(path)) is not None:
         return member.size
-    if is_url(path):  # to ask for the size would take as long as to read a short sound
+    if is_url(path):  # a request for the size takes as long as reading a short sound
         return posixpath.basename(shown(path))
     try:
         located = find_locator(path)
@@ -195,19 +184,19 @@ def open_source(
     seed: int | None = None,
     require_audio: bool = True,
 ) -> Source:
-    """Opens a data set.
+    """Open a data set.
 
     Args:
-        data: a registered name (`embedded`), a folder of sound files at any depth, a manifest, one sound file, each
-            also behind a URL; tar files in WebDataset's form (`s3://bucket/train-{0000..0099}.tar`); a data set of the
-            Hugging Face hub (`hf:REPO[@REVISION][:CONFIG][:SPLIT]`), a folder of Parquet files in the hub's layout, or
-            samples. If a folder holds a `manifest.jsonl`, `.csv`, `.tsv` or `.parquet`, that manifest is read.
+        data: a registered name (`embedded`), a folder of sound files at any depth, a manifest, one sound file, or a URL
+            of these; tar files in WebDataset's form (`s3://bucket/train-{0000..0099}.tar`); a data set of the Hugging
+            Face hub (`hf:REPO[@REVISION][:CONFIG][:SPLIT]`), a folder of Parquet files in the hub's layout, or samples.
+            A folder with a `manifest.jsonl`, `.csv`, `.tsv` or `.parquet` is read by that manifest.
         limit: take at most this many samples.
-        seed: None takes the first samples. A number takes a random part, in the original order. The part depends only
-            on the seed and the ids, or, for data sets of the hub, on the rows' places in their splits; of these data
-            sets only the files with chosen rows are fetched.
+        seed: None takes the first samples. A number takes a random part, in the original order, which depends only on
+            the seed and the ids (on the hub: on the rows' positions in their splits; only files with such rows are
+            fetched).
         require_audio: whether a row without reference audio is a problem. Scoring generated speech against texts needs
-            no reference audio.
+            none.
 
     Raises:
         UserError: there is no such data set, it cannot be read, or none of its rows can be used.
@@ -270,7 +259,7 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
         tree = Tree(os.path.dirname(path))
         layout = find_layout(tree, name)
         if layout is not None:
-            return _laid_out(name, tree, layout, front, require_audio)
+            return _open_layout(name, tree, layout, front, require_audio)
         if os.path.splitext(name)[0] == "manifest":
             name = os.path.basename(os.path.dirname(path)) or name
     rows = read_manifest(path, require_audio=require_audio)
@@ -278,7 +267,7 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
 
 
 def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int | None, require_audio: bool) -> Source:
-    """A folder without a manifest: in a layout, with sound files, or with tables of the hub."""
+    """Open a folder without a manifest: a known layout, sound files, or tables of the hub."""
     layout = find_layout(tree)
     if layout is None and not tree.sounds:
         if any(file.endswith(".parquet") for file in tree.files):
@@ -288,13 +277,13 @@ def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int 
             hint=f"sound files end in {', '.join(sorted(SUFFIXES))}; "
             f"the layouts are {', '.join(one.name for one in LAYOUTS)}",
         )
-    return _laid_out(name, tree, layout, limit if seed is None else None, require_audio)
+    return _open_layout(name, tree, layout, limit if seed is None else None, require_audio)
 
 
-def _laid_out(
+def _open_layout(
     name: str, tree: Tree, layout: tuple[Layout, list[str]] | None, front: int | None, require_audio: bool
 ) -> Source:
-    """The rows of a layout, with what was recognised and ignored."""
+    """Read the rows of a layout, with a report of what was recognised and ignored."""
     rows, report = read_layout_rows(tree, layout, require_audio=require_audio)
     unit, of = "file" if layout is None else "row", name
     if layout is not None and not layout[0].several and len(report.files) == 1:  # its numbers are those of lines
@@ -305,12 +294,11 @@ def _laid_out(
 
 
 def _absolute(path: str) -> str:
-    """A path from the root; a URL as it is."""
     return path if is_url(path) else os.path.abspath(os.path.expanduser(path))
 
 
 def _open_url(url: str, front: int | None, require_audio: bool) -> Source:
-    """A manifest, a sound file or a folder behind a URL."""
+    """Open a manifest, a sound file or a folder behind a URL."""
     path = shown(url).rstrip("/")
     name, kind = posixpath.basename(path), posixpath.splitext(path)[1].lower()
     if kind in SUFFIXES:
@@ -318,9 +306,8 @@ def _open_url(url: str, front: int | None, require_audio: bool) -> Source:
     if f"manifest{kind}" in NAMES:
         rows = read_manifest(fetched(url), require_audio=require_audio, folder=posixpath.dirname(path))
         if name in NAMES:
-            return Source(
-                posixpath.basename(posixpath.dirname(path)), to_samples(rows, name, unit=unit_of(path), limit=front)
-            )
+            name, folder = posixpath.basename(posixpath.dirname(path)), name
+            return Source(name, to_samples(rows, folder, unit=unit_of(path), limit=front))
         return Source(name, to_samples(rows, name, unit=unit_of(path), limit=front))
     samples = to_samples(read_listing(url), name, unit="file", limit=front)
     if not samples:
@@ -331,7 +318,7 @@ def _open_url(url: str, front: int | None, require_audio: bool) -> Source:
 
 
 def manifest_in(folder: str) -> str | None:
-    """The manifest that a folder is read by, or None if it holds none."""
+    """The manifest of a folder, or None."""
     return next((name for held in NAMES if os.path.isfile(name := os.path.join(folder, held))), None)
 
 
@@ -343,11 +330,8 @@ def sounds_in(folder: str, *, limit: int | None = None) -> Source:
 
 
 def _open_table(data: str, limit: int | None, seed: int | None, require_audio: bool) -> Source:
-    """A data set in the hub's layout. The samples are chosen before anything is fetched."""
-    from codec_bench.data.table import (
-        open_table,
-        table_rows,  # imported here, so that a folder of sounds opens sooner
-    )
+    """Open a data set in the hub's layout. The samples are selected before anything is fetched."""
+    from codec_bench.data.table import open_table, table_rows  # a folder of sounds opens sooner without it
 
     table = open_table(data, limit=limit, seed=seed)
     rows = table_rows(table, require_audio=require_audio)
@@ -355,11 +339,7 @@ def _open_table(data: str, limit: int | None, seed: int | None, require_audio: b
 
 
 def _path_of(path: Any, id: str) -> str:
-    """The path of a sample's sound.
-
-    Raises:
-        UserError: it is something else, such as the sound itself.
-    """
+    """Validate the path of a sample's sound."""
     if not isinstance(path, str | os.PathLike):
         raise UserError(
             f"the sound of sample '{id}' is {type(path).__name__}; expected the path of a file",
@@ -369,7 +349,7 @@ def _path_of(path: Any, id: str) -> str:
 
 
 def _row_of(number: int, sample: Sample, require_audio: bool) -> Row:
-    """A sample that the caller built, with its paths made absolute."""
+    """A sample of the caller, with absolute paths."""
     audio, estimate = (
         None if path is None else joined(os.getcwd(), _path_of(path, sample.id))
         for path in (sample.audio, sample.estimate)
@@ -383,16 +363,15 @@ def _row_of(number: int, sample: Sample, require_audio: bool) -> Row:
 
 
 def with_problem(sample: Sample, reason: str) -> Sample:
-    """The sample marked as one that cannot be used."""
+    """Mark a sample as unusable."""
     return replace(sample, audio=None, estimate=None, extra={**sample.extra, PROBLEM: reason})
 
 
 def part_of(source: Source, shard: Shard | None) -> Source:
     """The samples of one shard; None for all.
 
-    The samples keep their places in the whole data set. The fingerprint, the languages and the columns that a record
-    keeps are those of the whole. So the records of all shards can be merged, and a data set that has changed between
-    two shards is seen.
+    Positions, fingerprint, languages and recorded columns are those of the whole data set: the records of all shards
+    can be merged, and a change of the data between two shards is detected.
 
     Raises:
         UserError: no sample is in this shard.

@@ -19,10 +19,10 @@ _LINES_FOR_COLUMNS = 100
 
 
 class ProblemRow(dict):
-    """A row that cannot be read. It has no columns, and it counts like any other row.
+    """An unreadable row. It has no columns, and it counts like any other row.
 
     Args:
-        problem: why it cannot be read, such as `line 7 of x.jsonl is not JSON`.
+        problem: the reason, such as `line 7 of x.jsonl is not JSON`.
     """
 
     def __init__(self, problem: str) -> None:
@@ -36,16 +36,12 @@ def row_problem(row: Mapping[str, Any]) -> str | None:
 
 
 class ManifestRows:
-    """The rows of one JSON-lines, CSV or TSV file.
-
-    Args:
-        path: absolute. split: the name of the split that the file stands for.
-    """
+    """The rows of one JSON-lines, CSV or TSV file, as one split."""
 
     def __init__(self, path: str, split: str) -> None:
         self._path, self._split = path, split
         self._paths = SoundPaths(Repository(os.path.basename(path), os.path.dirname(path)))
-        # Lines of JSON may differ in their keys, so the columns are collected from several lines.
+        # JSON lines may differ in their keys.
         names = [names for _, names, _, _ in islice(self._cells(), _LINES_FOR_COLUMNS)]
         self.columns = tuple(dict.fromkeys(name for row in names for name in row))
         self.types: Mapping[str, str] = {}
@@ -56,11 +52,11 @@ class ManifestRows:
             yield from READERS[os.path.splitext(self._path)[1].lower()](self._path, ())
 
     def count(self, split: str) -> int:
-        """The number of rows. The whole file is read for it."""
+        """The number of rows, by reading the whole file."""
         return sum(1 for _ in self._cells())
 
     def known_count(self, split: str, enough: int | None) -> int | None:
-        """None, because the number of rows is not known before the file is read."""
+        """None: only reading the file tells."""
         return None
 
     def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -79,19 +75,12 @@ class ManifestRows:
 
 
 class StreamedRows:
-    """The rows of every split of a data set that the `datasets` library reads: folders of sound, JSON, CSV, archives.
-
-    Args:
-        repository: where the files are. layout: as `read_layout` gives it.
-    """
+    """The rows of every split of a data set that the `datasets` library reads: folders of sound, JSON, CSV, archives."""
 
     def __init__(self, repository: Repository, layout: Layout) -> None:
         self._repository, self._layout, self._paths = repository, layout, SoundPaths(repository)
-        missing = (
-            [path for paths in layout.splits.values() for path in paths if not repository.has(path)]
-            if repository.partial
-            else []
-        )
+        every = [path for paths in layout.splits.values() for path in paths] if repository.partial else []
+        missing = [path for path in every if not repository.has(path)]
         if missing:
             raise UserError(
                 f"the hub's cache lacks {len(missing)} files of '{repository.name}' (commit {repository.revision}), such as '{missing[0]}'",
@@ -114,21 +103,20 @@ class StreamedRows:
         read = 0
         try:
             stream = self._layout.builder.as_streaming_dataset(split=split)
-            # With the declared types, the library would decode each sound. Without them, the cells are left as they
-            # are.
+            # With the declared types, the library would decode each sound.
             for at, row in enumerate(IterableDataset(stream._ex_iterable)):
                 yield at, row
                 read = at + 1
         except UserError:
             raise
-        except Exception as error:  # the readers of a dozen formats raise exceptions of any class over a broken file
+        except Exception as error:  # a dozen formats' readers raise exceptions of any class over a broken file
             reason = (str(error) or type(error).__name__).splitlines()[0]
             raise UserError(
                 f"the split '{split}' of '{self._repository.name}' cannot be read after its first {read} rows: {reason}"
             ) from error
 
     def count(self, split: str) -> int:
-        """The number of rows of a split. The whole split is read for it."""
+        """The number of rows of a split, by reading the whole split."""
         return sum(1 for _ in self._raw(split))
 
     def known_count(self, split: str, enough: int | None) -> int | None:
@@ -171,22 +159,19 @@ class StreamedRows:
 
 
 def _type_words(feature: Any) -> str:
-    """A declared type in words, such as `string`."""
     return str(getattr(feature, "dtype", None) or feature)
 
 
 def _chosen(rows: Iterator[Any], chosen: array | None) -> Iterator[tuple[int, Any]]:
-    """The rows at the chosen places (None for all), with their places counted from 0. Reading stops at the last one."""
+    """The rows at the chosen positions (None for all), with positions from 0. Reading stops at the last one."""
     if chosen is None:
         yield from enumerate(rows)
         return
     remaining = iter(chosen)
-    next_one = next(remaining, None)
+    wanted_at = next(remaining, None)
     for at, row in enumerate(rows):
-        if next_one is None:
-            return
-        if at == next_one:
+        if at == wanted_at:
             yield at, row
-            next_one = next(remaining, None)
-            if next_one is None:
-                return
+            wanted_at = next(remaining, None)
+        if wanted_at is None:
+            return

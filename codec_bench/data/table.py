@@ -1,10 +1,9 @@
 """Rows of a data set, one by one: from the Hugging Face hub, a folder in its layout, or a file.
 
 Conventions
-    Sounds are clips; they are not decoded here. Of a Parquet file only the requested columns are read, without the
-    sound. A row's key is `SPLIT/INDEX`, counted from 0 in the split. It does not depend on a limit, on a seed, or on
-    how the rows are spread over files. A row that cannot be read is an empty row; `row_problem` gives the reason. A row
-    without a sound has None in that column.
+    Sounds are clips, without decoding. Only the requested columns of a Parquet file are read, without the sound. A
+    row's key is `SPLIT/INDEX`, counted from 0 in the split and independent of limit, seed and files. An unreadable row
+    is empty, with the reason in `row_problem`. A row without a sound has None in that column.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from codec_bench.errors import UserError
 __all__ = ["SPLIT", "Table", "open_table", "row_problem"]
 
 SPLIT = "split"
-"""The column that names each row's split. It is added if no split was asked for and the data have no such column."""
+"""The column of each row's split. It is added if all splits are read and the data have no such column."""
 _SHARD_OF = re.compile(r"-\d{5}-of-\d{5}.*$")
 
 
@@ -39,9 +38,8 @@ class Rows(Protocol):
     """A reader of the rows of a data set's splits.
 
     Attributes:
-        columns: the names of the columns.
-        types: the type of each column in words, `audio` for sounds; of none where the file declares no types.
-        class_names: the names of the classes of each column that holds their numbers.
+        types: the type of each column in words, `audio` for sounds; empty if the file declares no types.
+        class_names: the class names of each column that holds their numbers.
     """
 
     columns: tuple[str, ...]
@@ -49,18 +47,18 @@ class Rows(Protocol):
     class_names: Mapping[str, Sequence[Any]]
 
     def count(self, split: str) -> int:
-        """The number of rows of a split, even if the whole split must be read for it."""
+        """The number of rows of a split, which may need a read of the whole split."""
 
     def known_count(self, split: str, enough: int | None) -> int | None:
         """The number of rows of a split, or at least `enough`, if it is cheap to find out; else None."""
 
     def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The rows at the `chosen` places of a split (None for all), in order, each with its place."""
+        """The rows at the `chosen` positions of a split (None for all), in order, each with its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which part of a data set is read; the fields are arguments of `open_table`."""
+    """The part of a data set to read; the fields are arguments of `open_table`."""
 
     columns: Sequence[str] | None = None
     limit: int | None = None
@@ -68,20 +66,16 @@ class Selection:
 
 
 class Table:
-    """Rows of a data set, which are read while one iterates. It can be iterated any number of times.
+    """Rows of a data set, read during iteration, any number of times.
 
     Args:
         name: short, for tables and messages.
-        rows: the reader of the rows.
         splits: the splits to read, in order.
-        wanted: which columns and rows are read.
+        selection: the columns and rows to read.
         revision: the commit of the data, or None.
-        mark_split: whether rows say in a column which split they belong to.
+        mark_split: whether a column says which split a row belongs to.
 
     Attributes:
-        name: as given.
-        revision: as given.
-        splits: as given.
         columns: of every row, in order.
         types: of the columns of the data in words, as `Rows` has them.
         class_names: as `Rows` has them.
@@ -128,10 +122,7 @@ class Table:
 
     @property
     def total(self) -> int | None:
-        """How many rows there will be, or None if only reading would tell.
-
-        For data on the hub it may be the card's number.
-        """
+        """How many rows there will be (on the hub, perhaps by the card), or None if only reading would tell."""
         if not self._counted:
             self._total = self._count()
             self._counted = True
@@ -156,7 +147,7 @@ class Table:
         return self._limit is not None and self._seed is not None
 
     def _choice(self) -> dict[str, array]:
-        """By split, the places of the rows whose keys have the lowest hashes with the seed."""
+        """By split, the positions of the rows whose keys have the lowest hashes with the seed."""
         if self._chosen is None:
             assert self._limit is not None, "rows are picked at random only up to a limit"
             keys = ((split, at) for split in self.splits for at in range(self._rows.count(split)))
@@ -196,28 +187,25 @@ def open_table(
     sounds: str | None = None,
     in_place: bool = False,
 ) -> Table:
-    """Opens the rows of a data set. From the hub, this fetches only the card and, where needed, the footers of Parquet
-    files.
+    """Open the rows of a data set. From the hub, this fetches only the card and footers of Parquet files.
 
     Args:
         where: `hf:REPO[@REVISION][:CONFIG][:SPLIT]`, a folder in the hub's layout, or a Parquet, JSON-lines, CSV or TSV
             file.
         config: the configuration; None takes the default one, or the only one.
-        data_dir: a folder of the repository whose files alone are read; None takes all that belong to the
-            configuration.
-        split: None takes all splits, and the column `split` then names the split of each row.
+        data_dir: the only folder of the repository to read; None reads all files of the configuration.
+        split: None reads all splits, with the column `split`.
         revision: a commit, branch or tag of the repository; None takes `main`.
-        mirror: a folder that holds the repository as OWNER/NAME and is used in place of the hub. The folder that the
-            environment variable CODEC_BENCH_DATA names is used in the same way. With HF_HUB_OFFLINE=1, or without a
-            network, the hub's cache is used.
+        mirror: a folder that holds the repository as OWNER/NAME and replaces the hub, as does the folder in the
+            environment variable CODEC_BENCH_DATA. With HF_HUB_OFFLINE=1, or without a network, the hub's cache is used.
         columns: the columns to read; None takes all.
         limit: at most this many rows.
         seed: None takes the first rows. A number takes a random part, which depends only on the number and the rows'
-            keys. Files that hold none of these rows are not fetched.
-        sounds: a folder of the repository, or an archive in it, that the rows' paths of sounds begin in; an archive is
-            unpacked into the cache when the first of its sounds is needed.
-        in_place: of Parquet files on the hub read the wanted columns alone instead of fetching the files, where none
-            holds sound.
+            keys.
+            Files without such rows are not fetched.
+        sounds: a folder or archive of the repository where the rows' sound paths begin; an archive is unpacked into the
+            cache for its first sound.
+        in_place: read only the needed columns of Parquet files on the hub, without a download, if none holds sound.
 
     Raises:
         UserError: there is no such data set, configuration, split or column, it is gated, or cannot be read.
@@ -235,21 +223,21 @@ def open_table(
                 hint="name one of them",
             )
         repository = replace(find_repository(repo, revision or pinned, mirror), sounds=sounds, in_place=in_place)
-        return _of_place(repository, (config, data_dir), split, names, selection)
+        return _open_repository(repository, (config, data_dir), split, names, selection)
     path = os.path.abspath(os.path.expanduser(where))
     if os.path.isdir(path):
         repository = replace(folder_repository(path, os.path.basename(path) or "root", revision), sounds=sounds)
-        return _of_place(repository, (config, data_dir), split, [], selection)
+        return _open_repository(repository, (config, data_dir), split, [], selection)
     if not os.path.exists(path):
         raise UserError(
             f"there is no data set, folder or file '{where}'", hint="a data set on the hub is hf:OWNER/NAME"
         )
     if data_dir is not None:
         raise UserError(f"'{path}' is one file; it has no folder '{data_dir}'", hint="name the folder that it lies in")
-    return _of_file(path, config, split, selection)
+    return _open_file(path, config, split, selection)
 
 
-def _of_file(path: str, config: str | None, split: str | None, selection: Selection) -> Table:
+def _open_file(path: str, config: str | None, split: str | None, selection: Selection) -> Table:
     base = os.path.basename(path)
     stem, kind = os.path.splitext(base)
     if kind.lower() not in READERS:
@@ -267,17 +255,17 @@ def _of_file(path: str, config: str | None, split: str | None, selection: Select
     return Table(name, rows, (name,), selection)
 
 
-def _of_place(
+def _open_repository(
     repository: Repository,
     subset: tuple[str | None, str | None],
     split: str | None,
     names: Sequence[str],
     selection: Selection,
 ) -> Table:
-    """Opens a repository.
+    """Open a repository.
 
-    `subset` is a configuration and a folder. `names` are those in `hf:REPO:...`; a single name is a configuration, or
-    else a split.
+    `subset` is a configuration and a folder. `names` come from `hf:REPO:...`; a single one is a configuration or else a
+    split.
     """
     config, data_dir = subset
     layout: Layout | None = None
@@ -311,17 +299,14 @@ def _of_place(
 
 
 def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
-    """Reads the rows of a table as the rows of a manifest, with the columns that manifests have.
+    """Read the rows of a table as the rows of a manifest.
 
-    The id is the column `id` if that holds text, else the row's key. Numbers are not taken as ids, because they often
-    name a sentence or a speaker and stand in many rows. With several splits, the split's name goes before the id.
-
-    Args:
-        table: the rows.
-        require_audio: as `read_manifest`.
+    The id is the column `id` if that holds text, else the row's key: numbers often name a sentence or speaker of many
+    rows.
+    With several splits, the split's name precedes the id.
 
     Raises:
-        UserError: the table has no column that is needed.
+        UserError: the table lacks a needed column.
     """
     needed = ("audio",) if require_audio else ("audio", "estimate", "text")
     expected = [alias for field in needed for alias in ALIASES[field]]
@@ -349,7 +334,7 @@ def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
 
 
 def _value(value: Any) -> Any:
-    """A value of a cell; a clip that has a path becomes a `Sound`, which a sample can name."""
+    """Convert a clip with a path to a `Sound`, which a sample can name."""
     if not isinstance(value, Clip):
         return value
     return Sound(value.source, None) if isinstance(value.source, str) else value

@@ -1,15 +1,13 @@
 """Tar files of samples in WebDataset's form, local or behind URLs.
 
 Conventions
-    The name of a member up to the first dot of its last part is its key, and the rest its extension. Members that
-    follow each other and have one key are one sample: `a/0001.flac`, `a/0001.json`, `a/0001.txt`. The sound is the
-    member whose extension ends like a sound file's; `.json` holds the sample's further fields, with the names that
-    columns of a manifest have; `.txt` its text. Several sounds of one key (`clip.0.flac`, `clip.1.flac`) are as many
-    samples, `clip.0` and `clip.1`, each with the text of its own name. Other members are left out. The id of the sample is the key. A member
-    is read by its place in the file and never by its name; a sample is refused if a member of it is no ordinary file,
-    or has a name that leads out of the tar file. The files of a data set are named by braces: `train-{0000..0099}.tar`.
-    The places of all members are found once and kept in the cache. A file is looked through again unless it is as it
-    was then (`config/file_content.py`), or for a remote one, unless the server gives it the same tag (ETag).
+    A member's name up to the first dot of its last part is its key. Neighbouring members with one key are one sample:
+    `a/0001.flac`, `a/0001.json`, `a/0001.txt`. The sound has a sound file's suffix; `.json` holds further fields, named
+    like a manifest's columns; `.txt` the text. Several sounds of a key (`clip.0.flac`, `clip.1.flac`) are separate
+    samples, `clip.0` and `clip.1`, each with its own text. Other members are ignored. The sample's id is its key.
+    Members are read by position, never by name. A member that is no ordinary file, or whose name leads out of the tar
+    file, makes its sample a problem. Braces name several files: `train-{0000..0099}.tar`.
+    The cache keeps the positions of all members until the file's state (`config/file_content.py`) or ETag changes.
 
 Source: the format of WebDataset (https://github.com/webdataset/webdataset, `base_plus_ext` in `tariterators.py`).
 """
@@ -42,9 +40,7 @@ SUFFIX = ".tar"
 MOST_FILES = 100_000
 MOST_TEXT_BYTES = 1 << 20
 _BLOCK_BYTES = 128 << 10
-"""So much of a remote file is read at a time while its members are looked for; sound between them is left out if it is
-longer.
-"""
+"""Bytes of a remote file to read at a time in the search for members; longer sounds in between are skipped."""
 _VERSION = 4
 _BRACES = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")
@@ -54,10 +50,10 @@ _TAGS = ("ETag", "etag")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One sample of a tar file, as the cache keeps it.
+    """One sample of a tar file, as the cache stores it.
 
     Args:
-        key: of the sample. name, begin, size: of its sound; an empty name if it has none.
+        name, begin, size: of its sound; an empty name if it has none.
         fields: its further fields. problem: why they cannot be read, or None.
     """
 
@@ -109,7 +105,7 @@ def tar_rows(data: str, *, require_audio: bool) -> Iterator[Row]:
         data: path or URL, with braces for several files. require_audio: whether a sample without sound is a problem.
 
     Raises:
-        UserError: a file is missing, cut, or no tar file.
+        UserError: a file is missing, truncated, or no tar file.
     """
     needed = ("audio",) if require_audio else ("audio", "estimate", "text")
     number = 0
@@ -144,14 +140,14 @@ def _entries(file: str) -> list[_Entry]:
         held = json.loads(path.read_text("utf-8"))
         if held["state"] == state and state[2] is not None:
             return [_Entry(**one) for one in held["entries"]]
-    entries = _looked_through(file)
+    entries = _scan(file)
     if state[2] is not None and state == _state(file):
-        _keep(path, {"state": state, "entries": [asdict(one) for one in entries]})
+        _write_cache(path, {"state": state, "entries": [asdict(one) for one in entries]})
     return entries
 
 
-def _keep(path: Path, value: Any) -> None:
-    """Writes a file of the cache whole or not at all; if it cannot be written, it is made again the next time."""
+def _write_cache(path: Path, value: Any) -> None:
+    """Write a cache file atomically; without success, it is written next time."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}.part")
@@ -160,12 +156,7 @@ def _keep(path: Path, value: Any) -> None:
 
 
 def _state(file: str) -> list[Any]:
-    """What tells this version of a file from another: the version of the cache, the size, and the file's state or the
-    server's tag; None in place of the last if another version might have the same.
-
-    Raises:
-        UserError: the file is not there, or may not be read.
-    """
+    """The identity of a file's version: cache version, size, and file state or ETag (None if not unique)."""
     if is_url(file):
         facts = tried(file, lambda: filesystem(file).info(file))
         return [_VERSION, facts.get("size"), next((str(facts[name]) for name in _TAGS if facts.get(name)), None)]
@@ -173,12 +164,8 @@ def _state(file: str) -> list[Any]:
         return [_VERSION, os.path.getsize(file), file_state(file)]
 
 
-def _looked_through(file: str) -> list[_Entry]:
-    """Finds the samples of a file. Of a remote one only blocks around the members' headers are read.
-
-    Raises:
-        UserError: the file is cut or no tar file, or cannot be read.
-    """
+def _scan(file: str) -> list[_Entry]:
+    """Find the samples of a file. Only blocks around the headers of a remote one are read."""
 
     def look() -> list[_Entry]:
         if not is_url(file):
@@ -188,15 +175,15 @@ def _looked_through(file: str) -> list[_Entry]:
             return _samples_of(opened)
 
     try:
-        read = _with_sentence(file, look)
+        read = _with_message(file, look)
         return tried(file, read) if is_url(file) else read()
     except OSError as error:
-        # A place that no file has: a size in it is wrong.
+        # EINVAL: a size in the file is wrong.
         hint = "copy it again" if error.errno == errno.EINVAL else None
         raise UserError(f"the tar file '{file}' cannot be read: {error.strerror or error}", hint=hint) from error
 
 
-def _with_sentence(file: str, look: Any) -> Any:
+def _with_message(file: str, look: Any) -> Any:
     def called() -> list[_Entry]:
         try:
             entries: list[_Entry] = look()
@@ -234,7 +221,7 @@ def _samples_of(opened: Any) -> list[_Entry]:
                 texts.setdefault(stem, {})[kind] = body.read() if body is not None else b""
         entries += _entries_of(key, sounds, texts, wrong)
         opened.seek(tar.offset)
-        # `tarfile` itself does not miss the mark of the end.
+        # `tarfile` itself accepts a missing end mark.
         if opened.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise tarfile.ReadError("unexpected end of data: the mark of its end is missing")
     return entries
@@ -250,17 +237,9 @@ def _wrong(member: tarfile.TarInfo) -> str | None:
 
 
 def _entries_of(
-    key: str,
-    sounds: Mapping[str, tuple[str, int, int]],
-    texts: Mapping[str, Mapping[str, bytes]],
-    wrong: str | None,
+    key: str, sounds: Mapping[str, tuple[str, int, int]], texts: Mapping[str, Mapping[str, bytes]], wrong: str | None
 ) -> list[_Entry]:
-    """The samples of the members that share a key.
-
-    Args:
-        sounds, texts: name, place and size of each sound, and the texts, by what stands between key and suffix.
-        wrong: why the sample is refused, or None.
-    """
+    """The samples of one key; `sounds` and `texts` are by what is between key and suffix."""
     if wrong is not None:
         return [_Entry(key, problem=wrong)]
     if len(sounds) < 2:

@@ -1,9 +1,8 @@
-"""Lists of trials of speaker verification, as they are published: which recordings are compared, and whether one
-speaker is in both.
+"""Published lists of speaker verification trials: pairs of recordings, and whether the speaker is the same.
 
 Formats
     `1 ENROLMENT TEST` or `0 ENROLMENT TEST`, one trial a line (VoxCeleb), or Kaldi's `ENROLMENT TEST target` or `...
-    nontarget`. A recording is named by the sample's id, with or without the ending of a sound file.
+    nontarget`. A recording is named by the sample's id, with or without the suffix of a sound file.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _SAME: Mapping[str, int] = {"1": 1, "0": 0, "target": 1, "nontarget": 0}
 
 
 def with_trials(source: Source, path: Path) -> Source:
-    """The source, whose samples hold their trials as the test: the enrolment's id, and 1 for one speaker or 0 for two.
+    """Add trials to their test samples: the enrolment's id, and 1 for the same speaker or 0.
 
     Args:
         source: its samples are changed. path: the list.
@@ -61,7 +60,7 @@ def _known(name: str, ids: set[str]) -> str | None:
 
 
 def _read(path: Path) -> Iterator[tuple[int, int, str, str]]:
-    """The number of the line, whether one speaker is in both, the enrolment and the test."""
+    """Line number, whether the speaker is the same, enrolment and test of each trial."""
     with on_disk(f"the trials '{path}' cannot be read"):
         lines = path.read_text("utf-8-sig").splitlines()
     for number, line in enumerate(lines, 1):

@@ -1,14 +1,9 @@
-"""Whole numbers as words: digits in a text become what a speaker says.
+"""Write whole numbers in digits as spoken words.
 
-Digits are written as words and not the reverse, because that direction has one answer: 21 is "vingt et un", while "un"
-may be a number or an article, and "vingt et un" may be 21 or 20 and 1. Words stay as they are, so texts that differ in
-words stay different. Two written numbers that are said in the same way become the same words ("20 1" and "21" in
-French), as they should.
-
-`cardinals.csv` holds the parts of the numbers from 0 to 9,999 as maintained libraries write them, with each library's
-version: num2words, and indic-numtowords for Hindi. `scripts/make_cardinals.py` writes the file and compares all
-numbers. So nothing needs to be installed, and a number takes a microsecond. The separators of thousands and decimals
-are CLDR's (`SEPARATORS`).
+Digits become words, not the reverse, because only that direction is unambiguous: "un" may be a number or an article.
+Numbers that sound alike become the same words ("20 1" and "21" in French). `cardinals.csv` holds the parts of 0 to
+9,999 from num2words and, for Hindi, indic-numtowords, with versions; `scripts/make_cardinals.py` writes it and compares
+all numbers. Separators of thousands and decimals are CLDR's (`SEPARATORS`).
 """
 
 from __future__ import annotations
@@ -24,16 +19,17 @@ from codec_bench.text.own_steps import Step
 
 FILE = files("codec_bench.text").joinpath("cardinals.csv")
 LARGEST = 9_999
-"""The largest number that is written as words, but in languages that count in units of ten thousand."""
+"""The largest number with words, except in languages that count in units of ten thousand."""
 
 SEPARATORS = {
-    "ar": (",", "."), "de": (".", ","), "es": (".", ","), "fr": (" ", ","), "hi": (",", "."), "id": (".", ","), "it": (".", ","),
-    "ja": (",", "."), "ko": (",", "."), "pt": (".", ","), "ru": (" ", ","), "th": (",", "."), "vi": (".", ","),
+    "ar": (",", "."), "de": (".", ","), "es": (".", ","), "fr": (" ", ","), "hi": (",", "."), "id": (".", ","),
+    "it": (".", ","), "ja": (",", "."), "ko": (",", "."), "pt": (".", ","), "ru": (" ", ","), "th": (",", "."),
+    "vi": (".", ","),
 }  # fmt: skip
-"""What stands between thousands and before decimals: CLDR's symbols `group` and `decimal` of each language."""
+"""Separators of thousands and decimals: CLDR's symbols `group` and `decimal` of each language."""
 
 WITHOUT_SPACES = ("ja", "ko", "th")
-"""Languages in which a number may touch a word: 10時, 3명. In the others, 3D and MP3 are names."""
+"""Languages whose numbers may touch a word: 10時, 3명. In the others, 3D and MP3 are names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +37,11 @@ class Cardinals:
     """The numbers of one language.
 
     Args:
-        alone: words of the numbers below 100, and of round hundreds and thousands that nothing follows.
-        before: words of round hundreds and thousands before the rest of a number, with the space that belongs there.
-        after: by unit (100 or 1000), words of the rests that are said otherwise after that unit than alone.
+        alone: words of numbers below 100, and of round hundreds and thousands on their own.
+        before: words of round hundreds and thousands before the rest of a number, with the space after them.
+        after: by unit (100 or 1000), words of the rests that differ after that unit.
         units: words of 10,000 and its powers, in languages that count in them.
-        point: the word before decimals, which are read one by one; empty where the library reads them otherwise.
+        point: the word before decimals, which are read one by one; empty if the library reads them otherwise.
         source: the library and its version.
     """
 
@@ -62,7 +58,7 @@ class Cardinals:
         return max(self.units, default=1) * (LARGEST + 1) - 1
 
     def words(self, number: int) -> str:
-        """A whole number from 0 to `largest` as words."""
+        """The words of a whole number from 0 to `largest`."""
         if number > LARGEST:
             return self._large(number)
         words = self.alone.get(number)
@@ -84,7 +80,7 @@ class Cardinals:
 
 @cache
 def load(language: str) -> Cardinals:
-    """The numbers of a language of `SEPARATORS`."""
+    """Load the numbers of a language of `SEPARATORS`."""
     numbers = Cardinals({}, {}, {100: {}, 1000: {}})
     single = {}
     with FILE.open(encoding="utf-8") as file:
@@ -103,10 +99,10 @@ def load(language: str) -> Cardinals:
 
 
 def cardinals(language: str) -> Step:
-    """The step that writes the digits of a text as words, with a space on both sides.
+    """A step that writes digits as words, with a space on each side.
 
-    These stay as they are: numbers above `Cardinals.largest` (without their separators), numbers with zeros in front,
-    digits that touch a letter, and numbers with decimals where the library has no word for the mark.
+    Unchanged: numbers above `Cardinals.largest` (except their separators), numbers with leading zeros, digits that
+    touch a letter, and decimals in a language without a word for the point.
     """
     numbers = load(language)
     group, decimal = map(re.escape, SEPARATORS[language])
@@ -116,7 +112,7 @@ def cardinals(language: str) -> Step:
     number = re.compile(
         rf"(?<!\d)(?<!{letter})({grouped}\d{{1,3}}(?:{group}\d{{3}})+(?!\d)|\d+)(?:{decimal}(\d+))?(?!\d)(?!{letter})"
     )
-    # Digits and separators are found first, because a pattern that looks around itself is tried at every character.
+    # Digits and separators come first: a pattern with lookarounds is tried at every character.
     run = re.compile(rf"\d[\d{group}{decimal}]*")
 
     def spell(match: re.Match[str]) -> str:

@@ -1,14 +1,9 @@
-"""Answers that are none: nothing at all, without an end, a copy of what was asked, phonemes, or in another language.
+"""Detect degenerate answers: empty, endless, a copy of the prompt, phonemes, another language.
 
-A model that does not understand how it is asked seldom gives a wrong answer of the right kind. It fails in one of these
-ways, and under some wordings of a prompt only (AudioBench, arXiv 2406.16020, section on robustness, saw phonemes and
-other languages).
-
-Conventions
-    An item is a word, or one character of a script without spaces.
-    What an expected or offered answer is itself is never named: a transcript of a counted rhyme may repeat itself.
-    Only what is clear is named. An answer may be named in several ways. The time grows in proportion to the length of
-    the texts.
+A model that does not understand a prompt fails in these ways, often under some wordings only (AudioBench, arXiv
+2406.16020, section on robustness). An item is a word, or a character of a script without spaces. A pattern of an
+expected or offered answer itself does not count: a transcript of a counting rhyme may repeat itself. Only clear cases
+count; an answer may be several. The time is linear in the length of the texts.
 """
 
 from __future__ import annotations
@@ -23,13 +18,13 @@ from codec_bench.text.language import ALONE_CLASS
 
 EMPTY, ENDLESS, COPY, PHONEMES, LANGUAGE = "empty", "endless", "copy", "phonemes", "language"
 WAYS = (EMPTY, ENDLESS, COPY, PHONEMES, LANGUAGE)
-"""The ways in which an answer can be none, in the order in which they are named."""
+"""The kinds of degenerate answers, in the order of reports."""
 
 _LONGEST = 20_000
-"""Characters of a text that are looked at: half of them from its beginning, half from its end."""
+"""Characters of a text that are examined: half from its beginning, half from its end."""
 _ITEM = re.compile(rf"[{ALONE_CLASS}]|(?:(?![{ALONE_CLASS}])[^\W_])+")
 _COPIED = 4
-"""The fewest items in a row that make a copy, unless what was asked is shorter."""
+"""The fewest items in a row that make a copy, unless the prompt is shorter."""
 _SHORTEST_PROMPT = 3
 _MOST_PROMPT = 400
 _LOOP_ITEMS, _LOOP_COPIES, _LOOP_PERIOD = 12, 4, 60
@@ -42,7 +37,7 @@ _CONSONANTS = frozenset("B CH D DH F G HH JH K L M N NG P R S SH T TH V W Y Z ZH
 _LONGEST_PHONEME = 7  # with its stress, and marks on both sides
 _ARPABET = re.compile(r"([A-Za-z]{1,2})([012]?)")
 _IPA = re.compile("[\u0250-\u02af\u02c8\u02cc\u02d0\u02d1]")
-"""Letters of the International Phonetic Alphabet that few spellings have, and its marks of stress and length."""
+"""IPA letters that few spellings have, and the marks of stress and length."""
 
 _FUNCTION_WORDS = {
     "en": "the and of to is was that it with for this are his her you they have not from which were there what",
@@ -55,34 +50,27 @@ _FUNCTION_WORDS = {
     "id": "yang dan di ini itu dengan untuk tidak dari adalah ke pada akan ada oleh",
     "vi": "và của là có không được cho trong một những các với này đó người",
 }
-"""The most frequent words without a meaning of their own, of languages that share a script."""
+"""The most frequent function words of languages that share a script."""
 _SCRIPTS = {
     "zh": ("CJK",), "yue": ("CJK",), "ja": ("CJK", "HIRAGANA", "KATAKANA"), "ko": ("HANGUL", "CJK"), "th": ("THAI",),
-    "ru": ("CYRILLIC",), "uk": ("CYRILLIC",), "bg": ("CYRILLIC",), "ar": ("ARABIC",), "fa": ("ARABIC",), "ur": ("ARABIC",),
-    "he": ("HEBREW",), "el": ("GREEK",), "hi": ("DEVANAGARI",), "mr": ("DEVANAGARI",), "ta": ("TAMIL",), "te": ("TELUGU",),
-    **dict.fromkeys(
-        (*_FUNCTION_WORDS, "ca", "cs", "cy", "da", "et", "fi", "fil", "hr", "hu", "lt", "lv", "ms", "no", "pl", "ro", "sk", "sl", "sv",
-         "sw", "tl", "tr"), ("LATIN",),
-    ),
+    "ru": ("CYRILLIC",), "uk": ("CYRILLIC",), "bg": ("CYRILLIC",), "ar": ("ARABIC",), "fa": ("ARABIC",),
+    "ur": ("ARABIC",), "he": ("HEBREW",), "el": ("GREEK",), "hi": ("DEVANAGARI",), "mr": ("DEVANAGARI",),
+    "ta": ("TAMIL",), "te": ("TELUGU",),
+    **dict.fromkeys("ca cs cy da et fi fil hr hu lt lv ms no pl ro sk sl sv sw tl tr".split(), ("LATIN",)),
+    **dict.fromkeys(_FUNCTION_WORDS, ("LATIN",)),
 }  # fmt: skip
 """The scripts of languages by base code, as Unicode names characters."""
 
 
 def find_degeneracies(
-    text: str,
-    *,
-    prompt: str = "",
-    known: Iterable[str] = (),
-    language: str | None = None,
-    at_limit: bool = False,
+    text: str, *, prompt: str = "", known: Iterable[str] = (), language: str | None = None, at_limit: bool = False
 ) -> tuple[str, ...]:
-    """In which ways an answer is none; empty for an answer.
+    """The kinds of degeneracy of an answer; empty for a proper answer.
 
     Args:
-        text: the answer.
-        prompt: the text that was asked, without its sound.
-        known: the expected answers, and those that were offered to choose from.
-        language: base code of the language of the expected answers; None takes their scripts alone.
+        prompt: the text of the question, without its sound.
+        known: the expected answers, and the offered options.
+        language: base code of the language of the expected answers; None uses their scripts alone.
         at_limit: whether the answer ended at a limit of length.
     """
     items, expected = items_of(text), [one for one in known if isinstance(one, str)]
@@ -101,7 +89,7 @@ def find_degeneracies(
 
 
 def items_of(text: str) -> list[str]:
-    """The words of a text in small letters; of scripts without spaces the characters."""
+    """The words of a text in lower case; the characters of scripts without spaces."""
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} {text[-_LONGEST // 2 :]}"
     return _ITEM.findall(unicodedata.normalize("NFKC", text).casefold())
@@ -109,7 +97,6 @@ def items_of(text: str) -> list[str]:
 
 @lru_cache(256)
 def _cached_items(text: str) -> tuple[str, ...]:
-    """`items_of` a text that many answers are compared with."""
     return tuple(items_of(text))
 
 
@@ -122,7 +109,7 @@ def _loops(text: str, items: Sequence[str]) -> bool:
 
 
 def _is_periodic(items: Sequence[str], longest: int, copies: int, fewest: int) -> bool:
-    """Whether the end of a sequence is at least so many copies of at most so many items, and of so many items in all."""
+    """Whether a sequence ends in at least `copies` of at most `longest` items, with `fewest` items in all."""
     for period in range(1, min(longest, len(items) // copies) + 1):
         at = len(items) - 1
         while at >= period and items[at] == items[at - period]:
@@ -133,7 +120,7 @@ def _is_periodic(items: Sequence[str], longest: int, copies: int, fewest: int) -
 
 
 def _copies(items: Sequence[str], prompt: Sequence[str], expected: Sequence[str]) -> bool:
-    """Whether at least half of what was asked stands in an answer in a row, and the answer is hardly longer."""
+    """Whether an answer contains at least half of the prompt in a row and is hardly longer."""
     if len(prompt) < _SHORTEST_PROMPT or len(items) > 3 * len(prompt):
         return False
     run = max(min(_COPIED, len(prompt)), (len(prompt) + 1) // 2)
@@ -147,7 +134,7 @@ def _holds(items: Sequence[str], run: Sequence[str]) -> bool:
 
 
 def _is_phonetic(text: str) -> bool:
-    """Whether a text is written in phonemes: in the International Phonetic Alphabet, or in ARPAbet."""
+    """Whether a text is in IPA or ARPAbet."""
     head = text[:_LONGEST]
     marks = 0 if head.isascii() else len(_IPA.findall(head))
     if marks >= 3 and marks >= 0.08 * sum(c.isalpha() for c in head):
@@ -161,14 +148,12 @@ def _is_phonetic(text: str) -> bool:
     consonants = [match[1].upper() for match in read if match[1].upper() in _CONSONANTS and not match[2]]
     if len(tokens) < _COPIED or vowels + len(consonants) < 0.8 * len(tokens):
         return False
-    # Letters that are spelled out have no phonemes of two letters, and sounds of hesitation ("uh er ah") no consonants.
+    # Spelled-out letters have no phonemes of two letters, and hesitations ("uh er ah") no consonants.
     return vowels >= 0.2 * len(tokens) and len(consonants) >= 0.25 * len(tokens)
 
 
 def _is_foreign(items: Sequence[str], expected: Sequence[str], language: str | None) -> bool:
-    """Whether most of an answer is in another script than the expected answers, or its small words are of another
-    language.
-    """
+    """Whether most of an answer is in an unexpected script, or has another language's function words."""
     scripts = Counter(name for item in items if (name := _script(item[0])) is not None)
     allowed = {name for one in expected for item in _cached_items(one) if (name := _script(item[0])) is not None}
     if not scripts or (not allowed and language not in _SCRIPTS):
@@ -187,21 +172,21 @@ def _is_foreign(items: Sequence[str], expected: Sequence[str], language: str | N
 
 
 def _counted(items: Iterable[str]) -> Counter[str]:
-    """How many of these words are function words of one language alone, by language."""
+    """Count function words by language."""
     of = _languages()
     return Counter(of[item] for item in items if item in of)
 
 
 @cache
 def _languages() -> dict[str, str]:
-    """The language of each function word that only one of the languages has."""
+    """The language of each function word that belongs to only one language."""
     held = Counter(word for words in _FUNCTION_WORDS.values() for word in words.split())
     return {word: name for name, words in _FUNCTION_WORDS.items() for word in words.split() if held[word] == 1}
 
 
 @lru_cache(8192)
 def _script(character: str) -> str | None:
-    """The script of a letter, as the first word of its Unicode name; None for digits and what has no name."""
+    """The script of a letter, as the first word of its Unicode name; None for digits and unnamed characters."""
     if not character.isalpha():
         return None
     first, *rest = unicodedata.name(character, "").split(" ") or [""]

@@ -1,4 +1,4 @@
-"""Where a reference and its correction disagree, and which of the two a transcript follows there.
+"""Which of two texts, a reference or its correction, a transcript follows where the two disagree.
 
 Source: github.com/huggingface/open_asr_leaderboard d1e99b2, `benchmark_fitting/ref_error_utils.py`; equal on the cases
 of tests/golden/text/open_asr_reference_errors.json.
@@ -9,26 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple
 
 from codec_bench.text.error_rate import error_rates
 
 _LEAST_MATCHED = 0.5
-"""A text is compared only if it has this share of the reference's words, rounded down,"""
+"""A text needs at least this share of the reference's words, rounded down,"""
 _MOST_WORDS = 3.0
-"""and at most so many times its words."""
+"""and at most this many times its words."""
 _LEAST_DISTANCE = 0.3
-"""Spans whose letters differ by less, for each letter of the reference, differ in spacing or accents alone."""
+"""Spans with fewer edits per letter of the reference differ only in spacing or accents."""
 
 
 class Followed(NamedTuple):
-    """At how many places of a clip a transcript follows the reference, and at how many one of the two.
+    """Counts of the places where the two references of a clip disagree.
 
     Args:
-        original: places with the reference's words. eligible: places with the words of the reference or of the
-            correction.
-        places: at how many the two disagree.
+        original: places where the transcript has the reference's words. eligible: places where it has the words of the
+            reference or of the correction.
+        places: all places.
     """
 
     original: int
@@ -38,11 +38,7 @@ class Followed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Aligned:
-    """A text next to the words of a reference.
-
-    Args:
-        words: of the text. steps: what difflib finds, each with its place in the reference and in the text.
-    """
+    """The words of a text, and difflib's steps from a reference to them."""
 
     words: Sequence[str]
     steps: Sequence[tuple[str, int, int, int, int]]
@@ -53,11 +49,11 @@ class _Aligned:
 
     @property
     def missing(self) -> set[int]:
-        """The places of the reference whose words the text has not."""
+        """The positions of reference words that the text lacks."""
         return {at for step, i1, i2, _, _ in self.steps if step in ("delete", "replace") for at in range(i1, i2)}
 
     def inserted(self, before: int) -> list[str]:
-        """The words that stand before a place of the reference and belong to none."""
+        """The words that the text inserts before a position of the reference."""
         return [
             word
             for step, i1, _, j1, j2 in self.steps
@@ -66,20 +62,20 @@ class _Aligned:
         ]
 
     def in_place_of(self, span: Sequence[int]) -> str:
-        """The words that stand in place of a span of the reference, or of a part of it."""
+        """The words that replace a span of the reference, or a part of it."""
         first, last = span[0], span[-1]
-        groups = [
+        groups = (
             self.words[j1:j2] for step, i1, i2, j1, j2 in self.steps if step == "replace" and i1 <= last and first < i2
-        ]
-        return " ".join(word for words in groups for word in words)
+        )
+        return " ".join(chain.from_iterable(groups))
 
 
 def followed(original: str, corrected: str, transcript: str) -> Followed:
-    """Which of two references a transcript follows where they disagree; all three are normalised.
+    """Decide which of two references a transcript follows; all three texts are normalised.
 
     A place counts where the correction lacks or replaces words of the original, or adds words at its beginning or end.
-    A transcript follows the original if it has all of its words there, and the correction if it has none of them and
-    the correction's in their place.
+    A transcript follows the original if it has all of its words there, and the correction if it has none of them but
+    the correction's.
 
     Examples:
         >>> followed("we thank the commission for this", "we thank the council for this", "we thank the council for this")
@@ -102,8 +98,8 @@ def _align(words: Sequence[str], text: str) -> _Aligned:
 
 
 def _replaced(words: Sequence[str], fixed: _Aligned, recognised: _Aligned) -> Iterator[bool | None]:
-    """Of each span that the correction lacks, whether the transcript has it (or the correction's words); None if
-    neither.
+    """For each span that the correction lacks: whether the transcript has it (True), the correction's words (False), or
+    None.
     """
     lacking = sorted(fixed.missing)
     for _, run in groupby(enumerate(lacking), lambda one: one[1] - one[0]):
@@ -117,8 +113,8 @@ def _replaced(words: Sequence[str], fixed: _Aligned, recognised: _Aligned) -> It
 
 
 def _added(words: Sequence[str], fixed: _Aligned, recognised: _Aligned) -> Iterator[bool | None]:
-    """Of the words that the correction adds at the beginning and at the end, whether the transcript adds none there (or
-    these).
+    """For the words that the correction adds at each end: whether the transcript adds none (True), these (False), or
+    None.
     """
     for before in (0, len(words)):
         more, mine = fixed.inserted(before), recognised.inserted(before)
@@ -128,6 +124,6 @@ def _added(words: Sequence[str], fixed: _Aligned, recognised: _Aligned) -> Itera
 
 
 def _distance(letters: str, others: str) -> float:
-    """Edits of letters for each letter."""
+    """Edits per letter."""
     (rate,) = error_rates(reference=[letters], estimate=[others], unit="char", normaliser="none")
     return rate.errors / len(letters)

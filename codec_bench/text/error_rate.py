@@ -1,8 +1,7 @@
-"""Word and character error rates as counts, which can be added: the counts of the parts sum to those of the whole.
+"""Word and character error rates as counts, which add up over the parts of a corpus.
 
-Counts of hits, substitutions, deletions and insertions equal those of jiwer 4 on every pair. If there are several
-shortest edit paths, the same one is counted (see `codec_bench.kernels.edit_distance.ref`). Lower is better; 0 is equal
-text, and insertions can make a rate larger than 1.
+Counts equal those of jiwer 4 on every pair, also between equally short edit paths (`kernels.edit_distance.ref`). Lower
+is better; insertions can raise a rate above 1.
 
 Paper: V. Levenshtein, "Binary codes capable of correcting deletions, insertions and reversals", 1966. Reference
 implementation: jiwer 4.0 `process_words` and `process_characters`, exactly.
@@ -27,16 +26,16 @@ Unit = Literal["word", "char", "mixed"]
 Operation = Literal["equal", "substitute", "delete", "insert"]
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)  # in the order of the kernel's steps
 _WHITE_CODES = 0x3001
-"""No code point from this one on is white space."""
+"""From this code point on there is no white space."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRate:
-    """How many items an estimate has right and wrong. Counts can be added with `+`.
+    """Counts of right and wrong items of an estimate, which add with `+`.
 
     Args:
         hits: items of the reference that are also in the estimate.
-        substitutions: items of the reference that are replaced by another item in the estimate.
+        substitutions: items of the reference that are another item in the estimate.
         deletions: items of the reference that are missing in the estimate.
         insertions: items of the estimate that are not in the reference.
 
@@ -58,18 +57,13 @@ class ErrorRate:
 
     @classmethod
     def zero(cls) -> ErrorRate:
-        """The counts of nothing: adding them changes nothing."""
+        """The neutral element of addition."""
         return cls()
 
     def __add__(self, other: ErrorRate) -> ErrorRate:
         if not isinstance(other, ErrorRate):
             return NotImplemented
-        return ErrorRate(
-            self.hits + other.hits,
-            self.substitutions + other.substitutions,
-            self.deletions + other.deletions,
-            self.insertions + other.insertions,
-        )
+        return ErrorRate(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     @property
     def errors(self) -> int:
@@ -83,9 +77,7 @@ class ErrorRate:
 
     @property
     def rate(self) -> float | None:
-        """Errors per item of the reference; None if the reference is empty, because nothing divided by no items is no
-        rate.
-        """
+        """Errors per item of the reference; None if the reference is empty."""
         return self.errors / self.reference_length if self.reference_length else None
 
 
@@ -98,18 +90,17 @@ def error_rate(
 ) -> ErrorRate:
     """The error rate of a text, or of a corpus.
 
-    A pair with an empty reference counts too: what the estimate has there is inserted, and adds to the errors and to
-    nothing else. If no reference has an item, there is no rate, whatever was inserted.
+    The estimate of an empty reference counts as insertions. If no reference has an item, there is no rate.
 
     Args:
         reference, estimate: one text each, or equally many texts each. An empty text has no items.
-        unit: `word`; `char` for characters, including the spaces between words; `mixed` for Chinese with words of other
-            scripts: a Han character or a kana is one item, and so is a word of any other script.
-        normaliser: the normaliser of both sides (see `codec_bench.text.normalise`).
+        unit: `word`; `char` for characters, spaces between words included; `mixed` for Chinese with words of other
+            scripts:
+            a Han character, a kana or a word of another script is one item.
+        normaliser: the normaliser of both texts (see `codec_bench.text.normalise`).
 
     Raises:
-        UserError: a side holds something that is no text, or the numbers of texts differ. UnknownName: there is no such
-            unit or normaliser.
+        UserError: an entry is no text, or the numbers of texts differ. UnknownName: no such unit or normaliser.
 
     Examples:
         >>> found = error_rate(reference=["the cat sat on the mat", "hello"], estimate=["the cat sat on a mat", "hello world"])
@@ -118,8 +109,7 @@ def error_rate(
         >>> round(found.rate, 4)
         0.2857
     """
-    totals = _counts(reference, estimate, unit, normaliser).sum(axis=0)
-    return ErrorRate(*totals.tolist())
+    return ErrorRate(*_counts(reference, estimate, unit, normaliser).sum(axis=0).tolist())
 
 
 def error_rates(
@@ -129,18 +119,14 @@ def error_rates(
     unit: Unit = "word",
     normaliser: str = "whisper-en",
 ) -> list[ErrorRate]:
-    """One error rate per pair of texts. The arguments and errors are those of `error_rate`, which gives their sum."""
+    """One error rate per pair of texts. Arguments and errors are those of `error_rate`."""
     return [ErrorRate(*row) for row in _counts(reference, estimate, unit, normaliser).tolist()]
 
 
 def compound_error_rates(*, reference: Sequence[str], estimate: Sequence[str]) -> list[ErrorRate]:
-    """One word error rate per pair of texts, in which neighbouring words of one text that make up a word of the other
-    are hits.
+    """One word error rate per pair; neighbouring words that form one word of the other text are hits.
 
     Insertions, deletions and substitutions equal kaldialign 0.12's `edit_distance(..., merge_compounds=True)`.
-
-    Args:
-        reference, estimate: equally many texts, which are compared as they are.
 
     Raises:
         UserError: the numbers of texts differ.
@@ -156,10 +142,10 @@ def compound_error_rates(*, reference: Sequence[str], estimate: Sequence[str]) -
 
 
 def sequence_error_rates(*, reference: Sequence[np.ndarray], estimate: Sequence[np.ndarray]) -> list[ErrorRate]:
-    """One error rate per pair of sequences of numbers, such as the units of speech or the codes of a codec.
+    """One error rate per pair of integer sequences, such as speech units or codec codes.
 
     Args:
-        reference, estimate: equally many sequences, integers of at least 0 that fit int32, `(length,)` each.
+        reference, estimate: equally many sequences `(length,)` of integers from 0 that fit int32.
 
     Raises:
         UserError: the numbers of sequences differ.
@@ -176,12 +162,12 @@ def sequence_error_rates(*, reference: Sequence[np.ndarray], estimate: Sequence[
 def alignment(
     *, reference: str, estimate: str, unit: Unit = "word", normaliser: str = "whisper-en"
 ) -> list[tuple[Operation, int, int, int, int]]:
-    """The edits that turn the reference into the estimate: runs of equal steps, in order.
+    """The edits from the reference to the estimate: runs of equal steps, in order.
 
-    Positions are those of the items that `tokens` gives for the normalised texts.
+    Positions count the items that `tokens` returns for the normalised texts.
 
     Returns:
-        `(operation, reference start, reference end, estimate start, estimate end)`, named as jiwer names them.
+        `(operation, reference start, reference end, estimate start, estimate end)`, with jiwer's names.
 
     Raises:
         UnknownName: no such unit or normaliser.
@@ -209,8 +195,8 @@ def alignment(
 def tokens(text: str, unit: Unit = "word") -> list[str]:
     """The items of a text that are compared.
 
-    `word`: the words between spaces. `char`: the characters of the text without its outer white space. `mixed`: each
-    Han character and kana, and each run of other characters without white space.
+    `word`: the words between spaces. `char`: the characters without outer white space. `mixed`: each Han character and
+    kana, and each run of other characters without white space.
 
     Raises:
         UnknownName: no such unit.
@@ -242,7 +228,7 @@ def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit:
 
 
 def _texts(role: str, texts: Any) -> list[str]:
-    """One side as a list of texts. A mapping is none: its texts have no order that the other side shares."""
+    """Validate one argument as a list of texts; a mapping has no shared order."""
     if isinstance(texts, str):
         return [texts]
     if isinstance(texts, bytes | Mapping) or not isinstance(texts, Iterable):
@@ -267,9 +253,8 @@ def _check_numbers(references: int, estimates: int) -> None:
 def _aligned(items: np.ndarray, offsets: np.ndarray, symbols: int) -> np.ndarray:
     """int64 `(pairs, 4)`: hits, substitutions, deletions, insertions.
 
-    Args:
-        items: int32, of all references and then of all estimates. offsets: int64 `(2 * pairs + 1,)`, where each begins.
-        symbols: one more than the largest item.
+    `items` holds all references, then all estimates; `offsets` has `2 * pairs + 1` entries, `symbols` is the maximum
+    plus 1.
     """
     from codec_bench.kernels.edit_distance.cpu import align
     from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
@@ -287,7 +272,7 @@ def _aligned(items: np.ndarray, offsets: np.ndarray, symbols: int) -> np.ndarray
 def _numbered(texts: list[str], unit: Unit) -> tuple[np.ndarray, np.ndarray, int]:
     """Texts as numbers: int32 items of all texts, int64 `(texts + 1,)` offsets, and the largest item plus one.
 
-    It works on the code points of all texts at once, which is faster than a Python loop over words.
+    Works on the code points of all texts at once, which is faster than a Python loop over words.
     """
     _check_unit(unit)
     if unit == "char":
@@ -305,7 +290,7 @@ def _numbered(texts: list[str], unit: Unit) -> tuple[np.ndarray, np.ndarray, int
 
 
 def _spaced(codes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same texts with a space on both sides of each character in `ALONE`, and with all white space as spaces."""
+    """Put spaces around each character in `ALONE`, and turn all white space into spaces."""
     white = np.zeros(codes.shape, bool)
     low = codes < _WHITE_CODES
     white[low] = _white()[codes[low]]

@@ -1,8 +1,8 @@
-"""One code for each language, from the many ways in which data sets name it, and from the script of a text.
+"""One code for each language, from its many names in data sets or from the script of a text.
 
 Conventions
-    A base code is ISO 639-1 where there is one (`en`, `zh`, `ja`), else ISO 639-3 (`yue`, `fil`). `zh` is Mandarin;
-    Cantonese is `yue`, also when it is written `zh-HK`.
+    A base code is ISO 639-1 if there is one (`en`, `zh`, `ja`), else ISO 639-3 (`yue`, `fil`). `zh` is Mandarin;
+    Cantonese is `yue`, also as `zh-HK`.
 """
 
 from __future__ import annotations
@@ -11,23 +11,25 @@ import re
 
 _SEPARATORS = re.compile(r"[\s_]+")
 _BY_NAME = {
-    "arabic": "ar", "bulgarian": "bg", "cantonese": "yue", "catalan": "ca", "chinese": "zh", "croatian": "hr", "czech": "cs",
-    "danish": "da", "dutch": "nl", "english": "en", "estonian": "et", "filipino": "fil", "finnish": "fi", "french": "fr",
-    "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu", "indonesian": "id", "italian": "it",
-    "japanese": "ja", "korean": "ko", "latvian": "lv", "lithuanian": "lt", "malay": "ms", "mandarin": "zh", "marathi": "mr",
-    "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt", "romanian": "ro", "russian": "ru", "slovak": "sk",
-    "slovenian": "sl", "spanish": "es", "swahili": "sw", "swedish": "sv", "tagalog": "tl", "tamil": "ta", "telugu": "te",
-    "thai": "th", "turkish": "tr", "ukrainian": "uk", "urdu": "ur", "vietnamese": "vi", "welsh": "cy",
+    "arabic": "ar", "bulgarian": "bg", "cantonese": "yue", "catalan": "ca", "chinese": "zh", "croatian": "hr",
+    "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "estonian": "et", "filipino": "fil", "finnish": "fi",
+    "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi", "hungarian": "hu", "indonesian": "id",
+    "italian": "it", "japanese": "ja", "korean": "ko", "latvian": "lv", "lithuanian": "lt", "malay": "ms",
+    "mandarin": "zh", "marathi": "mr", "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt",
+    "romanian": "ro", "russian": "ru", "slovak": "sk", "slovenian": "sl", "spanish": "es", "swahili": "sw",
+    "swedish": "sv", "tagalog": "tl", "tamil": "ta", "telugu": "te", "thai": "th", "turkish": "tr", "ukrainian": "uk",
+    "urdu": "ur", "vietnamese": "vi", "welsh": "cy",
 }  # fmt: skip
 _BY_CODE = {
     # ISO 639-2 and 639-3 codes of the languages above, and codes in use that are not the language's own.
-    "ara": "ar", "bul": "bg", "cat": "ca", "ces": "cs", "chi": "zh", "cmn": "zh", "cn": "zh", "cym": "cy", "cze": "cs", "dan": "da",
-    "deu": "de", "dut": "nl", "ell": "el", "eng": "en", "est": "et", "fas": "fa", "fin": "fi", "fra": "fr", "fre": "fr", "ger": "de",
-    "gre": "el", "heb": "he", "hin": "hi", "hrv": "hr", "hun": "hu", "ind": "id", "ita": "it", "iw": "he", "jp": "ja", "jpn": "ja",
-    "kor": "ko", "kr": "ko", "lav": "lv", "lit": "lt", "mar": "mr", "may": "ms", "msa": "ms", "nb": "no", "nld": "nl", "nn": "no",
-    "nor": "no", "per": "fa", "pol": "pl", "por": "pt", "ron": "ro", "rum": "ro", "rus": "ru", "slk": "sk", "slo": "sk", "slv": "sl",
-    "spa": "es", "swa": "sw", "swe": "sv", "tam": "ta", "tel": "te", "tgl": "tl", "tha": "th", "tur": "tr", "ukr": "uk", "urd": "ur",
-    "vie": "vi", "zho": "zh", "zhs": "zh", "zht": "zh",
+    "ara": "ar", "bul": "bg", "cat": "ca", "ces": "cs", "chi": "zh", "cmn": "zh", "cn": "zh", "cym": "cy", "cze": "cs",
+    "dan": "da", "deu": "de", "dut": "nl", "ell": "el", "eng": "en", "est": "et", "fas": "fa", "fin": "fi", "fra": "fr",
+    "fre": "fr", "ger": "de", "gre": "el", "heb": "he", "hin": "hi", "hrv": "hr", "hun": "hu", "ind": "id", "ita": "it",
+    "iw": "he", "jp": "ja", "jpn": "ja", "kor": "ko", "kr": "ko", "lav": "lv", "lit": "lt", "mar": "mr", "may": "ms",
+    "msa": "ms", "nb": "no", "nld": "nl", "nn": "no", "nor": "no", "per": "fa", "pol": "pl", "por": "pt", "ron": "ro",
+    "rum": "ro", "rus": "ru", "slk": "sk", "slo": "sk", "slv": "sl", "spa": "es", "swa": "sw", "swe": "sv", "tam": "ta",
+    "tel": "te", "tgl": "tl", "tha": "th", "tur": "tr", "ukr": "uk", "urd": "ur", "vie": "vi", "zho": "zh", "zhs": "zh",
+    "zht": "zh",
 }  # fmt: skip
 _CANTONESE = ("hk", "mo", "yue")
 """Second parts of a code that turn Chinese into Cantonese: Hong Kong, Macau, and the language's own code."""
@@ -48,14 +50,14 @@ ALONE = (
     (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0xFF66, 0xFF9F), (0x1AFF0, 0x1B16F),
     (0x20000, 0x323AF),
 )  # fmt: skip
-"""Ranges of code points, both ends included. In mixed text each of them is one item: Han characters, kana, bopomofo."""
+"""Code points that are one item each in mixed text (Han characters, kana, bopomofo), as inclusive ranges."""
 
 ALONE_CLASS = "".join(f"{chr(first)}-{chr(last)}" for first, last in ALONE)
 """The same ranges, as the inside of a character class of a regular expression."""
 
 
 def script_language(text: str) -> str:
-    """The language that the script of a text suggests, for manifests that name no language.
+    """The language that the script of a text suggests, for manifests without a language.
 
     The script with the most items decides. An item is a character in scripts without spaces, else a word. A text with
     kana is Japanese; other Han characters are Chinese; Latin script is English. Scripts of many languages give `und`.

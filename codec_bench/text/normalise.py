@@ -1,29 +1,29 @@
 """Named text normalisers, which decide what counts as the same words.
 
 Conventions
-    A name always stands for the same rule, because it is part of protocol ids. A changed rule gets a new name.
-    Results are remembered per process, because each reference is compared with the answer of every system of a run.
+    A name always denotes the same rule, because it is part of protocol ids. A changed rule gets a new name.
+    Each process caches results, because each reference meets the answer of every system of a run.
 
 Normalisers
-    `whisper-en`: English as Whisper's authors compare it. Lower case; brackets and fillers (`hmm`, `uh`) removed;
-        contractions, titles, numbers, currencies and British spellings written in one way; symbols and diacritics
-        removed. A. Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", ICML 2023, appendix C.
-        Equals transformers' `EnglishTextNormalizer` and `whisper.normalizers.EnglishTextNormalizer`.
+    `whisper-en`: English by Whisper's authors. Lower case; brackets and fillers (`hmm`, `uh`) removed; contractions,
+        titles, numbers, currencies and British spellings unified; symbols and diacritics removed. A. Radford et al.,
+        "Robust Speech Recognition via Large-Scale Weak Supervision", ICML 2023, appendix C. Equals transformers'
+        `EnglishTextNormalizer` and `whisper.normalizers.EnglishTextNormalizer`.
     `basic`: the same paper's rule for other languages. Lower case; brackets removed; symbols and marks become spaces.
     `none`: the text as it is.
-    `words`: the project's own rule for languages that put spaces between words. Lower case, NFKC, decimal digits of
-        every script as ASCII; bracketed text removed; symbols and punctuation become spaces. Marks stay, because they
-        are vowels in Hindi, Tamil or Thai and tones in Vietnamese. `words-ar` and `words-he` also remove the optional
-        vowel signs of Arabic and Hebrew script; `words-tr` lowers the two Turkish letters i correctly.
-    `characters`: the project's own rule for languages that put no spaces between words: Japanese, Korean, Lao, Khmer,
-        Burmese. As `words`, and then all spaces are removed. `characters-th` also writes the Thai vowel am in one way.
-    `zh`: Chinese, which may contain words of other scripts. Simplified characters (OpenCC); numbers, dates, units and
+    `words`: the project's own rule for languages with spaces between words. Lower case, NFKC, decimal digits of every
+        script as ASCII; bracketed text removed; symbols and punctuation become spaces. Marks stay: they are vowels in
+        Hindi, Tamil or Thai and tones in Vietnamese. `words-ar` and `words-he` also remove the optional vowel signs of
+        Arabic and Hebrew script; `words-tr` lowers the two Turkish letters i correctly.
+    `characters`: the project's own rule for languages without spaces between words: Japanese, Korean, Lao, Khmer,
+        Burmese. As `words`, without spaces. `characters-th` also unifies the Thai vowel am.
+    `zh`: Chinese, also with words of other scripts. Simplified characters (OpenCC); numbers, dates, units and
         percentages written out (wetext); lower case; punctuation and symbols removed; spaces only between words of
         other scripts.
     `folded-XX`: the normaliser of a language in the rule `by-language`: as `words`, `characters`, `zh` or `whisper-en`,
-        and then numbers are written out (`codec_bench.text.cardinals`) and spellings of the same speech written in one
-        way (`codec_bench.text.spelling_variants`). XX is ar, de, en, es, fr, hi, id, it, ja, ko, pt, ru, th, vi or zh.
-    `a,b,c`: the normalisers or steps of these names (see `codec_bench.text.normalise`), one after the other.
+        with numbers written out (`codec_bench.text.cardinals`) and spellings of the same speech unified
+        (`codec_bench.text.spelling_variants`). XX is ar, de, en, es, fr, hi, id, it, ja, ko, pt, ru, th, vi or zh.
+    `a,b,c`: the normalisers or steps of these names, one after the other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from codec_bench.text.whisper import REMEMBERED, whisper_en
 
 
 def get_step(name: str) -> Step:
-    """The step of that name.
+    """Return a step by name.
 
     Raises:
         UnknownName: there is none. MissingExtra: it needs a package that is not installed.
@@ -63,7 +63,7 @@ _STEPS = {**own_steps.STEPS, **cardinals.steps(), **spelling_variants.STEPS, **p
 
 @cache
 def get_normaliser(name: str) -> Callable[[str], str]:
-    """The normaliser with a name, or with several names of normalisers and steps, separated by commas.
+    """Return the normaliser of a name, or of several comma-separated names of normalisers and steps.
 
     Raises:
         UnknownName: there is no such normaliser. MissingExtra: it needs a package that is not installed.
@@ -81,7 +81,7 @@ def get_normaliser(name: str) -> Callable[[str], str]:
 
 
 def _composed(names: tuple[str, ...]) -> Callable[[str], str]:
-    # Only the result of all steps together is remembered, not that of each step.
+    # The cache holds the result of all steps together, not that of each step.
     steps = [get_step(name) if name in step_names() else get_normaliser(name) for name in names]
 
     def apply(text: str) -> str:
@@ -98,14 +98,15 @@ def _basic() -> Callable[[str], str]:
     return lru_cache(maxsize=REMEMBERED)(BasicTextNormalizer())
 
 
-def _none() -> Callable[[str], str]:
-    return str
-
-
-_BUILDERS: dict[str, Callable[[], Callable[[str], str]]] = {"basic": _basic, "none": _none, "whisper-en": whisper_en}
+_BUILDERS: dict[str, Callable[[], Callable[[str], str]]] = {
+    "basic": _basic,
+    "none": lambda: str,
+    "whisper-en": whisper_en,
+}
 
 _COMMON = ("clean", "apostrophes", "nfkc", "drop-bracketed", "digits")
 _OWN_CHARACTERS = ("clean", "apostrophes", "nfkc", "drop-marked", "digits", "lower")
+_OWN_ZH = ("clean", "apostrophes", "zh-hans", "width", "digits", "drop-marked")
 _AFTER = ("lower", "nfkc", "words", "squeeze")
 COMPOSED: dict[str, tuple[str, ...]] = {
     "characters": (*_OWN_CHARACTERS, "words", "no-spaces"),
@@ -124,14 +125,13 @@ COMPOSED: dict[str, tuple[str, ...]] = {
     "folded-ru": (*_COMMON, "yo", "cardinals-ru", *_AFTER, "variants-ru"),
     "folded-th": (*_OWN_CHARACTERS, "thai-am", "cardinals-th", "words", "no-spaces"),
     "folded-vi": (*_COMMON, "cardinals-vi", *_AFTER, "variants-vi"),
-    "folded-zh": ("clean", "apostrophes", "zh-hans", "width", "digits", "drop-marked", "groups-zh", "numbers-zh", "wetext-zh",
-                  "nfkc", "zh-digits", "zh-variants", "variants-zh", "lower", "join-words", "words", "squeeze", "letters", "names",
-                  "join-alone"),
+    "folded-zh": (*_OWN_ZH, "groups-zh", "numbers-zh", "wetext-zh", "nfkc", "zh-digits", "zh-variants", "variants-zh",
+                  "lower", "join-words", "words", "squeeze", "letters", "names", "join-alone"),
     "words": (*_COMMON, *_AFTER),
     "words-ar": (*_COMMON, "drop-vowel-points", *_AFTER),
     "words-he": (*_COMMON, "drop-vowel-points", *_AFTER),
     "words-tr": (*_COMMON, "turkish-i", *_AFTER),
-    "zh": ("clean", "apostrophes", "zh-hans", "width", "digits", "drop-marked", "wetext-zh", "nfkc", "zh-digits",
-           "zh-variants", "lower", "join-words", "words", "squeeze", "join-alone"),
+    "zh": (*_OWN_ZH, "wetext-zh", "nfkc", "zh-digits", "zh-variants", "lower", "join-words", "words", "squeeze",
+           "join-alone"),
 }  # fmt: skip
-"""The project's own normalisers, by the steps they take."""
+"""The project's own normalisers, by their steps."""

@@ -1,6 +1,6 @@
-"""English numbers as people say them: the step `numbers-en`, which goes before Whisper's rule.
+"""The step `numbers-en`: English numbers as spoken, before Whisper's rule.
 
-It writes as words what that rule drops or reads in two ways: a minus, "&", "a hundred" (one hundred), "half a million"
+It writes what that rule drops or reads in two ways: a minus, "&", "a hundred" (one hundred), "half a million"
 (0.5 million), and lists of single digits (4 7 1 1, as "four seven one one" becomes 4711).
 """
 
@@ -23,7 +23,7 @@ _RULES: tuple[Rule, ...] = (
 
 
 def spoken_numbers(text: str) -> str:
-    """The text with these numbers written as Whisper's rule reads them."""
+    """Write these numbers as Whisper's rule reads them."""
     for pattern, read in _RULES:
         text = pattern.sub(read, text)
     return text

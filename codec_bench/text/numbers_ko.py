@@ -1,8 +1,8 @@
-"""Korean numbers as people say them: the step `numbers-ko`, which goes before `cardinals-ko`.
+"""The step `numbers-ko`, before `cardinals-ko`: Korean words around digits, as spoken.
 
-It writes what is around the digits as words: months with a reading of their own (6월 is 유월), percent, units, currencies,
-signs, fractions, ratios, clock times and ranges. Telephone numbers and numbers with zeros in front are read digit by
-digit, with 공 for zero. All other digits stay, for `cardinals-ko`.
+It writes months with irregular readings (6월 is 유월), percent, units, currencies, signs, fractions, ratios, clock times
+and ranges. Telephone numbers and numbers with leading zeros are read digit by digit, with 공 for zero. Other digits
+stay.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ABOUT = {
     "한두": "일이", "두세": "이삼", "두서너": "이삼", "서너": "삼사", "네다섯": "사오", "너댓": "사오", "대여섯": "오육", "예닐곱": "육칠",
     "일고여덟": "칠팔", "여덟아홉": "팔구", "오륙": "오육",
 }  # fmt: skip
-"""Words for one number or the next, and the digits of both, as 2~3일 is said (이삼 일)."""
+"""Words for a number or the next, with the digits of both, as in 2~3일 (이삼 일)."""
 _COUNTED = "명|사람|살|마리|개|시간|잔|병|달|가지|번|년|일|주|분|배|권|장|대|곳|군데"
 
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 
 
 def spoken_numbers(text: str) -> str:
-    """The text with what is around its numbers in words."""
+    """Write the units and signs around numbers as words."""
     for pattern, read in _RULES:
         text = pattern.sub(read, text)
     return text

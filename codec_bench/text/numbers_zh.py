@@ -1,14 +1,12 @@
-"""Chinese numbers as people say them, where wetext reads them otherwise: the step `numbers-zh`, which goes before it.
-
-It writes these in characters, and leaves all else to wetext:
+"""The step `numbers-zh`: Chinese numbers as people read them, before wetext, which reads these otherwise.
 
     decimals, which wetext takes for dates (12.5); versions and addresses (1.2.3, 192.168.1.1);
     ranges (2-3年, 10-20, 5%-10%, 18-25岁) and scores after 比分;
-    four digits before 年 that count years (距今5000年), since 2024年 is read digit by digit;
+    four digits before 年 that count years (距今5000年), unlike 2024年, which is read digit by digit;
     telephone numbers, codes and names that are read digit by digit (13882366638, 验证码4521, 985高校);
     2 before a measure word (2次, 2点), fractions in one character (½), and English ordinals (1st).
 
-A range of two months, days or clock times stays with wetext, and so does all money.
+Ranges of two months, days or clock times, and all money, are left to wetext.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 
 
 def spoken_numbers(text: str) -> str:
-    """The text with these numbers in characters."""
+    """Write these numbers of a text in characters."""
     for pattern, read in _RULES:
         text = pattern.sub(read, text)
     return text
@@ -54,13 +52,13 @@ def _decimal(number: str) -> str:
 
 
 def _integer(digits: str) -> str:
-    """A whole number; zeros in front are read (007)."""
+    """A whole number; leading zeros are read (007)."""
     is_code = len(digits) > 1 and digits[0] == "0"
     return one_by_one(digits) if is_code else cardinal(digits) or "零"
 
 
 def _dotted(match: re.Match[str]) -> str:
-    """A version by its numbers, an address (four parts, one of them of three digits) digit by digit."""
+    """Read a version by its numbers, and an address (four parts, one of three digits) digit by digit."""
     groups = match[0].split(".")
     is_address = len(groups) == 4 and any(len(group) == 3 for group in groups)
     return "点".join(map(one_by_one if is_address else _integer, groups))
@@ -86,7 +84,7 @@ def _is_year(digits: str) -> bool:
 
 
 def _years(match: re.Match[str]) -> str:
-    """Years that are counted: numbers that name no year, and whole centuries of which the words around say so."""
+    """Read counted years: numbers that name no year, and whole centuries next to certain words."""
     number = int(match["years"])
     names_a_year = 1000 <= number <= 2100
     is_counted = (number % 100 == 0 and match["before"]) or (number % 1000 == 0 and match["after"])

@@ -1,12 +1,11 @@
-"""The normalisers of the Open ASR leaderboard as they were on three dates, and how it joins words that one side writes
-apart.
+"""The normalisers of the Open ASR leaderboard on four dates, and its joining of split words.
 
-English is Whisper's rule with other spellings; from 22 April 2026 on also with spellings of names, letters that are
-said one by one as one word, and a list of compounds. German, French, Italian, Portuguese and Spanish are in lower case
-without symbols, and their digits are written out by num2words.
+English is Whisper's rule with other spellings; from 22 April 2026 on also with spellings of names, joined spelled-out
+letters, and a list of compounds. German, French, Italian, Portuguese and Spanish are in lower case without symbols,
+with digits written out by num2words.
 
 Source: github.com/huggingface/open_asr_leaderboard b45a5d9 (23 March 2026), 5429f77 (22 April), 6962cd2 (11 June) and
-d1e99b2 (what is scored by since 22 June), `normalizer/`; equal on the cases of tests/golden/text/open_asr.json.
+d1e99b2 (in force since 22 June), `normalizer/`; equal on the cases of tests/golden/text/open_asr.json.
 """
 
 from __future__ import annotations
@@ -20,38 +19,39 @@ from codec_bench.text.own_steps import Step, optional
 
 VERSIONS = ("2026-03-23", "2026-04-22", "2026-06-11", "2026-06-22")
 LANGUAGES = ("de", "es", "fr", "it", "pt")
-"""The languages next to English, which it scores since 23 March 2026."""
+"""The languages next to English, scored since 23 March 2026."""
 
 _SPELLINGS = {
-    "mm": "hmm", "snowploughs": "snowplows", "pummelling": "pummeling", "pummelled": "pummeled", "archaeology": "archeology",
-    "archaeological": "archeological", "cancellation": "cancelation", "cancellations": "cancelations", "travelogue": "travelog",
-    "travelogues": "travelogs",
+    "mm": "hmm", "snowploughs": "snowplows", "pummelling": "pummeling", "pummelled": "pummeled",
+    "archaeology": "archeology", "archaeological": "archeological", "cancellation": "cancelation",
+    "cancellations": "cancelations", "travelogue": "travelog", "travelogues": "travelogs",
 }  # fmt: skip
-"""Where its table of spellings differs from that of whisper-normalizer, on all dates."""
+"""Differences of its spelling table from that of whisper-normalizer, on all dates."""
 _NOT_SPELLED = ("cancelation", "cancelations", "travelog", "travelogs")
 _SPELLINGS_OF_JUNE = {"ok": "okay", "kay": "okay", "etcetera": "etc"}
 _FLYER = {"flyer": "flier"}
 """Corrected on 17 June 2026."""
 
 _NAMES = """
-aaron=aron alfonso=alphonso alison=allison|alyson allen=alan|allan anne=ann anthony=antony arthur=artur brett=bret brian=bryan
-bridget=bridgette caitlin=kaitlin|kaitlyn|katelyn carl=karl carol=carole|carrol|carroll catherine=catharine|katherine|kathryn
-cathy=kathy charlie=charley|charly chris=kris christina=kristina christopher=cristopher|kristopher colin=collin deborah=devorah
-dennis=denis dominic=dominick douglas=douglass dylan=dillon eric=erick|erik fatima=fatimah frederick=frederik|fredrick
-gail=gayle gary=garry greg=gregg henry=henri ivonne=yvonne jackie=jacky jamie=jaime jason=jayson jeff=geoff
-jeffrey=geoffrey|jeffery joanne=joane|joann john=jon jonathan=johnathan|jonathon joseph=josef karen=caren|caryn|karin
-kelly=kelley|kelli|kellye kevin=kevan kristin=kristen laurie=lori lawrence=laurence lee=leigh leslie=lesley lily=lilly
-linda=lynda lindsay=lindsey|linsey louis=lewis lucas=lukas lynn=lynne mark=marc martin=martyn matthew=mathew mcarthur=macarthur
-mccarthy=macarthy|maccarthy mccartney=macartney mcdonald=macdonald mcgowan=macgowan mcintosh=macintosh mcintyre=macintyre
-mckay=mackay mckenzie=mackenzie mclean=maclean mcleod=macleod mcmillan=macmillan mcnamara=macnamara megan=meghan michael=micheal
+aaron=aron alfonso=alphonso alison=allison|alyson allen=alan|allan anne=ann anthony=antony arthur=artur brett=bret
+brian=bryan bridget=bridgette caitlin=kaitlin|kaitlyn|katelyn carl=karl carol=carole|carrol|carroll
+catherine=catharine|katherine|kathryn cathy=kathy charlie=charley|charly chris=kris christina=kristina
+christopher=cristopher|kristopher colin=collin deborah=devorah dennis=denis dominic=dominick douglas=douglass
+dylan=dillon eric=erick|erik fatima=fatimah frederick=frederik|fredrick gail=gayle gary=garry greg=gregg henry=henri
+ivonne=yvonne jackie=jacky jamie=jaime jason=jayson jeff=geoff jeffrey=geoffrey|jeffery joanne=joane|joann john=jon
+jonathan=johnathan|jonathon joseph=josef karen=caren|caryn|karin kelly=kelley|kelli|kellye kevin=kevan kristin=kristen
+laurie=lori lawrence=laurence lee=leigh leslie=lesley lily=lilly linda=lynda lindsay=lindsey|linsey louis=lewis
+lucas=lukas lynn=lynne mark=marc martin=martyn matthew=mathew mcarthur=macarthur mccarthy=macarthy|maccarthy
+mccartney=macartney mcdonald=macdonald mcgowan=macgowan mcintosh=macintosh mcintyre=macintyre mckay=mackay
+mckenzie=mackenzie mclean=maclean mcleod=macleod mcmillan=macmillan mcnamara=macnamara megan=meghan michael=micheal
 michelle=michele miriam=myriam mohammed=mahomet|mohamad|mohamed|mohammad|mouhamad|mouhamed|muhamad|muhammad|muhammed
-molly=mollie natalie=nathalie neil=neal nicholas=nicolas nicole=nikole patrick=patrik peter=pieter philip=phillip rachel=rachael
-rajiv=rajeev rebecca=rebekah rob=robb robin=robyn roger=rodger ronda=rhonda russell=russel sally=sallie sarah=sara
-sean=shaun|shawn shane=shayne sherry=cheri|sheri|sherrie simon=symon stacy=stacey|stacie steven=stephen stuart=stewart
-susanne=suzanne teresa=theresa terry=terri thomas=tomas toby=tobey tony=toni tracy=tracey|tracie veronica=veronika victor=viktor
-victoria=viktoria walter=walther yousef=yusef|yusuf zach=zak zachary=zachery|zackary
+molly=mollie natalie=nathalie neil=neal nicholas=nicolas nicole=nikole patrick=patrik peter=pieter philip=phillip
+rachel=rachael rajiv=rajeev rebecca=rebekah rob=robb robin=robyn roger=rodger ronda=rhonda russell=russel sally=sallie
+sarah=sara sean=shaun|shawn shane=shayne sherry=cheri|sheri|sherrie simon=symon stacy=stacey|stacie steven=stephen
+stuart=stewart susanne=suzanne teresa=theresa terry=terri thomas=tomas toby=tobey tony=toni tracy=tracey|tracie
+veronica=veronika victor=viktor victoria=viktoria walter=walther yousef=yusef|yusuf zach=zak zachary=zachery|zackary
 """
-"""The spelling that a name is given, and those that it replaces."""
+"""The canonical spelling of a name, and those that it replaces."""
 _NAMES_OF_APRIL = {"derrick": "derek", "christian": "kristian", "christen": "kristin"}
 _NOT_YET = ("tobey",)
 
@@ -64,7 +64,7 @@ _IS_OF_JUNE = r"\b(it|he|she|what|that|who|here|there|how|when|where|why|this)'s
 
 
 def english(version: str) -> Step:
-    """Its English normaliser of a date.
+    """The English normaliser of a date.
 
     Raises:
         UserError: the installed whisper-normalizer has other rules than Whisper.
@@ -82,7 +82,7 @@ def english(version: str) -> Step:
             (_IS_OF_JUNE, r"\1 is") if pattern == _IS else (pattern, replacement)
             for pattern, replacement in replacements
         )
-    if april:  # the package's own rule calls both, so what is done next to them is done in its places
+    if april:  # the package calls these two attributes at the right points
         join, names = partial(_replaced, _compounds(june)), partial(_mapped, _names(june))
         rules.standardize_numbers = lambda text: count(join(text))
         alone = 3 if june else 2
@@ -93,7 +93,7 @@ def english(version: str) -> Step:
 
 
 def multilingual(language: str) -> Step:
-    """Its normaliser for one of `LANGUAGES`, the same on all dates."""
+    """The normaliser of one of `LANGUAGES`, the same on all dates."""
     from whisper_normalizer.basic import remove_symbols
 
     num2words = optional("num2words", "number words", "num2words").num2words
@@ -114,8 +114,7 @@ def multilingual(language: str) -> Step:
 
 
 def joined_pairs(reference: str, estimate: str) -> tuple[str, str]:
-    """Both texts with words joined where they differ in nothing but the spaces between words, as difflib finds the
-    places.
+    """Join words in both texts where they differ only in spaces, by difflib.
 
     Examples:
         >>> joined_pairs("das Haus boot liegt", "das Hausboot liegt")
@@ -133,7 +132,7 @@ def joined_pairs(reference: str, estimate: str) -> tuple[str, str]:
 
 
 def spellings(version: str = VERSIONS[-1]) -> dict[str, str]:
-    """The American spelling of each British one by its English normaliser of a date.
+    """The American spelling of each British one, on a date.
 
     Raises:
         UserError: the installed whisper-normalizer has other rules than Whisper.
@@ -177,9 +176,7 @@ def _replaced(words: dict[str, str], text: str) -> str:
 
 
 def _letters_joined(text: str, alone: int) -> str:
-    """Runs of at least two single letters and digits as one word; a run with `a` or `i`, which are words, has at least
-    `alone`.
-    """
+    """Join runs of at least two single letters and digits; at least `alone` if one is `a` or `i`."""
     words: list[str] = []
     run: list[str] = []
     for word in [*text.split(), ""]:

@@ -46,14 +46,14 @@ EXTRA = "text"
 
 
 def optional(module: str, purpose: str, package: str) -> Any:
-    """A module of an optional package; `purpose` says what it is needed for.
+    """Import a module of an optional package; `purpose` is what needs it.
 
     Raises:
         MissingExtra: the package is not installed.
     """
     try:
         with warnings.catch_warnings():
-            # A user can do nothing about a package's warning that it needs an older setuptools.
+            # Users cannot act on a package's warning that it needs an older setuptools.
             warnings.simplefilter("ignore")
             return import_module(module)
     except ImportError as error:
@@ -61,12 +61,11 @@ def optional(module: str, purpose: str, package: str) -> Any:
 
 
 def squeeze(text: str) -> str:
-    """Runs of white space become one space, and none stays at the ends."""
+    """Collapse runs of white space to one space, and strip the ends."""
     return " ".join(text.split())
 
 
-# Marks that enclose a letter, and variants of a glyph. Python counts them as printable; all else that is not spoken is
-# not.
+# Marks that enclose a letter, and variants of a glyph: unspoken, but printable for Python.
 _PRINTABLE_SILENT = re.compile(
     "[\u0488\u0489\u1abe\u20dd-\u20e0\u20e2-\u20e4\ua670-\ua672\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )
@@ -107,7 +106,7 @@ def _am(match: re.Match[str]) -> str:
 
 
 def _words(text: str) -> str:
-    # Letters and digits are none of it, so they need no look into the tables of Unicode.
+    # Letters and digits stay, so they need no look-up in Unicode's tables.
     return re.sub(r"[^\w ]|_", lambda match: _spaced(match[0]), text)
 
 
@@ -119,8 +118,7 @@ def _spaced(letter: str) -> str:
 _HALF_WIDTH = {
     0xFF01 + shift: 0x21 + shift
     for shift in range(94)
-    # A full-width comma separates numbers, and an ASCII comma joins them, so the comma keeps its width. Other
-    # punctuation is removed in either width.
+    # The full-width comma stays: it separates numbers, and an ASCII comma joins them.
     if chr(0x21 + shift).isalnum() or chr(0x21 + shift) in "%+-./:~$"
 } | {0xFFE5: 0xA5, 0xFFE1: 0xA3}
 
@@ -145,7 +143,7 @@ def _wetext_zh() -> Step:
 
 
 def _zh_digits(text: str) -> str:
-    """Writes the digits that are left (of circled numbers and powers) as Chinese numbers."""
+    """Write the remaining digits (of circled numbers and powers) as Chinese numbers."""
     from codec_bench.text.chinese_numbers import cardinal
 
     return re.sub(r"\d+", lambda match: cardinal(match[0]), text)

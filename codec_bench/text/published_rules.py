@@ -1,7 +1,6 @@
 """The published rules of error rates, reproduced with their errors.
 
-`tests/golden/text` holds the cases that they are compared with, and each rule's `source` names the repository and
-commit.
+`tests/golden/text` holds their reference cases; each rule's `source` names the repository and commit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Steps of published text rules, with their errors. Each says what it does; the comments name the sources."""
+"""Steps of published text rules, with their errors; the comments name the sources."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _zhconv(locale: str) -> Step:
 
 
 def _ultraeval_en() -> Step:
-    """Removes ASCII letters and spaces in full-width brackets, with the brackets; then applies Whisper's English rule."""
+    """Remove full-width brackets around ASCII letters and spaces, then apply Whisper's English rule."""
     from codec_bench.text.whisper import whisper_en
 
     whisper = whisper_en()
@@ -40,7 +40,7 @@ def _ultraeval_en() -> Step:
 
 
 def _cn_tn(text: str) -> str:
-    """Chinese numbers written out in the published way, and punctuation as spaces (see `chinese_numbers`)."""
+    """Write Chinese numbers out, and punctuation as spaces (see `chinese_numbers`)."""
     from codec_bench.text.chinese_numbers import normalised
 
     return normalised(text)
@@ -58,7 +58,7 @@ def _ja_mecab() -> Step:
 
 
 def _num2words_en() -> Step:
-    """Writes runs of digits as English words with spaces around. If num2words fails on one run, all stay digits."""
+    """Write runs of digits as English words between spaces. If num2words fails on one run, all stay digits."""
     num2words = optional("num2words", "English number words", "num2words").num2words
 
     def spoken(text: str) -> str:
@@ -70,8 +70,8 @@ def _num2words_en() -> Step:
     return spoken
 
 
-# Steps of AudioBench (e991641 `src/dataset_src/text_normalizer/preprocess_text.py`), whose lists of numbers and fillers
-# these are. Its list of contractions is omitted: Whisper's rule, which comes first, has written all of them out.
+# Steps of AudioBench (e991641 `src/dataset_src/text_normalizer/preprocess_text.py`), with its numbers and fillers.
+# Its contractions are omitted: Whisper's rule, which comes first, has written all of them out.
 
 _SMALL_NUMBERS = dict(
     zip(
@@ -83,7 +83,7 @@ _SMALL_NUMBERS = dict(
 
 
 def _jiwer_english(text: str) -> str:
-    """Three steps of jiwer: white space becomes one space, English contractions are written out, Kaldi's marks removed."""
+    """Collapse white space, write English contractions out, and remove Kaldi's marks, as in jiwer."""
     text = re.sub(r"\s\s+", " ", text)
     for pattern, words in _JIWER_CONTRACTIONS:
         text = re.sub(pattern, words, text)
@@ -97,7 +97,7 @@ _JIWER_CONTRACTIONS = (
 
 
 def _no_punctuation(text: str) -> str:
-    """Removes all characters that Unicode counts as punctuation."""
+    """Remove Unicode punctuation."""
     return "".join(letter for letter in text if not unicodedata.category(letter).startswith("P"))
 
 
@@ -116,12 +116,12 @@ def _whisper_en_symbols() -> Step:
 
 
 def _alphanumeric(text: str) -> str:
-    """All characters that are not alphanumeric become spaces, including combining marks; runs of spaces become one."""
+    """Turn everything but letters and digits into spaces, combining marks too."""
     return squeeze("".join(letter if letter.isalnum() or letter.isspace() else " " for letter in text))
 
 
 def _newmm() -> Step:
-    """Thai cut into words by pythainlp's dictionary."""
+    """Cut Thai into words by pythainlp's dictionary."""
     word_tokenize = optional("pythainlp.tokenize", "cutting Thai into words", "pythainlp").word_tokenize
     return lambda text: squeeze(" ".join(word_tokenize(text, engine="newmm")))
 
@@ -148,8 +148,7 @@ STEPS: dict[str, Callable[[], Step]] = {
     "num2words-en": _num2words_en,
     "sacrebleu-13a": lambda: _sacrebleu("tokenizer_13a", "Tokenizer13a"),
     "sacrebleu-zh": lambda: _sacrebleu("tokenizer_zh", "TokenizerZh"),
-    # Writes 0 to 20 and the tens to 90 as words, wherever they are between word boundaries, also next to a decimal
-    # point.
+    # Writes 0 to 20 and the tens to 90 as words between word boundaries, also next to a decimal point.
     "small-numbers": lambda: partial(re.sub, r"\b\d{1,2}\b", lambda match: _SMALL_NUMBERS.get(match[0], match[0])),
     # Puts a space on both sides of each character from U+4E00 to U+9FFF; then runs of white space become one space.
     "space-around-cjk": lambda: lambda text: squeeze(re.sub(f"([{_CJK}])", r" \1 ", text)),

@@ -1,4 +1,4 @@
-"""How the same spoken words are written: British or American, in digits or words, as one word or as two.
+"""Compare the written form of the same words: British or American, digits or words, one word or two.
 
 Source: github.com/huggingface/open_asr_leaderboard d1e99b2, `benchmark_fitting/ref_rendering_utils.py`; equal on the
 cases of tests/golden/text/open_asr_rendering.json.
@@ -19,15 +19,16 @@ KINDS = ("spelling", "initialism", "number", "lexical")
 _SPELLED_FROM = tuple(
     "behaviour centre colour defence favour honour minimi mould neighbour organi realis recogni theatre travell".split()
 )
-"""Words that begin so, and the words below, sound alike in both spellings and mean the same."""
+"""Prefixes of words (in addition to the words below) that sound alike in both spellings and mean the same."""
 _SPELLED = frozenset("""
-accoutrements aesthetic aesthetically aesthetics analogue apologise ardour armour armoured authorised axe bannister cancelled
-cancellation cancellations catalogues chilli civilised councillor counselled criticise criticised demeanour democratisation
-destabilise dialogue dialogues emphasise emphasised encyclopaedia endeavour endeavoured fertiliser fibre finalised fulfil fulfilment
-globalisation globalised gravelled grey harbour harmonisation humour humours ionising labelled labelling labour labourers labours
-levelled litre lustre manoeuvring marshalled marvelled marvellous mitre monologue offence offences omelette orthopaedic pencilled
-pretence revelled rumour saviour scepticism sepulchre shrivelled signalled sombre specialisation specialised spectre stabilisation
-sulphur summarise towelling tranquillity vapours
+accoutrements aesthetic aesthetically aesthetics analogue apologise ardour armour armoured authorised axe bannister
+cancelled cancellation cancellations catalogues chilli civilised councillor counselled criticise criticised demeanour
+democratisation destabilise dialogue dialogues emphasise emphasised encyclopaedia endeavour endeavoured fertiliser fibre
+finalised fulfil fulfilment globalisation globalised gravelled grey harbour harmonisation humour humours ionising
+labelled labelling labour labourers labours levelled litre lustre manoeuvring marshalled marvelled marvellous mitre
+monologue offence offences omelette orthopaedic pencilled pretence revelled rumour saviour scepticism sepulchre
+shrivelled signalled sombre specialisation specialised spectre stabilisation sulphur summarise towelling tranquillity
+vapours
 """.split())  # fmt: skip
 _INITIALS = frozenset(
     "api bdb dfs dil dnlg dvd hci lc lcd msc nxt pcb pdf rsi sms spnlp tfidf tnt tv uid uv vcr xml xsl xslt".split()
@@ -51,29 +52,24 @@ _TEENS_TH = "eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventee
 _TENS_TH = "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth".split()
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 _LEAST, _MOST = 11, 99
-_DIGITS = re.compile(
-    r"(?<![\w$€£¥.:\-])(\d{1,2})(st|nd|rd|th)?(?![\w%$€£¥.:\-])",
-    re.IGNORECASE,
-)
+_DIGITS = re.compile(r"(?<![\w$€£¥.:\-])(\d{1,2})(st|nd|rd|th)?(?![\w%$€£¥.:\-])", re.IGNORECASE)
 _YEAR_BEFORE = re.compile(r"(?:['’]|(?:fiscal\s+year|fy|year)\s*['’]?)\s*$", re.IGNORECASE)
 _YEAR_AFTER = re.compile(r"\s*(?:fiscal\s+year|year)\b", re.IGNORECASE)
 _SEEN_BEFORE, _SEEN_AFTER = 30, 20
 
 
 class Rendered(NamedTuple):
-    """At how many places both texts have the same words in a form that could be another, and at how many in the same
-    form.
-    """
+    """Number of places where both texts have the same words with alternative forms, and of those with the same form."""
 
     same: int
     places: int
 
 
 class _Form(NamedTuple):
-    """A part of a text that could be written otherwise.
+    """A segment of a text that has another written form.
 
     Args:
-        start, end: its place in the text. kind: one of `KINDS`. family: what is said. form: how that is written.
+        start, end: its position. kind: one of `KINDS`. family: the spoken words. form: the written form.
     """
 
     start: int
@@ -84,14 +80,13 @@ class _Form(NamedTuple):
 
 
 def rendered(reference: str, estimate: str, normalise: Callable[[str], str]) -> dict[str, Rendered]:
-    """By kind, how often a transcript writes what it heard as the reference does, where both have the same words.
+    """By kind, how often a transcript has the reference's form of the same words.
 
-    A place counts if the words around it, normalised, are aligned and both texts have one of the forms of a family
-    there. A text whose forms stand in brackets that the rule removes has no places.
+    A place counts if the normalised words around it are aligned and both texts have a form of one family there. A text
+    whose forms are in brackets that the rule removes has no places.
 
     Args:
-        reference, estimate: as they are written, not normalised. normalise: the rule that tells which words are the
-            same.
+        reference, estimate: as written, not normalised. normalise: the rule that decides which words are the same.
 
     Examples:
         >>> rendered("The colour of e-mail", "The color of e-mail", str.lower)["lexical"]
@@ -99,11 +94,11 @@ def rendered(reference: str, estimate: str, normalise: Callable[[str], str]) -> 
     """
     counts = dict.fromkeys(KINDS, Rendered(0, 0))
     reference = " ".join(reference.split())
-    forms = [one for one in _forms(reference) if not _doubtful(one, reference)]
+    forms = [one for one in _forms(reference) if not _is_ambiguous(one, reference)]
     if not forms:
         return counts
-    mine, words = _placed(reference, forms, normalise)
-    theirs, other_words = _placed(estimate, _forms(estimate), normalise)
+    mine, words = _locate_forms(reference, forms, normalise)
+    theirs, other_words = _locate_forms(estimate, _forms(estimate), normalise)
     for position, form in mine.items():
         other = theirs.get(_opposite(position, _aligned(words, other_words)))
         if other and other.family == form.family:
@@ -113,7 +108,7 @@ def rendered(reference: str, estimate: str, normalise: Callable[[str], str]) -> 
 
 
 def _aligned(words: list[str], other_words: list[str]) -> list[tuple[int, int, int]]:
-    """The runs of equal words: where each begins and ends in the first text, and where it begins in the second."""
+    """The runs of equal words: (start and end in the first text, start in the second)."""
     steps = SequenceMatcher(None, words, other_words, autojunk=False).get_opcodes()
     return [(i1, i2, j1) for step, i1, i2, j1, _ in steps if step == "equal"]
 
@@ -122,36 +117,36 @@ def _opposite(position: int, runs: list[tuple[int, int, int]]) -> int:
     return next((other + position - first for first, end, other in runs if first <= position < end), -1)
 
 
-def _doubtful(form: _Form, reference: str) -> bool:
-    """`mr` without a dot may be another word; in a transcript, which may lack dots, it counts."""
+def _is_ambiguous(form: _Form, reference: str) -> bool:
+    """Whether a form is `mr` without a dot, which may be another word in a reference."""
     return form.family == _MISTER and form.form == "abbreviated" and not reference[: form.end].endswith(".")
 
 
-def _placed(text: str, forms: list[_Form], normalise: Callable[[str], str]) -> tuple[dict[int, _Form], list[str]]:
-    """The forms by their place among the normalised words, in which one word for the family stands for each."""
+def _locate_forms(text: str, forms: list[_Form], normalise: Callable[[str], str]) -> tuple[dict[int, _Form], list[str]]:
+    """The forms by position among the normalised words; a placeholder word replaces each form."""
     parts, at = [], 0
     for form in forms:
-        parts += [text[at : form.start], _standing_for(form)]
+        parts += [text[at : form.start], _placeholder(form)]
         at = form.end
     words = normalise(" ".join([*parts, text[at:]])).split()
     forms_at: dict[int, _Form] = {}
     left = iter(forms)
     waiting = next(left, None)
     for position, word in enumerate(words):
-        if waiting and word == _standing_for(waiting):
+        if waiting and word == _placeholder(waiting):
             forms_at[position] = waiting
             waiting = next(left, None)
     return ({} if waiting else forms_at), words
 
 
-def _standing_for(form: _Form) -> str:
-    """A word of letters that no rule changes and no text has."""
+def _placeholder(form: _Form) -> str:
+    """A placeholder word that no rule changes and no text has."""
     name = f"{form.kind} {form.family}".encode().hex()
     return "zq" + name.translate({ord(digit): ord("g") + int(digit) for digit in "0123456789"}) + "zq"
 
 
 def _forms(text: str) -> list[_Form]:
-    """All forms of a text in order; of two that overlap the one that begins first, or is longer."""
+    """All forms of a text in order; of overlapping ones the first, or the longest."""
     forms: list[_Form] = []
     for form in sorted(_candidates(text), key=lambda one: (one.start, -one.end)):
         if not forms or form.start >= forms[-1].end:
@@ -173,7 +168,7 @@ _Read = Callable[[re.Match[str]], _Reading | None]
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], _Read]]:
-    """What finds forms, and what makes kind, family and form of a match; None where it is none."""
+    """Patterns of forms, each with a function that returns kind, family and form of a match, or None."""
     lexical = [
         (_alone(pattern), _always("lexical", family, form))
         for family, forms in _LEXICAL.items()
@@ -207,7 +202,7 @@ def _always(*reading: str) -> _Read:
 
 @cache
 def _spelled() -> dict[str, tuple[str, str]]:
-    """Family and form of each word that is spelled in two ways."""
+    """Family and form of each word with two spellings."""
     pairs = {
         british: american
         for british, american in spellings().items()
@@ -227,7 +222,7 @@ def _initialism(match: re.Match[str]) -> _Reading | None:
 
 
 def _numbers() -> dict[str, str]:
-    """The family of each number from 11 to 99 in words, as it counts and as it orders."""
+    """The family of each cardinal and ordinal number from 11 to 99 in words."""
     names = {}
     for kind, teens, tens, units in (("count", _TEENS, _TENS, _UNITS), ("order", _TEENS_TH, _TENS_TH, _UNITS_TH)):
         names.update({word: f"{kind} {_LEAST + at}" for at, word in enumerate(teens)})
@@ -243,7 +238,7 @@ def _numbers() -> dict[str, str]:
 
 
 def _digits(match: re.Match[str]) -> _Reading | None:
-    """A number in digits; not one that names a year, and not one whose ending is another number's."""
+    """Read a number in digits, but no year, and no number with a wrong ending."""
     value, ending = int(match[1]), match[2]
     text = match.string
     if not _LEAST <= value <= _MOST or (ending and ending.casefold() != _ending(value)):

@@ -1,7 +1,4 @@
-"""What a rule of error rates is: for each language, the steps that change both texts, the item, and the corpus value.
-
-`codec_bench.text.rules` names the rules.
-"""
+"""The class of an error rate's rule: per language, the text steps, the item, and the corpus value."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from codec_bench.types import FLAG_FROM
 
 EMPTY_REFERENCE = Diagnostic("empty_reference")
 HALLUCINATED = Diagnostic("hallucinated")
-"""The flag of a score whose reference is empty and whose estimate is not."""
+"""The flag of a score with an empty reference and a non-empty estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +28,11 @@ class Compared:
     """One pair of texts under a rule.
 
     Args:
-        reference, estimate: the normalised texts as they were compared; their items are `tokens(text, unit)`.
-        unit: what one item is.
-        counts: how many items the estimate has right and wrong.
-        value: the rule's own number for this pair, as a fraction; None if it has no value.
-        weight: the weight of the pair in the corpus value, for rules whose `aggregate` is `weighted`; else the length
-            of the reference.
+        reference, estimate: the normalised texts; their items are `tokens(text, unit)`.
+        value: the rule's own number for this pair, as a fraction; None if it has none.
+        weight: the weight in the corpus value, for rules whose `aggregate` is `weighted`; else the reference's length.
         note: why there is no value, or what is special about the pair.
-        tags: the flag about tags in the reference (`codec_bench.text.tags`); empty if it has none, or none that counts.
+        tags: the flag about tags in the reference (`codec_bench.text.tags`); empty without tags that count.
         tag_count: how many tags the reference has, if the flag is set.
     """
 
@@ -54,7 +48,7 @@ class Compared:
 
     @property
     def detail(self) -> dict[str, Any]:
-        """The counts and both texts as they were compared, for `Score.detail`."""
+        """The counts and both normalised texts, for `Score.detail`."""
         counts = self.counts
         tagged: dict[str, Any] = {"tags": self.tag_count, "flag": self.tags} if self.tags else {}
         tagged |= {FLAG_FROM: FEW_TAGGED} if self.tags == TAG_NOTE else {}
@@ -80,15 +74,14 @@ Joined = Literal["pairs", "compounds"]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What happens to the texts of one language.
+    """The processing of texts in one language.
 
     Args:
-        reference: the names of the steps that change the reference, in order.
-        estimate: those that change the estimate; None if they are the same.
-        unit: what one item is.
+        reference: the names of the steps for the reference, in order.
+        estimate: those for the estimate; None if they are the same.
         rate: whether the source calls the result a word error rate or a character error rate.
-        joined: how words are made alike that one side writes apart: `pairs` joins them in both texts before they are
-            compared (`open_asr.joined_pairs`), `compounds` counts them as right (`kernels.edit_distance.compounds`).
+        joined: how to treat words that one text splits: `pairs` joins them in both texts (`open_asr.joined_pairs`),
+            `compounds` counts them as hits (`kernels.edit_distance.compounds`).
     """
 
     reference: tuple[str, ...]
@@ -98,7 +91,7 @@ class Recipe:
     joined: tuple[Joined, ...] = ()
 
     def steps(self, role: Literal["reference", "estimate"]) -> tuple[str, ...]:
-        """The steps of one side."""
+        """The steps of the reference or of the estimate."""
         return self.estimate if role == "estimate" and self.estimate is not None else self.reference
 
 
@@ -108,19 +101,18 @@ class Rule:
 
     Args:
         name: the name for `get_rule`, part of protocol ids.
-        summary: one sentence.
         source: where it was published, with the commit or version.
-        recipes: what happens in each language, by base code.
-        otherwise: what happens in every other language; None if the source supports only the languages of `recipes`.
-        aggregate: how the source computes a corpus value: errors over items (`ratio`), the mean of the pairs' values
-            (`mean`), or the mean weighted by `Compared.weight` (`weighted`).
-        empty_reference: what a pair without words in its reference is worth. `undefined`: nothing, as if the pair were
-            not there. `counted`: the words that were heard add to the errors of the corpus, and nothing to its words.
+        recipes: the recipe of each language, by base code.
+        otherwise: the recipe of every other language; None if the source supports only the languages of `recipes`.
+        aggregate: the source's corpus value: errors over items (`ratio`), the mean of the pairs' values (`mean`), or
+            their mean weighted by `Compared.weight` (`weighted`).
+        empty_reference: the effect of a pair without reference words. `undefined`: none. `counted`: the estimate's
+            words are errors of the corpus.
         fixed: whether the rule fixes the unit, as every published rule does.
-        two_references: whether a second, spoken form of the reference is compared too, and the better value is taken.
+        two_references: whether a spoken form of the reference is compared too, and the better value counts.
         packages: by base code, the packages on which its results depend.
-        versions: by base code, the number of the rule's version, where it is not the first.
-        untags: whether tags are taken out of both texts before.
+        versions: by base code, the number of the rule's version, if it is not the first.
+        untags: whether tags are removed from both texts first.
     """
 
     name: str
@@ -138,11 +130,11 @@ class Rule:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The base codes of the languages that it supports; empty if it supports every language."""
+        """The base codes of the supported languages; empty if it supports every language."""
         return () if self.otherwise is not None else tuple(sorted(self.recipes))
 
     def protocol(self, language: str | None = None) -> str:
-        """The rule's part of a protocol id: its name, version, and the packages on which it depends in a language.
+        """The rule's part of a protocol id: name, version and packages in a language.
 
         For example `by-language`, or for Chinese `by-language-2+OpenCC-1.4.2+wetext-0.1.8`.
         """
@@ -156,7 +148,7 @@ class Rule:
         )
 
     def check(self, language: str | None) -> None:
-        """Checks before a long run whether texts in a language can be compared on this machine.
+        """Check that this machine can compare texts in a language.
 
         Raises:
             MissingExtra: a package that the rule needs in this language is not installed.
@@ -166,7 +158,7 @@ class Rule:
                 raise MissingExtra(f"the rule '{self.name}' for texts in '{language}'", package, "text")
 
     def recipe(self, language: str | None, reference: str = "") -> Recipe | None:
-        """What happens to texts in a language. If it is None, the script of the reference decides the language."""
+        """The recipe of a language; without one, the script of the reference decides."""
         base = base_language(language) if language else script_language(reference)
         return self.recipes.get(base, self.otherwise)
 
@@ -178,11 +170,10 @@ class Rule:
     def trace(
         self, text: str, language: str | None, role: Literal["reference", "estimate"] = "reference"
     ) -> list[tuple[str, str]]:
-        """What each normaliser of the rule makes of a text, to see why two texts count as different.
+        """The text after each normaliser of the rule, to explain a difference.
 
         Args:
-            text: the text before any normalising.
-            language: its language, or None to tell it from the script.
+            language: its language, or None to detect it from the script.
             role: which text of a pair it is; some rules treat the two differently.
 
         Returns:
@@ -209,20 +200,19 @@ class Rule:
         unit: Unit | None = None,
         spoken: Sequence[str | None] | None = None,
     ) -> list[Compared]:
-        """Compares pairs of texts; the result of a pair does not depend on the others.
+        """Compare pairs of texts; each result is independent of the other pairs.
 
         Args:
-            reference, estimate, language: one of each per pair. If a language is None, the reference's script decides
-                it.
-            unit: what one item is, in place of the rule's own unit.
-            spoken: for rules with `two_references`, the references as they are spoken (numbers written out), or None.
+            reference, estimate, language: one of each per pair. For a language of None, the reference's script decides.
+            unit: the item, in place of the rule's own unit.
+            spoken: for rules with `two_references`, the references as spoken (numbers written out), or None.
 
         Returns:
             One result per pair. A pair that cannot be compared has no value and a note that says why.
 
         Raises:
-            UserError: the lengths differ, a unit was given for a published rule that has another, or spoken references
-                were given for a rule without them. MissingExtra: a language needs a package that is not installed.
+            UserError: the lengths differ, a published rule has another unit, or the rule takes no spoken references.
+                MissingExtra: a language needs a package that is not installed.
         """
         lengths = {len(reference), len(estimate), len(language), len(spoken if spoken is not None else reference)}
         if len(lengths) > 1:
@@ -247,19 +237,18 @@ class Rule:
         return first
 
     def item_value(self, compared: Compared) -> float | None:
-        """What a pair is worth as an item of a corpus; None if it is worth nothing.
+        """A pair's value as an item of a corpus, or None.
 
-        It is the pair's own value. A pair with an empty reference has none, because nothing divided by no words is no
-        rate. Where such a pair counts, it is worth the number of words that were heard, each of which is an error.
+        A pair with an empty reference has no rate. Where such pairs count, its value is the number of inserted words.
         """
         if compared.value is None and self.empty_reference == "counted" and compared.note == EMPTY_REFERENCE:
             return float(compared.counts.insertions)
         return compared.value
 
     def share(self, compared: Compared) -> tuple[float, float]:
-        """What a pair adds to the numerator and to the denominator of the corpus value."""
+        """A pair's share of the numerator and the denominator of the corpus value."""
         if self.aggregate == "ratio":
-            # Pairs with an empty reference also add their errors, as in the source.
+            # As in the source, pairs with an empty reference add their errors.
             return compared.counts.errors, compared.counts.reference_length
         if compared.value is None:
             return 0.0, 0.0
@@ -297,7 +286,7 @@ class Rule:
                 texts = joined_pairs(*texts) if "pairs" in recipe.joined else texts
             except UserError:
                 raise
-            except Exception as error:  # any text may come in, and the libraries of some steps may fail on it
+            except Exception as error:  # the libraries of some steps may fail on any text
                 note = Diagnostic("not_normalised", cause=of_error(error))
                 results[index] = Compared(reference, estimate, counted, ErrorRate.zero(), None, 0.0, note)
                 continue
@@ -314,7 +303,7 @@ class Rule:
         return [results[index] for index in range(len(references))]
 
     def _tagged(self, recipe: Recipe, reference: str, compared: str) -> tuple[str, int]:
-        """The flag about tags in a reference and their number; nothing if it has none or the rule itself drops them."""
+        """The flag about tags in a reference, and their number; none if the rule itself drops them."""
         bare, count = without_tags(reference)
         if not count:
             return "", 0
@@ -332,10 +321,9 @@ class Rule:
 
 
 def weighted_mean(values: Sequence[float | None], weights: Sequence[float | None]) -> float | None:
-    """The mean of values by their weights, which is how `long-tts-wer` of UltraEval-Audio computes a corpus value.
+    """The weighted mean of values, as `long-tts-wer` of UltraEval-Audio computes a corpus value.
 
-    A pair without a value or without a weight is omitted. The result is None if no pair is left or all weights are
-    zero.
+    Pairs without a value or a weight are omitted. The result is None if nothing is left or all weights are zero.
     """
     pairs = [(value, weight) for value, weight in zip(values, weights) if value is not None and weight is not None]
     below = math.fsum(weight for _, weight in pairs)
@@ -356,7 +344,6 @@ def _apply(steps: tuple[str, ...], text: str) -> str:
 def _better(text: Compared, spoken: Compared) -> Compared:
     """The result with the lower value; without a value if one of the references is empty, as in the source."""
     if text.value is None or spoken.value is None:
-        return replace(
-            text, value=None, note=text.note or (spoken.note and Diagnostic("spoken_form", note=spoken.note))
-        )
+        note = text.note or (spoken.note and Diagnostic("spoken_form", note=spoken.note))
+        return replace(text, value=None, note=note)
     return spoken if spoken.value < text.value else text

@@ -1,20 +1,20 @@
-"""Rules of error rates: how two texts are normalised, what is counted, and how a corpus is folded.
+"""Rules of error rates: normalisation, items and the corpus value.
 
-For each language, a rule says which steps change both texts and what one item is. Error rates by different rules are
-different measurements, so a rule's name is part of a score's protocol. Lower is better for all of them.
+A rule sets, for each language, the steps for both texts and the item. Error rates by different rules are different
+measurements, so a rule's name is part of a score's protocol. Lower is better for all of them.
 
 The project's own rules
     `by-language`: English by Whisper's rule in words; Chinese and Cantonese with a Chinese character or a word of
         another script as one item; Japanese, Korean, Thai, Lao, Khmer and Burmese by characters; every other language
         in words, with its marks. In 15 languages (`docs/metrics/text_rules.md`), digits are written as words, and
-        spellings of the same speech in one way.
+        spellings of the same speech are unified.
     `whisper-en`, `whisper-basic`, `none`: one normaliser for every language, in words.
     `mixed`: the Chinese part of `by-language` for every language, for texts that switch between languages.
-    `by-language` and `mixed` count the words that are heard where the reference has none as errors.
-    `untagged/RULE`: any rule, here or below, after tags such as `[laughs]` are taken out of both texts
+    `by-language` and `mixed` count words as errors if the reference is empty.
+    `untagged/RULE`: any rule, here or below, after tags such as `[laughs]` are removed from both texts
     (`codec_bench.text.tags`).
 
-Published rules, reproduced with their errors (tests/golden/text holds the cases)
+Published rules, reproduced with their errors (cases in tests/golden/text; each rule's `source` names the commit)
     `official/seed-tts-eval`; `official/ultraeval-audio/wer`, `.../seed-tts`, `.../naive-wer`, `.../long-tts`;
     `official/open-asr/2026-03-23`, `.../2026-04-22`, `.../2026-06-11`, `.../2026-06-22` (alias `open-asr`);
     `official/audiobench/asr`, `.../asr-code-switch`, `.../asr-imda-part4`, `.../asr-indonesian`, `.../asr-thai`,
@@ -22,8 +22,6 @@ Published rules, reproduced with their errors (tests/golden/text holds the cases
 
 Some published rules raise an exception for some pairs, mostly for an empty reference. Such a pair gets no value and a
 note that says why.
-
-References: the repositories and commits that each rule's `source` names.
 """
 
 from __future__ import annotations
@@ -51,8 +49,7 @@ __all__ = [
 
 
 def get_rule(name: str) -> Rule:
-    """The rule of that name or alias; `untagged/RULE` takes tags such as `[laughs]` out of both texts before it
-    compares them.
+    """Return a rule by name or alias; `untagged/RULE` removes tags such as `[laughs]` from both texts first.
 
     Raises:
         UnknownName: there is none.
@@ -98,7 +95,6 @@ def _define_rules() -> list[Rule]:
 
 
 def _by_language() -> list[Rule]:
-    """`by-language` and `mixed`."""
     chinese = Recipe(("folded-zh",), unit="mixed", rate="cer")
     characters = Recipe(("characters",), unit="char", rate="cer")
     words = Recipe(("words",))

@@ -1,27 +1,24 @@
-"""Spellings of one and the same speech that the rule `by-language` writes in one way: a named table for each language.
+"""Variant spellings of the same speech, unified for the rule `by-language` by a table per language.
 
-A table holds what the writers of a language leave to choice, with the source that says so; `docs/metrics/text_rules.md`
-names the sources. What two speakers say differently stays different, even where it means the same: inflected numbers,
-"ngàn" and "nghìn", "septante". Numbers are written out in `cardinals.py`; the tables here also make one form of the
-several in which they are written out.
+A table holds only what a language leaves to the writer; `docs/metrics/text_rules.md` names the sources. Different
+speech stays different, even with the same meaning: inflected numbers, "ngàn" and "nghìn", "septante". Numbers are
+written out in `cardinals.py`; the tables here also unify the ways to write them out.
 
 Steps
     `alefs`: أ, إ, آ and ٱ become ا. `variants-ar`: "و" between numbers joins the number after it; مائة becomes مئة, and
-    ثلاث مئة one word.
+        ثلاث مئة one word.
     `yo`: ё becomes е. `variants-ru`: "одна тысяча" becomes "тысяча".
-    `devanagari`: sequences of code points that Unicode says not to use become the letter meant; a nasal before a
-        consonant of its own class becomes anusvara; the dot under क ख ग ज फ is removed. `variants-hi`: numerals in one
-        of their spellings.
-    `variants-de`, `variants-it`, `variants-pt`, `variants-vi`: numerals in one of their spellings. `ordinals-id`: ke-2
-        becomes kedua.
-    `variants-zh`: 二 before 百, 千, 万, 亿 becomes 两; numbers read digit by digit because they are telephone numbers become
-        cardinals. `groups-zh`: removes the comma between thousands, and the hyphen between a Latin letter and a digit.
+    `devanagari`: sequences that Unicode advises against become the letter meant; a nasal before a consonant of its own
+        class becomes anusvara; the dot under क ख ग ज फ is removed. `variants-hi`: one spelling per numeral.
+    `variants-de`, `variants-it`, `variants-pt`, `variants-vi`: one spelling per numeral. `ordinals-id`: ke-2 becomes
+        kedua.
+    `variants-zh`: 二 before 百, 千, 万, 亿 becomes 两; numbers read digit by digit as telephone numbers become cardinals.
+        `groups-zh`: removes the comma between thousands, and the hyphen between a Latin letter and a digit.
     `positional-ja`: numbers written with 〇, and years, as digits. `variants-ja`: 一千 before 万, 億, 兆 becomes 千.
     `variants-ko`: native numerals before counters become Sino-Korean ones: 세 명 becomes 삼 명.
-    `spelling-en`: acronyms without dots, and clock times as they are said, before Whisper's rule.
-    `okay`: ok becomes okay. `lone-points`: removes a full stop that stands alone, which Whisper's rule leaves of three
-    dots.
-    `letters`: single Latin letters in a row become one word; `letters-en`: but not where they may be words. `names`:
+    `spelling-en`: acronyms without dots, and clock times as spoken, before Whisper's rule.
+    `okay`: ok becomes okay. `lone-points`: removes a full stop on its own, which Whisper's rule leaves of three dots.
+    `letters`: single Latin letters in a row become one word; `letters-en`: except where they may be words. `names`:
         names with a space inside become one word.
 """
 
@@ -88,7 +85,7 @@ _VOWELS_HI = {
     "\u0906\u0946": "\u0912", "\u0905\u094b": "\u0913", "\u0906\u0947": "\u0913", "\u0905\u094c": "\u0914",
     "\u0906\u0948": "\u0914", "\u0905\u0945": "\u0972",
 }  # fmt: skip
-"""What the Unicode Character Database lists in DoNotEmit.txt as Indic_Vowel_Letter, of the letters of Hindi."""
+"""DoNotEmit.txt of the Unicode Character Database, Indic_Vowel_Letter, for the letters of Hindi."""
 _DEVANAGARI = re.compile(
     rf"{'|'.join(_VOWELS_HI)}"
     # A nasal before a stop of its own class (Central Hindi Directorate: हिंदी, not हिन्दी).
@@ -109,10 +106,10 @@ def _written_hi(match: re.Match[str]) -> str:
 
 
 _NUMERALS_HI = {
-    "पांच": "पाँच", "छह": "छः", "अठारह": "अट्ठारह", "चवालीस": "चौंतालीस", "तिरपन": "तिरेपन", "तिरसठ": "तिरेसठ", "छियासठ": "छयासठ", "सड़सठ": "सरसठ",
-    "सताईस": "सत्ताईस", "उनासी": "उन्यासी", "सतासी": "सत्तासी",
+    "पांच": "पाँच", "छह": "छः", "अठारह": "अट्ठारह", "चवालीस": "चौंतालीस", "तिरपन": "तिरेपन", "तिरसठ": "तिरेसठ",
+    "छियासठ": "छयासठ", "सड़सठ": "सरसठ", "सताईस": "सत्ताईस", "उनासी": "उन्यासी", "सतासी": "सत्तासी",
 }  # fmt: skip
-"""Numerals of the Central Hindi Directorate's list that indic-numtowords spells otherwise, and पांच."""
+"""Numerals of the Central Hindi Directorate's list that indic-numtowords spells differently, and पांच."""
 
 
 def _variants_hi() -> Step:
@@ -130,9 +127,9 @@ _NATIVE_TENS_KO = {
     "열": 10, "스물": 20, "스무": 20, "서른": 30, "마흔": 40, "쉰": 50, "예순": 60, "일흔": 70, "여든": 80, "아흔": 90,
 }  # fmt: skip
 _COUNTERS_KO = ("명 사람 살 마리 개 시 시간 잔 병 벌 켤레 그루 송이 자루 가지 달 군데 바퀴 번째 그릇 채 배 척").split()
-"""Counters whose number is said in native numerals, or in Sino-Korean ones with the same meaning (25명: 스물다섯 명, 이십오 명).
+"""Counters that take native and Sino-Korean numerals with the same meaning (25명: 스물다섯 명, 이십오 명).
 
-Counters for which the two mean different things are omitted: 세 번 is three times, 삼 번 is number three; so 권, 장, 대.
+Others are omitted: 세 번 is three times, 삼 번 is number three; so 권, 장, 대.
 """
 
 
@@ -154,9 +151,7 @@ _GROUPS_ZH: Table = ((r"(?<=\d),(?=\d{3}(?:,\d{3})*(?!\d))", ""), (r"(?<=[A-Za-z
 _DIGITS_ZH = "零一二三四五六七八九十百千万亿两点"
 _TELEPHONES_ZH = {"一一零": "一百一十", "一一一": "一百一十一", "一一二": "一百一十二", "一一四": "一百一十四", "一一九": "一百一十九",
                   "一二零": "一百二十", "一二二": "一百二十二"}  # fmt: skip
-"""Numbers below 10,000 that wetext reads digit by digit wherever no measure word follows, because they are telephone
-numbers.
-"""
+"""Numbers below 10,000 that wetext reads digit by digit as telephone numbers if no measure word follows."""
 _VARIANTS_ZH: Table = (
     (r"(?<!十)二(?=[百千万亿])", "两"),
     *((rf"(?<![{_DIGITS_ZH}]){read}(?![{_DIGITS_ZH}])", cardinal) for read, cardinal in _TELEPHONES_ZH.items()),
@@ -189,7 +184,7 @@ def _variants_de() -> Step:
 
 @cache
 def _numerals_de() -> dict[str, str]:
-    """Other forms of German numerals, and the library's: hundertzwei, tausendhundert, neunzehnhundertvierundachtzig."""
+    """Variants of German numerals: hundertzwei, tausendhundert, neunzehnhundertvierundachtzig."""
     spell = load("de").words
     forms = {}
     for number in range(100, 10_000):
@@ -224,7 +219,7 @@ def _ordinals_id() -> Step:
 
 
 _VARIANTS_VI: Table = (
-    # 105 is said with linh or with lẻ; 1,021 with không trăm, where num2words writes lẻ.
+    # 105 is spoken with linh or lẻ; 1,021 with không trăm, where num2words writes lẻ.
     (r"(?<=trăm )linh(?!\w)", "lẻ"),
     (r"(?<=nghìn )không trăm (?:(?:linh|lẻ) )?", "lẻ "),
     (r"(?<=nghìn )linh(?!\w)", "lẻ"),
@@ -235,7 +230,7 @@ _VARIANTS_VI: Table = (
 # U.S.A., e.g., a.m.; and J. K., where each letter has its dot.
 _ACRONYM = re.compile(r"(?<![\w.'])(?:[A-Za-z](?:\.[A-Za-z])+(?![\w'])\.?|(?:[A-Z]\. )+[A-Z]\.(?!\w))")
 _DOTTED = re.compile(r"[A-Za-z]\. ?[A-Za-z](?![A-Za-z'])")
-"""What every acronym with dots contains; it is found sooner than the acronym."""
+"""A quick test for acronyms with dots."""
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u00b4`", "'''''")
 _O_CLOCK = re.compile(r"(?<!\w)o[' ]? ?clock(?!\w)(?: (?=[ap]m(?!\w)))?", re.IGNORECASE)
 _CLOCK = re.compile(r"(?<![\w:.,])([01]?\d|2[0-4]):([0-5]\d)(?: ?([ap]m))?(?![\w:])", re.IGNORECASE)
@@ -251,7 +246,7 @@ def _spelling_en(text: str) -> str:
 
 
 def _spell_time(match: re.Match[str]) -> str:
-    """A time of the clock as Whisper's rule writes what is said: three thirty is 330, and three o five is 305."""
+    """Write a clock time as Whisper's rule writes the spoken form: three thirty is 330, three o five is 305."""
     hour, minute, half = int(match[1]), match[2], f" {match[3]}" if match[3] else ""
     if minute == "00" and 0 < hour <= 12:
         return f"{hour}{half or ' oclock'}"
@@ -261,10 +256,10 @@ def _spell_time(match: re.Match[str]) -> str:
 _LONE_POINTS: Table = ((r"^(?:\. ?)+(?!\S)|(?: \.)+(?!\S)", ""),)
 _OKAY: Table = ((r"(?<!\w)ok(?!\w)", "okay"),)
 _SPLIT_NAMES = {
-    "i": "(?:phone|pad|pod|mac|cloud|os|tunes|message)s?", "e": "mail(?:s|ed|ing)?", "wi": "fi", "we": "chat", "you": "tube",
-    "tik": "tok", "chat": "gpt", "ph": "d",
+    "i": "(?:phone|pad|pod|mac|cloud|os|tunes|message)s?", "e": "mail(?:s|ed|ing)?", "wi": "fi", "we": "chat",
+    "you": "tube", "tik": "tok", "chat": "gpt", "ph": "d",
 }  # fmt: skip
-"""Names that are also written with a space inside: iPhone, email, WiFi, WeChat, YouTube, TikTok, ChatGPT, PhD."""
+"""Names with a variant with a space: iPhone, email, WiFi, WeChat, YouTube, TikTok, ChatGPT, PhD."""
 _NAMES = re.compile(
     "|".join(rf"{first}(?<![a-z0-9]{first}) (?=(?:{rest})(?![a-z0-9]))" for first, rest in _SPLIT_NAMES.items())
 )
@@ -274,7 +269,7 @@ _LETTERS = re.compile(r"[a-z](?<![a-z0-9'][a-z])(?: [a-z])+(?![a-z0-9])")
 
 
 def _one_word(match: re.Match[str]) -> str:
-    # A, I and O are words, which a speaker may say twice: "I I I". Of two letters, neither may be one of them.
+    # A, I and O are words, and a speaker may repeat them: "I I I". Of two letters, neither may be one of them.
     spelled = [letter for letter in match[0] if letter not in " aio"]
     return match[0].replace(" ", "") if len(spelled) >= (2 if len(match[0]) == 3 else 1) else match[0]
 

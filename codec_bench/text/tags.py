@@ -1,10 +1,9 @@
-"""Tags in texts that are to be spoken, such as `[laughs]`, `<emotion="happy">`, `(sighs)` and SSML: they direct a voice
-and are not said.
+"""Tags in texts for speech, such as `[laughs]`, `<emotion="happy">`, `(sighs)` and SSML: directions that are not
+spoken.
 
-What counts as a tag: square or angle brackets around anything with a letter, up to 200 characters; round brackets
-around one to three words of Latin letters in lower case, as in `(sighs)` and `(clears throat)`, or around up to four
-Han characters. Round brackets around anything else are text. What an SSML element encloses stays, because it is said. A
-`<` before a space, and a bracket that nothing closes, are no tags.
+A tag is: square or angle brackets around anything with a letter, up to 200 characters; round brackets around one to
+three words of Latin letters in lower case, as in `(clears throat)`, or around up to four Han characters. The content of
+an SSML element stays, because it is spoken. A `<` before a space, and an unclosed bracket, are no tags.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ import re
 from codec_bench.messages import Diagnostic
 
 PREFIX = "untagged/"
-"""Before the name of a rule: both texts lose their tags, and then the rule compares them."""
+"""Prefix of a rule's name: both texts lose their tags before the comparison."""
 TAG_NOTE = Diagnostic("tags_as_words")
 """The flag of a score whose rule takes a tag for words."""
 FEW_TAGGED = 0.01
-"""Up to this share of the scores of a metric the flag `TAG_NOTE` is not counted next to its value."""
+"""Up to this share of a metric's scores, the flag `TAG_NOTE` is not counted next to its value."""
 REMOVED = Diagnostic("tags_removed")
-"""The flag of a score of a rule that removes tags, whose reference has some."""
+"""The flag of a score by a tag-removing rule whose reference has tags."""
 _TAG = re.compile(
     r"\[[^\[\]\n]{0,200}\]|<[^<>\s][^<>\n]{0,199}>|\([a-z\u00df-\u00f6\u00f8-\u00ff]+(?: "
     r"[a-z\u00df-\u00f6\u00f8-\u00ff]+){0,2}\)|\([\u4e00-\u9fff]{1,4}\)"
@@ -29,7 +28,7 @@ _SIGNS = "[<("
 
 
 def without_tags(text: str) -> tuple[str, int]:
-    """A text without its tags, and how many it had.
+    """Remove the tags of a text: (the text, their number).
 
     Examples:
         >>> without_tags("[laughs] Well <break time='1s'/> then (sighs), a < b (see page 3).")

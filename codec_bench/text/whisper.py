@@ -1,6 +1,4 @@
-"""Whisper's English rule for texts: the package whisper-normalizer, without the rules that Whisper itself does not
-have.
-"""
+"""Whisper's English rule, by the package whisper-normalizer without its additions."""
 
 from __future__ import annotations
 
@@ -13,14 +11,14 @@ from typing import Any
 from codec_bench.errors import UserError
 
 REMEMBERED = 32_768
-"""How many texts each normaliser remembers; they take a few megabytes."""
+"""How many texts each normaliser caches; they take a few megabytes."""
 
 _ADDED_BY_THE_PACKAGE = (r"\bcause\b", r"\bkinda\b", r"\bsorta\b", r"\bdunno\b")
 _REPLACEMENTS_BLAKE2B = "5caff2d9ae3a9d02"
 
 
 def whisper_rules() -> Any:
-    """Whisper's English rule as an object of whisper-normalizer, without the rules that the package added.
+    """Whisper's English rule as an object of whisper-normalizer, without the package's additions.
 
     Raises:
         UserError: the installed package has other rules than Whisper.
@@ -28,7 +26,7 @@ def whisper_rules() -> Any:
     from whisper_normalizer.english import EnglishTextNormalizer
 
     rules = EnglishTextNormalizer()
-    # The package has rules that Whisper does not have. One of them turns "the cause of it" into "the because of it".
+    # One of the package's own rules turns "the cause of it" into "the because of it".
     for pattern in _ADDED_BY_THE_PACKAGE:
         rules.replacers.pop(pattern, None)
     digest = hashlib.blake2b(repr(list(rules.replacers.items())).encode(), digest_size=8).hexdigest()
@@ -53,10 +51,10 @@ def whisper_en() -> Callable[[str], str]:
 
 
 def _quick(text: str) -> str:
-    """Replaces what makes the library slow. The rules give the same result for the new text.
+    """Replace what makes the library slow, with the same result.
 
-    Brackets that are not closed become another symbol, which the rules blank out in the same way, and very long runs of
-    white space become one space. Otherwise an answer that consists of brackets or line breaks would take minutes.
+    Unclosed brackets become another symbol, which the rules blank out alike, and very long white space one space.
+    Otherwise an answer of brackets or line breaks would take minutes.
     """
     text = _LONG_BLANKS.sub(" ", text)
     end = max(text.rfind(">"), text.rfind("]")) + 1

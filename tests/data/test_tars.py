@@ -71,7 +71,7 @@ def test_places_are_looked_for_once(folder, monkeypatch):
     name = str(folder / "t-00.tar")
     monkeypatch.setattr(file_content, "TICK_NS", 0)  # it counts as a file that was not changed a moment ago
     before = open_source(name)
-    monkeypatch.setattr(tars, "_looked_through", lambda file: pytest.fail("it was looked through again"))
+    monkeypatch.setattr(tars, "_scan", lambda file: pytest.fail("it was looked through again"))
     again = open_source(name)
     assert [one.audio for one in again] == [one.audio for one in before] and again.fingerprint == before.fingerprint
     monkeypatch.undo()

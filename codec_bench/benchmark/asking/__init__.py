@@ -1,19 +1,15 @@
-"""Asking: every question is sent to the model, and every answer is written to the record.
+"""The answering phase: every question is sent to the model, and every answer is recorded.
 
 Which file to open
-    `benchmarks.py`     one command: the model, the run folder of each benchmark, and a run that is continued with more
-                        questions.
-    `question_loop.py`  one benchmark: its questions one after the other, what is written of each, and sounds that are
-                        too long.
-    `question_sounds.py`  what an answered question's sounds hold, so that no answer to others is taken for one to it.
-    `rounds.py`         a question of several rounds, in which the model's own answers are turns.
-    `variants.py`       several draws of a question, their seeds, and the orders of its options.
-    `extend.py`         the places of answers in a record that is continued with more questions or draws.
-    `sending.py`        many requests to one model at once, the response cache, and whether the same model still
-                        answers.
-    `own_process.py`    a model of one's own in a process of its own.
+    `benchmarks.py`     one command: the model, run folders, and continued runs.
+    `question_loop.py`  one benchmark: its questions, their records, and sounds that are too long.
+    `question_sounds.py`  a hash of a question's sounds.
+    `rounds.py`         questions of several rounds, with the model's own answers as turns.
+    `variants.py`       draws of a question, their seeds, and the orders of its options.
+    `extend.py`         continuing a record with more questions or draws.
+    `sending.py`        concurrent requests to a model, and the response cache.
+    `own_process.py`    a user's own model in a separate process.
     `batches.py`        the batch interface of a service (`--batch`); `batch_files.py` writes and reads its files.
-    `canaries.py`       questions that are asked again, to see whether another model answers under the same name.
-    `spending.py`       limits of cost and of time.
-    `estimate.py`       what the questions will cost, before the first is asked.
+    `canaries.py`       repeated questions that detect another model under the same name.
+    `spending.py`       limits of cost and time. `estimate.py` predicts the cost.
 """

@@ -1,4 +1,4 @@
-"""The files of batches on this machine: the requests of the next batch, and the answers of those that have ended."""
+"""Local files of batches: the requests of the next one, and the answers of those that have ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RequestFile:
     """The requests of the next batch.
 
     Args:
-        interface: writes the lines, and says how many a file may hold. path: of the file.
+        interface: writes the lines, and limits a file. path: of the file.
 
     Attributes:
         keys: of the requests in the file.
@@ -39,31 +39,31 @@ class RequestFile:
         self.begin()
 
     def begin(self) -> None:
-        """Begins an empty file."""
+        """Begin an empty file."""
         self.keys: list[str] = []
         self._size = 0
         self._file = self._path.open("wb")
 
     def fits(self, bodies: Sequence[bytes]) -> bool:
-        """Whether bodies have room in the file; an empty file has room for any."""
+        """Whether bodies fit into the file; an empty file takes any."""
         count, size = len(self.keys) + len(bodies), self._size + sum(map(len, bodies))
         return not self.keys or (count <= self._interface.most_requests and size <= self._interface.most_bytes)
 
     def add(self, key: str, body: bytes) -> None:
-        """Adds a request."""
+        """Add a request."""
         line = self._interface.line(key, body)
         self._file.write(line)
         self._size += len(line)
         self.keys.append(key)
 
     def close(self) -> Path:
-        """Closes the file, which is then whole; returns its path."""
+        """Close the complete file and return its path."""
         self._file.close()
         return self._path
 
 
 class AnswerFiles:
-    """The answers of a batch that has ended. They are fetched when the first of them is asked for.
+    """The answers of a batch that has ended, fetched on first use.
 
     Args:
         interface: fetches the files. entry: of the batch, in the record. folder: where the files are written.
@@ -79,10 +79,10 @@ class AnswerFiles:
         self.batch = str(entry["id"])
 
     async def outcomes(self, request: Request) -> list[Outcome] | None:
-        """What became of the parts of a request; None if the batch ended before it came to one of them.
+        """The outcomes of the parts of a request; None if the batch ended before one of them.
 
         Raises:
-            UserError: the files cannot be fetched, or every request was refused in the same words.
+            UserError: the files cannot be fetched, or every request was refused with the same message.
         """
         if self._places is None:
             self._places = await self._fetched()
@@ -95,7 +95,7 @@ class AnswerFiles:
         return outcomes
 
     async def _fetched(self) -> dict[str, tuple[Path, int]]:
-        """The file and place of each request's line."""
+        """The file and offset of each request's line."""
         places: dict[str, tuple[Path, int]] = {}
         answered, words = 0, set()
         for number, name in enumerate(self._entry["files"]):

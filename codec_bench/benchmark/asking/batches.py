@@ -1,13 +1,10 @@
-"""Asking in batches: the questions go to the service in files, and another call of the same command collects the
-answers.
+"""Batch requests: questions go to the service in files, and a later call of the command collects the answers.
 
 Conventions
-    The record holds an entry for each batch: its mark, the keys of its questions, its state, and the service's name of
-    it as soon as there is one. The entry is written before the batch is submitted, so that a run that is killed in
-    between looks for the batch by its mark and never submits the same questions twice. A question belongs to the last
-    batch that has its key. It is answered from that batch, waits for it, or goes into a new one if the batch ended
-    before it came to the question. The first question that is in no batch yet is asked in the ordinary way, so that a
-    wrong setting is found at once and not after a day, and so that the price of a question is known.
+    The record has an entry for each batch: mark, keys of its questions, state, and the service's id once known. It is
+    written before submission: after a kill, the batch is found by its mark and never submitted twice. A question
+    belongs to the last batch with its key. It is answered from that batch, waits for it, or goes into a new one if the
+    batch ended early. The first new question is sent on its own, to find wrong settings at once and learn the price.
 """
 
 from __future__ import annotations
@@ -33,23 +30,23 @@ from codec_bench.store.answers import BATCHES, AnswerWriter
 from codec_bench.types import Request, Response
 
 FOLDER = ".batch-"
-"""How the names of the folders begin in which requests and answers lie while a command runs."""
+"""Prefix of the folders of requests and answers during a command."""
 POLL_S = 60.0
 LOOKS_S = (0.0, 2.0, 10.0)
-"""Waits before the looks for a batch whose submission got no answer, in seconds."""
+"""Waits in seconds before each look for a batch whose submission got no answer."""
 SETTLED_S = 180.0
-"""After so many seconds, a submitted batch is in the list of batches if the service has it."""
+"""After this time, the service lists a submitted batch if it has it."""
 
 _NO_BATCHES = "does the service have a batch interface for this model? Without --batch each question is asked by itself"
 
 
 class Batched:
-    """Asks the questions of one run in batches.
+    """Sends the questions of one run in batches.
 
     Args:
-        answering: asks the model by itself, and holds what the command spends.
-        tell: called with a sentence on what is being done.
-        anew: whether questions whose answers failed in earlier batches are asked again.
+        answering: sends single requests, and holds the budget.
+        notify: called with a sentence on the current step.
+        anew: whether to repeat questions whose answers failed in earlier batches.
 
     Raises:
         UserError: the model's service has no batch interface.
@@ -66,7 +63,7 @@ class Batched:
         self._answering, self._spending = answering, answering.spending
         self._interface: BatchInterface = model.batches()
         entries: list[dict[str, Any]] = list(self._writer.meta(BATCHES) or [])
-        # Batches whose answers are in the record are forgotten if questions that failed in them are asked again.
+        # To repeat failed questions, batches with recorded answers are dropped.
         self._entries = [entry for entry in entries if not (anew and entry.get("collected"))]
         if anew:
             self._save()
@@ -76,14 +73,14 @@ class Batched:
     async def ask_some(
         self, _: Model, requests: Iterable[Request], *, on_stored: Callable[[], None]
     ) -> AsyncGenerator[tuple[Request, Response | None], None]:
-        """Yields every request with its answer, or with None if it waits for one. New requests are submitted.
+        """Yield every request with its answer, or with None while it waits. New requests are submitted.
 
         Args:
-            requests: to be asked. on_stored: writes what was yielded; called after an answer that was asked for by itself.
+            on_stored: writes what was yielded; called after the answer to a single request.
 
         Raises:
-            UserError: the service denies what is asked, or what became of a submission is not known. What was answered
-                before is yielded first.
+            UserError: the service denies the request, or the fate of a submission is unknown. Earlier answers are
+                yielded first.
         """
         lookup = self._answering.lookup()
         async with AsyncExitStack() as stack:
@@ -127,11 +124,11 @@ class Batched:
             await self._submit(next_batch)
 
     def finish(self) -> None:
-        """Ends a pass over the questions, once its answers are in the record.
+        """End a pass over the questions, once its answers are in the record.
 
         Raises:
             AnswersPending: questions wait in batches.
-            UserError: a batch was cancelled or failed, or a limit is reached, so that questions wait for another call.
+            UserError: a batch was cancelled or failed, or a limit is reached: questions wait for another call.
         """
         for entry in self._entries:
             entry["collected"] = entry["state"] != "running"
@@ -154,10 +151,10 @@ class Batched:
             raise self._spending.purse.reached(self._held_back)
 
     async def wait(self) -> None:
-        """Waits until every batch has ended. The record is not written.
+        """Wait until every batch has ended, without writing the record.
 
         Raises:
-            UserError: a limit of time is reached, or the service does not say how the batches are.
+            UserError: a time limit is reached, or the service does not report on the batches.
         """
         await self._interface.start()
         try:
@@ -172,7 +169,7 @@ class Batched:
             await self._interface.close()
 
     async def _look(self) -> None:
-        """Brings what is known of every batch up to date."""
+        """Update the state of every batch."""
         for entry in list(self._entries):
             if entry["state"] == "submitting":
                 await self._settle(entry, (0.0,))
@@ -189,15 +186,14 @@ class Batched:
         entry |= {"state": batch.state, "files": list(batch.files)}
         if batch.state in ("cancelled", "failed"):
             became = "was cancelled" if batch.state == "cancelled" else "failed"
-            self._stopped[entry["mark"]] = (
-                f"the batch {batch.id} {became}{': ' if batch.message else ''}{batch.message}"
-            )
+            cause = f": {batch.message}" if batch.message else ""
+            self._stopped[entry["mark"]] = f"the batch {batch.id} {became}{cause}"
 
     async def _settle(self, entry: dict[str, Any], waits_s: Iterable[float]) -> None:
-        """Finds out what became of a submission. An entry whose batch the service does not have is dropped.
+        """Find out what became of a submission, and drop an entry that the service does not have.
 
         Raises:
-            UserError: the batch may still come to light.
+            UserError: the batch may still appear.
         """
         for wait_s in waits_s:
             await asyncio.sleep(wait_s)
@@ -219,10 +215,10 @@ class Batched:
         self._save()
 
     async def _submit(self, file: RequestFile) -> None:
-        """Makes a batch of the collected requests, and begins a new file.
+        """Submit the collected requests as a batch, and begin a new file.
 
         Raises:
-            UserError: the service does not take it, or it is not known whether it did.
+            UserError: the service refuses it, or it is unknown whether it accepted.
         """
         if not file.keys:
             return
@@ -253,7 +249,7 @@ class Batched:
         file.begin()
 
     async def _answer_of(self, request: Request) -> Response | None:
-        """One answer in the ordinary way; None if a limit is reached."""
+        """Send one request on its own; None if a limit is reached."""
         if self._spending is not None and not await self._spending.begin():
             return None
         response = await send_request(self._model, request)
@@ -262,7 +258,7 @@ class Batched:
         return response
 
     async def _add(self, request: Request, file: RequestFile) -> Response | None:
-        """Puts a request into the next batch; a response if the model does not take it."""
+        """Put a request into the next batch; returns a response if the model refuses it."""
         refusal = self._model.check(request)
         if refusal is not None:
             return Response.refused(refusal, attempts=0)
@@ -285,7 +281,7 @@ class Batched:
         return None
 
     async def _collected(self, request: Request, files: AnswerFiles) -> Response | None:
-        """The answer from a batch that has ended; None if it ended before it came to the request."""
+        """The answer from a batch that has ended; None if it ended before the request."""
         outcomes = await files.outcomes(request)
         if outcomes is None:
             return None
@@ -313,10 +309,10 @@ class Batched:
 
 
 def check_no_batches(writer: AnswerWriter) -> None:
-    """Checks that no question waits in a batch, because it would be asked and paid twice.
+    """Refuse a run with questions in a batch, because they would be paid twice.
 
     Raises:
-        UserError: some do.
+        UserError: some wait there.
     """
     waiting = [entry for entry in writer.meta(BATCHES) or [] if entry["state"] in ("submitting", "running")]
     if waiting:

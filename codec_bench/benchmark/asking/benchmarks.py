@@ -1,8 +1,7 @@
-"""Asks a model the questions of all benchmarks of a command.
+"""Ask a model the questions of all benchmarks of a command.
 
-Conventions
-    The model is started once, and only if a question is left.
-    A run may be continued with a larger limit or with more draws; only the rest is asked (see `growing`).
+The model is started once, and only if a question is left. A run may be continued with a larger limit or more draws;
+only the rest is sent (see `extend`).
 """
 
 from __future__ import annotations
@@ -57,18 +56,16 @@ _SHOWN = 3
 async def ask(
     planned: Sequence[Planned], name: str, folder: Path, request: BenchmarkRequest, purse: Purse
 ) -> dict[tuple[str, Control], UserError]:
-    """Asks a model the questions of several benchmarks.
+    """Ask a model the questions of several benchmarks.
 
     Args:
-        planned: the benchmarks, each with what is given in place of its sound or question.
+        planned: the benchmarks, each with its control.
         name: name of the model.
         folder: folder of all runs.
-        request: what the command asked for.
-        purse: what the command may spend.
+        purse: the command's budget.
 
     Returns:
-        The error of each that could not be finished, by the benchmark's name and its control. Its answers so far are
-        kept.
+        The error of each unfinished benchmark, by its name and control. Its answers so far are recorded.
     """
     model = load_apart(name, request.options.get(name), request.running.device)
     # A user's own code may change without a change of its identity, so its answers are not cached for other runs.
@@ -104,7 +101,7 @@ async def ask(
 
     try:
         broken = await through(planned)
-        while terms.wait and (left := await _ended(planned, broken)):
+        while terms.wait and (left := await _wait_for_batches(planned, broken)):
             broken |= await through(left)
     finally:
         if started:
@@ -114,10 +111,8 @@ async def ask(
     return broken
 
 
-async def _ended(planned: Sequence[Planned], broken: dict[tuple[str, Control], UserError]) -> list[Planned]:
-    """Waits for the batches of benchmarks; returns the benchmarks whose batches have ended, and takes them out of
-    `broken`.
-    """
+async def _wait_for_batches(planned: Sequence[Planned], broken: dict[tuple[str, Control], UserError]) -> list[Planned]:
+    """Wait for batches; returns the benchmarks whose batches have ended, and removes them from `broken`."""
     ended = []
     for one, control in planned:
         key = one.name, control
@@ -136,7 +131,7 @@ async def _ended(planned: Sequence[Planned], broken: dict[tuple[str, Control], U
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What one model is asked of one benchmark, and how: the questions, in `drawn` each as often as it is asked."""
+    """The questions for one model and benchmark, and their settings; `drawn` repeats each for its draws."""
 
     questions: QuestionStream
     prompt: Prompt
@@ -154,7 +149,7 @@ class _Plan:
 def _planned(one: Benchmark, model: Model, request: BenchmarkRequest) -> _Plan:
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     prompt, decoding = _decoded(one, model, request)
-    repeats, choices = _how_often(one, prompt, model, request)
+    repeats, choices = _draws_of(one, prompt, model, request)
     window_of(one.windows, model.info)
     check_control(request.control, one, prompt, model.info.name)
     orders = partial(arranged, ordering=choices, seed=request.seed) if choices != AS_WRITTEN else None
@@ -165,11 +160,10 @@ def _planned(one: Benchmark, model: Model, request: BenchmarkRequest) -> _Plan:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a model would be asked of a benchmark.
+    """The requests of a benchmark to a model.
 
     Args:
-        benchmark, model: their names.
-        cost: what that would cost, as a sentence.
+        cost: their cost, as a sentence.
         requests: the first of them, as text.
     """
 
@@ -180,10 +174,7 @@ class Preview:
 
 
 def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
-    """What a model would be asked of a benchmark. Nothing is asked, and no record is opened.
-
-    Args:
-        one: the benchmark. name: name of the model. request: what the command asked for.
+    """Preview the requests of a benchmark to a model. Nothing is sent, and no record is opened.
 
     Raises:
         UserError: the benchmark or the model cannot be used as the command says.
@@ -206,9 +197,9 @@ def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
 def _estimate(
     one: Benchmark, model: Model, plan: _Plan, request: BenchmarkRequest, answered: Mapping[int, str]
 ) -> Estimate | None:
-    """What the questions without an answer will cost; None for a model without prices."""
+    """Estimate the cost of the questions without an answer; None for a model without prices."""
     total = plan.questions.total or min((n for n in (one.size, request.limit) if n is not None), default=None)
-    if plan.rotated or request.shard is not None:  # how many there are is known when they are read
+    if plan.rotated or request.shard is not None:  # their number is known once they are read
         total = None
     left = None if total is None else max(0, total * plan.repeats - len(answered))
     share = model.batches().share if request.terms.batch and isinstance(model, BatchableModel) else 1.0
@@ -220,7 +211,7 @@ def _estimate(
 def _renderable(
     one: Benchmark, model: Model, plan: _Plan, request: BenchmarkRequest, answered: Mapping[int, str]
 ) -> Iterator[Request]:
-    """The requests of the questions without an answer; those that cannot be asked are left out."""
+    """The requests of the questions without an answer, except unusable ones."""
     render = _renders(one, plan.prompt, model, request)
     for number, question in enumerate(plan.drawn):
         other = request.shard is not None and not request.shard.holds(question.draw_of or question.id)
@@ -256,7 +247,7 @@ async def _ask_one(
         if request.running.retry_failed:
             writer.delete_failed_answers()
         answered = writer.answered()
-        # How many rotations a question has, and which shard it is in, is known when it is read.
+        # The rotations and the shard of a question are known once it is read.
         total = 0 if rotated or shard is not None else (questions.total or 0) * repeats
         _describe(writer, one, model, prompt.process, scheme, request, (questions, total or None))
         ways = f" each question in {wordings_text(prompt.wordings)}" if request.prompts == EACH else ""
@@ -302,13 +293,8 @@ async def _ask_one(
         writer.set_meta(state="answered")
 
 
-def _how_often(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRequest) -> tuple[int, str]:
-    """How many answers each question gets beside those in other orders of its options, and in which order they are
-    offered.
-
-    Raises:
-        UserError: the answers would be the same, or several repetitions are asked for at once.
-    """
+def _draws_of(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRequest) -> tuple[int, str]:
+    """The number of answers per question and order of options, and these orders."""
     each = prompt.wording == EACH and prompt.wordings > 0
     repeats = prompt.wordings if each else request.repeats
     choices = request.choices if one.offers else AS_WRITTEN
@@ -323,7 +309,7 @@ def _how_often(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkR
 
 
 def _renders(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRequest) -> Callable[[Question], Request]:
-    """Makes the request of a question."""
+    """A function that renders the request of a question."""
     seed, control = request.seed, request.control
 
     def plain(question: Question) -> Request:
@@ -332,9 +318,8 @@ def _renders(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkReq
     def render(question: Question) -> Request:
         rendered = plain(question)
         if control:
-            rendered = apply_control(
-                rendered, control, seed, question.draw_of or question.id, lambda: plain(question.other or question)
-            )
+            other = lambda: plain(question.other or question)  # noqa: E731
+            rendered = apply_control(rendered, control, seed, question.draw_of or question.id, other)
         rendered = replace(with_seed(rendered, seed, question.draw, draws=model.draws), windows=one.windows)
         return check_length(rendered, model.info) if one.spec.too_long == "refuse" else rendered
 
@@ -342,11 +327,10 @@ def _renders(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkReq
 
 
 class _Progress:
-    """Tells the progress of asking, and that the model waits for its service.
+    """Reports progress, and that the model waits for its service.
 
     Args:
-        progress: as `Running.progress`. stage: what is happening.
-        before: questions that the record held answers to already. total: questions in all.
+        before: questions with an answer in the record. total: questions in all.
     """
 
     def __init__(self, progress: Progress, stage: str, before: int, total: int) -> None:
@@ -358,13 +342,13 @@ class _Progress:
         self._progress(self._stage, self._before + done, self._total, failed, audio_s)
 
     def waits(self, sentence: str) -> None:
-        """Shows a sentence beside the stage until the next answers are written."""
+        """Show a sentence next to the stage until the next answers are written."""
         done, failed, audio_s = self._last
         self._progress(f"{self._stage}; {sentence}", self._before + done, self._total, failed, audio_s)
 
 
 def _scheme(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkRequest) -> Scheme | None:
-    """How the answers will be scored; None if only answers are wanted and a package for scoring is not installed."""
+    """The scoring scheme; None if only answers are requested and a package for scoring is missing."""
     try:
         return scheme_of(one, answer_steps, request)
     except MissingExtra:
@@ -374,9 +358,7 @@ def _scheme(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkReque
 
 
 def _fingerprint_of(folder: Path) -> Mapping[str, Any]:
-    """What the record was begun with; empty if there is none yet, or none that can be read, which its writer then
-    tells.
-    """
+    """The fingerprint of the record; empty without a readable record, which its writer reports."""
     if not (folder / DATABASE).is_file():
         return {}
     try:
@@ -388,7 +370,7 @@ def _fingerprint_of(folder: Path) -> Mapping[str, Any]:
 
 
 def _decoded(one: Benchmark, model: Model, request: BenchmarkRequest) -> tuple[Prompt, dict[str, Any]]:
-    """The prompt with the parameters that every question is asked with, and these parameters."""
+    """The prompt with its parameters, and these parameters."""
     decoding = {**one.decoding(model.info), **_own_parameters(model, request)}
     if not model.reasons:
         decoding.pop("reasoning_tokens", None)
@@ -397,15 +379,14 @@ def _decoded(one: Benchmark, model: Model, request: BenchmarkRequest) -> tuple[P
 
 
 def _own_parameters(model: Model, request: BenchmarkRequest) -> dict[str, Any]:
-    """The parameters that the caller set for this model; they replace those of the benchmark."""
+    """The caller's parameters for this model, which replace those of the benchmark."""
     parameters: dict[str, Any] = {}
     for name, options in request.options.items():
         if own_name(name) == model.info.name:
             mapping = options.get("parameters")
             parameters |= mapping if isinstance(mapping, Mapping) else {}
-            parameters |= {
-                key.partition(".")[2]: value for key, value in options.items() if key.startswith("parameters.")
-            }
+            dotted = {key: value for key, value in options.items() if key.startswith("parameters.")}
+            parameters |= {key.partition(".")[2]: value for key, value in dotted.items()}
     return parameters
 
 
@@ -418,9 +399,7 @@ def _describe(
     request: BenchmarkRequest,
     selection: tuple[QuestionStream, int | None],
 ) -> None:
-    """Writes what is asked and how into the record, before the first answer; `selection` are the questions and how many
-    answers.
-    """
+    """Write the questions and settings into the record; `selection` has the questions and the number of answers."""
     info, (questions, total) = asdict(model.info), selection
     facts = scheme.facts() if scheme is not None else {}
     writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, facts, ())

@@ -1,14 +1,12 @@
-"""Watches whether the same model answers: what its service calls it, and a few questions that are asked again
-(canaries).
+"""Detect a change of the model behind a service, by its stated name and by repeated questions (canaries).
 
-A service may serve another checkpoint under the same name without a word. Greedy decoding gives the same text again, or
-nearly always does, so that an answer which differs is a sign of another model. It is no proof: sums of floating-point
-numbers depend on what else is in a batch. So the numbers are told and recorded, and nothing is concluded from them.
+A service may serve another checkpoint under the same name. Greedy decoding nearly always repeats a text, so a different
+answer is a sign of another model, but no proof: floating-point sums depend on the rest of a batch. The numbers are
+reported and recorded without a conclusion.
 
 Conventions
-    A canary that got another answer is from then on expected to give that one, so that a model which changed once is
-    told once. Each comparison is recorded with the answers that were given since the one before: if canaries differ,
-    these may be from either model.
+    A canary with another answer is expected to repeat that one, so one change is reported once. Each comparison is
+    recorded with the answers since the previous one, which may be from either model if canaries differ.
 """
 
 from __future__ import annotations
@@ -32,15 +30,13 @@ EVERY = 500
 
 
 class Watch:
-    """Watches one model in one run. Its canaries are the first greedy questions that got a text.
+    """Watches one model in one run. Its canaries are the first greedy questions with a text answer.
 
     Args:
-        model: the model that is asked.
-        writer: the record, where each comparison is noted.
-        tell: called with a sentence when another model answers, or an answer differs.
-        every: after how many answers the canaries are asked again. canaries: whether questions are asked again.
-        spending: what the command spends; a canary is paid for like any question, and none is asked beyond a limit.
-            None for no limits.
+        writer: the record of the comparisons.
+        notify: called with a sentence when another model answers, or an answer differs.
+        every: after how many answers the canaries are repeated. canaries: whether questions are repeated.
+        spending: the budget, which a canary needs like any question; None for no limits.
     """
 
     def __init__(
@@ -61,7 +57,7 @@ class Watch:
         self._spending = spending
 
     async def look_back(self, questions: Iterable[Question], render: Callable[[Question], Request]) -> None:
-        """Asks questions again that the record holds answers to, to see whether the model still answers so."""
+        """Repeat questions that the record has answers to, to compare the model with that time."""
         texts = {} if self._off else self._writer.first_texts(QUESTIONS)
         if not texts:
             return
@@ -80,7 +76,7 @@ class Watch:
         await self.compare()
 
     async def note(self, question: Question, request: Request, response: Response) -> None:
-        """Takes one more answer of this session. After every 500 the canaries are asked again."""
+        """Count an answer of this session. Every 500 answers the canaries are repeated."""
         if response.status != "ok" or response.cached:
             return
         by = response.state
@@ -94,7 +90,7 @@ class Watch:
             await self.compare()
 
     async def compare(self) -> None:
-        """Asks the canaries again and notes how many answers are the same."""
+        """Repeat the canaries and record how many answers are the same."""
         if self._off or not self._known:
             return
         repeated, other, usage, unpriced = 0, {}, Counter[str](), 0
@@ -137,16 +133,16 @@ class Watch:
 
 
 def can_repeat(request: Request) -> bool:
-    """Whether a request can be a canary: its answer is a text that is the same each time."""
+    """Whether a request can be a canary: its answer is a text without sampling."""
     return request.wants == "text" and request.parameters.get("temperature") == 0
 
 
 def count_canaries(model: Model, requests: Sequence[Request], questions: int, *, continues: bool) -> int:
-    """How many canaries will be asked beside questions.
+    """The number of canaries in addition to the questions.
 
     Args:
-        model: to be asked. requests: the first questions. questions: how many there are. continues: whether the record
-            holds answers already, which are compared first.
+        requests: the first questions. questions: how many there are. continues: whether the record already has answers,
+            which are compared first.
     """
     if model.tells_apart:
         return 0

@@ -1,7 +1,6 @@
-"""What the questions of a run will cost, before the first of them is asked.
+"""Estimate what the questions of a run will cost, from the first of them.
 
-The first questions are read, and the others are taken to be like them. What nobody can know before asking, such as the
-length of an answer, makes the estimate a range; what is not known at all is named.
+Unknowns such as the length of an answer make the estimate a range; missing facts are named.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ READ = 20
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What questions will cost.
+    """The cost of questions.
 
     Args:
-        questions: how many are asked; None if that is not known before they are read. read: how many were read.
-        sound_s: seconds of sound of one question, the mean of those that were read.
-        least_usd, most_usd: what one question costs at least and at most; None if that is not known.
-        unknown: what is not known. day: of the prices, such as "of 2026-11-22".
-        canaries: how many questions are asked again to see whether the same model answers.
+        questions: how many there are; None if that is not known in advance. read: how many were read.
+        sound_s: mean seconds of sound of one question.
+        least_usd, most_usd: bounds of the cost of one question; None if unknown.
+        unknown: the missing facts. day: of the prices, such as "of 2026-11-22".
+        canaries: how many questions are repeated to detect another model.
     """
 
     questions: int | None
@@ -48,13 +47,8 @@ class Estimate:
         """The estimate as a sentence."""
         count = self.questions or 1000
         seconds = count * self.sound_s
-        sound = (
-            f"{seconds / 3600:.2g} h"
-            if seconds >= 3600
-            else f"{seconds / 60:.0f} min"
-            if seconds >= 120
-            else f"{seconds:.3g} s"
-        )
+        minutes = f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.3g} s"
+        sound = f"{seconds / 3600:.2g} h" if seconds >= 3600 else minutes
         amount = f"{count:,} question{'' if count == 1 else 's'} with {sound} of sound"
         if not self.least_usd and self.most_usd is None:
             subject = "the questions" if self.questions is None else amount
@@ -77,12 +71,12 @@ def estimate_of(
     share: float = 1.0,
     canaries: Callable[[Sequence[Request], int], int] = lambda requests, questions: 0,
 ) -> Estimate | None:
-    """What asking will cost; None for a model without prices, and where no question is left.
+    """Estimate the cost of requests; None for a model without prices, and if no question is left.
 
     Args:
-        model: it need not be started. requests: to be asked; the first `READ` of them are read, with their sounds.
-        questions: how many there are; None if that is not known. share: of the prices that an answer costs.
-        canaries: how many questions are asked again, by the first requests and the number of all.
+        model: it need not be started. requests: the first `READ` of them are read, with their sounds.
+        questions: how many there are; None if unknown. share: of the prices that an answer costs.
+        canaries: the number of repeated questions, by the first requests and the number of all.
     """
     if not isinstance(model, RemoteModel) or not model.prices.known:
         return None
@@ -92,7 +86,7 @@ def estimate_of(
     for request in first:
         sounds.append(_seconds(request, model))
         low, high, missing = _bounds(request, model, prices, sounds[-1])
-        if rounds_of(request) > 1:  # each round sends all that was said before again
+        if rounds_of(request) > 1:  # each round sends the earlier ones again
             missing.append("the answers that stand in later rounds")
         least.append(low)
         most.append(high)
@@ -109,7 +103,7 @@ def estimate_of(
 
 
 def _seconds(request: Request, model: RemoteModel) -> float:
-    """Seconds of sound that are sent. A sound that cannot be read is not sent."""
+    """Seconds of sound that are sent. An unreadable sound is not sent."""
     total, limit = 0.0, None if model.info.window_s is not None else model.info.limit_s
     for clip in clips_of(request):
         try:
@@ -121,7 +115,7 @@ def _seconds(request: Request, model: RemoteModel) -> float:
 
 
 def _bounds(request: Request, model: RemoteModel, prices: Prices, sound_s: float) -> tuple[float, float, list[str]]:
-    """What one answer costs at least and at most in US dollars, and what is not known of it."""
+    """The least and most cost of one answer in US dollars, and the missing facts."""
     words = [one for message in request.messages for one in message.content if isinstance(one, str)]
     words += [value for value in request.fields.values() if isinstance(value, str)]
     room = request.parameters.get("max_tokens")

@@ -1,10 +1,9 @@
-"""A record that is continued with a larger limit or with more draws: its answers get the places that they have among
-all.
+"""Continue a record with a larger limit or more draws, and renumber its answers.
 
 Conventions
-    A limit takes the rows with the lowest hashes of seed and key, so that a larger choice contains every smaller one.
-    The number of a question is its place in the choice. When the choice grows, the answers get the numbers that they
-    have in it, in one transaction with the new limit, so that the record is that of one run at the larger limit.
+    A limit takes the rows with the lowest hashes of seed and key: a larger selection contains every smaller one. The
+    number of a question is its position in the selection. One transaction writes the new numbers and the new limit, so
+    the record equals that of one run at the larger limit.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from codec_bench.store.tables import storable
 
 
 def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """What is asked, in the size that the record in the folder was begun with; if there is none, what is asked.
+    """The request in the size of the existing record; without one, the request itself.
 
     Args:
-        requested: what is asked now. recorded: what the record was begun with, or nothing.
+        requested: the current request. recorded: the request of the record, or nothing.
 
     Raises:
-        RunMismatch: fewer questions or fewer draws are asked for than the record was begun with.
+        RunMismatch: the request has fewer questions or draws than the record.
     """
     if not recorded:
         return dict(requested)
     limit, repeats = recorded.get("limit"), recorded.get("repeats")
     smaller = {**requested, "limit": limit, "repeats": repeats}
     if json.loads(json.dumps(smaller)) != recorded:
-        return smaller  # something else differs, which the writer of the record tells
+        return smaller  # something else differs, which the writer of the record reports
     limit_now, draws = requested["limit"], requested["repeats"]
     if limit_now != limit and requested.get(CONTROL, {}).get("sound") == ANOTHER:
         raise RunMismatch(
@@ -59,13 +58,13 @@ def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folde
 
 
 def grow(writer: AnswerWriter, questions: Iterable[Question], requested: Mapping[str, Any]) -> None:
-    """Gives the answers of a record the numbers that they have among more questions or more draws.
+    """Renumber the answers of a record among more questions or more draws.
 
     Args:
-        writer: the record. questions: all questions of the larger choice, in order. requested: what is asked now.
+        questions: all questions of the larger selection, in order. requested: the current request.
 
     Raises:
-        RunMismatch: the larger choice lacks a question of the record, or has another one in its place.
+        RunMismatch: the larger selection lacks a question of the record, or has another one in its place.
     """
     held, places = writer.questions(), {}
     for number, question in enumerate(questions):

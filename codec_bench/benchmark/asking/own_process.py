@@ -1,7 +1,7 @@
-"""A model of one's own in a process of its own: what it does to its process changes nothing of the run.
+"""Run a user's own model in a separate process, isolated from the run.
 
-The main process builds the model for its facts alone, and never starts it. The child builds it again from its name and
-options, and is sent its requests over a pipe. It is the program of the engine's workers with another `serve`.
+The main process builds the model only for its facts, and never starts it. The child builds it again from its name and
+options, and gets its requests over a pipe. It is the program of the engine's workers with another `serve`.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from codec_bench.types import Request, Response
 
 SERVE = f"{__name__}:serve"
 _ENDED_AT_MOST = 3
-"""After so many processes in a row that ended without an answer, no further one is started."""
+"""After this many processes in a row without an answer, no more are started."""
 _CLOSE_S = 30.0
 _STDERR = 2
 
 
 class Ended(Exception):
-    """The process of a model ended. The message says how."""
+    """The process of a model ended; the message says how."""
 
 
 def load_apart(name: str, options: Mapping[str, Any] | None, device: str) -> Model:
-    """A model; one of the user's own code answers in a process of its own.
+    """Load a model; a user's own code answers in a separate process.
 
-    Models of a service stay in this process: they compute nothing here.
+    Models of a service stay in this process, because they compute nothing here.
 
     Raises:
         UserError: as for `load_model`.
@@ -50,16 +50,16 @@ def load_apart(name: str, options: Mapping[str, Any] | None, device: str) -> Mod
         return model
     try:
         build = pickle.dumps((name, dict(options or {}), device))
-    except Exception:  # an option that a caller of Python gave as an object
+    except Exception:  # an option is a Python object
         return model
     return OwnProcess(model, build)
 
 
 class OwnProcess(Model):
-    """A model whose requests are answered by another process.
+    """A model whose requests another process answers.
 
     Args:
-        model: the model as this process has it, for its facts. build: the pickled arguments of `load_model`.
+        model: this process's instance, for its facts. build: the pickled arguments of `load_model`.
     """
 
     weighs = True
@@ -99,7 +99,7 @@ class OwnProcess(Model):
         self.notify, self._patient = notify, patient
 
     async def start(self) -> None:
-        """Starts the process and, in it, the model.
+        """Start the process and the model in it.
 
         Raises:
             UserError: the model cannot be started, or its process ended.
@@ -115,7 +115,7 @@ class OwnProcess(Model):
         return description
 
     async def ask(self, request: Request) -> Response:
-        """One answer. It fails if the process ends, and the next request starts another process."""
+        """Get one answer. It fails if the process ends; the next request starts another one."""
         child = None
         try:
             child = await self._started()
@@ -129,7 +129,7 @@ class OwnProcess(Model):
         return response
 
     async def close(self) -> None:
-        """Closes the model and ends the process."""
+        """Close the model and end the process."""
         if self._child is not None:
             with suppress(Ended, UserError, TimeoutError):
                 await asyncio.wait_for(self._child.call("close"), _CLOSE_S)
@@ -154,7 +154,7 @@ class OwnProcess(Model):
 
 
 class _Child:
-    """The process, and the calls that wait for it. It is used on one event loop."""
+    """The process and its pending calls, on one event loop."""
 
     def __init__(self, build: bytes, notify: Callable[[str], None]) -> None:
         self.known: Mapping[str, Any] = {}
@@ -162,14 +162,14 @@ class _Child:
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._why: str | None = None
-        # Through a thread of its own, because a full pipe must not stop the event loop.
+        # A thread of its own, because a full pipe must not block the event loop.
         self._sender = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._process, self._pipe = start_process([SERVE, "1"], dict(os.environ), _STDERR)
         self._pipe.send((build, [os.path.abspath(entry) for entry in sys.path]))
         Thread(target=self._read, daemon=True).start()
 
     async def call(self, action: str, *arguments: Any) -> Any:
-        """What the child's function gives.
+        """Call a function of the child.
 
         Raises:
             Ended: the process ended. UserError: the model raised one.
@@ -193,7 +193,7 @@ class _Child:
         return value
 
     def end(self) -> None:
-        """Ends the process, and the programs that it has started."""
+        """End the process and the programs that it started."""
         end_process(self._process)
         self._sender.shutdown(wait=False, cancel_futures=True)
 
@@ -232,7 +232,7 @@ class _Child:
 
 
 def serve(pipe: MainPipe) -> None:
-    """The child: builds the model, and answers until the pipe closes."""
+    """The child: build the model, and answer until the pipe closes."""
     build, path = pipe.recv()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # its end may come at any time
     sys.path[:] = path  # a model of a package may lie in a folder of the caller

@@ -1,9 +1,8 @@
-"""The first phase of a benchmark: every question is sent to the model, and every answer is written to the record.
+"""The answering phase of a benchmark: send every question to the model and record every answer.
 
 Conventions
-    Questions are read as the model takes them: memory does not grow with the benchmark.
-    A question that cannot be asked is recorded as failed, with the reason, and is counted like every other. Its row
-    may have no audio, for example, or lack a column that the prompt names.
+    Questions are read as the model takes them, so memory does not grow with the benchmark. A question that cannot be
+    asked, for example without its audio, is recorded as failed, with the reason, and counts like any other.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ from codec_bench.types import Audio, Request, Response
 WRITE_ANSWERS = 64
 WRITE_S = 1.0
 MOST_EMPTY = 8
-"""If so many answers are empty at the limit of length before there is another one, the settings are wrong."""
+"""With this many empty answers at the limit of length before any other, the settings are wrong."""
 
 OWN_ANSWER = "(what the model answers)"
-"""What stands in a prompt that is shown where an answer of the model's own will be."""
+"""The placeholder of the model's own answer in a displayed prompt."""
 
 Render = Callable[[Question], Request]
 
 
 @dataclass(slots=True)
 class Counts:
-    """Numbers of questions asked, of failures and of answers from the cache, and seconds of spoken answers."""
+    """Questions sent, failures, cached answers, and seconds of spoken answers."""
 
     sent: int = 0
     failed: int = 0
@@ -53,7 +52,7 @@ class Counts:
     audio_s: float = 0.0
 
     def add(self, answer: AnswerRecord, audio_s: float) -> None:
-        """Counts one answer."""
+        """Count one answer."""
         self.sent += 1
         self.failed += answer.status != "ok"
         self.cached += answer.cached
@@ -61,19 +60,16 @@ class Counts:
 
 
 class Asking:
-    """Asks one model every question that has no answer in the record yet.
+    """Sends one model every question that has no answer in the record.
 
     Args:
-        model: asked once `start` has been awaited.
-        start: makes the model ready. It is awaited before the first question, and not at all if no question is left.
-        render: makes the request of a question.
-        writer: the record.
+        start: makes the model ready; awaited before the first question, if there is one.
+        render: renders the request of a question.
         keep_question: whether a question's sound is copied into the run folder, by the question's number.
-        send_requests: sends requests to a model, as many at once as it takes (`codec_bench.benchmark.asking.sending`).
+        send_requests: sends many requests to a model at once (`codec_bench.benchmark.asking.sending`).
         progress: called with (questions finished by this call, failed, seconds of answers).
-        watch: sees whether the same model answers as before; None if it cannot be another.
-        in_rounds: whether questions may have several rounds, each of which is asked once the one before it was
-            answered.
+        watch: detects a change of the model; None if there can be none.
+        in_rounds: whether questions may have several rounds, each sent after the answer to the one before.
     """
 
     def __init__(
@@ -96,9 +92,8 @@ class Asking:
         self._waiting: dict[str, QuestionRounds] = {}
         self._next: dict[str, Request] = {}
         self._ready: list[tuple[QuestionRecord, AnswerRecord]] = []
-        self._unproven: dict[
-            str, list[AnswerRecord]
-        ] = {}  # what was said before the turns that no answer has proven yet
+        self._unproven: dict[str, list[AnswerRecord]] = {}
+        """The turns before those that no answer has proven yet."""
         self._sounds: dict[int, str] = {}
         """The hashes of the sounds of answered questions, by number."""
         self._last_write = perf_counter()
@@ -109,15 +104,15 @@ class Asking:
     async def run(
         self, questions: Iterable[Question], answered: dict[int, str], shard: Shard | None = None
     ) -> dict[str, Any]:
-        """Asks the questions and returns timings for the record.
+        """Send the questions and return timings for the record.
 
         Args:
             questions: all questions of the benchmark, in order.
-            answered: status of the answers that the record holds, by the question's number; these are not asked.
-            shard: the part of the questions that is asked; None for all.
+            answered: status of recorded answers, by the question's number; these questions are skipped.
+            shard: the part of the questions to send; None for all.
 
         Raises:
-            UserError: the model cannot be used at all, or the record cannot be written. What was answered is kept.
+            UserError: the model cannot be used at all, or the record cannot be written. Earlier answers are recorded.
         """
         start = perf_counter()
         try:
@@ -142,8 +137,7 @@ class Asking:
                         if self._watch is not None:
                             await self._watch.note(conversation.question, request, response)
         except UserError:
-            # Nothing was answered, so that what was refused was refused for a reason that the questions have no part
-            # in.
+            # Without any answer, the refusals have nothing to do with the questions.
             if not self._proven:
                 self._ready = []
                 for id, turns in self._unproven.items():
@@ -173,9 +167,8 @@ class Asking:
             try:
                 request = self._render(question)
             except TooLong as error:
-                self._take(
-                    number, question, None, self._record(number, None, Response.refused(error.message, finish=TOO_LONG))
-                )
+                refused = Response.refused(error.message, finish=TOO_LONG)
+                self._take(number, question, None, self._record(number, None, refused))
                 continue
             except UserError as error:
                 self._take(number, question, None, self._record(number, None, Response.failed(error.message)))
@@ -184,7 +177,7 @@ class Asking:
             yield self._request_of(QuestionRounds(number, question, request, self._writer.folder, turns))
 
     def _check_sounds(self, number: int, question: Question) -> None:
-        """Refuses a question whose sounds have another content than when it was answered."""
+        """Refuse a question whose sounds have changed since its answer."""
         before = self._sounds.get(number)
         if before is not None and before != sounds_hash(question):
             raise RunMismatch(
@@ -193,7 +186,7 @@ class Asking:
             )
 
     def _earlier_turns(self, id: str) -> list[AnswerRecord]:
-        """What the record holds of a conversation, without what must be asked again because a sound of it is lost."""
+        """The recorded turns of a conversation, up to the first with a lost sound."""
         turns = self._writer.turns(id)
         there = still_there(turns, self._writer.folder)
         if len(there) < len(turns):
@@ -206,7 +199,7 @@ class Asking:
         return request
 
     def _answer(self, conversation: QuestionRounds, request: Request, response: Response) -> None:
-        """Takes an answer: the last one of a question, or one that another round follows."""
+        """Take an answer: the last one of a question, or one before another round."""
         answer = self._record(
             conversation.number, request, response, None if conversation.is_last else len(conversation.earlier) + 1
         )
@@ -244,24 +237,15 @@ class Asking:
         )  # fmt: skip
 
     def _take(
-        self,
-        number: int,
-        question: Question,
-        request: Request | None,
-        answer: AnswerRecord,
-        audio_s: float = 0.0,
+        self, number: int, question: Question, request: Request | None, answer: AnswerRecord, audio_s: float = 0.0
     ) -> None:
-        """Counts what ends a question, and writes it with others."""
+        """Count a finished question and write it with others."""
         self._ready.append((self._question(number, question, request), answer))
         self.counts.add(answer, audio_s)
         self._write(force=False)
 
     def _check_room(self, request: Request) -> None:
-        """Checks that not all answers until now ended before their first word.
-
-        Raises:
-            UserError: they did; they are not recorded.
-        """
+        """Raise if all answers so far were cut before their first word; they are not recorded."""
         if self._proven or self._empty < MOST_EMPTY:
             return
         name, room = self._model.info.name, request.parameters.get("max_tokens")
@@ -288,7 +272,7 @@ class Asking:
         )  # fmt: skip
 
     def _keep(self, number: int, audio: Audio, turn: int | None = None) -> tuple[str | None, str | None]:
-        """Writes the sound of an answer. Returns (its path in the run folder, None), or (None, why there is none)."""
+        """Write the sound of an answer: (its path in the run folder, None), or (None, the reason)."""
         stem, folder = self._writer.sound_name("answers", number, turn), self._writer.folder
         try:
             return keep_sound(folder, stem, audio), None
@@ -301,16 +285,12 @@ class Asking:
             ) from error
 
     def _keep_paid(self) -> None:
-        """Writes answers that may have cost money, so that no kill makes them be paid again."""
+        """Write answers that may have cost money, so a kill never makes them cost twice."""
         self._write(force=self._proven and self._model.charges)
 
     def _write(self, force: bool) -> None:
-        due = (
-            force
-            or len(self._ready) >= WRITE_ANSWERS
-            or (self._proven and perf_counter() - self._last_write >= WRITE_S)
-        )
-        if self._ready and due:
+        is_late = self._proven and perf_counter() - self._last_write >= WRITE_S
+        if self._ready and (force or is_late or len(self._ready) >= WRITE_ANSWERS):
             self._writer.write_answers(self._ready)
             self._ready = []
             self._last_write = perf_counter()
@@ -318,9 +298,9 @@ class Asking:
 
 
 def _store_question(writer: AnswerWriter, number: int, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
-    """Copies a question's sound into the run folder: (its path there, (seconds, sample rate in Hz, channels)).
+    """Copy a question's sound into the run folder: (its path there, (seconds, sample rate in Hz, channels)).
 
-    A sound that cannot be read is not copied; the model's answer then says what is wrong with it.
+    An unreadable sound is not copied; the model's answer then has the reason.
     """
     name = writer.sound_name("questions", number)
     return clip.once(("kept", name), lambda: _copied(writer, name, clip))
@@ -350,7 +330,7 @@ def _is_sound(value: Any) -> bool:
 
 
 def shown(request: Request) -> str:
-    """What the model was given, as text: one paragraph a turn or named input, with `<audio>` in place of a sound."""
+    """A request as text: one paragraph per turn or named input, with `<audio>` for a sound."""
     turns = [f"{m.role}: {' '.join(map(_shown_part, m.content)) or OWN_ANSWER}" for m in request.messages]
     turns += [f"{name}: {_shown_part(value)}" for name, value in request.fields.items()]
     return "\n\n".join(turns)
@@ -361,16 +341,15 @@ def _shown_part(content_part: Any) -> str:
 
 
 class TooLong(UserError):
-    """The sound of a question is longer than the model takes, and the benchmark says that it is not to be cut."""
+    """The sound of a question is longer than the model takes, and the benchmark forbids cutting it."""
 
 
 def check_length(request: Request, info: ModelInfo) -> Request:
-    """The request, if the model takes its sounds whole.
+    """Return the request if the model takes its sounds whole.
 
     Args:
-        request: its sounds are decoded, where the model has a limit. A sound that cannot be read is left to the model
-            to tell.
-        info: the facts of the model. One that reads long sounds in windows takes sounds of any length.
+        request: its sounds are decoded if the model has a limit. The model reports an unreadable sound itself.
+        info: the facts of the model. One that reads long sounds in windows takes any length.
 
     Raises:
         TooLong: a sound is longer than the model takes.

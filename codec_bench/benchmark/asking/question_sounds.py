@@ -1,4 +1,4 @@
-"""The content of the sounds that a question is about, by which an answer is known to be one to that question."""
+"""A hash of the content of a question's sounds, to match answers with questions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIGITS = 16
 def sounds_hash(question: Question) -> str | None:
     """A hash of the sounds of a question, 64 bits as hexadecimal; None if it has none.
 
-    A sound within a table or a tar file counts as changed if the file is another one.
+    A sound within a table or a tar file changes with its file.
     """
     contents = [clip_content(clip) for clip in _clips_of(question)]
     return hashlib.blake2b("\n".join(contents).encode()).hexdigest()[:_DIGITS] if contents else None

@@ -1,11 +1,10 @@
-"""Questions of several rounds: what the model answers to one round stands before the next, which is asked only then.
+"""Questions of several rounds, each of which contains the model's earlier answers.
 
 Conventions
-    The request of such a question has an assistant's turn without content in each place of an answer (`Prompt.render`).
-    What is sent is that conversation up to the first of them, then up to the second with the first filled, and so on. A
-    turn is filled with what the model said in words, as URO-Bench's programs do, or with its sound if it gave no words.
-    The record holds every answer. The last one stands for the question; what it cost, and how long it took, is that of
-    all rounds.
+    The request has an assistant's turn without content for each answer (`Prompt.render`). It is sent up to the first of
+    them, then up to the second with the first filled, and so on. A turn gets the model's words, as in URO-Bench's
+    programs, or its sound without words. The record has every answer; the last one stands for the question, with the
+    cost and time of all rounds.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from codec_bench.types import Message, Request
 
 @dataclass(slots=True)
 class QuestionRounds:
-    """A question on its way through its rounds; most questions have one.
+    """A question and the state of its rounds; most questions have one.
 
     Args:
-        number, question: the question. full_request: with empty turns. folder: of the run, in which sounds lie.
-        earlier: the answers to the first rounds, as the record holds them.
+        full_request: with empty turns. folder: of the run, with the sounds.
+        earlier: the recorded answers to the first rounds.
     """
 
     number: int
@@ -50,7 +49,7 @@ class QuestionRounds:
         return len(self.earlier) + 1 >= self.rounds
 
     def request(self) -> Request:
-        """What is asked now. The last round has the id of the question."""
+        """The next request. The last round has the id of the question."""
         filled, left = list[Message](), list(self.earlier)
         for turn in self.full_request.messages:
             if turn.content:
@@ -63,7 +62,7 @@ class QuestionRounds:
         return replace(self.full_request, id=id, messages=tuple(filled))
 
     def ended(self, answer: AnswerRecord) -> AnswerRecord:
-        """What the record holds as the answer to the question, once `answer` has ended its conversation."""
+        """The recorded answer to the question, once `answer` has ended its conversation."""
         if self.rounds == 1:
             return answer
         every, used = [*self.earlier, answer], Counter[str]()
@@ -81,12 +80,12 @@ class QuestionRounds:
 
 
 def rounds_of(request: Request) -> int:
-    """How many answers a request takes, of which all but the last stand in it as empty turns."""
+    """How many answers a request takes; all but the last are empty turns."""
     return 1 + sum(not turn.content for turn in request.messages)
 
 
 def still_there(earlier: Sequence[AnswerRecord], folder: Path) -> list[AnswerRecord]:
-    """The answers before the first one whose sound cannot be read any more; `folder` is that of the run.
+    """The answers before the first unreadable sound; `folder` is that of the run.
 
     Raises:
         DamagedRecord: a sound is another one.

@@ -1,12 +1,9 @@
-"""Sends many requests to a model, as many at once as it takes; the answers that are kept for the model are looked up
-first.
+"""Send many concurrent requests to a model, after a lookup in the response cache.
 
 Conventions
     Memory does not grow with the number of requests.
-    Where a model's identity tells two checkpoints apart (weights on this machine, a dated name at a vendor), answers
-    are shared by all runs. Where it does not (an address of one's own, a name without a date), an answer is reused
-    within its run alone, unless the caller says otherwise: a run that shares finds the answers of all runs, also of
-    those that do not share.
+    All runs share answers if the model's identity identifies a checkpoint (local weights, a dated name at a vendor).
+    Otherwise only the same run reuses an answer, unless the caller shares: such a run finds the answers of all runs.
 """
 
 from __future__ import annotations
@@ -34,22 +31,22 @@ from codec_bench.store.answers import AnswerWriter
 from codec_bench.types import Audio, Request, Response
 
 if TYPE_CHECKING:
-    from codec_bench.benchmark.asking.spending import Spending
     from codec_bench.models.cache import ResponseCache
 
 Pair = tuple[Request, Response]
 SendRequests = Callable[..., AsyncGenerator[Pair, None]]
 """Sends requests to a model and yields each with its response, as `send_requests` does."""
 AskSome = Callable[..., AsyncGenerator[tuple[Request, Response | None], None]]
-"""As `AskAll`, but a request that is answered later is yielded with None."""
+"""As `SendRequests`, but yields None for a request whose answer comes later."""
 
 Claimed = asyncio.Future[Request | None]
 
-# How many requests are looked up in the cache at once, and for how many seconds at most they are gathered.
 BATCH = 256
+"""How many requests are looked up in the cache at once."""
 AHEAD = 512
-"""How many requests may be read and not yet answered, at least."""
+"""How many requests may be read and unanswered, at least."""
 GATHER_S = 0.05
+"""How long a batch is gathered at most."""
 
 
 async def send_requests(
@@ -63,27 +60,24 @@ async def send_requests(
     on_stored: Callable[[], None] | None = None,
     then: Callable[[Request], Request | None] | None = None,
 ) -> AsyncGenerator[Pair, None]:
-    """Yields every request with its response, in the order in which they are finished.
+    """Yield every request with its response, in the order of completion.
 
     Args:
-        model: a started model; it is not closed. `model.concurrency` requests are kept in flight.
-        requests: they are read as they are needed, never more beyond what was yielded than twice the model's
-            concurrency or `AHEAD`. They are read in the event loop's own thread, so that they may share state with the
-            caller.
-        cache: a request whose answer it holds is not sent to the model. New answers are put into it; failures are not.
-        identity: of the model, under which the cache keeps its answers; None for `model.identity`.
-        alias: a further identity, under which other callers find these answers; None for none.
-        spending: what is spent; once it says so, nothing more is sent, and what is in flight is still yielded.
-        on_stored: called once what a model that charges has answered is yielded, and before it is asked for more in the same
-            places; it writes what was yielded. Answers that come in the same turn of the event loop are written
-            together.
-        then: gives the request that is asked in the same place after one that was yielded and written, or None for
-            none.
+        model: a started model, which stays open. `model.concurrency` requests are in flight.
+        requests: read on demand in the event loop's thread, at most twice the concurrency or `AHEAD` beyond the
+            yielded.
+        cache: the model gets no request whose answer is in it. New answers go into it; failures do not.
+        identity: the cache's key for the model; None for `model.identity`.
+        alias: a second key under which other callers find these answers; None for none.
+        spending: the budget; at its limit nothing more is sent, and requests in flight are still yielded.
+        on_stored: called after the answers of a charging model are yielded and before their places are reused; it
+            writes them. Answers of one turn of the event loop are written together.
+        then: returns the request that follows a yielded one in the same place, or None.
 
-    Iterate within `contextlib.aclosing`: leaving early then cancels what is in flight, and no job is left behind.
+    Iterate within `contextlib.aclosing`: leaving early then cancels everything in flight.
 
     Raises:
-        UserError: the model cannot be used at all. What was answered before is yielded first.
+        UserError: the model cannot be used at all. Earlier answers are yielded first.
     """
     room = asyncio.Semaphore(max(AHEAD, 2 * model.concurrency))
     lookup = Lookup(cache, model, identity, alias) if cache is not None else None
@@ -103,7 +97,7 @@ async def send_requests(
                 following = None if then is None else then(request)
                 if following is None:
                     room.release()
-                # It is cancelled where another request has failed while the caller had this answer.
+                # It is cancelled if another request failed while the caller had this answer.
                 if not claimed.done():
                     claimed.set_result(following)
     finally:
@@ -114,14 +108,10 @@ async def send_requests(
 
 
 class Lookup:
-    """A response cache as one model uses it, called from another thread so that the disk does not stop the event loop."""
+    """A response cache as one model uses it, in a thread of its own: the disk never blocks the event loop."""
 
     def __init__(
-        self,
-        cache: ResponseCache,
-        model: Model,
-        identity: Mapping[str, Any] | None,
-        alias: Mapping[str, Any] | None,
+        self, cache: ResponseCache, model: Model, identity: Mapping[str, Any] | None, alias: Mapping[str, Any] | None
     ) -> None:
         self._cache, self._identity, self._alias = cache, model.identity if identity is None else identity, alias
         self._model_name = model.info.name
@@ -132,7 +122,7 @@ class Lookup:
         return await self._call(self._cache.look_up, self._identity, batch)
 
     async def put(self, key: str, request: Request, response: Response) -> None:
-        """Keeps an answer."""
+        """Store an answer."""
         await self._call(self._put, key, request, response)
 
     def _put(self, key: str, request: Request, response: Response) -> None:
@@ -140,7 +130,7 @@ class Lookup:
         self._cache.put(key, response, self._model_name, alias)
 
     async def close(self) -> None:
-        """Writes what is not yet on the disk and ends the thread; the cache stays open."""
+        """Flush to disk and end the thread; the cache stays open."""
         await self._call(self._cache.flush)
         self._thread.shutdown(wait=True)
 
@@ -152,15 +142,12 @@ class _Flight:
     """The requests between the caller's iterator and its loop over the answers.
 
     Args:
-        model: it is asked by `model.concurrency` jobs at once.
-        lookup: the cache, or None.
-        spending: what is spent, or None.
-        in_rounds: whether a request may be followed by another in the same place. Every answer is then waited for, and
-            is looked up in its place.
+        in_rounds: whether a request may be followed by another in the same place. Each answer is then awaited, and
+            looked up in its place.
 
     Attributes:
-        finished: answered requests, each with what is set once the caller has taken it, to the request that follows or
-            None; then the error that ended the flight, if any; then None.
+        finished: answered requests, each with a future of the request that follows (or None); then the error that ended
+            the flight, if any; then None.
     """
 
     def __init__(self, model: Model, lookup: Lookup | None, spending: Spending | None, in_rounds: bool) -> None:
@@ -169,7 +156,7 @@ class _Flight:
         self.finished: asyncio.Queue[tuple[Pair, Claimed] | BaseException | None] = asyncio.Queue()
 
     async def run(self, batches: AsyncGenerator[list[Request], None]) -> None:
-        """Asks everything; an error is put into `finished` and not raised."""
+        """Send everything; an error goes into `finished`."""
         try:
             async with asyncio.TaskGroup() as group:
                 feed = group.create_task(self._feed(batches))
@@ -177,14 +164,14 @@ class _Flight:
                 await asyncio.wait(workers)
                 feed.cancel()  # workers end before the feed only if nothing more may be sent
         except BaseExceptionGroup as several:
-            # Only one of several errors is raised: one that the caller can mend is preferred.
+            # Only one of several errors is raised, preferably one that the user can fix.
             causes = sorted(several.exceptions, key=lambda e: not isinstance(e, UserError))
             self.finished.put_nowait(causes[0])
         finally:
             self.finished.put_nowait(None)
 
     async def some(self) -> list[tuple[Pair, Claimed] | BaseException | None]:
-        """What has finished: all of it for a model that charges, else the next."""
+        """All finished requests of a charging model, else the next one."""
         items = [await self.finished.get()]
         if self._model.charges and items[0] is not None:
             await asyncio.sleep(0)
@@ -214,7 +201,7 @@ class _Flight:
                     break
             finally:
                 places.give_back()
-            # The reader takes the answer, and what waits for the place goes before the next item.
+            # The reader takes the answer, and whoever waits for the place precedes the next item.
             await asyncio.sleep(0)
 
     def _finish(self, request: Request, response: Response) -> Claimed:
@@ -223,7 +210,7 @@ class _Flight:
         return claimed
 
     async def _answer(self, key: str | None, request: Request) -> bool:
-        """Asks one request, and those that follow it, and waits until the answers are taken; whether more may be sent."""
+        """Send a request and those that follow it; returns whether more may be sent."""
         following: Request | None = request
         while following is not None:
             request, response = following, None
@@ -233,12 +220,12 @@ class _Flight:
             if response is None and (response := await self._new(key, request)) is None:
                 return False
             claimed = self._finish(request, response)
-            # The caller has written the answer before another is asked for in its place.
+            # The caller writes the answer before the next request in its place.
             following = await claimed if self._model.charges or self._in_rounds else None
         return True
 
     async def _new(self, key: str | None, request: Request) -> Response | None:
-        """The model's answer to one request; None if nothing more may be sent."""
+        """Get the model's answer; None if nothing more may be sent."""
         if self._spending is not None and not await self._spending.begin():
             return None
         response = await send_request(self._model, request)
@@ -250,7 +237,7 @@ class _Flight:
 
 
 async def send_request(model: Model, request: Request) -> Response:
-    """One answer; whatever the model raises fails this request alone, except that the model cannot be used at all."""
+    """Get one answer. Whatever the model raises fails this request alone, except that the model is unusable."""
     try:
         by_likelihood = request.wants == "likelihood" and not model.weighs
         coming = weighed(model, request) if by_likelihood else model.ask(request)
@@ -265,23 +252,20 @@ async def send_request(model: Model, request: Request) -> Response:
         return Response.failed(error.message)
     except UserError:
         raise
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # a user's own model may raise anything; the other requests must not fail with this one
+    except (Exception, SystemExit) as error:  # a custom model may raise anything, and other requests go on
         unread = isinstance(error, KeyError) and error.args[:1] in _NAMED and not request.fields
         code = "model_raised_on_messages" if unread else "model_raised"
         return Response.failed(Diagnostic(code, type=type(error).__name__, message=clean(str(error))))
 
 
 _NAMED = [(name,) for name in ("text", "instruction", "audio", "prompt_audio", "prompt_text")]
-"""What the prompts of speech synthesis and transcription name, and a request in messages has not."""
+"""Fields that speech synthesis and transcription prompts name, and requests in messages lack."""
 
 
 def checked(response: Response) -> Response:
-    """A response as the record can hold it: its fields are of their types, its audio is sound, and its usage is counts.
+    """Validate a response for the record: field types, audio, and usage as 64-bit counts.
 
-    Counts that are no numbers of 64 bits are left out, with a note.
+    Other usage is dropped, with a note.
     """
     for name, (expected, fits) in _FIELDS.items():
         if not fits(entry := getattr(response, name)):
@@ -322,9 +306,7 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "attempts": ("a whole number", lambda value: isinstance(value, int)),
     "notes": ("a tuple of texts", lambda value: isinstance(value, (tuple, list)) and all(isinstance(one, str) for one in value)),
 }  # fmt: skip
-"""What a model of one's own may get wrong: the fields of a response, each with what is expected and whether a value is
-that.
-"""
+"""What a custom model may get wrong: each field of a response, its expected value, and a test of it."""
 
 
 def _is_count(value: object) -> bool:
@@ -334,10 +316,9 @@ def _is_count(value: object) -> bool:
 async def _batches(
     requests: Iterable[Request], room: asyncio.Semaphore, most: int
 ) -> AsyncGenerator[list[Request], None]:
-    """Requests in lists of at most `most`.
+    """Requests in lists of at most `most`, short ones first, each gathered for at most `GATHER_S`.
 
-    The first lists are short, and none is gathered for longer than `GATHER_S`. Each request takes a place in `room`,
-    which the reader gives back.
+    Each request takes a place in `room`, which the reader releases.
     """
     batch: list[Request] = []
     size, since, breath = min(8, most), 0.0, monotonic()
@@ -350,7 +331,7 @@ async def _batches(
         request = next(source, None)
         if request is None:
             break
-        # Other jobs get their turn in between, however long a row takes to read.
+        # Other jobs run in between, however long a row takes to read.
         if monotonic() - breath > GATHER_S / 5:
             await asyncio.sleep(0)
             breath = monotonic()
@@ -361,16 +342,14 @@ async def _batches(
 
 
 class Answering:
-    """Asks one model for one run.
+    """Sends the requests of one run to one model.
 
     Args:
-        model: the model. begin: starts it; awaited before the first question of each run.
-        writer: the record of the run.
-        cache: where answers are kept, or None.
-        identity: everything that is known to change an answer before the model is started.
-        shared: whether answers of other runs are taken although the service may serve another checkpoint now.
-        spending: what the command spends, or None.
-        noted_as: the entry of the record that holds what the service says of itself; a judge has one of its own.
+        begin: starts the model; awaited before the first question of each run.
+        identity: every known fact that changes an answer, before the model is started.
+        shared: whether to reuse answers of other runs although the service may serve another checkpoint now.
+        spending: the command's budget, or None.
+        noted_as: the record's entry for the facts of the service; each judge has its own.
         unit: what a request asks for: a question or a verdict.
     """
 
@@ -393,10 +372,10 @@ class Answering:
         self._alias: dict[str, Any] | None = None
 
     async def start(self) -> None:
-        """Starts the model and notes what its service says of itself.
+        """Start the model and record the facts of its service.
 
         Raises:
-            RunMismatch: the service serves another model than when the run was begun.
+            RunMismatch: the service serves another model than at the start of the run.
             UserError: the model cannot be started.
         """
         await self._begin()
@@ -416,7 +395,7 @@ class Answering:
             self.writer.set_meta(**{self._noted_as: [*before, {**facts, "when": now}]})
 
     def lookup(self) -> Lookup | None:
-        """The answers that are kept for this model; None if none are. The caller closes it."""
+        """The stored answers for this model; None without a cache. The caller closes it."""
         return None if self._cache is None else Lookup(self._cache, self.model, self._identity, self._alias)
 
     async def send_requests(
@@ -427,10 +406,10 @@ class Answering:
         on_stored: Callable[[], None] | None = None,
         then: Callable[[Request], Request | None] | None = None,
     ) -> AsyncGenerator[Pair, None]:
-        """As the function `send_requests`, with the answers that are kept for this model.
+        """As the function `send_requests`, with this model's cache and budget.
 
         Raises:
-            UserError: as the function `send_requests`, or a limit is reached. What was answered before is yielded first.
+            UserError: as the function `send_requests`, or a limit is reached. Earlier answers are yielded first.
         """
         spending, source = self.spending, iter(requests)
         read = answered = 0
@@ -448,8 +427,15 @@ class Answering:
             return next_request
 
         pairs = send_requests(
-            model, counted(), cache=self._cache, identity=self._identity, alias=self._alias, spending=spending, on_stored=on_stored, then=None if then is None else following
-        )  # fmt: skip
+            model,
+            counted(),
+            cache=self._cache,
+            identity=self._identity,
+            alias=self._alias,
+            spending=spending,
+            on_stored=on_stored,
+            then=None if then is None else following,
+        )
         async with aclosing(pairs):
             async for pair in pairs:
                 answered += 1
@@ -459,7 +445,7 @@ class Answering:
             raise spending.purse.reached(read - answered, self._unit)
 
     def _token(self) -> str:
-        """A word that is this run's alone."""
+        """A random word of this run alone."""
         token = self.writer.meta("token")
         if token is None:
             token = secrets.token_hex(16)

@@ -1,9 +1,8 @@
-"""What a command spends on answers and verdicts, in money and in time, and when it asks nothing more.
+"""A command's budget of money and time for answers and verdicts.
 
 Conventions
-    Requests in flight count as much as the dearest answer of their model so far, so that the limit is not exceeded
-    while they are answered. Until the first cost of a model is known, only one request to it is in flight. Answers that
-    are kept from before cost nothing.
+    A request in flight counts as much as its model's dearest answer so far, to keep the limit. Until the first cost of
+    a model is known, only one request to it is in flight. Cached answers cost nothing.
 """
 
 from __future__ import annotations
@@ -20,22 +19,19 @@ RESUME_HINT = "everything that was answered is kept, and the same command goes o
 
 
 class Purse:
-    """What one command may spend, on all its models and judges together.
+    """The budget of one command, for all its models and judges.
 
     Args:
         max_cost_usd: US dollars that may be spent; None for no limit.
-        max_hours: hours that asking may take; None for no limit.
+        max_hours: hours that requests may take; None for no limit.
         clock: seconds; tests pass their own.
 
     Attributes:
-        spent_usd: what the answers have cost. stopped: which limit is reached, or None. hint: what to do then.
+        spent_usd: the cost of the answers. stopped: the reached limit, or None. hint: what to do then.
     """
 
     def __init__(
-        self,
-        max_cost_usd: float | None = None,
-        max_hours: float | None = None,
-        clock: Callable[[], float] = monotonic,
+        self, max_cost_usd: float | None = None, max_hours: float | None = None, clock: Callable[[], float] = monotonic
     ) -> None:
         self.most_usd, self._most_s = max_cost_usd, None if max_hours is None else 3600.0 * max_hours
         self._clock, self._began = clock, clock()
@@ -46,22 +42,22 @@ class Purse:
 
     @property
     def why(self) -> str | None:
-        """Why nothing more is asked, with what was spent until now; None if more may be asked."""
+        """Why nothing more is sent, with the amount spent; None if more may be sent."""
         spent = f": {self.spent_usd:.4g} USD are spent" if self.spent_usd else ""
         return None if self.stopped is None else self.stopped + spent
 
     def reached(self, held_back: int, unit: str = "question") -> UserError:
-        """The error that says which limit is reached, and how many questions or verdicts it holds back."""
+        """The error of a reached limit, with the number of held back questions or verdicts."""
         were = "s were" if held_back != 1 else " was"
         return UserError(f"{self.why}; {held_back:,} {unit}{were} not sent", hint=self.hint)
 
     def of(self, model: Model | None = None) -> Spending:
-        """What one model spends of it; the model's prices are named where one is missing."""
+        """One model's account; a missing price is reported with its model."""
         self._all.append(Spending(self, model))
         return self._all[-1]
 
     def check(self, ahead_usd: float) -> None:
-        """Notes whether a limit is reached if so much is spent beside what all models have in flight."""
+        """Note whether an additional amount would reach a limit."""
         if self.most_usd is not None:
             ahead_usd += sum(one.in_flight_usd for one in self._all)
             if self.spent_usd + ahead_usd > self.most_usd:
@@ -73,7 +69,7 @@ class Purse:
 
 
 class Spending:
-    """Counts what one model spends and says when a limit is reached; made by `Purse.of`."""
+    """One model's account in a budget; built by `Purse.of`."""
 
     def __init__(self, purse: Purse, model: Model | None) -> None:
         self.purse, self._model = purse, model
@@ -82,11 +78,11 @@ class Spending:
 
     @property
     def in_flight_usd(self) -> float:
-        """What the requests in flight may cost."""
+        """The possible cost of the requests in flight."""
         return self._in_flight * (self._dearest_usd or 0.0)
 
     async def begin(self) -> bool:
-        """Waits until it is known whether one more request may be sent; returns whether it may."""
+        """Wait until it is known whether one more request may be sent, and return that."""
         while self.purse.why is None and self._dearest_usd is None and self._in_flight:
             self._known.clear()
             await self._known.wait()
@@ -96,18 +92,18 @@ class Spending:
         return True
 
     def allows(self, more: int, share: float = 1.0) -> bool:
-        """Whether so many further requests may be in flight; those that are batched cost a share of the usual price."""
+        """Whether `more` further requests may be in flight; batched ones cost a share of the usual price."""
         if self.purse.why is None:
             self.purse.check(more * share * (self._dearest_usd or 0.0))
         return self.purse.why is None
 
     def end(self, response: Response) -> None:
-        """Takes the answer to a request that began."""
+        """Take the answer to a request that began."""
         self._in_flight -= 1
         self.add(response)
 
     def add(self, response: Response) -> None:
-        """Takes an answer, whenever it was asked for."""
+        """Take an answer to any request."""
         cost = response.usage.get("cost_usd")
         if cost is not None:
             self.purse.spent_usd += cost
@@ -117,7 +113,7 @@ class Spending:
         self._known.set()
 
     def _unknown(self, response: Response) -> None:
-        """Stops because nobody knows what an answer cost."""
+        """Stop because the cost of an answer is unknown."""
         missing = self._model.unpriced(response) if self._model is not None else ()
         name = self._model.info.name if self._model is not None else "NAME"
         unknown = f" (unknown: {', '.join(missing)})" if missing else ""

@@ -1,19 +1,15 @@
-"""How often and in which form a question is asked: several draws, each a row of the record, and several orders of its
-options.
+"""Draws of a question (several answers, each a row of the record) and orders of its options.
 
 Conventions
-    The draws of a question follow each other. The first has the question's id, so that it is the same request as
-    without repeats. The others have an id of their own, from which their seed is made, so that no draw depends on the
-    order or on how many there are. Draws of one question are no independent observations. Whatever computes an interval
-    takes the question as its unit. The draws of a question share its sounds, which are read, converted and encoded
-    once.
+    The draws of a question are consecutive. The first keeps the question's id, and thus its request; the others have
+    ids that decide their seeds: no draw depends on the order or number of draws. Draws of one question are not
+    independent, so intervals take the question as unit. They share its sounds, which are decoded and encoded once.
 
-    Options are offered as the data has them, in one order by seed and id, or in every rotation. An order moves the
-    texts of the options; letters, labels and the form in which the data writes them stay where they are. The answer key
-    follows: a reference that is a letter or a labelled option gets the new letter, one that is a text stays. A question
-    whose options name each other's places ("all of the above", "both A and B") keeps its order. The order is in the
-    question's field `choice_order`, as the letters that the options have in the data: `BCA` offers the second option
-    first. The place of the right answer and the rotation are subsets, by which the results are broken down.
+    Options keep the data's order, get one order by seed and id, or every rotation. An order moves the texts; letters,
+    labels and the written form stay. A reference that is a letter or labelled option gets the new letter. A question
+    whose options refer to positions ("all of the above", "both A and B") keeps its order. The field `choice_order` has
+    the data's letters in the new order: `BCA` offers the second option first. The position of the right answer and the
+    rotation are subsets.
 """
 
 from __future__ import annotations
@@ -48,15 +44,13 @@ MOST = 1_000
 
 
 class Draws:
-    """Questions, each as often as answers are drawn to it. Every iteration starts from the first question.
+    """Questions, each repeated for its draws. Every iteration starts from the first.
 
     Args:
-        questions: the questions. repeats: how many answers are drawn to each.
-        wording: gives the number of the wording that a question is asked in, or None where its prompt has one alone.
-            The numbers form the subsets `wording`.
-        arranged: gives a question with its options in each order in which it is asked; None where they stay as they
-            are.
-        rotated: whether every order is a draw of the question. There are no further draws then.
+        repeats: how many answers each question gets.
+        wording: the number of a question's wording, which forms the subsets `wording`, or None if there is only one.
+        arranged: returns a question with its options in each order; None keeps the order.
+        rotated: whether every order is a draw of the question, without further draws.
     """
 
     def __init__(
@@ -108,7 +102,7 @@ def _drawn(question: Question, draw: int) -> Question:
 
 
 def check_repeats(repeats: object) -> None:
-    """Checks how many answers are to be drawn to each question.
+    """Check the number of answers per question.
 
     Raises:
         UserError: it is not a whole number from 1 to 1,000.
@@ -118,10 +112,10 @@ def check_repeats(repeats: object) -> None:
 
 
 def check_drawn(repeats: int, decoding: Mapping[str, Any], benchmark: str, model: Model) -> None:
-    """Checks that answers differ from draw to draw.
+    """Check that answers differ from draw to draw.
 
     Raises:
-        UserError: several answers are wanted, and the model takes the most probable token each time.
+        UserError: several answers are requested of a model that decodes greedily.
     """
     if repeats > 1 and decoding.get("temperature") == 0:
         raise UserError(
@@ -131,13 +125,12 @@ def check_drawn(repeats: int, decoding: Mapping[str, Any], benchmark: str, model
 
 
 def with_seed(request: Request, seed: int, draw: int = 0, *, draws: bool = False) -> Request:
-    """Gives a request that samples a seed of its own, so that its answer does not depend on the order.
+    """Give a sampling request a seed of its own, independent of the order.
 
     Args:
-        request: its id decides the seed. seed: of the run. draw: which answer to its question this is. Every draw after
-            the first has a seed, also where the parameters leave the temperature to the model or state a seed for the
-            first.
-        draws: whether the model draws spoken answers whatever the temperature.
+        request: its id decides the seed. seed: of the run. draw: every draw after the first gets a seed, also if the
+            temperature is left to the model or the parameters state a seed.
+        draws: whether the model samples spoken answers whatever the temperature.
     """
     stated = request.parameters.get("seed")
     drawn_at_once = request.parameters.get("temperature") or (draws and request.wants == "audio")
@@ -150,32 +143,29 @@ def with_seed(request: Request, seed: int, draw: int = 0, *, draws: bool = False
 
 ORDERS = (AS_WRITTEN, SHUFFLED, ALL_ROTATIONS)
 POSITION, ROTATION = "right_answer_at", "rotation"
-"""Names of the subsets that the places of the right answer and the rotations form."""
+"""Names of the subsets of the right answer's position and of the rotation."""
 _POINTS = re.compile(
     r"\b(?:of|the)\s+(?:above|below|preceding|following|former|latter)\b|\b(?:both|neither|either|only)?\s*\(?[A-H]\)?\s*"
-    r"(?:and|or|nor|&|,)\s*(?:option\s*)?\(?[A-H]\)?(?!\w)|以上|上述|[A-H]\s*(?:和|与|或|、)\s*[A-H]",
+    r"(?:and|or|nor|&|,)\s*(?:option\s*)?\(?[A-H]\)?(?!\w)|以上|上述|[A-H]\s*(?:和|与|或|、)\s*[A-H]"
 )
-"""What an option says that names the places of others."""
+"""Phrases of options that refer to the positions of others."""
 
 
 def check_orders(order: object) -> None:
-    """Checks what says in which order options are offered.
+    """Check the order of the options.
 
     Raises:
-        UserError: it is none of the words that are known.
+        UserError: it is unknown.
     """
     if order not in ORDERS:
         raise UserError(f"the order of the options is '{order}'; expected {', '.join(ORDERS)}")
 
 
 def arranged(question: Question, ordering: str, seed: int) -> list[Question]:
-    """A question with its options in each order in which it is asked.
+    """A question with its options in each order: one question, or as many as options for `all-rotations`.
 
     Args:
-        question: as the data has it. ordering: one of `ORDERS`. seed: of the run.
-
-    Returns:
-        One question, or with `all-rotations` as many as it has options.
+        ordering: one of `ORDERS`. seed: of the run.
     """
     choices = choices_of(question.fields) if ordering != AS_WRITTEN else {}
     letters = list(choices)
@@ -194,11 +184,7 @@ def arranged(question: Question, ordering: str, seed: int) -> list[Question]:
 
 
 def reordered(question: Question, order: Sequence[str]) -> Question:
-    """A question with its options in another order.
-
-    Args:
-        question: the question. order: the present letters of its options, in their new order.
-    """
+    """A question with its options in another order: `order` has their present letters."""
     choices = choices_of(question.fields)
     letters = list(choices)
     moved = dict(zip(order, letters))  # the new letter of each option, by its present one
@@ -211,7 +197,7 @@ def reordered(question: Question, order: Sequence[str]) -> Question:
 
 
 def _reference(text: str, choices: Mapping[str, str], moved: Mapping[str, str]) -> str:
-    """An expected answer after its option has moved: with the new letter if it is a letter or has one before it."""
+    """An expected answer after its option has moved; a letter or label changes."""
     label, letters = label_of(text), named(text, choices)
     if len(letters) != 1:
         return text
@@ -225,7 +211,7 @@ def _reference(text: str, choices: Mapping[str, str], moved: Mapping[str, str]) 
 
 
 def _moved(fields: Mapping[str, Any], letters: Sequence[str], order: Sequence[str]) -> dict[str, Any]:
-    """The fields with the texts of the options in another order, in the form that they have."""
+    """The fields with the texts of the options in another order, in their own form."""
     choices_field = fields.get("choices")
     if choices_field is None or isinstance(choices_field, Mapping):
         holder = fields if choices_field is None else choices_field
@@ -241,7 +227,7 @@ def _moved(fields: Mapping[str, Any], letters: Sequence[str], order: Sequence[st
 
 
 def _listed(texts: Sequence[Any], letters: Sequence[str], order: Sequence[str]) -> list[Any]:
-    """A list of options in another order; labels before them keep their places."""
+    """A list of options in another order; labels keep their positions."""
     choices = choices_of({"choices": list(texts)})
     option_lines = {letter: str(text) for letter, text in zip(LETTERS, texts)}
     labels = {letter: option_lines[letter][: len(option_lines[letter]) - len(choices[letter])] for letter in letters}
@@ -250,7 +236,7 @@ def _listed(texts: Sequence[Any], letters: Sequence[str], order: Sequence[str]) 
 
 
 def _written(text: str, choices: Mapping[str, str], letters: Sequence[str], order: Sequence[str]) -> str:
-    """One text such as `(A) first (B) second` with its options in another order."""
+    """A text such as `(A) first (B) second` with its options in another order."""
     out, at = "", 0
     for to, of in zip(letters, order):
         begin = text.index(choices[to], text.index(f"({to})", at) + len(to) + 2)

@@ -1,4 +1,4 @@
-"""What a benchmark is once its definition has been read: data, prompt, post-processing, metrics, published numbers."""
+"""Questions and published numbers of a benchmark."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ class Question:
     """One row of a benchmark's data, with its columns under the benchmark's own names.
 
     Args:
-        id: unique in the benchmark; it does not depend on a limit or on the order of the rows.
+        id: unique in the benchmark, independent of limit and order.
         fields: value of every column that the definition names, by the definition's name: JSON values and clips.
-        references: expected answers; if there are several, any of them is right; empty if none is known.
-        audio: the sound that the question is about (for voice cloning, the recording of the voice), or None.
+        references: expected answers; any of several is right; empty if none is known.
+        audio: the sound of the question (for voice cloning, the recording of the voice), or None.
         language: language of the expected answer, or None.
-        speaker: who speaks in the sound; None if unknown. Intervals are over speakers.
+        speaker: of the sound; None if unknown. Intervals are over speakers.
         subsets: the question's value for each of the benchmark's subsets, by the subset's name.
-        problem: why the row cannot be asked, or None. Such a row is counted as a failure.
-        draw_of, draw: where several answers are drawn to a question, its own id and which of them this one is, from 0;
-            else None and 0.
-        other: under a control, the item whose sound is given in the place of its own, or None.
+        problem: why the row cannot be asked, or None. Such a row counts as a failure.
+        draw_of, draw: for several answers to a question, its own id and the index of this one; else None and 0.
+        other: under a control, the item with the replacement sound, or None.
     """
 
     id: str

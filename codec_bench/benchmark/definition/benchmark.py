@@ -1,4 +1,4 @@
-"""A benchmark that is ready to be asked: its questions, the prompt for a model, and what identifies both."""
+"""A benchmark: its questions, the prompt for a model, and the identity of both."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Benchmark:
 
     @property
     def title(self) -> str:
-        """The name that people read."""
+        """The name for readers."""
         return self.spec.title
 
     @property
@@ -44,10 +44,7 @@ class Benchmark:
 
     @property
     def kind(self) -> Literal["understanding", "generation", "qa", "codec"]:
-        """The suite that it belongs to.
-
-        A `codec` benchmark asks no question: a codec's output is compared with the original.
-        """
+        """The suite that it belongs to. A `codec` benchmark compares a codec's output with its input."""
         return self.spec.kind
 
     @property
@@ -67,15 +64,12 @@ class Benchmark:
 
     @property
     def wants(self) -> Wants:
-        """What a model must give back."""
+        """What a model must answer with."""
         return self.spec.wants
 
     @property
     def process(self) -> tuple[str, ...]:
-        """The benchmark's own post-processing.
-
-        The steps that the prompt's format needs (`Prompt.process`) come before it.
-        """
+        """The benchmark's own post-processing, after the steps for the prompt's format (`Prompt.process`)."""
         return tuple(self.spec.postprocess)
 
     @property
@@ -85,15 +79,15 @@ class Benchmark:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters of the generation that the definition states itself."""
+        """Generation parameters that the definition itself states."""
         return self.spec.parameters.model_dump(exclude_none=True, exclude_unset=True)
 
     def decoding(self, info: ModelInfo) -> dict[str, Any]:
-        """How the answers of a model are decoded: what the definition states, and the defaults for what it leaves open.
+        """Decoding parameters for a model: those of the definition, and defaults for the others.
 
-        A transcript is as long as what was said, so of the defaults only the temperature is for models that read
-        fields. A spoken answer is drawn and as long as the model makes it: without randomness many models speak in
-        loops.
+        A transcript is as long as the speech, so models that read fields get only the default temperature. Spoken
+        answers get
+        no defaults: without randomness many models speak in loops.
         """
         if self.wants != "text":
             return self.parameters
@@ -109,7 +103,7 @@ class Benchmark:
 
     @property
     def offers(self) -> bool:
-        """Whether its questions come with options to choose from, in fields of their own."""
+        """Whether its questions have options in fields of their own."""
         names = (*self.data.columns, *self.spec.fields)
         return any(name == "choices" or (name.lower().startswith("choice_") and len(name) == 8) for name in names)
 
@@ -120,19 +114,19 @@ class Benchmark:
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """The names of its metrics, with groups replaced by their members and the primary metric first."""
+        """The names of its metrics, with groups expanded and the primary metric first."""
         names = [name for name, _ in self._metrics]
         return tuple(sorted(names, key=lambda name: name != self.primary))
 
     @property
     def own_steps(self) -> dict[str, tuple[str, ...] | None]:
-        """The post-processing of each metric, from the raw answer on; None if the metric uses the benchmark's."""
+        """The post-processing of each metric from the raw answer; None for the benchmark's."""
         steps_by_name = dict(self._metrics)
         return {name: steps_by_name[name] for name in self.metrics}
 
     @property
     def described(self) -> dict[str, Any]:
-        """What a run's record says about the benchmark, as JSON values."""
+        """The facts of the benchmark for a run's record, as JSON values."""
         published = [asdict(one) for one in self.published]
         facts = ("title", "summary", "category", "kind", "language", "licence")
         further = {"subsets": list(self.subsets), "passing": self.spec.passing.model_dump(), "published": published}
@@ -146,7 +140,7 @@ class Benchmark:
 
     @property
     def other_columns(self) -> list[str]:
-        """Which columns settings have changed: what is read from which column, in place of that of the definition."""
+        """Columns that settings have changed, as sentences."""
         of = resolve(self.entry).data.columns
         columns = self.data.columns
         return [
@@ -166,7 +160,7 @@ class Benchmark:
 
     @property
     def windows(self) -> Windows | None:
-        """How a sound that is longer than the model takes is asked about in parts; None if it is not."""
+        """How sounds that are too long are split; None if they are not."""
         return Windows(**self.spec.windows.model_dump()) if self.spec.too_long == "windows" else None
 
     def prompt_for(self, info: ModelInfo) -> Prompt:
@@ -191,14 +185,14 @@ class Benchmark:
         mirror: str | os.PathLike[str] | None = None,
         texts: bool = False,
     ) -> QuestionStream:
-        """Its questions, read as they are needed.
+        """Its questions, read lazily.
 
         Args:
             limit: the highest number of questions; None for all.
             seed: with a limit, take a random part that this seed determines; None takes the first questions.
-            mirror: a folder that holds the data sets and is used instead of the hub; an empty text takes the hub
-                whatever the environment names.
-            texts: read the questions of a table without their sounds, so that no sound is fetched.
+            mirror: a folder of data sets that replaces the hub; an empty text forces the hub, whatever the environment
+                says.
+            texts: read the questions of a table without fetching their sounds.
 
         Raises:
             UserError: the data cannot be found, or a column is missing.
@@ -219,7 +213,7 @@ class Benchmark:
 
     @cached_property
     def demanded(self) -> frozenset[str]:
-        """The columns, by the definition's names, that a row must have to be asked: those that its prompts read."""
+        """The columns that a row must have: those that its prompts read."""
         names: set[str] = {"audio"} if self.spec.prompt is None else set()
         for reads in ("messages", "fields"):
             try:
@@ -230,12 +224,12 @@ class Benchmark:
 
     @property
     def request_facts(self) -> dict[str, Any]:
-        """Everything that changes a question or an answer, except the prompt and the model, as JSON values."""
-        # Who speaks changes no question; intervals alone depend on it.
+        """Everything that changes a question or an answer, except prompt and model, as JSON values."""
+        # The speaker changes no question, only intervals.
         data = self.data.model_dump(exclude_none=True, exclude={*PINNED, "pins", "obtain", SPEAKER} - {"revision"})
         data["optional"] = [name for name in self.data.optional if name != SPEAKER or name in self.data.columns]
         if not self.data.values:
-            del data["values"]  # the records of before there was this field stay the same
+            del data["values"]  # records from before this field stay valid
         return {
             "benchmark": self.name,
             "data": data,
@@ -249,7 +243,7 @@ class Benchmark:
 
     @property
     def scored(self) -> dict[str, Any]:
-        """Everything that changes the score of a given answer, as JSON values."""
+        """Everything that changes the score of an answer, as JSON values."""
         return {
             "postprocess": versioned(self.process),
             "metrics": {name: None if steps is None else list(steps) for name, steps in self._metrics},
@@ -280,9 +274,9 @@ class Benchmark:
 
 
 def _words(column: str | list[str] | None) -> str:
-    return (
-        "nothing" if column is None else f"'{column}'" if isinstance(column, str) else " and ".join(map(_words, column))
-    )
+    if column is None:
+        return "nothing"
+    return f"'{column}'" if isinstance(column, str) else " and ".join(map(_words, column))
 
 
 def _scaled(value: float, scale: float) -> float:

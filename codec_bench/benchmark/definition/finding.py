@@ -51,7 +51,7 @@ def findings(document: Mapping[str, Any], schema: type[Strict], file: str, lines
 
 
 def fit_lines(document: Mapping[str, Any], schema: type[Strict], file: str, lines: Lines) -> Any:
-    """Checks a document by a schema and returns it as an object of the schema.
+    """Validate a document by a schema and return it as an object of the schema.
 
     Raises:
         UserError: with file, line and field of every mistake.
@@ -60,17 +60,15 @@ def fit_lines(document: Mapping[str, Any], schema: type[Strict], file: str, line
         return schema.model_validate(document)
     except ValidationError as error:
         errors = [_finding(one, document, file, lines) for one in _without_echo(error.errors())]
-        raise UserError(
-            "; ".join(f"'{f.file}', line {f.line}: {f.message}" for f in errors), hint=errors[0].hint
-        ) from error
+        message = "; ".join(f"'{f.file}', line {f.line}: {f.message}" for f in errors)
+        raise UserError(message, hint=errors[0].hint) from error
 
 
 def fitted(document: Mapping[str, Any], schema: type[Strict], stand_ins: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """What can be read of a document with mistakes: an object of the schema, or None, and the fields that could not be
-    read.
+    """The readable part of a document with mistakes, or None, and the unreadable fields.
 
     Args:
-        stand_ins: the values of a document without mistakes, which stand for the fields that could not be read.
+        stand_ins: values of a valid document that replace the unreadable fields.
     """
     held, unread = copy.deepcopy(dict(document)), set[str]()
     for _ in range(len(document) + len(stand_ins)):
@@ -89,7 +87,7 @@ def fitted(document: Mapping[str, Any], schema: type[Strict], stand_ins: Mapping
 
 
 def _without_echo(errors: list[Any]) -> list[Any]:
-    """One error for each place. If a value may have several types, pydantic gives one error for each type."""
+    """One error for each place; pydantic reports one for each type of a union."""
     innermost: dict[Location, Any] = {}
     for error in errors:
         location = tuple(key for key in error["loc"] if not _is_type_name(key))
@@ -97,20 +95,22 @@ def _without_echo(errors: list[Any]) -> list[Any]:
         known = innermost.get(location)
         if known is None or known["type"].endswith("_type"):
             innermost[location] = error
-    deepest = [
-        loc for loc in innermost if not (innermost[loc]["type"].endswith("_type") and _has_inner(loc, innermost))
+    return [
+        error
+        for location, error in innermost.items()
+        if not (error["type"].endswith("_type") and _has_inner(location, innermost))
     ]
-    return [innermost[loc] for loc in deepest]
 
 
 def _has_inner(location: Location, innermost: Mapping[Location, Any]) -> bool:
     return any(len(other) > len(location) and other[: len(location)] == location for other in innermost)
 
 
+_TYPE_NAME = re.compile(r"(str|list\[.*\]|function-.*|Template|MetricUse|ContentPart)")
+
+
 def _is_type_name(key: str | int) -> bool:
-    return isinstance(key, str) and bool(
-        re.match(r"^(str|list\[.*\]|function-.*|Template|MetricUse|ContentPart)$", key)
-    )
+    return isinstance(key, str) and _TYPE_NAME.fullmatch(key) is not None
 
 
 def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -> Finding:
@@ -118,9 +118,8 @@ def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -
     line = line_of(lines, path)
     name = ".".join(map(str, path)) or "the file"
     if error["type"] == "extra_forbidden":
-        return Finding(
-            file, line, f"there is no field '{name}'", _where(str(path[-1])) or suggest(str(path[-1]), FIELDS)
-        )
+        hint = _where(str(path[-1])) or suggest(str(path[-1]), FIELDS)
+        return Finding(file, line, f"there is no field '{name}'", hint)
     if error["type"] == "missing":
         return Finding(file, line, f"the field '{name}' is missing")
     message, value = error["msg"].removeprefix("Value error, "), error.get("input")
@@ -131,12 +130,12 @@ def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -
 
 
 def _where(name: str) -> str | None:
-    """A hint where a field belongs that stands in the wrong place, or None."""
+    """A hint where a misplaced field belongs, or None."""
     places = FIELDS.get(name)
     return f"'{name}' is a field of {' and of '.join(places)}" if places else None
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:
-    """A hint with the known names that are most like an unknown one, or None."""
+    """A hint with the known names that resemble an unknown one, or None."""
     near = difflib.get_close_matches(name, sorted(known), n=2, cutoff=0.6)
     return f"did you mean {' or '.join(near)}?" if near else None

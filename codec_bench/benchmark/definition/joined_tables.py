@@ -1,4 +1,4 @@
-"""Rows with texts of another table that belong to them, such as a sentence in another language."""
+"""Rows with joined texts of another table, such as a sentence in another language."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
 
 class Joined:
-    """The rows of a table, each with the texts that the other table has for its key; iterating gives `(key, row)`.
+    """The rows of a table, each with the other table's texts for its key; iterating yields `(key, row)`.
 
     Args:
-        table: the rows. join: what is added. other: the other table, of which the wanted columns are read when the rows
-            are.
+        join: the added columns. other: the other table, read together with the rows.
 
     Attributes:
-        name, revision, types: of the table; the revision also says the other's, if that is another data set.
+        name, revision, types: of the table; the revision includes the other's, if that is another data set.
         columns: those of the table and the added ones.
         total: how many rows there are; None if only reading would tell.
     """
@@ -50,14 +49,13 @@ class Joined:
         to = self._join.other_key or self._join.key
         for _, row in self._other:
             if row.get(to) is not None:
-                partners.setdefault(
-                    _key(row[to]), {name: row.get(column) for name, column in self._join.columns.items()}
-                )
+                texts = {name: row.get(column) for name, column in self._join.columns.items()}
+                partners.setdefault(_key(row[to]), texts)
         return partners
 
 
 def joined(table: Table, data: Data, split: str | None, mirror: str | os.PathLike[str] | None) -> Joined:
-    """A table with what its definition joins to it.
+    """A table with its definition's join.
 
     Raises:
         UserError: the other table cannot be found, or lacks a column.

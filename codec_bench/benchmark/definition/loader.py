@@ -1,10 +1,9 @@
-"""Finds definitions and makes their entries: `matrix`, `extends`, the caller's settings, then the schema.
+"""Find definitions and build their entries: `matrix`, `extends`, the caller's settings, then the schema.
 
 Conventions
-    A definition is a file `benchmark.yaml` in a folder of its own. The project's are in
-    `benchmarks/<understanding|generation|qa|codec>/<family>/`. A user's own is named by the path of its folder or file:
-    `./mine`, or `./mine:ENTRY` if it has several entries.
-    Names are in lower case with hyphens; a lookup ignores case and takes `_` for `-`.
+    A definition is a file `benchmark.yaml` in a folder of its own: the project's in
+    `benchmarks/<understanding|generation|qa|codec>/<family>/`, a user's at a path such as `./mine`, or `./mine:ENTRY`
+    if it has several entries. Names are in lower case with hyphens; a look-up ignores case and `_` or `-`.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ FILE = "benchmark.yaml"
 KINDS = ("understanding", "generation", "qa", "codec")
 NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 PINNED = {"revision": "revision", "size": "size", "rows_digest": "rows_digest", "types": "columns"}
-"""What a definition may take from the file that its `data.pins` names, with the name that it has there."""
+"""Facts that a definition may take from its `data.pins`, with their names there."""
 _KEY = re.compile(r"(?<!\{)\{([a-z][a-z0-9_]*)\}(?!\})")
 
 
@@ -39,11 +38,10 @@ class Entry:
     """One benchmark of a definition, before the schema was applied.
 
     Args:
-        name: name of the benchmark.
         document: its part of the definition, as YAML values.
         lines: line of each place of the document.
         file: path of the definition.
-        family: name of the folder that holds the definition.
+        family: name of the definition's folder.
     """
 
     name: str
@@ -67,7 +65,7 @@ def definitions() -> tuple[Traversable, ...]:
 
 @cache
 def _families() -> dict[str, str]:
-    """The files of the project's own definitions, each with the name of its family."""
+    """The family of each of the project's own definitions, by file."""
     return {str(file): Path(str(file)).parent.name for file in definitions()}
 
 
@@ -77,12 +75,11 @@ def _read_once(file: str) -> tuple[Entry, ...]:
 
 
 def read_definition(file: str) -> tuple[Entry, ...]:
-    """The entries of one definition.
+    """Read the entries of one definition.
 
     Raises:
-        UserError: with the file and the line: it is not a mapping, a pattern names a key that the matrix does not
-            have, a
-            name is used twice, or the benchmark that it extends does not exist.
+        UserError: with the file and the line: it is not a mapping, a pattern names an unknown key of the matrix, a name
+            is used twice, or the benchmark that it extends does not exist.
     """
     entries: list[Entry] = []
     for entry in entries_of(file):
@@ -93,7 +90,7 @@ def read_definition(file: str) -> tuple[Entry, ...]:
 
 
 def entries_of(file: str) -> Iterator[Entry | UserError]:
-    """The entries of one definition, and before an entry the errors of what in it could not be made.
+    """Yield the entries of one definition, each after the errors of its parts.
 
     Raises:
         UserError: with the file and the line: it is not YAML or not a mapping, or its matrix is not a list of mappings.
@@ -144,7 +141,7 @@ def is_path(name: str) -> bool:
 
 
 def find_entry(name: str) -> Entry:
-    """The entry with a name or at a path.
+    """Find an entry by name or path.
 
     Raises:
         UnknownName: there is no such benchmark; the message suggests the nearest name.
@@ -163,7 +160,7 @@ def find_entry(name: str) -> Entry:
 
 @cache
 def _named(name: str) -> Entry | None:
-    # The names of most entries begin with their family's name, so that usually one file is read instead of all.
+    # Most names begin with their family's name, so usually one file is read instead of all.
     for file, family in _families().items():
         if name.startswith(family):
             match = next((entry for entry in _read_once(file) if entry.name == name), None)
@@ -174,7 +171,7 @@ def _named(name: str) -> Entry | None:
 
 
 def own_file(path: str) -> tuple[str, str | None]:
-    """The file of a user's own definition, and the name of the entry in it, or None if none was named.
+    """The file of a user's own definition, and the name of the entry in it, or None.
 
     Raises:
         UserError: there is no such file.
@@ -184,9 +181,8 @@ def own_file(path: str) -> tuple[str, str | None]:
     expanded = os.path.expanduser(head if entry_name is not None else path)
     file = os.path.join(expanded, FILE) if os.path.isdir(expanded) else expanded
     if not os.path.isfile(file):
-        raise UserError(
-            f"there is no benchmark '{path}': the file '{file}' is not there", hint=f"expected a folder with {FILE}"
-        )
+        message = f"there is no benchmark '{path}': the file '{file}' does not exist"
+        raise UserError(message, hint=f"expected a folder with {FILE}")
     return file, entry_name
 
 
@@ -206,10 +202,9 @@ def _read_own(path: str) -> Entry:
 
 
 def resolve(entry: Entry, overrides: Mapping[str, Any] | None = None) -> BenchmarkSpec:
-    """Applies the caller's settings to an entry and checks it.
+    """Apply the caller's settings to an entry and validate it.
 
     Args:
-        entry: the entry.
         overrides: values by dotted field, such as `data.revision`.
 
     Raises:
@@ -220,20 +215,18 @@ def resolve(entry: Entry, overrides: Mapping[str, Any] | None = None) -> Benchma
         document = copy.deepcopy(document)
         for field, value in overrides.items():
             _put(document, field.split("."), value, f"the setting '{entry.name}.{field}'")
-        wrong = _settings_that_do_not_fit(document, overrides)
+        wrong = _wrong_setting(document, overrides)
         if wrong:
             raise UserError(f"the benchmark '{entry.name}' does not take {wrong[0]}", hint=wrong[1])
     return fit_lines(document, BenchmarkSpec, entry.file, entry.lines)
 
 
-def _settings_that_do_not_fit(
-    document: Mapping[str, Any], overrides: Mapping[str, Any]
-) -> tuple[str, str | None] | None:
+def _wrong_setting(document: Mapping[str, Any], overrides: Mapping[str, Any]) -> tuple[str, str | None] | None:
     fields = list(overrides)
     lines: Lines = {}
     for number, field in enumerate(fields):
         parts = tuple(field.split("."))
-        for end in range(1, len(parts) + 1):  # the mappings that a setting creates may be wrong too
+        for end in range(1, len(parts) + 1):  # mappings of a setting may be wrong too
             lines.setdefault(parts[:end], number)
     for finding in findings(document, BenchmarkSpec, "", lines):
         if finding.line is not None:
@@ -250,10 +243,7 @@ def _entry(
     numbered: tuple[int, Mapping[str, Any]],
     wrong: list[UserError],
 ) -> Entry:
-    """One entry. What is wrong in it is added to `wrong`, and left out of the entry or left as it is.
-
-    `of_all` holds the lines outside the matrix: entries without settings of their own have them in common.
-    """
+    """Build one entry, and collect its mistakes in `wrong`; `of_all` has the shared lines outside the matrix."""
     index, row = numbered
     keys = {key: value for key, value in row.items() if key != "set"}
     body = {key: value for key, value in document.items() if key not in FORM}
@@ -297,11 +287,7 @@ def _entry(
 
 
 def _pinned(body: dict[str, Any], name: str, file: str) -> dict[str, Any]:
-    """A definition with what its file of pins says of it, where it states nothing itself.
-
-    Raises:
-        UserError: the file cannot be read, or says nothing of this benchmark.
-    """
+    """A definition with the unstated facts of its file of pins."""
     data = body.get("data")
     if not isinstance(data, dict) or not isinstance(data.get("pins"), str):
         return body
@@ -321,10 +307,7 @@ def _missing_key(key: str, keys: Mapping[str, Any], file: str, line: int | None)
 
 
 def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, location: Location) -> Any:
-    """Fills keys of the matrix into the strings of a document.
-
-    A string that is one key alone becomes the key's value.
-    """
+    """Fill keys of the matrix into the strings of a document; a lone key becomes its value."""
     if isinstance(value, dict):
         # A prompt in the definition has braces of its own. It gets values of the matrix through `fields`.
         plain = location in (("prompt",),) or (len(location) == 2 and location[0] == "prompts")
@@ -359,7 +342,7 @@ _extending: list[str] = []
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Puts one document over another: mappings are merged, all other values are replaced."""
+    """Put one document over another: mappings are merged, all other values are replaced."""
     out = dict(below)
     for key, value in above.items():
         known = out.get(key)
@@ -370,9 +353,7 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 def _put(document: dict[str, Any], path: list[str], value: Any, subject: str) -> None:
     here = document
     for key in path[:-1]:
-        inner = here.get(key)
-        if inner is None:
-            inner = {}
+        inner = {} if here.get(key) is None else here[key]
         if not isinstance(inner, dict):
             raise UserError(f"{subject}: '{key}' is not a mapping")
         here[key] = inner = dict(inner)

@@ -1,9 +1,8 @@
-"""What the Hugging Face hub has of a benchmark's data now, to hold the definition against it.
+"""The current state of a benchmark's data on the Hugging Face hub, for a check of the definition.
 
 Conventions
-    The hub alone is asked: neither a mirror nor the hub's cache stands in for it, except for files of the commit
-    itself. Of Parquet files only the columns of text are read, and the first file of a split is fetched to decode the
-    sound of one row.
+    The hub itself answers, never a mirror or the hub's cache (except for files of the same commit). Only text columns
+    of Parquet files are read, and the first file of a split is fetched to decode one sound.
 """
 
 from __future__ import annotations
@@ -21,21 +20,20 @@ from codec_bench.errors import AudioError, UserError
 from codec_bench.store.answers import digest_of
 
 THE_HUB = ""
-"""In place of a mirror: the hub itself, whatever the environment names."""
+"""A mirror value that forces the hub, whatever the environment says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the hub has of a benchmark's data.
+    """The state of a benchmark's data on the hub.
 
     Args:
-        repository, config, splits: where the data are; no split where a definition takes all.
-        revision: the commit that was read. licence: as the card states it; None if it states none.
-        columns: the type of each column in words, `audio` for sounds; empty where the data declare no types.
-        size: the number of questions. rows_digest: a hash of what they say and of their expected answers; None where
-            only reading all sounds would tell.
-        sound: of the first question whose sound was decoded: its column by our name, rate and length in seconds; None
-            without one.
+        repository, config, splits: where the data are; no split if a definition takes all.
+        revision: the commit. licence: as the card states it; None if it states none.
+        columns: the type of each column in words, `audio` for sounds; empty if the data declare no types.
+        size: the number of questions. rows_digest: a hash of questions and expected answers; None if it needs all
+            sounds.
+        sound: of the first question with a decoded sound: its column by our name, rate and length in seconds; or None.
     """
 
     repository: str
@@ -54,7 +52,7 @@ class Seen:
 
 
 def look(one: Benchmark) -> Seen:
-    """Reads what the hub has of a benchmark's data, at the revision that the definition names, or else the newest.
+    """Read the state of a benchmark's data on the hub, at the definition's revision, or else the newest.
 
     Raises:
         UserError: the hub cannot be reached, has no such repository, configuration, split or column, or the first row
@@ -90,7 +88,7 @@ def _on_the_hub(one: Benchmark) -> Repository:
 
 
 def _counted(texts: QuestionStream) -> tuple[int, str]:
-    """How many questions there are, and their digest."""
+    """The number of questions, and their digest."""
     contents = [(question.fields, question.references) for question in texts]
     return len(contents), digest_of(contents)
 

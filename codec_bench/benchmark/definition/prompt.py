@@ -1,19 +1,19 @@
-"""Prompts in YAML and Jinja: one is chosen for a model and filled with each question.
+"""Prompts in YAML and Jinja: one is selected for a model and filled with each question.
 
 Conventions
-    A template may insert values, choose between texts and loop, but a loop may not contain another. It can neither
-    call nor define a function. The length of a rendered text is limited. Values of a question are inserted as they
-    are and never rendered as templates.
-    The first of these that exists is used: the benchmark's prompt for the model, the benchmark's prompt for the model's
-    family, the prompt's variant for the model, the prompt's variant for the family, the prompt itself.
+    A template may insert values, choose between texts and loop without nesting. It can neither call nor define a
+    function. The length of a rendered text is limited. Values are never rendered as templates.
+    Selection, first match: the benchmark's prompt for the model, for the model's family, the prompt's variant for the
+    model, for the family, the prompt itself.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import chain
 from typing import Any
@@ -31,8 +31,7 @@ LIMIT = 200_000
 """The highest number of characters in one part of a prompt."""
 
 SEEDED, FIRST, EACH = "seeded", "first", "each"
-"""Which of a prompt's wordings a question is asked in: one that the run's seed and its id choose, the first, or each.
-"""
+"""The wording of a question: by the run's seed and its id, the first, or each."""
 
 _FILTERS = ("default", "first", "join", "last", "length", "lower", "tojson", "trim", "upper")
 _NODES = frozenset(
@@ -42,10 +41,10 @@ _NODES = frozenset(
 
 
 def check_wording(wording: str) -> None:
-    """Checks what says in which wording questions are asked.
+    """Check the setting of a prompt's wording.
 
     Raises:
-        UserError: it is neither a word that is known nor a number from 1.
+        UserError: it is neither a known word nor a number from 1.
     """
     if wording not in (SEEDED, FIRST, EACH) and not (wording.isdecimal() and int(wording) >= 1):
         raise UserError(
@@ -55,12 +54,12 @@ def check_wording(wording: str) -> None:
 
 
 def canonical(name: str) -> str:
-    """A name as lookups compare it: in lower case, with hyphens in place of underscores and spaces."""
+    """Normalise a name for look-ups: lower case, hyphens in place of underscores and spaces."""
     return name.strip().lower().replace("_", "-").replace(" ", "-")
 
 
 def prompt_names() -> list[str]:
-    """The prompts that come with the project; those of a published study are named `STUDY/NAME`."""
+    """The project's prompts; those of a published study are named `STUDY/NAME`."""
     names, folder = [], files("codec_bench") / "benchmarks" / "prompts"
     for entry in folder.iterdir():
         inside = [f"{entry.name}/{file.name}" for file in entry.iterdir()] if entry.is_dir() else [entry.name]
@@ -70,7 +69,7 @@ def prompt_names() -> list[str]:
 
 @cache
 def load_prompt(name: str) -> PromptSpec:
-    """Reads a prompt by name.
+    """Read a prompt by name.
 
     Raises:
         UnknownName: there is no such prompt.
@@ -88,12 +87,12 @@ class Prompt:
     """A prompt for one model.
 
     Args:
-        name: name of the prompt, with `/VARIANT` if a variant was chosen.
+        name: name of the prompt, with `/VARIANT` for a variant.
         template: the messages and fields to fill.
         reads: what the model reads, `messages` or `fields`.
         wants, parameters: put into every request.
-        wording: which of the prompt's wordings a question is asked in: `seeded` (seed and id of the question choose
-            it), `first`, `each` (every draw of a question in another one), or a number from 1.
+        wording: the wording of a question: `seeded` (by seed and id of the question), `first`, `each` (another one for
+            every draw of a question), or a number from 1.
         seed: the run's seed.
 
     Raises:
@@ -121,37 +120,30 @@ class Prompt:
                 _compiled(text)
         check_wording(self.wording)
         if self.wording.isdecimal() and int(self.wording) > max(1, self.wordings):
-            raise UserError(
-                f"the prompt '{self.name}' has no wording '{self.wording}'",
-                hint=f"give a number up to {self.wordings}"
-                if self.wordings
-                else "it has one wording; leave out --prompts",
+            hint = (
+                f"give a number up to {self.wordings}" if self.wordings else "it has one wording; leave out --prompts"
             )
+            raise UserError(f"the prompt '{self.name}' has no wording '{self.wording}'", hint=hint)
 
     @property
     def wordings(self) -> int:
-        """How many wordings a question may be asked in; 0 if the model is asked in one way."""
+        """How many wordings a question has; 0 if there is one way to ask."""
         return len(self.template.wordings) if self.reads == "messages" else 0
 
     def wording_of(self, question: Question) -> int | None:
-        """The number, from 1, of the wording that a question is asked in; None if the prompt has no wordings."""
+        """The number, from 1, of a question's wording; None if the prompt has no wordings."""
         if not self.wordings:
             return None
         if self.wording == EACH:
             return question.draw + 1
         if self.wording != SEEDED:
             return 1 if self.wording == FIRST else int(self.wording)
-        digest = hashlib.blake2b(
-            f"{self.seed}:{question.draw_of or question.id}:wording".encode(), digest_size=8
-        ).digest()
-        return int.from_bytes(digest, "big") % self.wordings + 1
+        key = f"{self.seed}:{question.draw_of or question.id}:wording"
+        return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") % self.wordings + 1
 
     @property
     def process(self) -> tuple[str, ...]:
-        """Post-processing steps that undo the format the prompt asks for; they come before the benchmark's own.
-
-        There are none for a model that reads fields, because it was not asked for a format.
-        """
+        """Steps that undo the prompt's format, before the benchmark's own; none for fields, which request no format."""
         return tuple(self.template.answer) if self.reads == "messages" else ()
 
     @property
@@ -164,33 +156,23 @@ class Prompt:
     @property
     def columns(self) -> frozenset[str]:
         """The names of the columns that the prompt reads."""
-        names: set[str] = set()
-        for content_part in self.parts():
-            names |= part_reads(content_part)
-        return frozenset(names)
+        return frozenset(name for content_part in self.parts() for name in part_reads(content_part))
 
     @property
     def demanded(self) -> frozenset[str]:
-        """The columns that every question must have: those that the prompt reads in parts it never leaves out."""
-        names: set[str] = set()
-        for content_part in self.parts():
-            names |= part_reads(content_part) - {content_part.when}
-        return frozenset(names)
+        """The columns that every question must have: those of the mandatory parts."""
+        return frozenset(name for one in self.parts() for name in part_reads(one) - {one.when})
 
     def render(self, question: Question) -> Request:
-        """The request for one question. An assistant's turn without content stands for what the model itself answers
-        there.
+        """Render the request for one question. An assistant's turn without content awaits the model's own answer.
 
         Raises:
             UserError: the question lacks a column, or a rendered text is longer than `LIMIT`.
         """
         values = question_values(question)
         if self.reads == "fields":
-            filled = {
-                name: self._fill(content_part, question, values)[0]
-                for name, content_part in (self.template.fields or {}).items()
-                if _present(content_part, question)
-            }
+            parts = {name: one for name, one in (self.template.fields or {}).items() if _present(one, question)}
+            filled = {name: self._fill(one, question, values)[0] for name, one in parts.items()}
             return Request(question.id, (), filled, self.wants, dict(self.parameters or {}))
         *above, last = self.template.messages or []
         turns = [self._turn(turn, question, values) for turn in above]
@@ -201,7 +183,7 @@ class Prompt:
         return Request(question.id, tuple(messages), {}, self.wants, dict(self.parameters or {}))
 
     def _rounds(self, question: Question) -> Iterator[Question]:
-        """The question with the sound of each round alone; as it is if it is asked once."""
+        """The question with the sound of each round alone."""
         name = self.template.rounds
         held = question.fields.get(name) if name is not None else None
         if name is None or not isinstance(held, list):
@@ -211,15 +193,11 @@ class Prompt:
             yield replace(question, fields={**question.fields, name: sound}, audio=sound)
 
     def _turn(self, turn: Turn, question: Question, values: Mapping[str, Any]) -> Message:
-        filled = (
-            self._fill(content_part, question, values)
-            for content_part in turn.content
-            if _present(content_part, question)
-        )
+        filled = (self._fill(one, question, values) for one in turn.content if _present(one, question))
         return Message(turn.role, tuple(chain.from_iterable(filled)))
 
     def parts(self, *, last: bool = False) -> Iterator[ContentPart]:
-        """The texts and sounds that it consists of, or those of its last turn; fields are one turn."""
+        """The texts and sounds of the prompt, or of its last turn; fields are one turn."""
         if self.reads == "fields":
             yield from (self.template.fields or {}).values()
             return
@@ -227,7 +205,7 @@ class Prompt:
             yield from turn.content
 
     def _fill(self, content_part: ContentPart, question: Question, values: Mapping[str, Any]) -> tuple[str | Clip, ...]:
-        """A text or a sound as a tuple of one; of a column that holds several sounds, all of them."""
+        """A text or the sounds of a column, as a tuple."""
         if content_part.audio is None:
             text = content_part.texts[(self.wording_of(question) or 1) - 1 if content_part.wordings is not None else 0]
             return (render_text(text, values, f"the prompt '{self.name}' for '{question.id}'"),)
@@ -252,14 +230,13 @@ def choose(
     wording: str = SEEDED,
     seed: int = 0,
 ) -> Prompt:
-    """Chooses the prompt for a model.
+    """Select the prompt for a model.
 
     Args:
         prompt: the benchmark's prompt, as a name or a template.
         others: the benchmark's prompts for single models or families, by their names.
-        info: the model.
         wants, parameters: put into every request.
-        wording, seed: which wording a question is asked in, as in `Prompt`.
+        wording, seed: as in `Prompt`.
 
     Raises:
         UnknownName: there is no prompt of that name.
@@ -280,7 +257,7 @@ def choose(
 
 
 def question_values(question: Question) -> dict[str, Any]:
-    """What a template may read: the question's columns without the sounds, and its `language`."""
+    """The values for a template: the question's columns without the sounds, and its `language`."""
     values = {name: value for name, value in question.fields.items() if not _sounding(value)}
     if question.language is not None:
         values.setdefault("language", question.language)
@@ -292,7 +269,7 @@ def _sounding(value: Any) -> bool:
 
 
 def render_text(template: str, values: Mapping[str, Any], subject: str) -> str:
-    """Renders one template.
+    """Render one template.
 
     Raises:
         UserError: a name in the template has no value, or the result is longer than `LIMIT`; the message begins with
@@ -308,9 +285,8 @@ def render_text(template: str, values: Mapping[str, Any], subject: str) -> str:
                 raise UserError(f"{subject} is longer than {LIMIT:,} characters")
             pieces.append(chunk)
     except (TemplateError, TypeError, ValueError) as error:
-        raise UserError(
-            f"{subject} cannot be rendered: {error}", hint=f"known names: {', '.join(sorted(values))}"
-        ) from error
+        hint = f"known names: {', '.join(sorted(values))}"
+        raise UserError(f"{subject} cannot be rendered: {error}", hint=hint) from error
     return "".join(pieces).strip()
 
 
@@ -332,11 +308,9 @@ def part_reads(content_part: ContentPart) -> set[str]:
     Raises:
         UserError: as `variables`.
     """
-    return (
-        {content_part.audio}
-        if content_part.audio is not None
-        else {name for text in content_part.texts for name in variables(text)}
-    )
+    if content_part.audio is not None:
+        return {content_part.audio}
+    return {name for text in content_part.texts for name in variables(text)}
 
 
 def _present(content_part: ContentPart, question: Question) -> bool:
@@ -359,23 +333,17 @@ def _environment() -> Any:
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, finalize=finalize)
     environment.globals.clear()
     environment.filters = {name: environment.filters[name] for name in _FILTERS}
-    # Jinja's own `tojson` escapes characters for web pages, but a model should read them as they are.
-    environment.filters["tojson"] = _json
+    # Jinja's own `tojson` escapes characters for web pages.
+    environment.filters["tojson"] = partial(json.dumps, ensure_ascii=False)
     environment.filters["join"] = _joined
     return environment
 
 
 def _joined(value: Any, between: str = "") -> str:
-    """The texts of a list in a row. A text is a list of letters for Jinja, and nobody means that."""
+    """Join a list of texts; Jinja would take a text as a list of letters."""
     if isinstance(value, str):
         raise ValueError(f"'join' is given the text {value[:80]!r}; expected a list")
     return between.join(map(str, value))
-
-
-def _json(value: Any) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _parsed(template: str) -> Any:

@@ -1,9 +1,8 @@
-"""Turns rows of data into questions with a benchmark's own names, as they are needed.
+"""Turn rows of data into questions with a benchmark's own names, lazily.
 
 Conventions
-    A row that cannot be asked becomes a question with a `problem`, and it is counted. A question without a reference
-    can be asked; its metrics then report that there is no reference.
-    No sound is decoded here. A limit takes effect before rows are fetched.
+    A row that cannot be asked becomes a question with a `problem` and is counted. A question without a reference is
+    asked; its metrics report the missing reference. No sound is decoded here. A limit applies before rows are fetched.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 SPEAKER = "speaker"
 NOBODY = frozenset(("", "-", "n/a", "na", "nan", "none", "null", "unknown"))
-"""What data write in place of a speaker, in lower case."""
+"""Placeholders for an unknown speaker in data, in lower case."""
 _LONGEST_SPEAKER = 1_000
 SPLIT = "split"
 """Name of the subsets that several splits form."""
@@ -46,19 +45,15 @@ _LONGEST_LIST = 20_000
 
 
 class Opened(NamedTuple):
-    """Rows to read as `(key, row)`, the split that they belong to, and their columns (None if unknown)."""
+    """Rows to read as `(key, row)`, their split, and their columns (None if unknown)."""
 
     rows: Any
     split: str | None
     columns: tuple[str, ...] | None
 
 
-class _Apart:
-    """The rows of one of several configurations, whose keys begin with its name.
-
-    Args:
-        config: its name. rows: as `open_table` gives them.
-    """
+class _ConfigRows:
+    """The rows of one of several configurations; its name prefixes the keys."""
 
     def __init__(self, config: str, rows: Table | Joined) -> None:
         self._config, self._rows = config, rows
@@ -69,11 +64,9 @@ class _Apart:
 
 
 class QuestionStream:
-    """The questions of a benchmark, read as they are needed. Every iteration starts from the first question.
+    """The questions of a benchmark, read lazily. Every iteration starts from the first.
 
     Args:
-        name: name of the benchmark.
-        data: its rows and columns.
         constants: fields that every question has.
         demanded: names that need a value; a row without one of them cannot be asked.
         subsets: a name from the definition for each kind of subset, by the name of the subsets.
@@ -85,7 +78,6 @@ class QuestionStream:
         folder: folder of the definition, for relative paths.
 
     Attributes:
-        name: as given.
         total: the number of questions; None if it is unknown before they are read.
         revision: revision of the data, or None.
         types: the type of each column of a table in words, `audio` for sounds; empty where the data declare none.
@@ -115,14 +107,14 @@ class QuestionStream:
         self._subsets, self._language, self._limit, self._seed = dict(subsets), language, limit, seed
         self._texts = texts
         self._each = len(data.expand.columns) if data.expand else 1
-        # A layout chooses its own rows; those of a table are chosen as they are read.
+        # A layout selects its own rows; those of a table are selected while they are read.
         leaves_out = data.join is not None and data.join.unmatched == "leave-out"
         self._chooses = ((data.where or data.unless) is not None or leaves_out) and data.layout == "table"
         self._opened = list(self._open(limit, seed, mirror, folder))
         for opened in self._opened:
             self._check_columns(opened)
         totals = [opened.rows.total for opened in self._opened]
-        # A row may lack some of the questions that it could hold, so that they cannot be counted before reading.
+        # A row may lack some of its possible questions, which cannot be counted before reading.
         known = None if self._each > 1 or self._chooses or None in totals else sum(totals)
         self.types: Mapping[str, str] = next((getattr(opened.rows, "types", {}) for opened in self._opened), {})
         self.total = known if known is None or limit is None else min(known, limit)
@@ -139,14 +131,14 @@ class QuestionStream:
         from codec_bench.data.table import open_table
 
         data = self._data
-        _check_had(self.name, data, mirror)
+        _check_local_data(self.name, data, mirror)
         where = f"hf:{data.repository}" if data.repository else os.path.join(folder, data.path or "")
         splits: Sequence[str | None] = data.splits or [data.split]
         rows = None if limit is None or self._chooses else -(-limit // self._each)
         if rows is not None and seed is None:
             rows = -(-rows // len(splits))  # an equal share of every split
         if data.configs and seed is not None:
-            rows = None  # configurations have the same keys, so that the part is drawn over all of them
+            rows = None  # configurations share keys: the part is drawn over all of them
         table_options: dict[str, Any] = {"revision": data.revision, "mirror": mirror, "limit": rows, "seed": seed}
         if data.layout == "table":
             table_options |= {"data_dir": data.data_dir, "sounds": data.sounds, "in_place": self._texts}
@@ -156,7 +148,7 @@ class QuestionStream:
                     narrowed = table.narrowed(text_columns(data, table)) if self._texts else table
                     rows_of = narrowed if data.join is None else joined(narrowed, data, split, mirror)
                     columns = table.columns if data.join is None else (*table.columns, *data.join.columns)
-                    yield Opened(_Apart(str(config), rows_of) if data.configs else rows_of, split, columns)
+                    yield Opened(_ConfigRows(str(config), rows_of) if data.configs else rows_of, split, columns)
             return
         from codec_bench.data.layouts.benchmark_files import repository_of
         from codec_bench.data.layouts.benchmarks import BENCHMARK_LAYOUTS, BenchmarkData
@@ -176,9 +168,7 @@ class QuestionStream:
         yield Opened(read.select(rows, seed), None, read.columns)
 
     def _is_selected(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row has the texts that the definition asks for; a row that cannot be read counts as one that has
-        them.
-        """
+        """Whether a row has the texts that the definition asks for; an unreadable row counts as selected."""
         from codec_bench.data.table import row_problem
 
         if row_problem(row) is not None:
@@ -227,10 +217,7 @@ class QuestionStream:
             )
 
     def _drawn(self) -> set[str] | None:
-        """The keys of a random part over several splits or over chosen rows, or None if every row is used.
-
-        Each split gives as many rows as are wanted in all; of these the ones with the lowest hashes are used.
-        """
+        """The keys of a random part over several splits or selected rows; None to use every row."""
         if self._limit is None or self._seed is None or (len(self._opened) == 1 and not self._chooses):
             return None
         rows = (entry for opened in self._opened for entry in opened.rows)
@@ -261,7 +248,7 @@ class QuestionStream:
             our: script_language(text) for our, text in written.items() if isinstance(text, str) and text.strip()
         }
         if data.answer_among_choices:
-            fields["choices"] = _with_the_answer(name, fields)
+            fields["choices"] = _choices_with_answer(name, fields)
         speaker = _speaker(row, data.speaker)
         if data.expand is None:
             yield self._question(name, fields, speaker)
@@ -312,12 +299,8 @@ class QuestionStream:
         return None
 
 
-def _check_had(name: str, data: Data, mirror: str | os.PathLike[str] | None) -> None:
-    """Checks that data which are on no hub lie in a folder of this machine.
-
-    Raises:
-        UserError: they do not; the message says how they are had.
-    """
+def _check_local_data(name: str, data: Data, mirror: str | os.PathLike[str] | None) -> None:
+    """Check that data without a hub are in a local folder, or say how to get them."""
     if data.obtain is None:
         return
     named = os.environ.get(MIRROR_VARIABLE) if mirror is None else os.fspath(mirror)
@@ -332,18 +315,13 @@ def _check_had(name: str, data: Data, mirror: str | os.PathLike[str] | None) -> 
 
 
 def between_others(columns: Sequence[str] | None) -> str | None:
-    """A hint where the names of all columns stand in one, because something else than a comma is between them."""
+    """A hint if a separator other than a comma leaves all column names in one."""
     marks = [mark for mark in ";|\t" if len(columns or ()) == 1 and mark in (columns or ("",))[0]]
     return f"its columns stand between {marks[0]!r}; expected commas in a .csv, or tabs in a .tsv" if marks else None
 
 
 def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
-    """The columns that a definition reads and the data lack: our name of each, the column, and the setting that names
-    it.
-
-    Args:
-        data: where the rows are. columns: those of the data; None if they are not known before rows are read.
-    """
+    """The columns that a definition reads and the data lack: (our name, column, setting that names it)."""
     if columns is None:
         return []
     required: list[tuple[str, str, str]] = []
@@ -378,12 +356,11 @@ def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
         value = cell_of(row, column)
         if our in SOUNDS and isinstance(value, list) and len(value) == 1:
             return value[0]
-        return _unwritten(value) if our in _LISTS else value
+        return _parse_list(value) if our in _LISTS else value
     held = [cell_of(row, name) for name in column]
     while held and _blank(held[-1]):
         held.pop()
-    # A sound that is missing before another one is told, as what follows would be taken for it: the third round for the
-    # second.
+    # A missing sound between others stays: without it the third round would count as the second.
     return held if our in SOUNDS else [value for value in held if not _blank(value)]
 
 
@@ -391,8 +368,8 @@ def _has_column(columns: Sequence[str], column: str) -> bool:
     return column in columns or ("." in column and column.partition(".")[0] in columns)
 
 
-def _unwritten(value: Any) -> Any:
-    """The list that a table holds as text, in JSON or as Python writes it; any other value as it is."""
+def _parse_list(value: Any) -> Any:
+    """Parse a list that a table holds as text, in JSON or Python syntax; keep any other value."""
     if not isinstance(value, str) or not (value.startswith("[") and value.endswith("]") and len(value) < _LONGEST_LIST):
         return value
     for read in (json.loads, ast.literal_eval):
@@ -406,7 +383,6 @@ def _unwritten(value: Any) -> Any:
 
 
 def _speaker(row: Mapping[str, Any], spec: Speaker | None) -> str | None:
-    """Who speaks in a row; None if the data do not say."""
     value = None if spec is None else row.get(spec.column)
     if spec is None or not isinstance(value, (str, int, float)):
         return None
@@ -417,8 +393,8 @@ def _speaker(row: Mapping[str, Any], spec: Speaker | None) -> str | None:
     return None if text.lower() in NOBODY else text[:_LONGEST_SPEAKER]
 
 
-def _with_the_answer(name: str, fields: Mapping[str, Any]) -> list[Any]:
-    """The wrong choices and the right one, in an order that the question's id tells; it is the same in every run."""
+def _choices_with_answer(name: str, fields: Mapping[str, Any]) -> list[Any]:
+    """The wrong choices and the right one, in an order that the question's id fixes."""
     wrong, answer = fields.get("choices"), fields.get("reference")
     all_of_them = [*(wrong if isinstance(wrong, list) else []), *([] if _blank(answer) else [answer])]
     return sorted(all_of_them, key=partial(rank, name))
@@ -433,7 +409,7 @@ def _blank(value: Any) -> bool:
 
 
 def _references(value: Any) -> tuple[str, ...]:
-    """The expected answers as texts; several if the data has a list. An empty text says that nothing is to be heard."""
+    """The expected answers as texts; an empty text means that nothing should be heard."""
     if isinstance(value, str) and not value.strip():
         return ("",)
     values = value if isinstance(value, (list, tuple)) else [value]
@@ -448,7 +424,7 @@ def _text(value: Any) -> str:
 
 
 def _content(path: str) -> str:
-    """A hash that shows when local data has changed: 160 bits over a file, or over the names and sizes in a folder."""
+    """A 160-bit hash of local data: of a file's content, or of the names and sizes in a folder."""
     digest = hashlib.blake2b(digest_size=20)
     if os.path.isfile(path):
         with open(path, "rb") as file:

@@ -1,8 +1,8 @@
-"""Mistakes in the rows of data that lie beside a definition: what a run would meet one question after the other.
+"""Mistakes in the rows of data next to a definition, which a run would meet one by one.
 
 Conventions
-    Sounds are looked for and not decoded. A line of JSONL is named by its number, a row of another file by its place.
-    Of each kind of mistake the first `SHOWN` are named one by one, and the others are counted.
+    Sounds are located, not decoded. A line of JSONL is named by its number, a row of another file by its position. The
+    first `SHOWN` mistakes of each kind are listed, the others counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Reader = tuple[str, Chain, AnswerMetric]
 
 
 def row_findings(one: Benchmark) -> Iterator[Finding]:
-    """The mistakes in the rows of a benchmark's own data; none for data of a hub or in a layout of their own.
+    """The mistakes in the rows of a benchmark's own data; none for data of a hub or in special layouts.
 
     Args:
         one: a benchmark whose definition has no mistake.
@@ -73,16 +73,14 @@ def row_findings(one: Benchmark) -> Iterator[Finding]:
 
 
 def _readers(one: Benchmark) -> list[Reader]:
-    """The rules of accuracy of a benchmark that read a text, with their steps; published rules have forms of their own."""
+    """A benchmark's own accuracy rules that read a text, with their steps."""
     from codec_bench.benchmark.metrics import load_answer_metric
 
     readers: list[Reader] = []
     for name, steps in one.own_steps.items():
         chain = load_steps(list(steps if steps is not None else one.process))
         asks_form = (
-            chain.keeps_reasoning
-            or chain.recogniser is not None
-            or any(step.startswith("after[") for step in chain.names)
+            chain.keeps_reasoning or chain.recogniser is not None or any(s.startswith("after[") for s in chain.names)
         )
         if name.startswith("accuracy[") and OFFICIAL not in name and not asks_form:
             readers.append((name, chain, load_answer_metric(name)))
@@ -132,7 +130,7 @@ def _of_columns(question: Question, labels: list[str], one: Benchmark) -> Iterat
 
 
 def _lines(path: str) -> list[int]:
-    """The numbers of the lines that hold a row, of a JSONL file; empty for another file."""
+    """The line numbers of a JSONL file's rows; empty for another file."""
     if not path.endswith(".jsonl"):
         return []
     with open(path, "rb") as file:

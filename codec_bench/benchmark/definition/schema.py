@@ -1,7 +1,7 @@
-"""The fields of benchmark definitions and prompts. A field that is not listed here is refused.
+"""The fields of benchmark definitions and prompts. Any other field is refused.
 
 Conventions
-    What a definition does not know, such as a licence or a size, is null and is shown as unknown.
+    An unknown fact, such as a licence or a size, is null and shown as unknown.
     `{key}` with one pair of braces is a key of the definition's `matrix`; `{{ name }}` is a column in a prompt.
 """
 
@@ -18,11 +18,11 @@ from codec_bench.text.language import base_language
 from codec_bench.types import Wants
 
 BOOLEANS = "YAML reads yes, no, on and off as true and false: put such words in quotes"
-"""What to do where a word was written and a truth value was read."""
+"""The hint for a truth value where a word is expected."""
 
 
 def _listed(value: Any) -> Any:
-    """A list from a text with commas, such as `a,b` on the command line."""
+    """Split a text at its commas, such as `a,b` on the command line."""
     return [item.strip() for item in value.split(",")] if isinstance(value, str) else value
 
 
@@ -36,13 +36,13 @@ class Strict(BaseModel):
 
 
 class ContentPart(Strict):
-    """One part of a prompt: a sound, a text, or a text that has several wordings.
+    """One part of a prompt: a sound, a text, or a text with several wordings.
 
     Args:
         audio: name of the column that holds the sound.
         text: template of the text.
-        wordings: templates of texts that ask for the same in other words; each question is asked in one of them.
-        when: name of a column; the part is left out if the row has no value there.
+        wordings: templates of the same question in other words; each question gets one of them.
+        when: name of a column; a row without a value there omits the part.
     """
 
     audio: str | None = None
@@ -79,14 +79,15 @@ class Turn(Strict):
 
 
 class Template(Strict):
-    """How a question is put to a model.
+    """The prompt that puts a question to a model.
 
     Args:
         messages: the conversation, for models that read messages.
         fields: the named inputs, for models that read fields.
-        answer: post-processing steps that undo the format the messages ask for; they come before the benchmark's own.
-        rounds: a column that holds several sounds, if the last message is put once for each of them; between two of
-            them stands what the model itself answered to the one before. Null asks once.
+        answer: post-processing steps that undo the format of the messages, before the benchmark's own steps.
+        rounds: a column of several sounds: the last message is sent once for each, with the model's own answers in
+            between.
+            Null asks once.
     """
 
     messages: list[Turn] | None = None
@@ -111,7 +112,7 @@ class Template(Strict):
 
     @property
     def wordings(self) -> list[str]:
-        """The wordings that a question may be asked in; none if there is one way to ask."""
+        """The wordings of the question; empty if there is one way to ask."""
         return next(
             (
                 content_part.wordings
@@ -127,10 +128,8 @@ class PromptSpec(Template):
     """A prompt in a file of its own, with variants for models or families of models.
 
     Args:
-        version: version of the file format.
         summary: what the prompt asks for, in one sentence.
-        variants: other templates, by the name of a model or a family. A model that reads messages is given the
-            prompt's own if its variant has none, and likewise for fields.
+        variants: other templates, by model or family. A variant without messages (or fields) leaves the prompt's own.
     """
 
     version: Literal[1]
@@ -139,12 +138,12 @@ class PromptSpec(Template):
 
 
 class Expand(Strict):
-    """How one row that holds several questions is taken apart.
+    """How a row with several questions is split.
 
     Args:
         field: name of the field that holds the question's own value.
-        columns: the columns that hold the values, by a name that is added to the question's id.
-        subset: name of the subsets that the questions form, or null for none.
+        columns: the columns of the values, by a name that is added to the question's id.
+        subset: name of the subsets that the questions form; null for none.
     """
 
     field: str
@@ -153,12 +152,12 @@ class Expand(Strict):
 
 
 class Kinds(Strict):
-    """How rows of several kinds are told apart.
+    """How rows of several kinds are distinguished.
 
     Args:
         column: the column that shows the kind, by the definition's name.
         field: name of the field that holds the question's kind.
-        names: additional fields of each kind, by a text; a row is of the first kind whose text its column contains.
+        names: extra fields of each kind, by a text. A row is of the first kind whose text its column contains.
     """
 
     column: str
@@ -167,16 +166,13 @@ class Kinds(Strict):
 
 
 class Join(Strict):
-    """Texts of another table that belong to a row, found by a key.
+    """Texts of another table, joined to a row by a key.
 
     Args:
-        repository, config, split: where the other table is; null for the same.
-        key: the column of the row that holds the key. other_key: the column of the other table that holds it; null for
-            the same name.
-        columns: the other table's column for each name that is added to the columns of the row. Of several rows of one
-            key the first counts.
-        unmatched: whether a row whose key the other table lacks is kept without these texts, or is left out and no
-            question.
+        repository, config, split: the other table; null for the same value as the rows'.
+        key: the row's column with the key. other_key: the other table's column with it; null for the same name.
+        columns: the other table's column for each new name. The first of several rows with one key counts.
+        unmatched: whether a row without a match stays, without these texts, or is no question.
     """
 
     repository: str | None = Field(None, pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$")
@@ -189,13 +185,12 @@ class Join(Strict):
 
 
 class Speaker(Strict):
-    """Which column says who speaks. Items of one speaker resemble each other, so intervals are over speakers.
+    """The column of the speaker. Intervals cluster over speakers, because items of one speaker are alike.
 
     Args:
-        column: the column of the data. A cell that is blank or says `None`, `N/A`, `unknown` or the like names no
-            speaker.
-        pattern: a regular expression with one group, which finds the speaker in a cell that holds more, such as a path;
-            null takes the cell whole. A cell that does not match names no speaker.
+        column: the data's column. A blank cell, or `None`, `N/A`, `unknown` and the like, names no speaker.
+        pattern: a regular expression with one group, the speaker, for cells that hold more, such as a path; null takes
+            the whole cell. A cell that does not match names no speaker.
     """
 
     column: str
@@ -213,7 +208,7 @@ class Speaker(Strict):
 
 
 def _decoded(value: Any) -> Any:
-    """The word `own` stands for parameters that are all left to the model."""
+    """Turn the word `own` into parameters that are all left to the model."""
     return dict.fromkeys(Parameters.model_fields) if value == "own" else value
 
 
@@ -222,56 +217,48 @@ def _speaker(value: Any) -> Any:
 
 
 class Data(Strict):
-    """Where the rows are, and which columns are used under which names. Either `repository` or `path` is given.
+    """Where the rows are, and the columns to read. Needs either `repository` or `path`.
 
     Args:
         repository: a data set on the Hugging Face hub, `OWNER/NAME`.
         path: a folder or file, relative to the definition.
-        obtain: how the data are had if they are on no hub, in one sentence. They then lie in `FOLDER/OWNER/NAME`, and
-            `--data FOLDER` is given.
+        obtain: how to get data that are on no hub, in one sentence. `--data FOLDER` then reads `FOLDER/OWNER/NAME`.
         revision: a commit, tag or branch of the repository; null for the newest.
-        config, split: configuration and split of the data set; a split of null means all.
+        config, split: configuration and split of the data set; a null split reads all.
         configs: several configurations that form one benchmark.
-        data_dir: a folder of the repository whose files alone are read; null for all that belong to the configuration.
+        data_dir: the only folder of the repository to read; null for all files of the configuration.
         splits: several splits that form one benchmark; their names form the subset `split`.
-        sounds: a folder of the repository, or an archive in it, in which the paths begin that rows give of their
-            sounds; null if they begin at the table or at the root. An archive is unpacked once, into the cache.
-        layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's
-            two files of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of
-            Seed-TTS-Eval, and `listed` for a JSON file that holds a list of rows, rows by their ids, or a row a line,
-            which `config` names; `tagged` for a table between tabs with the tags of sounds, which `config` names;
-            `transcribed` for a list of ids and words or a folder of words, which `config` names; `esd` for the folders
-            of ESD and `expresso` for the table of Expresso, with voices that are `neutral` or `emotional` as `config`
-            says; `zerospeech` and `story-cloze` for pairs of sounds in the folder that `config` names.
+        sounds: the folder or archive of the repository where the rows' sound paths begin; null if they begin at the
+            table or at the root. An archive is unpacked once, into the cache.
+        layout: `table` for rows with columns. The others read the file or folder that `config` names: `air-bench` (rows
+            and folders of sound), `seed-tts` (a list of Seed-TTS-Eval), `listed` (JSON: a list of rows, rows by id, or
+            a row a line), `tagged` (a tab-separated table with the tags of sounds), `transcribed` (a list of ids and
+            words, or a folder of words), `zerospeech` and `story-cloze` (pairs of sounds). `esd` and `expresso` have
+            `neutral` or `emotional` voices by `config`; `minimax` has texts and speakers in files.
         language: the language to read, for a layout that has several.
-        columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
-            about, and `reference` is the expected answer. `a.b` is the value `b` in the column `a`, if no column is
-            called so; of a list, `a.0` is the first entry. A list of columns gives a list of their values without null.
-            A cell of `audio` may hold several sounds; a prompt gives all of them where it names `audio`.
-        values: what the texts or numbers of a column stand for, such as `{reference: {"0": A, "1": B}}`; others stay as
-            they are.
+        columns: the data's column for each name that the definition uses. `audio` is the sound of the question,
+            `reference` the expected answer. `a.b` is the value `b` in the column `a` unless a column has that name;
+            `a.0` is the first entry of a list. A list of columns gives a list of their non-null values. A cell of
+            `audio` may hold several sounds, which a prompt sends together.
+        values: replacements for the texts or numbers of a column, such as `{reference: {"0": A, "1": B}}`.
         optional: names from `columns` whose column may be missing or null; `speaker` for that of `speaker`.
-        speaker: the column that says who speaks in the question's sound, or a column with a pattern; null if none does.
-        id: the column that holds the id of a row; with null, rows are numbered.
-        trials: of a benchmark of codecs: a list of trials of speaker verification, relative to the definition or to
-            where the command runs.
-        size: the number of questions that all the data give; null if unknown. A run over another number says so.
-        rows_digest: a hash of what all questions say and of their expected answers, as `codec-bench validate --hub`
-            gives it and checks it.
-        types: the type of each column of the data in words, as `codec-bench validate --hub` gives it and checks it.
-        pins: a file beside the definition that `codec-bench validate --hub --pins FILE` wrote; what is not stated here
-            of `revision`, `size`, `rows_digest` and `types` (there `columns`) is taken from it, by the benchmark's
-            name.
-        expand: how a row that holds several questions is taken apart.
-        join: texts of another table that belong to a row; null for none.
-        answer_among_choices: `true` if `choices` are the wrong ones alone; the expected answer then joins them, and all
-            stand in an order that the id of the question tells.
-        where: the text, or the texts, that rows must have in a column (by the definition's name); null takes all rows.
-        unless: the text, or the texts, that rows must not have in a column, in the same form.
-        kinds: how rows of several kinds are told apart.
-        scripts: further fields, each with the column (by the definition's name) whose text suggests by its script the
-            language that the field
-            holds: `ja` for a text with kana, `zh` for other Han characters, `ko` for Hangul, `en` for Latin letters.
+        speaker: the column of the speaker, or a column with a pattern; null if there is none.
+        id: the column of a row's id; null numbers the rows.
+        trials: for codecs: a list of speaker verification trials, relative to the definition or the working directory.
+        size: the number of questions in all the data; null if unknown. A run over another number says so.
+        rows_digest: hash of all questions and expected answers. `codec-bench validate --hub` writes and checks it.
+        types: the type of each column in words. `codec-bench validate --hub` writes and checks it.
+        pins: a file next to the definition from `codec-bench validate --hub --pins FILE`. It supplies `revision`,
+            `size`, `rows_digest` and `types` (there `columns`) where they are not stated here, by the benchmark's name.
+        expand: how a row with several questions is split.
+        join: texts of another table; null for none.
+        answer_among_choices: `true` if `choices` are only the wrong ones. The expected answer joins them, in an order
+            that the question's id decides.
+        where: the text or texts that rows must have in a column (by the definition's name); null takes all rows.
+        unless: the text or texts that rows must not have in a column.
+        kinds: how rows of several kinds are distinguished.
+        scripts: extra fields with a language, each with the column (by the definition's name) whose script decides it:
+            `ja` for kana, `zh` for other Han characters, `ko` for Hangul, `en` for Latin letters.
     """
 
     repository: str | None = Field(None, pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$")
@@ -330,34 +317,34 @@ class Data(Strict):
             raise ValueError("the layout 'esd' needs 'language', en or zh")
         if self.layout in ("esd", "expresso") and self.config not in ("neutral", "emotional"):
             raise ValueError(f"the layout '{self.layout}' needs 'config', neutral or emotional")
-        if self.layout == "air-bench" and self.config is None:
-            raise ValueError("the layout 'air-bench' needs 'config', Foundation or Chat")
-        if self.layout == "seed-tts" and self.config is None:
-            raise ValueError("the layout 'seed-tts' needs 'config', the path of a list such as zh/hardcase.lst")
-        if self.layout in ("zerospeech", "story-cloze") and self.config is None:
-            raise ValueError(f"the layout '{self.layout}' needs 'config', the folder of the sounds such as lexical/dev")
-        if self.layout == "listed" and self.config is None:
-            raise ValueError("the layout 'listed' needs 'config', the path of a JSON file such as json/questions.json")
-        if self.layout == "transcribed" and self.config is None:
-            raise ValueError("the layout 'transcribed' needs 'config', the path of a list such as test/trans.txt")
-        if self.layout == "tagged" and self.config is None:
-            raise ValueError(
-                "the layout 'tagged' needs 'config', the path of a table between tabs such as annotations.csv"
-            )
+        if self.layout in _CONFIGS and self.config is None:
+            raise ValueError(f"the layout '{self.layout}' needs 'config', {_CONFIGS[self.layout]}")
         if self.configs is not None and (self.config is not None or self.layout != "table"):
-            raise ValueError("'configs' is for tables, and stands in place of 'config'")
+            raise ValueError("'configs' is for tables, and replaces 'config'")
         return self
 
 
+_CONFIGS = {
+    "air-bench": "Foundation or Chat",
+    "seed-tts": "the path of a list such as zh/hardcase.lst",
+    "zerospeech": "the folder of the sounds such as lexical/dev",
+    "story-cloze": "the folder of the sounds such as lexical/dev",
+    "listed": "the path of a JSON file such as json/questions.json",
+    "transcribed": "the path of a list such as test/trans.txt",
+    "tagged": "the path of a table between tabs such as annotations.csv",
+}
+"""What `config` is for each layout that needs it."""
+
+
 class MetricUse(Strict):
-    """A metric with its own post-processing, which starts from the raw answer and replaces the benchmark's."""
+    """A metric with its own post-processing of the raw answer, instead of the benchmark's."""
 
     name: str
     postprocess: Names
 
 
 def _words(fields: dict[str, Any]) -> dict[str, Any]:
-    """Refuses lists with true or false in them: whoever wrote `[yes, no]` meant the words."""
+    """Refuse lists with true or false in them: the author of `[yes, no]` meant the words."""
     for name, held in fields.items():
         for value in held if isinstance(held, list) else ():
             if isinstance(value, bool):
@@ -397,19 +384,19 @@ def _base_code(language: str) -> str:
 
 
 class Parameters(Strict):
-    """How answers are decoded, unless a paper or toolkit says otherwise: greedily, with at most 256 new tokens.
+    """How a model decodes its answers. The defaults are greedy decoding and at most 256 new tokens.
 
-    What is null is left to the model. `Benchmark.decoding` says which of the defaults hold for spoken answers and for
+    A null parameter is left to the model. `Benchmark.decoding` says which defaults apply to spoken answers and to
     models that read fields.
 
     Args:
         max_tokens: the most new tokens of the answer's text.
-        reasoning_tokens: tokens that a model which reasons may write before its answer, on top of `max_tokens`.
+        reasoning_tokens: tokens that a reasoning model may write before its answer, on top of `max_tokens`.
         temperature: 0 takes the most probable token each time.
-        repetition_penalty: 1 is no penalty. Servers of open models take another one from the checkpoint unless told.
+        repetition_penalty: 1 is no penalty. Servers of open models otherwise take one from the checkpoint.
         top_p: the share of the probability that tokens are drawn from.
         stop: texts that end an answer.
-        seed: where random numbers begin.
+        seed: seed of the random numbers.
     """
 
     max_tokens: Annotated[int | None, Field(ge=1)] = 256
@@ -422,13 +409,12 @@ class Parameters(Strict):
 
 
 class Passing(Strict):
-    """How several answers to one question count as one result (`--repeats`), beside the mean over all of them.
+    """How several answers to one question (`--repeats`) count as one result, next to their mean.
 
     Args:
-        rules: `all` (a question counts as passed if every answer passes), `any` (if one does) and `majority` (if more
-            than half of them do).
-        at: the value of the primary metric from which an answer passes, up or down as the metric is better; null for 1
-            of the values 0 and 1, and then there are no rules for metrics with other values.
+        rules: `all` (every answer must pass), `any` (one must) and `majority` (more than half must).
+        at: the value of the primary metric from which an answer passes, in the metric's direction; null for 1 of the
+            values 0 and 1, and no rules for metrics with other values.
     """
 
     rules: Annotated[list[Literal["all", "any", "majority"]], BeforeValidator(_listed)] = ["all", "any", "majority"]
@@ -436,10 +422,10 @@ class Passing(Strict):
 
 
 class Failures(Strict):
-    """How the toolkit of a benchmark counts an answer or a verdict that failed or cannot be read.
+    """How a benchmark's toolkit counts answers or verdicts that failed or cannot be read.
 
     Args:
-        toolkit: its name. counts: whether such an item is `left-out` of the mean or counts `as-wrong`.
+        toolkit: its name. counts: whether the mean excludes such an item (`left-out`) or counts it `as-wrong`.
     """
 
     toolkit: str
@@ -451,8 +437,7 @@ class Submission(Strict):
 
     Args:
         answer: the field of the model's answer.
-        fields: the fields of an entry, each with the name of the question's column, or `id`. A column without a value
-            is left out.
+        fields: the fields of an entry, each with the name of the question's column, or `id`. Empty columns are omitted.
         made: further fields, each with a text in which `<id>` stands for the question's id.
     """
 
@@ -462,17 +447,15 @@ class Submission(Strict):
 
 
 ULTRAEVAL_AUDIO = Failures(toolkit="UltraEval-Audio", counts="left-out")
-"""Read on 2026-11-23 in github.com/OpenBMB/UltraEval-Audio 1b68ac7, audio_evals/eval_task.py: an item that raises an
-error in asking, post-processing or scoring is skipped before the results are aggregated, and a share of failures is
-reported beside them."""
+"""Source: github.com/OpenBMB/UltraEval-Audio 1b68ac7 (2026-11-23), audio_evals/eval_task.py. An item with an error in
+inference, post-processing or scoring is skipped before aggregation, and a share of failures is reported."""
 
 
 class BenchmarkSpec(Strict):
     """One benchmark.
 
     Args:
-        version: version of the file format.
-        title, summary: the name that people read, and what the benchmark asks in one sentence.
+        title, summary: the name for readers, and what the benchmark asks in one sentence.
         category: the group that it belongs to in tables, such as `ASR`.
         kind: the suite that it belongs to.
         language: language of the expected answers as a base code such as `en`; null if there is no single one.
@@ -480,7 +463,6 @@ class BenchmarkSpec(Strict):
         paper: the paper that describes it, or null.
         upstream: its name in UltraEval-Audio, or null.
         wants: what a model must answer with: `text`, `audio`, or `likelihood` (how likely it finds each of two sounds).
-        data: where the rows are, and their columns.
         fields: fields with the same value for every question.
         prompt: the name of a prompt, or a prompt written here; null for a benchmark of codecs.
         prompts: other prompts for single models or families, by their names.
@@ -489,15 +471,14 @@ class BenchmarkSpec(Strict):
         primary: the metric that represents the benchmark in tables.
         subsets: a column for each kind of subset, by the name of the subsets.
         parameters: how answers are decoded; `own` leaves everything to the model.
-        too_long: what happens to a sound that is longer than the model takes: `cut` asks about its beginning, `refuse`
-            does not ask and counts the question as refused, `windows` asks about its parts and joins the answers. With
-            `cut` and `refuse`, models that read long sounds in windows of their own are given them whole.
-        windows: how the parts are made and the answers joined.
+        too_long: what happens to a sound that is longer than the model takes: `cut` sends its beginning, `refuse`
+            counts the question as refused, `windows` sends its parts and joins the answers. With `cut` and `refuse`,
+            models with their own windows get long sounds whole.
+        windows: how the parts are formed and the answers joined.
         passing: how several answers to one question count as one result.
-        failures: how its toolkit counts failures; null if that is not known. Benchmarks of UltraEval-Audio that say
-            nothing have its rule: whatever raised an error, from asking to scoring, is left out.
-        submission: the file that the authors' service scores, where the expected answers are not published; null if
-            they are.
+        failures: how its toolkit counts failures; null if unknown. The default for benchmarks of UltraEval-Audio is its
+            rule: any error excludes the item.
+        submission: the file for the authors' service, if the expected answers are unpublished; otherwise null.
         published: numbers that others published.
     """
 
@@ -547,13 +528,14 @@ class BenchmarkSpec(Strict):
 
 
 FORM = {"matrix", "name", "extends"}
-"""Fields of a definition that are used to make its entries and are not part of them."""
+"""Fields of a definition that form its entries and are not part of them."""
 
 _TOP = "the top of the file"
 _SCHEMAS: dict[str, type[BaseModel]] = {
-    _TOP: BenchmarkSpec, "'data'": Data, "'data.expand'": Expand, "'data.kinds'": Kinds, "'data.join'": Join, "'data.speaker'": Speaker,
-    "an entry of 'metrics'": MetricUse, "an entry of 'published'": PublishedTable, "'parameters'": Parameters, "'passing'": Passing,
-    "'windows'": WindowsSpec, "'failures'": Failures, "'submission'": Submission, "'prompt'": PromptSpec, "an entry of 'messages'": Turn,
+    _TOP: BenchmarkSpec, "'data'": Data, "'data.expand'": Expand, "'data.kinds'": Kinds, "'data.join'": Join,
+    "'data.speaker'": Speaker, "an entry of 'metrics'": MetricUse, "an entry of 'published'": PublishedTable,
+    "'parameters'": Parameters, "'passing'": Passing, "'windows'": WindowsSpec, "'failures'": Failures,
+    "'submission'": Submission, "'prompt'": PromptSpec, "an entry of 'messages'": Turn,
     "an entry of 'content'": ContentPart,
 }  # fmt: skip
 FIELDS = {
@@ -564,6 +546,4 @@ FIELDS = {
     ]
     for name in FORM.union(*(schema.model_fields for schema in _SCHEMAS.values()))
 }
-"""The names of all fields and where each may stand, for what to do where a name is misspelled or stands in the wrong
-place.
-"""
+"""The places of every field name, for hints on a misspelled or misplaced field."""

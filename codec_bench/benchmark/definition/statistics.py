@@ -1,7 +1,6 @@
-"""The sounds and questions of a benchmark's data in numbers, as tables of data sets give them, with everything that is
-wrong in them.
+"""Statistics of a benchmark's sounds and questions, with all of their defects.
 
-Every sound is decoded, so that one that is empty, truncated or missing is found.
+Every sound is decoded, to find empty, truncated or missing ones.
 """
 
 from __future__ import annotations
@@ -29,11 +28,10 @@ class DataStatistics:
     """A benchmark's data in numbers.
 
     Args:
-        questions: how many there are. sounds: how many of them have a sound that can be read.
-        hours: of these sounds together. mean_s, least_s, most_s: their mean, least and greatest length; None without a
-            sound.
-        renamed: how many sounds have another suffix than the data names.
-        problems: how many questions have what is wrong with them, by the reason; a question may have several.
+        sounds: how many questions have a readable sound.
+        hours: total duration. mean_s, least_s, most_s: mean, least and greatest duration; None without a sound.
+        renamed: how many sounds have another suffix than the data says.
+        problems: how many questions have each defect; a question may have several.
     """
 
     questions: int
@@ -49,12 +47,11 @@ class DataStatistics:
 def data_statistics(
     benchmark: Benchmark, *, mirror: str | os.PathLike[str] | None = None, limit: int | None = None
 ) -> DataStatistics:
-    """Reads all questions of a benchmark and their sounds.
+    """Read all questions of a benchmark and their sounds.
 
     Args:
-        benchmark: whose data.
-        mirror: a folder that holds the data sets and is used in place of the hub.
-        limit: at most so many questions, from the front; None for all.
+        mirror: a folder of data sets that replaces the hub.
+        limit: at most this many questions, from the front; None for all.
 
     Raises:
         UserError: the data cannot be found, or a column is missing.
@@ -86,7 +83,7 @@ def data_statistics(
 
 
 def _wrong(question: Question) -> list[str]:
-    """What is wrong with a question beside its sound."""
+    """The defects of a question other than its sound."""
     problems = [] if question.problem is None else [question.problem]
     if question.problem is None and not question.references:
         problems.append("there is no expected answer")

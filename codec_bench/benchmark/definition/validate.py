@@ -1,9 +1,8 @@
-"""Finds all mistakes of a definition at once, each with its file and line.
+"""Find all mistakes of a definition at once, each with its file and line.
 
 Conventions
-    Data that lie beside the definition are read row by row (`row_checks`) once the definition itself has no mistake. No
-    other data and no models are loaded, and no sound is decoded.
-    A field that does not fit hides the mistakes in what rests on it, and no others.
+    Local data are read row by row (`row_checks`) once the definition has no mistake. No other data and no models are
+    loaded, and no sound is decoded. A wrong field hides only the mistakes in what depends on it.
 """
 
 from __future__ import annotations
@@ -29,34 +28,31 @@ from codec_bench.registry import Spec
 README = "README.md"
 _LINE = re.compile(r"^'(?P<file>[^']+)', line (?P<line>\d+)(?:, column \d+)?: (?P<rest>.*)$", re.DOTALL)
 _RATING, _RUBRICS = "rating", "judge"
-"""The metric whose numbers a judge gives, and the kind of config that holds its rubrics."""
+"""The judged metric, and the kind of config of its rubrics."""
 _STAND_INS: Mapping[str, Any] = {
     "version": 1, "title": "-", "summary": "-", "category": "-", "kind": "understanding", "prompt": "transcribe",
     "data": {"path": "-", "columns": {"question": "-"}}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
 }  # fmt: skip
-"""What stands for the fields that could not be read, while the others are checked."""
+"""Values that replace unreadable fields while the others are checked."""
 _IMPLICIT = frozenset(("language",))
 """Names that a template may always read, whatever columns the data has."""
 
-
 CheckRating = Callable[[str, set[str], str], None]
-"""Raises a `UserError` if the rubric of a metric's name does not fit, or reads what is none of these names of a
-question. The last text is the folder of the definition, where the path of a rubric begins."""
+"""Raises a `UserError` if the rubric of a metric's name does not fit, or reads other names of a question than these.
+
+The last text is the folder of the definition, where the path of a rubric begins."""
 
 
 def validate_benchmark(
     name_or_path: str, check_rating: CheckRating | None = None, *, with_rows: bool = True
 ) -> list[Finding]:
-    """Finds all mistakes of a benchmark's definition.
+    """Find all mistakes of a benchmark's definition.
 
     Args:
         name_or_path: the name of one of the project's benchmarks, or the path of a user's own. All benchmarks of the
             definition are checked.
-        check_rating: checks the rubrics of its metrics; None checks only which columns they need.
-        with_rows: whether the rows of data beside the definition are checked too.
-
-    Returns:
-        The mistakes; an empty list if there is none.
+        check_rating: checks the rubrics of its metrics; None checks only their columns.
+        with_rows: whether to check the rows of local data too.
 
     Raises:
         UnknownName: no benchmark has this name.
@@ -65,25 +61,13 @@ def validate_benchmark(
     file = own_file(name_or_path)[0] if is_path(name_or_path) else find_entry(name_or_path).file
     listed = list(_of_file(file, check_rating, with_rows))
     if not os.path.isfile(os.path.join(os.path.dirname(os.path.abspath(file)), README)):
-        listed.append(
-            Finding(
-                file,
-                None,
-                f"there is no {README} beside {FILE}",
-                "write what the benchmark measures and the licence of its data",
-            )
-        )
+        hint = "write what the benchmark measures and the licence of its data"
+        listed.append(Finding(file, None, f"there is no {README} next to {FILE}", hint))
     return _without_repeats(listed)
 
 
 def validate_prompt(name: str) -> list[Finding]:
-    """Finds all mistakes of one of the project's prompts.
-
-    Args:
-        name: name of the prompt.
-
-    Returns:
-        The mistakes; an empty list if there is none.
+    """Find all mistakes of one of the project's prompts.
 
     Raises:
         UnknownName: there is no such prompt.
@@ -120,7 +104,7 @@ def _of_file(file: str, check_rating: CheckRating | None, with_rows: bool) -> It
 
 
 def _rows(entry: Entry, spec: BenchmarkSpec) -> Iterator[Finding]:
-    """Mistakes in the rows of data beside the definition."""
+    """Mistakes in the rows of local data."""
     from codec_bench.benchmark.definition.row_checks import row_findings
 
     try:
@@ -130,7 +114,7 @@ def _rows(entry: Entry, spec: BenchmarkSpec) -> Iterator[Finding]:
 
 
 def _read(document: Mapping[str, Any]) -> tuple[BenchmarkSpec | None, set[str]]:
-    """What can be read of a definition with mistakes, or None, and the fields that could not be read."""
+    """The readable part of a definition with mistakes, or None, and the unreadable fields."""
     asks = document.get("kind") != "codec"
     if asks == (document.get("prompt") is not None):
         return fitted(document, BenchmarkSpec, _STAND_INS)
@@ -139,7 +123,7 @@ def _read(document: Mapping[str, Any]) -> tuple[BenchmarkSpec | None, set[str]]:
 
 
 def _unused_keys(file: str) -> Iterator[Finding]:
-    """Keys of the matrix that the definition never uses; mostly a name was misspelled."""
+    """Unused keys of the matrix, mostly misspelled names."""
     document, lines = load_yaml_with_lines(file)
     placeholders = set(re.findall(r"\{([a-z][a-z0-9_]*)\}", str(document)))
     for index, row in enumerate(document.get("matrix") or []):
@@ -154,7 +138,7 @@ def _of_entry(
     at = _At(entry.file, entry.lines, named=not unread & {"data", "fields"})
     if at.named:
         yield from _columns(spec, at)
-        yield from _absent(entry, spec, at)
+        yield from _missing_columns(entry, spec, at)
     yield from _prompts(spec, at, unread)
     yield from _metrics(entry, spec, at, unread)
     if check_rating is None or not at.named:
@@ -166,8 +150,8 @@ def _of_entry(
             yield from at.tried(("metrics", index), partial(check_rating, name, _names(spec), folder))
 
 
-def _absent(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
-    """Columns that data beside the definition lack, and data that cannot be read."""
+def _missing_columns(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
+    """Columns that local data lack, and unreadable data."""
     folder = os.path.dirname(os.path.abspath(at.file))
     path = os.path.join(folder, spec.data.path or "")
     if spec.data.path is None or spec.data.layout != "table" or not os.path.exists(path):
@@ -202,10 +186,10 @@ def _absent(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
 
 
 class _At:
-    """Makes findings at places of one definition.
+    """Builds findings at places of one definition.
 
     Args:
-        file, lines: of the definition. named: whether it could be read which names a question has.
+        named: whether the names of a question could be read.
     """
 
     def __init__(self, file: str, lines: Lines, named: bool = True) -> None:
@@ -234,11 +218,8 @@ def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
             yield at(("data", "optional", index), f"'{name}' is none of the columns", suggest(name, spec.data.columns))
     for subset, name in spec.subsets.items():
         if name not in names:
-            yield at(
-                ("subsets", subset),
-                f"the subset '{subset}' is of '{name}', which no column gives",
-                suggest(name, names),
-            )
+            problem = f"the subset '{subset}' is of '{name}', which no column gives"
+            yield at(("subsets", subset), problem, suggest(name, names))
     for name in spec.data.where or {}:
         if not isinstance(spec.data.columns.get(name), str):
             problem = f"'{name}' is no column with one value"
@@ -253,7 +234,7 @@ def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
     if spec.kind == "codec" and "audio" not in spec.data.columns:
         yield at(("data", "columns"), "a codec benchmark needs the column 'audio'")
     if spec.data.path is not None and not os.path.exists(os.path.join(os.path.dirname(at.file), spec.data.path)):
-        yield at(("data", "path"), f"there is no '{spec.data.path}' beside the definition")
+        yield at(("data", "path"), f"there is no '{spec.data.path}' next to the definition")
 
 
 def _names(spec: BenchmarkSpec) -> set[str]:
@@ -289,7 +270,7 @@ def _prompts(spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Finding
             yield from _templates(template, at.file, at.lines, location)
         if at.named:
             yield from _unknown_names(template, spec, location, at)
-            yield from _unheard(template, spec, location, at)
+            yield from _missing_sound(template, spec, location, at)
 
 
 def _templates(template: Template, file: str, lines: Lines, above: Location = ()) -> Iterator[Finding]:
@@ -324,15 +305,12 @@ def _unknown_names(template: Template, spec: BenchmarkSpec, location: Location, 
                 continue  # a wrong template is reported elsewhere
             for name in sorted(read - {content_part.when} - names):
                 message = f"the prompt{which} reads '{name}', which no column gives"
-                yield at(
-                    inner if inline else location,
-                    message,
-                    suggest(name, names) or f"there are {', '.join(sorted(names))}",
-                )
+                hint = suggest(name, names) or f"there are {', '.join(sorted(names))}"
+                yield at(inner if inline else location, message, hint)
 
 
-def _unheard(template: Template, spec: BenchmarkSpec, location: Location, at: _At) -> Iterator[Finding]:
-    """A prompt that never sends the sound that the questions are about."""
+def _missing_sound(template: Template, spec: BenchmarkSpec, location: Location, at: _At) -> Iterator[Finding]:
+    """A prompt that never sends the sound of the questions."""
     if spec.kind not in ("understanding", "qa") or "audio" not in spec.data.columns:
         return
     variants = [("", template), *((f" (for {key})", one) for key, one in getattr(template, "variants", {}).items())]
@@ -388,19 +366,14 @@ def _all_steps(spec: BenchmarkSpec) -> Iterator[str]:
 
 
 def _has_reference(spec: BenchmarkSpec) -> bool:
-    """Whether questions have an expected answer; a layout of its own may bring one."""
+    """Whether questions have an expected answer; a special layout may bring one."""
     constants = spec.data.kinds.names.values() if spec.data.kinds is not None else ()
     named = {*spec.data.columns, *spec.fields, *(name for one in constants for name in one)}
     return "reference" in named or spec.data.expand is not None or spec.data.layout != "table"
 
 
 def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
-    """Builds a metric to check it, and checks that the benchmark has the columns that it needs, if its `names` are
-    known.
-
-    Raises:
-        UserError: the metric cannot be built, or a column is missing.
-    """
+    """Build a metric to check it, and check its columns if the `names` are known."""
     from codec_bench.benchmark.metrics import (
         answer_metric_names,
         expand_answer_metrics,
@@ -416,11 +389,9 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
             if missing:
                 raise UserError(f"the metric '{member}' needs '{missing[0]}', which no column gives")
             if metric.compares and names is not None and not _has_reference(spec):
-                raise UserError(
-                    f"the metric '{member}' compares with 'reference', which no column gives",
-                    hint=suggest("reference", names)
-                    or "data.columns: {reference: COLUMN} names the column of the expected answer",
-                )
+                hint = "data.columns: {reference: COLUMN} names the column of the expected answer"
+                problem = f"the metric '{member}' compares with 'reference', which no column gives"
+                raise UserError(problem, hint=suggest("reference", names) or hint)
         return
     if Spec.parse(name).name == _RATING:
         argument = Spec.parse(name).argument or ""
@@ -444,7 +415,7 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
 
 
 def _located(file: str, error: UserError) -> Finding:
-    """An error as a finding; file and line are taken from the beginning of its message."""
+    """An error as a finding, with file and line from the beginning of its message."""
     match = _LINE.match(error.message)
     if match is None:
         return Finding(file, None, error.message, error.hint)
@@ -452,6 +423,6 @@ def _located(file: str, error: UserError) -> Finding:
 
 
 def _without_repeats(findings: list[Finding]) -> list[Finding]:
-    """Each finding once, in the order of the lines; all entries of a matrix repeat the mistakes that they share."""
+    """Each finding once, in the order of the lines; all entries of a matrix repeat shared mistakes."""
     unique: Mapping[tuple[Any, ...], Finding] = {(f.file, f.line, f.message): f for f in findings}
     return sorted(unique.values(), key=lambda f: (f.file, f.line or 0))

@@ -1,4 +1,4 @@
-"""How a definition says that long sounds are asked about in parts."""
+"""The field `windows` of definitions: long sounds in parts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class WindowsSpec(BaseModel):
-    """How a sound that is longer than the model takes is asked about in parts, with `too_long: windows`.
+    """How `too_long: windows` splits a sound that is longer than the model takes.
 
     Args:
-        join: how the answers become one: `words` in a row, by `vote`, or on `lines` (see `types.Windows`).
+        join: how the answers are joined: `words` in a row, by `vote`, or on `lines` (see `types.Windows`).
         overlap_s: seconds that a window shares with the one before it.
         length_s: the longest window; null for the longest that the model takes.
     """

@@ -1,13 +1,11 @@
-"""Judging: rubrics, what a judge is asked about an answer, and how its replies are read.
+"""Judging: rubrics, requests to a judge, and the readers of its replies.
 
 Which file to open
-    The wording of a rubric and the name of its reader are in `configs/judge/<name>.yaml`, or in a file of the user's;
-    `rubric.py` says what may stand there. `replies.py` holds the project's own readers, and `own_words.py` finds what
-    they may read; `published.py` holds the readers of other toolkits. `metric.py` asks the judge, and
-    `benchmark/judging.py` records its verdicts. `spoken_answers.py` says what is wrong with a spoken answer before it
-    is heard. `aligning.py` gives an answer in words of its own the letter of the option that it means, and `nearest.py`
-    the option that its embedding is most like. A new reader of the project's own is a function in `replies.py`, its
-    name in `Rubric.reply` and in `_read` of `metric.py`, a table in `tests/benchmark/judge/test_rubric_replies.py` and
-    a line in `tests/fuzz/targets.py`; a published one is a row of `READERS` in `published.py`.
-    `tests/benchmark/judge/test_replies.py` tests both kinds of readers.
+    A rubric is in `configs/judge/<name>.yaml`, or in a user's file; `rubric.py` has its fields. `replies.py` has the
+    project's own readers, `own_words.py` the part of a reply that they read; `published.py` has other toolkits'
+    readers. `metric.py` builds the requests, and `benchmark/judging.py` records the verdicts. `spoken_answers.py`
+    checks a spoken answer first. `aligning.py` matches free words with an option, and `nearest.py` by embeddings. A new
+    own reader is a function in `replies.py`, a name in `Rubric.reply` and in `_read` of `metric.py`, a table in
+    `tests/benchmark/judge/test_rubric_replies.py` and a line in `tests/fuzz/targets.py`; a published one is a row of
+    `READERS` in `published.py`. `tests/benchmark/judge/test_replies.py` tests both.
 """

@@ -1,7 +1,7 @@
-"""Alignment: an answer in words of its own is given the letter of the option that it means.
+"""Align an answer in free words with the option that it means.
 
-A rule reads the letter first; only for answers in which it reads none is the judge asked. The judge sees question,
-options and answer, and not which option is right. A letter that is no option, several letters, or none is no verdict.
+A rule reads the letter first; the judge gets only answers without one. The judge sees question, options and answer, but
+not the right option. A letter that is no option, several letters, or none is no verdict.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codec_bench.stats.chance_level import STAGES
 from codec_bench.types import Score
 
 EXACT, ALIGNED, NEITHER = STAGES
-"""What `detail["stage"]` says."""
+"""The values of `detail["stage"]`."""
 
 
 def _sound(answer: Answer) -> str | None:
@@ -33,18 +33,17 @@ FIRST: Mapping[str, Callable[[Answer], str | None]] = {
     "official/air-bench/foundation": lambda answer: letter_of(answer.text),
     "option-letter": _sound,
 }
-"""The rules that may read a letter before the judge is asked, by name."""
+"""The rules that may read a letter before the judge, by name."""
 
 
 def by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
-    """The score of an answer in which a rule reads an option; None if the judge is to be asked.
+    """The score of an answer in which a rule reads an option; None if the judge must decide.
 
-    A question whose right answer is none of its choices has no score, whatever is answered.
+    A question whose right answer is none of its choices has no score.
 
     Args:
         rule: one of `FIRST`.
-        answer: as the model gave it.
-        protocol: of the metric.
+        answer: the raw answer.
 
     Raises:
         UnknownName: there is no such rule.
@@ -55,18 +54,16 @@ def by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
     if not choices:
         return Score.undefined(Diagnostic("no_choices", id=answer.id), protocol)
     if not right_letters(answer.fields, answer.references):
-        reason = (
-            f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
-            if answer.references
-            else ""
-        )
-        return Score.undefined(reason or Diagnostic("no_expected", id=answer.id), protocol)
+        if not answer.references:
+            return Score.undefined(Diagnostic("no_expected", id=answer.id), protocol)
+        reason = f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
+        return Score.undefined(reason, protocol)
     letter = FIRST[rule](answer)
     return None if letter is None else _scored(answer, letter, EXACT, protocol, {})
 
 
 def by_judge(reply: str, answer: Answer, protocol: str) -> Score:
-    """The score of an answer whose option the judge read, from its reply."""
+    """The score of an answer whose option the judge's reply names."""
     verdict: Verdict = read_letter(reply, choices=choices_of(answer.fields), answer=answer.text)
     if verdict.reason is not None:
         detail = {"replies": [reply], "stage": NEITHER}

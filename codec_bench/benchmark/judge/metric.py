@@ -1,10 +1,9 @@
-"""`rating[RUBRIC]`: a metric whose numbers are a judge's verdicts, by a rubric in YAML (`configs/judge`).
+"""`rating[RUBRIC]`: a metric by a judge's verdicts, with a rubric in YAML (`configs/judge`).
 
 Conventions
-    If several judges give verdicts, those of the first are `rating[RUBRIC]`, and those of another
-    `rating[RUBRIC]@JUDGE`. Texts from a model or from data are put between marks that nobody can foresee, so that an
-    answer cannot pass for instructions to the judge. A reply that is not one clear verdict is `unparsed`; it never
-    becomes a number.
+    Verdicts of the first judge are `rating[RUBRIC]`, those of another `rating[RUBRIC]@JUDGE`. Texts of models and data
+    stand between unpredictable marks: an answer cannot pass for instructions to the judge. A reply without one clear
+    verdict is `unparsed`, never a number.
 """
 
 from __future__ import annotations
@@ -43,32 +42,30 @@ from codec_bench.types import Message, Request, Response, Score
 
 STEM = "rating"
 FINISHES = "finishes"
-"""In the detail of a score, why each of its `replies` ended, where one of them was cut."""
+"""Key of the detail that holds the end reason of each of its `replies`, if one was cut."""
 _SEPARATOR = "#"
 _SWAPPED = "s"
 
 
 def is_judge_metric(name: str) -> bool:
-    """Whether a metric's name is `rating[RUBRIC]`, so that a judge gives its numbers."""
+    """Whether a metric's name is `rating[RUBRIC]`."""
     return name.startswith(f"{STEM}[")
 
 
 def names_by_judge(name: str, judges: Sequence[str]) -> dict[str, str | None]:
-    """The names that a metric has in a record, each with its judge; the name alone if no judge is known yet, or none
-    needed.
-    """
+    """The names of a metric in a record, each with its judge; without a judge, the name alone."""
     if not is_judge_metric(name) or not judges:
         return {name: None}
     return {name: judges[0], **{f"{name}@{judge}": judge for judge in judges[1:]}}
 
 
 def load_judge_metric(name: str, judge: str | None = None, baseline: str = "") -> JudgeMetric:
-    """Builds the metric of a name such as `rating[voicebench-open]`.
+    """Build the metric of a name such as `rating[voicebench-open]`.
 
     Args:
         name: the metric's name, without a judge.
-        judge: the model that gives the verdicts; its name is a part of the protocol id. None if it is not known yet.
-        baseline: the label of the baseline that the command names; "" if it names none.
+        judge: the model, a part of the protocol id; None if it is not known yet.
+        baseline: the label of the command's baseline; "" for none.
 
     Raises:
         UnknownName: there is no such rubric.
@@ -81,15 +78,14 @@ def load_judge_metric(name: str, judge: str | None = None, baseline: str = "") -
 
 
 OF_ROUNDS = {"question": "questions", "suggestion": "suggestions"}
-"""What a template may read of each round beside its answer, and the column that holds it."""
+"""Names that a template may read of each round, with the column of each."""
 
 
 def check_rating(name: str, names: set[str], folder: str = "") -> None:
-    """Checks the rubric of a metric's name, and that it reads nothing but names of a question.
+    """Check the rubric of a metric's name, and that it reads only names of a question.
 
     Args:
-        name: the metric's name. names: the names of a question. folder: where the path of a rubric begins; "" for the
-            current folder.
+        names: the names of a question. folder: where a rubric's path begins; "" for the working directory.
 
     Raises:
         UserError: it does not fit, is no template, or reads another name.
@@ -116,11 +112,7 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
 
 
 def published_judge(name: str) -> tuple[str, str] | None:
-    """The judge whose verdicts the published numbers of a metric rest on: its name, and until when it is served with
-    how it did in its test.
-
-    None if no judge marked them, or nobody knows which.
-    """
+    """The judge of a metric's published numbers: (its name, its end of service and its test result), or None."""
     judge = load_judge_metric(name).rubric.judged_by if is_judge_metric(name) else None
     if judge is None:
         return None
@@ -128,9 +120,7 @@ def published_judge(name: str) -> tuple[str, str] | None:
 
 
 def succeeding_judge(name: str) -> tuple[str, str] | None:
-    """The judge that the service names in the place of the one that marked the published numbers of a metric: its name,
-    and the protocol of its verdicts with how it did in its test. None if there is none.
-    """
+    """The successor of the judge of the published numbers: (its name, its protocol and test result), or None."""
     published = published_judge(name)
     judge = successor(published[0]) if published is not None else None
     if judge is None:
@@ -147,13 +137,12 @@ class Alternative(NamedTuple):
 
 
 class JudgeMetric:
-    """The verdicts of a judge; their mean over all answers. The rubric says whether higher is better.
+    """The verdicts of a judge; their mean over all answers. The rubric sets the direction.
 
     Args:
         rubric: name of the rubric.
-        judge: the model that is asked, or None if it is not known yet.
-        beside: the label of the baseline that the command names; it is a part of the protocol of rubrics that compare
-            by preference.
+        judge: the model, or None if it is not known yet.
+        baseline: the label of the command's baseline, a part of the protocol of rubrics that compare by preference.
 
     Raises:
         UnknownName: there is no such rubric.
@@ -175,12 +164,12 @@ class JudgeMetric:
 
     @property
     def tested(self) -> Diagnostic:
-        """How its judge did in its test, as far as this user knows."""
+        """The result of its judge's test, as far as this user knows."""
         return judge_words(self.judge, self.protocol, bool(self.rubric.hears))
 
     @property
     def reads_raw(self) -> bool:
-        """Whether the judge reads the answer as the model gave it, and not what post-processing made of it."""
+        """Whether the judge reads the raw answer instead of the post-processed one."""
         return self.rubric.aligns is not None or self.rubric.reply == "nearest"
 
     @property
@@ -201,15 +190,14 @@ class JudgeMetric:
         alternative: Alternative | None = None,
         earlier: Sequence[Clip | None] = (),
     ) -> list[Request] | Score:
-        """The requests to the judge about one answer, or its score if the judge cannot be asked.
+        """The requests to the judge about one answer, or its score if the judge gets none.
 
         Args:
             answer: the answer after post-processing.
             sound: the sound of a spoken answer, or None.
             seed: the run's seed; each request draws its own from it.
             alternative: the other answer, for rubrics that prefer one of two; None takes the expected answer.
-            earlier: the sounds of the answers to the rounds before, of a question of several; None for one without a
-                sound.
+            earlier: the sounds of the answers in the rounds before; None for one without a sound.
 
         Raises:
             UserError: the question lacks a column that the rubric names, or a rendered text is too long.
@@ -253,7 +241,7 @@ class JudgeMetric:
         return built
 
     def _compared_with_options(self, answer: Answer) -> list[Request] | Score:
-        """The request to a model of embeddings. An answer without words is none of the options."""
+        """The request to an embedding model. An answer without words matches no option."""
         options = options_of(answer.fields)
         if len(options) < 2:
             return Score.undefined(Diagnostic("option_count", id=answer.id, options=len(options)), self.protocol)
@@ -268,8 +256,7 @@ class JudgeMetric:
         """The score of an answer from the judge's replies.
 
         Args:
-            answer: the answer that was judged.
-            expected: how many replies were asked for.
+            expected: how many replies were requested.
             responses: the replies by the request's id.
         """
         score = self._from(answer, expected, responses)
@@ -284,7 +271,7 @@ class JudgeMetric:
                 cause = as_reason(response.reason)
                 why = Diagnostic("judge_without_text") if cause is None else Diagnostic("judge_failed", cause=cause)
                 return Score.failed(why, self.protocol)
-            # The published readers read what they are given, as their programs do.
+            # Published programs read cut replies too.
             if response.finish == "length" and not self.rubric.reply.startswith("official/"):
                 detail = {"replies": [response.text]}
                 why = Diagnostic("judge_reply_cut", characters=len(response.text))
@@ -295,7 +282,6 @@ class JudgeMetric:
         return self._combined(answer, texts)
 
     def _combined(self, answer: Answer, texts: Mapping[str, str]) -> Score:
-        """One score from all replies to one question, by the request's id."""
         if self.rubric.aligns is not None:
             return by_judge(next(iter(texts.values())), answer, self.protocol)
         if self.rubric.reply == "nearest":
@@ -335,7 +321,7 @@ class JudgeMetric:
         return Score.ok(value, self.protocol, detail=detail)
 
     def _without_judge(self, answer: Answer, also: AnswerMetric) -> Score | None:
-        """The score of an answer that a rule marks as wrong, or cannot mark; None where the judge has to be asked."""
+        """The score of an answer that a rule decides; None if the judge has to."""
         (fallback,) = also.compute([answer])
         if fallback.status != "ok":
             return replace(fallback, protocol=self.protocol)
@@ -354,7 +340,7 @@ class JudgeMetric:
         return replies.read_rating(reply, low=low, high=high, answer=answer.text)
 
     def worst(self, answer: Answer) -> Score:
-        """The worst end of the scale: what a missing or unjudged answer adds if failures count as wrong."""
+        """The worst end of the scale, for failures that count as wrong."""
         return Score.ok(self.range[0 if self.higher_is_better else 1], self.protocol)
 
     def _messages(
@@ -400,14 +386,17 @@ class JudgeMetric:
 
 
 def calls_of(responses: Sequence[Response]) -> dict[str, Any]:
-    """What asking cost, for the record: `n` calls, how many were `cached`, and sums of what the others used, such as
-    `output_tokens` and `cost_usd`; `unpriced` counts the calls whose price is not known, and `served` names who
-    replied, with its state."""
+    """Summarise the judge's calls for the record.
+
+    Returns:
+        `n` calls, how many were `cached`, `unpriced` ones without a known price, `usage` sums of the new calls (such as
+        `output_tokens` and `cost_usd`), and `served`: the states of the service that replied.
+    """
     new = [response for response in responses if not response.cached]
     used = Counter[str]()
     for response in new:
         used.update(response.usage)
-    # A call that failed may have been charged, and nothing says so.
+    # A failed call may have been charged, but has no usage.
     unpriced = sum("cost_usd" not in response.usage for response in new if response.status == "ok")
     counts = {"n": len(responses), "cached": len(responses) - len(new), "unpriced": unpriced}
     served = {response.state for response in responses if response.state}
@@ -420,17 +409,12 @@ def id_of(request: Request) -> str:
 
 
 def _criteria(held: Any) -> list[str]:
-    """The criteria of a question, without blank ones."""
     listed = held if isinstance(held, (list, tuple)) else [held]
     return [str(one).strip() for one in listed if one is not None and str(one).strip()]
 
 
 def _rounds(answer: Answer, mark: str) -> list[dict[str, str]]:
-    """What was answered in each round, and what was asked and suggested there if the data have a column that says it.
-
-    Raises:
-        UserError: such a column has not one text for each answer.
-    """
+    """The question, answer and suggestion of each round, as far as columns hold them."""
     question, suggestion = (answer.fields.get(column) for column in OF_ROUNDS.values())
     held = {"question": question, "answer": (*answer.turns, answer.text), "suggestion": suggestion}
     columns = {field: texts for field, texts in held.items() if texts is not None}
@@ -447,18 +431,13 @@ def _fenced(tag: str, text: str, mark: str) -> str:
 
 
 def _ordered(verdict: Verdict, key: str) -> tuple[float, float]:
-    """(rating of the reference, rating of the answer), whichever of the two stood first in the request."""
+    """(rating of the reference, rating of the answer), whatever their order in the request."""
     first, second = verdict.values["first"], verdict.values["second"]
     return (second, first) if key.endswith(_SWAPPED) else (first, second)
 
 
 def _compared(pairs: Sequence[tuple[float, float]], verdicts: Sequence[Verdict]) -> dict[str, float]:
-    """How the answer does beside the reference, over all replies, and what the judge gives to the first place.
-
-    Args:
-        pairs: (rating of the reference, rating of the answer) of each reply.
-        verdicts: the same replies in the order of their places, if both orders were asked for; else none.
-    """
+    """Compare the answer with the reference; `verdicts` in request order if both orders were requested."""
     reference, answered = fmean(of for of, _ in pairs), fmean(of for _, of in pairs)
     values = {"of_reference": reference, "won": float(answered > reference), "tied": float(answered == reference)}
     if verdicts:
@@ -467,9 +446,7 @@ def _compared(pairs: Sequence[tuple[float, float]], verdicts: Sequence[Verdict])
 
 
 def _drawn_order(id: str) -> bool:
-    """Whether the answer stands before the baseline, as NumPy draws it from the number of the row, or from all of an id
-    without one.
-    """
+    """Draw whether the answer precedes the baseline, by NumPy seeded with the row number, else with the id."""
     digits = re.search(r"\d+$", id)
     seed = int(digits[0]) if digits is not None else int.from_bytes(id.encode(), "big")
     return bool(np.random.default_rng(seed).random() <= 0.5)

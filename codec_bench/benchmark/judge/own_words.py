@@ -1,4 +1,4 @@
-"""A judge's own words: its reply without what it quotes and without what it repeats of the answer that it judged."""
+"""A judge's own words: its reply without quotations and without repetitions of the judged answer."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ _QUOTES = re.compile(
 )
 NUMBER = r"(-?\d{1,6}(?:\.\d{1,6})?)(?![.,_]?\d|[A-Za-z_])"
 _OUT_OF = r"(?:\s?/\s?(?P<below>\d{1,4})|\s+out\s+of\s+(?P<of>\d{1,4}))?"
-# `Rating: 3-4` and `Rating: 3 or 4` leave the rating open, and their first number is none.
-# So does `Rating: 3/`, whose end was cut.
+# `Rating: 3-4` and `Rating: 3 or 4` leave the rating open, as does `Rating: 3/`, whose end was cut.
 _NO_RANGE = r"(?!\s?/|\s+out\b)(?![-\u2013\u2014~]\d|\s(?:[-\u2013\u2014~]|to|or)\s\d|\s?[至到或]\s?\d)"
 BRACKETED = re.compile(rf"\[\[\s?{NUMBER}\s?{_OUT_OF}\s?\]\]")
 LABELLED = re.compile(
@@ -31,23 +30,18 @@ _IMITATES = re.compile(r"\d|yes|no|是|否", re.IGNORECASE)
 _ONE_WORD = re.compile(r"[-\w.]+[!。]?")
 _MARKS = " \t\r*_`"
 ECHO = "…"
-"""Stands where a part of the reply was taken out. Text in NFKC never holds this character, so that what stands before
-and after a gap is never read as one verdict."""
+"""Replaces a removed part of the reply. NFKC text never has this character, so no verdict spans a gap."""
 SHORT = 5
-"""An answer of fewer characters, such as `5` or `Yes`, is more likely honest than an imitation of a verdict."""
+"""A shorter answer, such as `5` or `Yes`, is more likely honest than an imitation of a verdict."""
 PHRASE = 8
-"""A line of at least so many characters that also stands in the answer is a repetition."""
+"""A line of at least this many characters that the answer contains is a repetition."""
 
 
 class OwnWords:
     """The words of a reply that are the judge's own.
 
-    Args:
-        reply: the judge's reply.
-        answer: the answer that it judged.
-
     Attributes:
-        own: the reply without quotations, and with `ECHO` in place of what it repeats of the answer.
+        judge_text: the reply without quotations, with `ECHO` in place of repetitions of the answer.
         short: whether the answer has fewer than `SHORT` characters.
     """
 
@@ -66,7 +60,7 @@ class OwnWords:
         self.judge_text = judge_text
 
     def objects(self, keys: Sequence[str]) -> list[dict[str, Any]]:
-        """The reply if it is one JSON object; else the flat objects with one of the keys on lines of their own."""
+        """The reply as one JSON object; else the flat objects with one of the keys on lines of their own."""
         text = unfenced(self._rest)
         document = _loaded(text)
         if document is not None:
@@ -82,9 +76,7 @@ class OwnWords:
         return [one for one in judge_objects if one is not None and any(key in one for key in keys)]
 
     def reasoning(self) -> list[str]:
-        """What the judge says beside its verdict: its own words outside of objects, and the texts inside of a reply
-        that is an object.
-        """
+        """The judge's words outside of objects, and the texts inside a reply that is an object."""
         document = _loaded(unfenced(self._rest))
         if document is None:
             return [_OBJECT.sub(" ", self.judge_text)]
@@ -95,18 +87,16 @@ class OwnWords:
         ]
 
     def ends(self) -> list[str]:
-        """The first and the last line of the judge's own words that the answer does not hold, one of them if there is
-        only one.
-        """
+        """The first and last line of the judge's own words, without those of the answer."""
         judge_text = next(self.own_lines()).replace(ECHO, " ")
         lines = [line.strip() for line in judge_text.splitlines() if line.strip()]
         return lines[:1] + lines[1:][-1:]
 
     def own_lines(self) -> Iterator[str]:
-        """The judge's own words without the lines that the answer holds too.
+        """The judge's own words without the lines that the answer has too.
 
         For a short answer, or a reply of one bare word, a second text follows that always has the first line: a judge
-        that is asked for the number alone replies so, whatever the answer holds.
+        that replies with the number alone does so whatever the answer says.
         """
         lines = [line for line in self.judge_text.splitlines() if line.strip()]
         judge_lines = [line for at, line in enumerate(lines) if not self._echoed_line(line, at == len(lines) - 1)]
@@ -116,12 +106,12 @@ class OwnWords:
             yield "\n".join([lines[0], *judge_lines])
 
     def holds(self, line: str) -> bool:
-        """Whether a line of a reply, or its beginning, is a phrase of the answer; upper and lower case are equal."""
+        """Whether a line of a reply, or its beginning, is a phrase of the answer, ignoring case."""
         phrase = _line(line).casefold()
         return len(phrase) >= PHRASE and phrase in " ".join(self._answer.casefold().split())
 
     def repeats(self, line: str) -> bool:
-        """Whether the answer holds these numbers, and the reply does not give them once more at its end."""
+        """Whether the answer has these numbers, and the reply does not repeat them at its end."""
         words = " ".join(line.split())
         pattern = re.compile(rf"(?<![\d.]){re.escape(words)}(?![.,]?\d)")
         reply, answer = " ".join(self._reply.split()), " ".join(self._answer.split())
@@ -132,7 +122,7 @@ class OwnWords:
         return key in self._there and not (last and self._here[key] > self._there[key])
 
     def _echoed_line(self, line: str, last: bool) -> bool:
-        # Verdicts with a label or brackets were examined before, wherever they stand in a line.
+        # Verdicts with a label or brackets were examined before, anywhere in a line.
         if BRACKETED.search(line) or LABELLED.search(line):
             return False
         return self._echoed(_line(line), last)
@@ -150,7 +140,7 @@ class OwnWords:
 
 
 def _pieces(text: str) -> Counter[Hashable]:
-    """How often a text in NFKC holds each line, and each piece that looks like a verdict."""
+    """Count the lines of a text in NFKC, and the parts that look like a verdict."""
     counts: Counter[Hashable] = Counter(
         _key(pattern, match) for pattern in (_OBJECT, BRACKETED, LABELLED) for match in pattern.finditer(text)
     )
@@ -159,7 +149,7 @@ def _pieces(text: str) -> Counter[Hashable]:
 
 
 def _key(pattern: re.Pattern[str], match: re.Match[str]) -> Hashable:
-    """What makes two pieces that look like verdicts the same: an object's text, else label and number."""
+    """The identity of a part that looks like a verdict: an object's text, else label and number."""
     if pattern is _OBJECT:
         return _object_key(match[0])
     label = match[0][: match.start(1) - match.start()]
@@ -190,7 +180,7 @@ def _loaded(text: str) -> dict[str, Any] | None:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; a name that has several values keeps all of them as one text, which is no number."""
+    """An object; a repeated name keeps its different values as one text, which is no number."""
     held: dict[str, Any] = {}
     for name, value in pairs:
         held[name] = f"{held[name]} and {value}" if name in held and held[name] != value else value
@@ -198,7 +188,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def unfenced(text: str) -> str:
-    """The inside of a reply that is one fenced block; any other reply without outer white space."""
+    """The inside of a reply that is one fenced block; any other reply stripped."""
     text = text.strip()
     if len(text) < 6 or not (text.startswith("```") and text.endswith("```")):
         return text
@@ -207,9 +197,8 @@ def unfenced(text: str) -> str:
 
 
 def _without_answer(reply: str, answer: str) -> str:
-    """The reply without the whole answer, if the answer can be told from the judge's own words."""
-    # A word such as "score", or a short answer, may stand in a reply by chance. An answer that is nothing but a verdict
-    # cannot be told from the judge's verdict.
+    """The reply without the whole answer, if that is distinguishable from the judge's own words."""
+    # A short answer or a word such as "score" may occur by chance, and a bare verdict equals the judge's own.
     lone = any(pattern.fullmatch(answer) for pattern in (_OBJECT, BRACKETED, LABELLED, FULL_REPLY))
     if len(answer) < SHORT or lone or not _IMITATES.search(answer):
         return reply

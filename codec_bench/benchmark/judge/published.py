@@ -1,11 +1,11 @@
-"""Published readers of judges' replies, with their quirks. A reader turns a reply into numbers with names.
+"""Published readers of judges' replies, with their quirks; each turns a reply into named numbers.
 
 UltraEval-Audio: github.com/OpenBMB/UltraEval-Audio 9b69da6 `audio_evals/evaluator`; AudioBench:
 github.com/AudioLLMs/AudioBench e991641 `src/dataset_src/eval_methods`; AIR-Bench: github.com/OFA-Sys/AIR-Bench
 9832476 `cal_score.py`; EmergentTTS-Eval: github.com/boson-ai/EmergentTTS-Eval-public 5764ace `inference.py`; MMAR:
 github.com/ddlBoJack/MMAR 3bce090 `code/evaluation_rubrics.py`; MMAU-Pro: github.com/sonalkum/MMAUPro 960e93a
 `evaluate_mmau_pro_comprehensive.py`; VocalBench: github.com/SJTU-OmniAgent/VocalBench 5e9cce0 `utils/qwenmax_eval.py`.
-Where the published program raises an exception, the reader raises one too; `read_official` turns it into a reason.
+A reader raises an exception where the published program does; `read_official` turns it into a reason.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from codec_bench.errors import MissingExtra
 
 CONSISTENT = "一致性"
-"""The key that InstructTTSEval asks its judge for; it means consistency."""
+"""The key in the replies of InstructTTSEval's judge; it means consistency."""
 
 COMBINED = "official/audiobench/ifeval-combined"
 """This reader also needs to know whether the answer follows its rule."""
@@ -36,10 +36,7 @@ SEVERAL_REPLIES = (
 """These readers read all replies to one question together: three for VoiceBench, five for MMAR."""
 
 EMERGENT_TTS = "official/emergent-tts-eval"
-"""This reader says which of two recordings is better.
-
-It needs the package json-repair, which the program mends replies with.
-"""
+"""This reader compares two recordings. It needs the package json-repair, as the program does."""
 
 _EMERGENT_TTS = ("reasoning_system_1", "reasoning_system_2", "system_comparison", "score_1", "score_2", "winner")
 _MMAU_PRO = ("CORRECTNESS", "RELEVANCE", "COMPLETENESS", "CLARITY")
@@ -47,13 +44,13 @@ _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 def air_bench_geval(reply: str) -> dict[str, float]:
-    """The first two pieces of the reply, which single spaces separate, as Python's `float` reads them."""
+    """The first two space-separated parts of the reply, as Python's `float` reads them."""
     pieces = reply.split(" ")
     return {"ref_score": float(pieces[0]), "pred_score": float(pieces[1])}
 
 
 def air_bench_chat(reply: str) -> dict[str, float] | None:
-    """Two whole numbers of at most 10 with one space between them, after line breaks were deleted."""
+    """Two whole numbers of at most 10 with one space between them, without line breaks."""
     pieces = reply.strip().replace("\n", "").split(" ")
     if len(pieces) != 2:
         return None
@@ -65,7 +62,7 @@ def air_bench_chat(reply: str) -> dict[str, float] | None:
 
 
 def alpaca_rank(reply: str) -> dict[str, float]:
-    """1 if the first entry of a Python literal names `model_1`, whatever its rank is; otherwise 0."""
+    """1 if the first entry of a Python literal names `model_1`, whatever its rank; otherwise 0."""
     text = reply.strip()
     if text.startswith("```"):
         text = text[9 if text.startswith("```python") else 3 : -3].strip()
@@ -84,7 +81,7 @@ def chatbot_eval(reply: str) -> dict[str, float]:
 
 
 def instruct_tts(reply: str) -> dict[str, float] | None:
-    """1 if the JSON value of `CONSISTENT` is true, 0 if it is another value, None if it is null or unreadable."""
+    """1 if the JSON value of `CONSISTENT` is true, 0 for another value, None for null or unreadable."""
     for text in _candidates(reply):
         try:
             value = json.loads(text)
@@ -97,9 +94,9 @@ def instruct_tts(reply: str) -> dict[str, float] | None:
 
 
 def asks_again(reply: str) -> bool:
-    """Whether InstructTTSEval's program asks its judge again after this reply.
+    """Whether InstructTTSEval's program repeats its request after this reply.
 
-    It does not if the key `CONSISTENT` is there with the value null: that is a reply, although it gives no verdict.
+    Not if the key `CONSISTENT` has the value null: that is a reply without a verdict.
     """
     for text in _candidates(reply):
         try:
@@ -111,10 +108,7 @@ def asks_again(reply: str) -> bool:
 
 
 def voicebench_open(replies: list[str]) -> dict[str, float]:
-    """The mean of replies that are one number each.
-
-    If one of them is not a bare number (`[[3]]` is none), there is no value.
-    """
+    """The mean of replies that are one bare number each; `[[3]]` is none."""
     return {"gpt_score": sum(float(reply) for reply in replies) / len(replies)}
 
 
@@ -122,7 +116,7 @@ def voicebench_yes_no(replies: list[str]) -> dict[str, float] | None:
     """1 if the most frequent reply, in lower case, is exactly `yes`, else 0; None for a tie."""
     ranked = Counter(reply.lower() for reply in replies).most_common(2)
     if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
-        return None  # the published program takes one of the two by chance
+        return None  # the published program picks one at random
     return {"gpt_score": int(ranked[0][0] == "yes")}
 
 
@@ -140,11 +134,8 @@ def ifeval_combined(reply: str, followed: bool) -> dict[str, float]:
         correctness = int(reply.strip().split("\n")[0].split(":")[-1].strip())
     except ValueError:
         return {"correctness": 0, "instruction_following": 0, "success": 0}
-    return {
-        "correctness": correctness,
-        "instruction_following": int(followed),
-        "success": int(correctness == 1 and followed),
-    }
+    success = int(correctness == 1 and followed)
+    return {"correctness": correctness, "instruction_following": int(followed), "success": success}
 
 
 def vocalbench_score(reply: str) -> dict[str, float]:
@@ -154,19 +145,15 @@ def vocalbench_score(reply: str) -> dict[str, float]:
 
 
 def vocalbench_following(reply: str) -> dict[str, float]:
-    """1 if the reply holds `[Yes]` and no `[No]`, 0 for the opposite, and -1, which the program adds too, for any other
-    reply.
-    """
+    """1 for `[Yes]` without `[No]`, 0 for the opposite, and -1, which the program adds too, otherwise."""
     yes, no = "[Yes]" in reply, "[No]" in reply
     return {"score": -1 if yes == no else int(yes)}
 
 
 def mmar_rubrics(replies: list[str], criteria: list[dict[str, Any]]) -> dict[str, float]:
-    """The mean of the ratings without the least and the greatest; a rating is the share of the points that a reply
-    gives.
+    """The mean rating without the least and the greatest; a rating is the reply's share of the points.
 
-    A reply that is no list of points, as many as there are criteria and each one of those that its criterion allows, is
-    an error, and so is one of several.
+    A reply must be a list of points, one for each criterion and among its choices; otherwise it is an error.
     """
     ranked = sorted(_share_of_points(reply, criteria) for reply in replies)
     middle = ranked[1:-1] if len(ranked) >= 3 else ranked
@@ -189,10 +176,7 @@ def _share_of_points(reply: str, criteria: list[dict[str, Any]]) -> float:
 
 
 def mmau_pro_open(reply: str) -> dict[str, float]:
-    """The number after `OVERALL:`.
-
-    Without one, or where it is 3, the mean of the four marks, each 3 where it is not found.
-    """
+    """The number after `OVERALL:`; without one, or if it is 3, the mean of the four marks (3 if missing)."""
     match = re.search(r"OVERALL:\s*(\d+(?:\.\d+)?)", reply, re.IGNORECASE)
     overall = float(match[1]) if match is not None else 3.0
     if overall != 3.0:
@@ -202,8 +186,7 @@ def mmau_pro_open(reply: str) -> dict[str, float]:
 
 
 def emergent_tts(reply: str) -> dict[str, float]:
-    """The field `winner` of the JSON object that json-repair makes of the reply, where all six fields are there and it
-    is 0, 1 or 2.
+    """The field `winner` (0, 1 or 2) of the JSON object that json-repair reads, with all six fields.
 
     Raises:
         MissingExtra: json-repair is not installed.
@@ -216,13 +199,12 @@ def emergent_tts(reply: str) -> dict[str, float]:
     absent = [name for name in _EMERGENT_TTS if name not in marks]
     if absent or marks["winner"] not in (0, 1, 2):
         raise AssertionError(f"no {absent[0]}" if absent else "another winner")  # the source raises this type too
-    return {0: {"first": 0.5, "second": 0.5}, 1: {"first": 1.0, "second": 0.0}, 2: {"first": 0.0, "second": 1.0}}[
-        int(marks["winner"])
-    ]
+    first = {0: 0.5, 1: 1.0, 2: 0.0}[int(marks["winner"])]
+    return {"first": first, "second": 1 - first}
 
 
 def _candidates(reply: str) -> list[str]:
-    """The texts that may be the JSON object: inside a fence, flat objects with the key, the whole reply."""
+    """The possible JSON objects: inside a fence, flat objects with the key, the whole reply."""
     fence_start = reply.find("```json")
     fence_end = reply.find("```", fence_start + 7) if fence_start >= 0 else -1
     fenced = [reply[fence_start + 7 : fence_end].strip()] if fence_end >= 0 else []
@@ -250,7 +232,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
 """Every published reader by name."""
 
 MOST_REQUESTS = 5
-"""How often InstructTTSEval's program puts one question to its judge at most."""
+"""The most requests of InstructTTSEval's program for one question."""
 
 ASKS_AGAIN: Mapping[str, Callable[[str], bool]] = {"official/ultraeval-audio/instruct-tts": asks_again}
-"""By reader: whether its published program asks the judge again after a reply, at most `MOST_ASKED` times in all."""
+"""By reader: whether its program repeats a request after a reply, at most `MOST_REQUESTS` times in all."""

@@ -1,14 +1,12 @@
-"""Reads the verdict in a judge's reply, by the project's own readers or by published ones.
+"""Readers of the verdict in a judge's reply, the project's own and published ones.
 
 Conventions
-    A reader gives a `Verdict`: numbers with names, or a reason why there are none. It raises no exception, whatever the
-    reply holds, and never falls back to a number. Two verdicts that differ are no verdict.
-    The project's own readers look only at the judge's own words. They leave out what the reply quotes (in quotation
-    marks, in fences, after `>`) and what it repeats of the judged answer, whole or in part. So an answer that
-    imitates a verdict gains nothing when the judge cites it, and what could be a citation is no verdict. If the
-    judge's verdict equals an imitated one, it counts only if it stands there once more, alone on the reply's last
-    line. An answer of less than 5 characters, such as `5` or `Yes`, is rarely an imitation; then the reply's first
-    line counts too.
+    A reader returns a `Verdict`: named numbers, or a reason. It never raises, and never falls back to a number. Two
+    different verdicts are no verdict.
+    The project's own readers use only the judge's own words, without quotations (quotation marks, fences, `>`) and
+    without what repeats the judged answer: an answer that imitates a verdict gains nothing by a citation. A verdict
+    that equals an imitated one counts only if it occurs once more, alone on the last line. An answer under 5
+    characters, such as `5` or `Yes`, is rarely an imitation; then the first line counts too.
     Published readers (`official/TOOLKIT/NAME`) keep their quirks. They agree with their sources case by case
     (tests/golden/text).
 """
@@ -26,6 +24,7 @@ from typing import Concatenate, ParamSpec
 
 from codec_bench.benchmark.judge import published
 from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, FULL_REPLY, LABELLED, NUMBER, OwnWords
+from codec_bench.benchmark.reading.patterns import compile_pattern
 from codec_bench.benchmark.reading.words import plain
 from codec_bench.errors import MissingExtra, UnknownName
 from codec_bench.messages import Diagnostic
@@ -35,25 +34,16 @@ SHOWN = 80
 FIELDS = ("score", "rating")
 """The fields of a JSON reply that hold a rating."""
 _YES_NO = re.compile(r"(?:answer|verdict|result|结论|答案)?\s?[:]?[\s*]{0,4}(yes|no|是的?|否)\b")
-_LETTER = re.compile(
-    r"[\s*_`(\[{<\"']{0,6}(?:(?:the\s+)?(?:best\s+|chosen\s+|closest\s+)?(?:answer|option|choice|letter|答案|选项)(?:\s+is|是)?\s?[:：]?)?"
-    r"[\s*_`(\[{<\"']{0,6}(?P<letter>[A-Za-z])(?:[\s*_`)\]}>\"'.。:：]{0,6}|[).:：]\s?(?P<text>\S.{0,300}))", re.IGNORECASE
-)  # fmt: skip
+_LETTER = compile_pattern("judge_replies", "letter")
 _NO_LETTER = re.compile(r"[\s*_`\"']{0,6}(?:none|no\s+option|neither)\b", re.IGNORECASE)
-_CONCLUDES = re.compile(
-    rf"(?:\b(?:overall|therefore|thus|hence|so|finally|in (?:total|sum|conclusion))\b[^.\n\d]{{0,80}}\b(?:rating|score|mark|grade|rated)\b"
-    rf"|\b(?:deserves|merits|earns|i (?:would )?(?:rate|give|score|award)|(?:rating|score|mark|grade) of)\b)[^.\n\d]{{0,40}}?{NUMBER}",
-    re.IGNORECASE,
-)
-_CONCLUDES_YES_NO = re.compile(
-    r"\b(?:answer|verdict|decision|result|conclusion|therefore|thus|hence|so)\b[^.\n]{0,60}?(?:\bis|\bbe|:|,)[\s*\"'_]{0,6}(yes|no)[\s*\"'_.!]{0,6}$"
-)
+_CONCLUDES = compile_pattern("judge_replies", "concludes", number=NUMBER)
+_CONCLUDES_YES_NO = compile_pattern("judge_replies", "concludes_yes_no")
 _BY_CONCLUSION = 240
-"""A conclusion counts only if it stands in so many characters before the end of the reasoning."""
+"""A conclusion counts only within this many characters before the end of the reasoning."""
 ALSO_SAYS = Diagnostic("also_says")
-"""The flag of a verdict beside which the reply holds another one of a kind that counts less."""
+"""The flag of a verdict whose reply also holds another one of a weaker kind."""
 MOST_PAIRS = 8
-"""How many different lines may be pairs. Each is searched for in the answer; if there are more, none counts."""
+"""How many different lines may be pairs, because each is searched for in the answer."""
 _PAIR = re.compile(rf"[\s*(\[]{{0,6}}{NUMBER}(?:[ \t]*[,;/|\s][ \t]*){NUMBER}[\s*)\].]{{0,6}}")
 
 
@@ -66,13 +56,13 @@ _PREFERRED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a reply says.
+    """The verdict in a reply.
 
     Args:
         values: numbers by name, such as `score`, or `first` and `second`; empty if there is no verdict.
         reason: why there is no verdict, with the shortened reply; None if there is one.
-        text: the verdict where it is no number, such as the letter of an option; else "".
-        doubt: what makes the verdict doubtful, though it is clear, such as `ALSO_SAYS`; None if nothing does.
+        text: a verdict that is no number, such as the letter of an option; else "".
+        warning: why a clear verdict is doubtful, such as `ALSO_SAYS`; None otherwise.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
@@ -82,7 +72,7 @@ class Verdict:
 
 
 def _telling_repeats(read: Callable[Concatenate[str, P], Verdict]) -> Callable[Concatenate[str, P], Verdict]:
-    """A reader whose reason also says that the reply held a verdict, where that repeats the answer and does not count."""
+    """Wrap a reader: its reason also says that the reply's verdict repeats the answer and does not count."""
 
     @wraps(read)
     def read_once(reply: str, /, *args: P.args, **kwargs: P.kwargs) -> Verdict:
@@ -99,22 +89,21 @@ def _telling_repeats(read: Callable[Concatenate[str, P], Verdict]) -> Callable[C
 
 @_telling_repeats
 def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Verdict:
-    """The one rating in a reply, as `score`.
+    """Read the one rating in a reply, as `score`.
 
-    The kinds are tried in this order, and the first one that occurs decides:
-    1. the field `score` or `rating` of a reply that is one JSON object (fenced or not), or of an object on lines of its
-       own;
+    The first of these kinds that occurs decides:
+    1. the field `score` or `rating` of a reply that is one JSON object (fenced or not), or of an object on its own
+       lines;
     2. `[[4]]`;
     3. `Rating: 4`, `Score: 4`, `评分：4`, `[RESULT] 4`;
     4. a reply that is one number.
     `4/5` counts if 5 is the highest rating.
 
-    There is no rating if the reasoning ends in another number than the verdict. A rating of a kind that counts less,
-    and that is another number, leaves the verdict as it is, with a doubt.
+    There is no rating if the reasoning ends in another number. A different rating of a weaker kind adds a warning.
 
     Args:
         low, high: the range of the rubric; a number outside of it is no rating.
-        answer: the judged answer; what the reply repeats of it is left out.
+        answer: the judged answer, whose repetitions in the reply are ignored.
     """
     own_words = OwnWords(reply, answer)
     verdict = _rating(own_words, low, high, reply)
@@ -156,11 +145,11 @@ def _rating(own_words: OwnWords, low: float, high: float, reply: str) -> Verdict
 
 @_telling_repeats
 def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdict:
-    """Two ratings, as `first` and `second`: the only line of the reply that is two numbers and nothing else.
+    """Read two ratings, as `first` and `second`, from the only line of two numbers alone.
 
     Args:
         low, high: the range of the rubric; a number outside of it is no rating.
-        answer: the judged answer; what the reply repeats of it is left out.
+        answer: the judged answer, whose repetitions in the reply are ignored.
     """
     own_words = OwnWords(reply, answer)
     lines = [line for line in own_words.judge_text.replace(ECHO, " ").splitlines() if line.strip()]
@@ -182,13 +171,11 @@ def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdi
 
 @_telling_repeats
 def read_preferred(reply: str, *, answer: str = "") -> Verdict:
-    """Which of two answers is better, as `first` and `second`: 1 and 0, 0 and 1, or 0.5 and 0.5 for a tie.
+    """Read the better of two answers, as `first` and `second`: 1 and 0, 0 and 1, or 0.5 each for a tie.
 
     The first or the last line of the reply is `first`, `second` or `tie`, also as `A`, `B` or `equal`, after `Better:`
-    or `Verdict:` or alone. Lines that say different things are no verdict.
-
-    Args:
-        answer: the judged answer; what the reply repeats of it is left out.
+    or `Verdict:` or alone. Contradicting lines are no verdict. `answer` is the judged answer, whose repetitions are
+    ignored.
     """
     own_words = OwnWords(reply, answer)
     lines = [line.strip() for line in own_words.judge_text.replace(ECHO, " ").splitlines() if line.strip()]
@@ -201,10 +188,9 @@ def read_preferred(reply: str, *, answer: str = "") -> Verdict:
 
 @_telling_repeats
 def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
-    """1 for yes and 0 for no, as `score`, from the word at the beginning of the first or the last line.
+    """Read 1 for yes and 0 for no, as `score`, from the start of the first or last line.
 
-    Args:
-        answer: the judged answer; what the reply repeats of it is left out.
+    `answer` is the judged answer, whose repetitions in the reply are ignored.
     """
     own_words = OwnWords(reply, answer)
     answers: set[bool] = set()
@@ -228,14 +214,14 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
 
 @_telling_repeats
 def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> Verdict:
-    """The letter of one of the choices, as `text`, from the first and the last line of the reply.
+    """Read the letter of a choice, as `text`, from the first and the last line of the reply.
 
     Either line may be a letter alone, `Answer: B`, or `B. the text of choice B`. A letter that is no choice, two
     letters, and the word `none` are no verdict.
 
     Args:
         choices: the texts of the choices by letter.
-        answer: the judged answer; what the reply repeats of it is left out.
+        answer: the judged answer, whose repetitions in the reply are ignored.
     """
     own_words = OwnWords(reply, answer)
     letters: set[str] = set()
@@ -251,16 +237,13 @@ def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> 
         return Verdict(reason=Diagnostic("several_options" if letters else "no_option", reply=_quote(reply)))
     letter = letters.pop()
     if letter not in choices:
-        return Verdict(
-            reason=Diagnostic("not_among_options", letter=letter, options=", ".join(choices), reply=_quote(reply))
-        )
+        reason = Diagnostic("not_among_options", letter=letter, options=", ".join(choices), reply=_quote(reply))
+        return Verdict(reason=reason)
     return Verdict(text=letter)
 
 
 def _letter(line: str, choices: Mapping[str, str]) -> str | None:
-    """The letter that a line of a reply names, also by the text of a choice; None if it names none, or one beside
-    another text.
-    """
+    """The letter that a line names, also by the text of a choice; None for a letter with another text."""
     same = [letter for letter, choice in choices.items() if plain(choice) == plain(line)]
     if len(same) == 1:
         return same[0]
@@ -273,10 +256,7 @@ def _letter(line: str, choices: Mapping[str, str]) -> str | None:
 
 
 def majority(verdicts: Sequence[Verdict], name: str = "score") -> Verdict:
-    """The verdict of most replies.
-
-    There is none if two values are equally frequent, or if most replies have no verdict.
-    """
+    """The verdict of most replies; none for a tie, or if most replies have no verdict."""
     counts = Counter(verdict.values.get(name) for verdict in verdicts)
     ranked = counts.most_common(2)
     if not ranked or ranked[0][0] is None or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
@@ -287,12 +267,11 @@ def majority(verdicts: Sequence[Verdict], name: str = "score") -> Verdict:
 def read_official(
     name: str, replies: Sequence[str | None], *, followed: bool = False, criteria: object = None
 ) -> Verdict:
-    """Reads a judge's replies to one question by a published reader.
+    """Read a judge's replies to one question by a published reader.
 
     Args:
         name: such as `official/ultraeval-audio/chatbot-eval`; see `published.READERS`.
-        replies: one reply, or all for the readers of `published.SEVERAL_REPLIES`; None stands for a reply that did not
-            come.
+        replies: one reply, or all for the readers of `published.SEVERAL_REPLIES`; None for a missing reply.
         followed: whether the answer follows its rule; only `official/audiobench/ifeval-combined` needs it.
         criteria: those of the question, each with its `choices`; only `official/mmar/rubrics` needs them.
 
@@ -308,12 +287,9 @@ def read_official(
         values = _OFFICIAL[name](list(replies) if several else replies[0], *arguments)
     except MissingExtra:
         raise
-    except Exception as error:  # the published program raises this exception too, and loses the item
-        return Verdict(
-            reason=Diagnostic(
-                "official_error", type=type(error).__name__, reply=_quote(str(replies[0]) if replies else "")
-            )
-        )
+    except Exception as error:  # the published program raises this exception too, and drops the item
+        shown = _quote(str(replies[0]) if replies else "")
+        return Verdict(reason=Diagnostic("official_error", type=type(error).__name__, reply=shown))
     if values is None:
         return Verdict(reason=Diagnostic("official_reads_nothing", reply=_quote(str(replies[0]))))
     return Verdict(values)
@@ -339,9 +315,8 @@ def _the_rating(ratings: set[tuple[float, str | None]], low: float, high: float,
 def _in_range(values: dict[str, float], low: float, high: float, reply: str) -> Verdict:
     outside = [value for value in values.values() if not low <= value <= high]
     if outside:
-        return Verdict(
-            reason=Diagnostic("rating_out_of_range", rating=outside[0], low=low, high=high, reply=_quote(reply))
-        )
+        reason = Diagnostic("rating_out_of_range", rating=outside[0], low=low, high=high, reply=_quote(reply))
+        return Verdict(reason=reason)
     return Verdict(values)
 
 

@@ -1,6 +1,4 @@
-"""A rubric: what a judge is asked about an answer, how its reply is read, and what a verdict is worth
-(`configs/judge`).
-"""
+"""A rubric (`configs/judge`): the prompt of a judge, the reader of its reply, and the scale of a verdict."""
 
 from __future__ import annotations
 
@@ -22,22 +20,20 @@ KIND = "judge"
 OWN_FIELDS = frozenset(
     ("answer", "reference", "whole_answer", "criteria", "criterion", "first", "second", "options", "rounds")
 )
-"""What a template of a rubric may read beside the columns of a question."""
+"""What a template of a rubric may read, in addition to the columns of a question."""
 READER = 2
-"""Version of the project's own readers of replies; 2 does not read a reply whose reasoning ends in another verdict."""
+"""Version of the project's own readers; 2 refuses a reply whose reasoning ends in another verdict."""
 _STEM = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
 _RATING = re.compile(r"\s*rating\[(?P<rubric>[^\[\]]+)\]\s*")
-
-
 _READS = re.compile(r"\{[{%](.*?)(?:[%}]\}|\Z)", re.DOTALL)
 _TEXT_FIELDS = frozenset(
     ("question", "reference", "criteria", "criterion", "options", "language", "if", "else", "elif", "endif")
 )
-"""What a template may say without showing an answer."""
+"""What a template may mention without showing an answer."""
 
 
 def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters as they are given, if a benchmark may have them too."""
+    """Check that a benchmark could have these parameters too."""
     from codec_bench.config import fit
 
     try:
@@ -57,35 +53,28 @@ class Rubric(BaseModel):
     Args:
         version: version of the file format.
         summary: what the rubric measures, in one sentence.
-        system, prompt: Jinja templates. They may read `question`, `answer` and `reference`, `whole_answer` (before
-            post-processing), the data's columns, `first` and `second` if two answers are compared, and of a question of
-            several rounds `rounds`, each with its `question`, `answer` and `suggestion` from the columns `questions`
-            and `suggestions`. Texts from outside are put between marks that differ from item to item.
-        compares: whether the judge rates the reference beside the answer; its verdict is then a pair.
-        swap: whether the judge is asked a second time with the two answers in the other order; the mean counts. `drawn`
-            asks once, in an order that the number of the row draws, as EmergentTTS-Eval's program does.
-        hears: whether the judge is given the sound of the answer; `every` gives it those of all rounds, in order, of a
-            question of several.
-        aligns: the rule that reads the option of an answer first (`judge.aligning.FIRST`); the judge reads the answers
-            in which it finds none. Null for rubrics that rate.
-        baseline: for `preferred`, what the other answer is where the command names no baseline: a column with a text,
-            or `audio` for the question's sound. Null takes the column `baseline`, or the expected answer where the data
-            have no such column.
-        reply: how a reply is read: `rating` (one number in the range), `pair` (two), `preferred` (the better of two, or
-            a tie; a verdict that changes with the order is a tie), `yes-no`, `letter`, `nearest` (the judge is a model
-            of embeddings, which is given the whole answer and the options, and no prompt; the option that is most like
-            the answer must be the right one), or the name of a published reader (see
-            `codec_bench.benchmark.judge.replies`).
-        each: a column that holds a list of criteria; the judge is asked about each by itself, as `criterion`. Null asks
-            once.
+        system, prompt: Jinja templates. They may read `question`, `answer`, `reference`, `whole_answer` (before
+            post-processing), the data's columns, `first` and `second` if two answers are compared, and for several
+            rounds `rounds`, each with `question`, `answer` and `suggestion` from the columns `questions` and
+            `suggestions`. Texts from outside stand between marks that differ from item to item.
+        compares: whether the judge also rates the reference; its verdict is then a pair.
+        swap: whether the judge also rates the two answers in the other order; the mean counts. `drawn` asks once, in an
+            order by the row's number, as EmergentTTS-Eval's program does.
+        hears: whether the judge gets the sound of the answer; `every` gives it the sounds of all rounds in order.
+        aligns: the rule that reads an answer's option first (`judge.aligning.FIRST`); the judge gets the answers
+            without one. Null for rubrics that rate.
+        baseline: for `preferred`, the other answer if the command names no baseline: a column with a text, or `audio`
+            for the question's sound. Null takes the column `baseline`, or else the expected answer.
+        reply: the reader: `rating` (one number in the range), `pair` (two), `preferred` (the better of two, or a tie; a
+            verdict that changes with the order is a tie), `yes-no`, `letter`, `nearest` (the judge is an embedding
+            model that gets the whole answer and the options, without a prompt; the nearest option must be the right
+            one), or a published reader (see `codec_bench.benchmark.judge.replies`).
+        each: a column with a list of criteria, each of which is one request (`criterion`). Null asks once.
         times: how often each question is asked.
-        combine: `mean` or `majority` of the verdicts, or `all`: the least of them, so that of yes and no every one must
-            be yes.
+        combine: `mean` or `majority` of the verdicts, or `all`: the least, so every yes-no verdict must be yes.
         needs: columns without which a question cannot be judged.
-        also: a metric of answers that must have the value 1 as well; where it has not, nobody is asked and the answer
-            gets the worst end of the range.
-        judged_by: the config of the model whose verdicts the published numbers rest on; None if it is not known. It
-            changes nothing.
+        also: a metric of answers that must be 1 too; otherwise the answer gets the worst value without a judge.
+        judged_by: the config of the model behind the published numbers; None if unknown. It changes nothing.
         parameters: parameters of the judge's generation.
         unit, range, higher_is_better: unit and range of the verdict, and whether a higher one is better.
         paper, source: where the rubric is described.
@@ -144,8 +133,7 @@ class Rubric(BaseModel):
     def digest(self) -> str:
         """A hash of everything that changes a verdict: 32 bits in hexadecimal."""
         fields = self.model_dump(exclude={"summary", "paper", "source", "judged_by"})
-        # A field that says nothing is left out, so that a new one keeps the hashes of all rubrics; `system` was there
-        # from the start.
+        # Null fields are omitted, so a new field keeps the hashes of all rubrics; `system` was there from the start.
         held = {field: value for field, value in fields.items() if value is not None or field == "system"}
         if not self.reply.startswith("official/"):
             held["reader"] = READER
@@ -153,19 +141,17 @@ class Rubric(BaseModel):
 
 
 _user_rubrics: dict[str, Rubric] = {}
-"""The rubrics of a user's own files that this process has read, by their names."""
+"""The rubrics of users' files in this process, by name."""
 
 
 def own_rubric(path: str, folder: str = "") -> str:
-    """Reads a rubric from a file of a user's own, so that `load_rubric` knows it.
+    """Read a rubric from a user's file and register it for `load_rubric`.
 
     Args:
-        path: path of the file.
-        folder: where a relative path begins; "" for the current folder.
+        folder: where a relative path begins; "" for the working directory.
 
     Returns:
-        Its name: the file's name and the rubric's digest, so that it is neither a published rubric nor another version
-            of the file.
+        Its name: the file's name and the rubric's digest, distinct from published rubrics and other versions.
 
     Raises:
         UserError: there is no such file, its name does not fit, or it is no rubric; the message names the path.
@@ -188,12 +174,12 @@ def own_rubric(path: str, folder: str = "") -> str:
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is that of a rubric which `own_rubric` has read."""
+    """Whether a name is that of a rubric of `own_rubric`."""
     return name in _user_rubrics
 
 
 def with_own_rubrics(value: Any, folder: str) -> Any:
-    """A benchmark's definition, or a part of it, with the names of the rubrics that it gives as `rating[PATH]`.
+    """Replace `rating[PATH]` in a benchmark's definition (or a part of it) by the names of the rubrics.
 
     Args:
         value: the definition, as YAML values.
@@ -211,7 +197,7 @@ def with_own_rubrics(value: Any, folder: str) -> Any:
 
 
 def load_rubric(name: str) -> Rubric:
-    """A published rubric by its name, or one that `own_rubric` has read.
+    """Load a published rubric by name, or one of `own_rubric`.
 
     A file with `extends` holds only what differs from another rubric, which may extend a third.
 
@@ -230,7 +216,7 @@ def _published(name: str) -> Rubric:
 
 
 def _document(name: str, extending: tuple[str, ...]) -> dict[str, Any]:
-    """What a rubric's file says, with what it does not say from the rubric that it extends."""
+    """A rubric's file, completed by the rubric that it extends."""
     from codec_bench.config import load_mapping, read_config
 
     if name in extending:

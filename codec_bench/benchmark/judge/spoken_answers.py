@@ -1,6 +1,6 @@
-"""What is wrong with a spoken answer before a judge hears it: a judge may give a good verdict on silence.
+"""Check a spoken answer before a judge hears it, because a judge may praise silence.
 
-The flag stands beside the verdict (`detail["flag"]`) and is counted and shown as other flags are.
+The flag of the verdict (`detail["flag"]`) is counted and shown like other flags.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ RATE_HZ = 8_000
 SHORTEST_S = 0.3
 SILENT_DBFS = -70.0
 STEADY_DB = 3.0
-"""Speech changes its level from frame to frame by much more than this standard deviation, and noise by less."""
+"""The level of speech varies from frame to frame by much more than this standard deviation, noise by less."""
 SAME = 0.9
 LONGEST_S = 60.0
-"""So much of both sounds is compared."""
+"""How much of both sounds is compared."""
 FRAME = RATE_HZ // 50
 TOO_SHORT, SILENT, STEADY, COPY = NO_SPOKEN_ANSWER.values()
 
@@ -27,7 +27,7 @@ def warning_of(answer: Audio, question: Audio | None) -> str | None:
     """The flag of a verdict on a spoken answer, or None.
 
     Args:
-        answer: the sound that the judge is given. question: the sound of the question, or None if it has none.
+        answer: the sound for the judge. question: the sound of the question, or None.
     """
     if answer.duration_s < SHORTEST_S:
         return TOO_SHORT
@@ -45,7 +45,7 @@ def _signal(audio: Audio) -> np.ndarray:
 
 
 def _level_db(frames: np.ndarray) -> np.ndarray:
-    """The level of each frame below full scale, `(frames,)`."""
+    """The level of each frame relative to full scale, `(frames,)`."""
     return 10.0 * np.log10(np.mean(frames**2, axis=1) + 1e-12)
 
 

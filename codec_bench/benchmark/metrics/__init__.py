@@ -4,14 +4,13 @@
 `answer` only; with a recogniser's name they are audio metrics (`codec_bench.metrics`).
 
 Which file to open
-    A rule for right answers is in `accuracy.py`, or beside its toolkit's other quirks: `audiobench.py`, `ultraeval.py`,
-    `mmsu.py`, `mmau_pro.py`, `muchomusic.py`, `spoken_rules.py` and `air_bench_foundation.py`. Texts are compared in
-    `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and `captions.py`, those of whole sessions in `session_wer.py`,
-    the tags that are named in `tag_f1.py`, and the sections of a song in `sections.py`. `ifeval.py` counts what
-    `instructions.py` checks. `refusal.py` finds answers that decline, `repeated.py` those that say something again,
-    `speaking_style.py` also reads how it is said, and `reference_errors.py` those that follow a reference beyond what
-    the sound explains. `pair_accuracy.py` compares likelihoods. `withheld.py` is for benchmarks without published
-    answers. `base.py` is what each is.
+    A rule for right answers is in `accuracy.py`, or with its toolkit's quirks in `audiobench.py`, `ultraeval.py`,
+    `mmsu.py`, `mmau_pro.py`, `muchomusic.py`, `spoken_rules.py` or `air_bench_foundation.py`. `error_rate.py`,
+    `bleu.py`, `rouge.py`, `meteor.py` and `captions.py` compare texts, `session_wer.py` those of whole sessions,
+    `tag_f1.py` tags, `sections.py` the sections of a song. `ifeval.py` counts the checks of `instructions.py`.
+    `refusal.py` detects refusals, `repeated.py` scores repetitions, `speaking_style.py` also the manner of speech,
+    `reference_errors.py` detects fitted models. `pair_accuracy.py` compares likelihoods. `withheld.py` is for
+    benchmarks without published answers. `base.py` has the base classes.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ TABLE = {
 GROUPS = {"captions": (*(f"coco_bleu[{n}]" for n in range(1, 5)), "rouge_l[coco]", "cider")}
 REGISTRY = Registry("metric of answers", "ANSWER_METRICS", TABLE)
 _SHARED = ("cer", "hallucinated", "wer")
-"""Names that audio metrics have too. The argument `[answer]` tells the metrics of answers apart."""
+"""Names of audio metrics too; the argument `[answer]` marks the metrics of answers."""
 
 
 def answer_metric_names() -> list[str]:
@@ -61,8 +60,7 @@ def answer_metric_names() -> list[str]:
 def is_answer_metric(text: str) -> bool:
     """Whether a name, with any argument, is that of a metric of answers or of a group of them.
 
-    It is for `wer[answer]`, but not for `wer[whisper-large-v3]` or `stoi`. It is for a user's own class that is derived
-    from `AnswerMetric`.
+    True for `wer[answer]` and a user's own subclass of `AnswerMetric`; false for `wer[whisper-large-v3]` or `stoi`.
 
     Raises:
         UserError: the text does not have the form of a name.
@@ -77,12 +75,12 @@ def is_answer_metric(text: str) -> bool:
 
 
 def expand_answer_metrics(texts: list[str]) -> list[str]:
-    """Replaces the names of groups by the names of their members; the group `captions` has six."""
+    """Replace the names of groups by the names of their members; the group `captions` has six."""
     return [member for text in texts for member in GROUPS.get(text, (text,))]
 
 
 def load_answer_metric(text: str) -> AnswerMetric:
-    """Builds one metric of answers from its name. Groups must be replaced by `expand_answer_metrics` before.
+    """Build a metric of answers from its name. Expand groups with `expand_answer_metrics` first.
 
     Raises:
         UnknownName: there is no such metric.

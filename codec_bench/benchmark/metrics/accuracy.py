@@ -4,14 +4,14 @@ The project's own rules
     `exact`: the answer equals a reference, apart from case, compatibility forms, white space and closing marks.
     `prefix`: the answer begins with the words of a reference. `malefactor` does not begin with the word `male`.
     `contains`: the answer contains the words of a reference in a row. `female` does not contain the word `male`.
-    `answer-match`: as `contains`, without accents and articles, for open questions with several references (the
-        `has answer` of D. Chen et al., "Reading Wikipedia to Answer Open-Domain Questions", ACL 2017). A Han
-        character is a word.
+    `answer-match`: as `contains`, without accents and articles, for open questions with several references (the `has
+        answer` of D. Chen et al., "Reading Wikipedia to Answer Open-Domain Questions", ACL 2017). A Han character is a
+        word.
     `choice`: the answer names the same option as the reference. Either may be a letter or the text of a choice.
     `number`: the numbers are exactly equal (`1,000.0` equals `1000`, `0.5` equals `1/2`).
-    `label`: the answer has the words of a reference, however they are separated (`throat-clearing`, `Throat clearing`).
+    `label`: the answer has the words of a reference, with any separators (`throat-clearing`, `Throat clearing`).
     `mmau`: the answer has every word of the right choice and no word that only wrong choices have (S. Sakshi et al.,
-        "MMAU", ICLR 2025). Labels such as `(A)` are removed before.
+        "MMAU", ICLR 2025). Labels such as `(A)` are removed first.
 Published rules, with their quirks: `official/ultraeval-audio/...`, `official/audiobench/...`,
 `official/air-bench/...`, `official/mmsu`, `official/rul-muchomusic`, `official/mimo-audio/...`,
 `official/vocalbench/...` (see `ultraeval`, `audiobench`, `air_bench_foundation`, `mmsu`, `muchomusic`, `spoken_rules`).
@@ -38,15 +38,10 @@ from codec_bench.types import Score, Status
 
 _ARTICLES = frozenset(("a", "an", "the"))
 DOUBLED = Diagnostic("doubled_choice")
-"""The flag of a score whose question holds its answer twice.
-
-An answer that names either is right by the project's own rules.
-"""
+"""The flag of a score whose question has its answer twice; by the project's own rules either is right."""
 
 NO_LABEL = Diagnostic("no_such_label")
-"""The flag of a score whose question cannot be answered rightly with any of its labels; mostly the data spell it
-otherwise.
-"""
+"""The flag of a score whose question has no right label, mostly because of another spelling in the data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +62,13 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule and what it needs.
+    """A rule and its needs.
 
     Args:
         decide: decides about an answer that has a reference.
         choices: whether it needs the row's choices, in any form that `choices_of` knows.
         source: where the rule was published.
-        whole_set: whether it decides about all answers at once, given in order, because one depends on those before it.
+        whole_set: whether it decides about all answers at once, in order, because one depends on earlier ones.
     """
 
     decide: Callable[..., Any]
@@ -104,9 +99,7 @@ class Accuracy(AnswerMetric):
         self.protocol = f"accuracy/{variant}-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """1 or 0 for each answer; a status with a reason if there is no reference, or a published rule leaves the
-        item out.
-        """
+        """1 or 0 for each answer; a status with a reason without a reference, or if a published rule excludes the item."""
         barred = [self._barred(answer) for answer in answers]
         open_to_it = [answer for answer, bar in zip(answers, barred) if bar is None]
         decide = self._rule.decide
@@ -118,7 +111,7 @@ class Accuracy(AnswerMetric):
         return Score.ok(0.0, self.protocol)
 
     def _barred(self, answer: Answer) -> Score | None:
-        """The score of an answer about which no rule can decide, or None."""
+        """The score of an answer that no rule can decide, or None."""
         if not answer.references:
             return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         if self._rule.choices and not choices_of(answer.fields):
@@ -132,9 +125,7 @@ class Accuracy(AnswerMetric):
 
 
 def _of_choices(answer: Answer) -> dict[str, Any]:
-    """What the choices or labels of a question say of its score: how probable a right guess is, and whether the right
-    choice stands twice.
-    """
+    """The chance level of a question with choices or labels, and whether it has the right choice twice."""
     chance = chance_of(answer.fields, answer.references)
     if chance is None:
         labels = {tuple(words(label)) for label in labels_of(answer.fields.get("labels"))}
@@ -186,9 +177,8 @@ def _choice(answer: Answer) -> Ruling:
     letters = "".join(choices) or "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     expected = {letter for ref in answer.references for letter in named(ref, choices, letters)}
     if not expected:
-        return Ruling(
-            None, "undefined", f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
-        )
+        reason = f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
+        return Ruling(None, "undefined", reason)
     chosen = named(answer.text, choices, letters)
     return Ruling(float(bool(chosen) and chosen <= expected), detail={"letter": "".join(sorted(chosen))})
 
@@ -209,10 +199,7 @@ def _match(decide: Callable[[Answer], ultraeval.Match]) -> Callable[[Answer], Ru
         match = decide(answer)
         # Floats are kept as text, because a record must not hold NaN.
         sides = {"pred": match.pred, "ref": match.ref}
-        detail = {
-            key: str(answer_text) if isinstance(answer_text, float) else answer_text
-            for key, answer_text in sides.items()
-        }
+        detail = {key: str(text) if isinstance(text, float) else text for key, text in sides.items()}
         if match.letter:
             detail["letter"] = match.letter
         if match.reason:
@@ -225,7 +212,7 @@ def _match(decide: Callable[[Answer], ultraeval.Match]) -> Callable[[Answer], Ru
 
 
 def _several(answer: Answer) -> Any:
-    """The references in the published program's form: a text if there is one, a list if there are several."""
+    """The references in the published program's form: a text, or a list of several."""
     return answer.references[0] if len(answer.references) == 1 else list(answer.references)
 
 
@@ -237,7 +224,7 @@ def _numeric_reference(answer: Answer) -> float | str:
 
 
 def _listed(answer: Answer) -> list[str]:
-    """The choices as the row holds them, with their labels, because the published rules compare the labels too."""
+    """The choices with their labels, because the published rules compare the labels too."""
     texts = answer.fields.get("choices")
     return [str(one) for one in texts] if isinstance(texts, (list, tuple)) else [*choices_of(answer.fields).values()]
 
@@ -272,9 +259,7 @@ def _mmsu_in_order(answers: Sequence[Answer]) -> list[Ruling]:
 
 def _mmsu_ruling(marked_row: mmsu.Marked | None) -> Ruling:
     if marked_row is None:
-        return Ruling(
-            None, "undefined", "the published program ends in an error at an empty answer before the first letter"
-        )
+        return Ruling(None, "undefined", "the published program ends in an error at an empty answer at first")
     if not marked_row.counted:
         return _no_option({})
     return Ruling(float(marked_row.correct), detail={"letter": marked_row.letter or ""})

@@ -16,7 +16,7 @@ class Foundation:
     """The decision of the rule about one answer.
 
     Args:
-        letter: the option that it read: the first character, else the last but one; None if neither is A to D.
+        letter: the option: the first character, else the last but one; None if neither is A to D.
         counted: whether the answer counts in the published accuracy.
         correct: whether it is right; None if it does not count.
         reason: why the published program ends in an error here (the expected answer is none of the choices), or None.
@@ -29,17 +29,15 @@ class Foundation:
 
 
 def letter_of(response: str) -> str | None:
-    """The letter that the rule reads in an answer, even if there are only two choices; None if it reads none."""
+    """The letter of an answer from A to D, even with only two choices; None without one."""
     text = response.strip().replace("\n", "")
     return None if text == "None" else first_or_last_but_one(text, "ABCD")
 
 
 def foundation(response: str, answer: str, choices: Mapping[str, str | None]) -> Foundation:
-    """Reads a letter from A to D, even if there are only two choices, and compares it with the letter of the expected
-    answer.
+    """Read a letter from A to D and compare it with the letter of the expected answer.
 
     Args:
-        response: the model's answer.
         answer: the expected answer, the text of a choice.
         choices: texts of the choices by letter; the first one that equals the expected answer is the right one.
     """

@@ -1,10 +1,8 @@
-"""AudioBench's rules for right answers, with their quirks (github.com/AudioLLMs/AudioBench e991641,
-`src/dataset_src`).
+"""AudioBench's rules for right answers, with their quirks (github.com/AudioLLMs/AudioBench e991641, `src/dataset_src`).
 
 `follows` checks the thirteen rules of IFEval-Audio (Y. Gao et al., 2025; `eval_methods/eval_llama_3_70b_combined.py`).
-Its quirks are
-kept: a word needs a word boundary on both sides, a text without letters is in upper and in lower case, and one
-character can be both ends of a quotation. If the published program raises an exception, the rule is not followed.
+Quirks: a word needs a word boundary on both sides, a text without letters is in upper and in lower case, and one
+character can be both ends of a quotation. An exception of the published program means that the rule is not followed.
 """
 
 from __future__ import annotations
@@ -21,8 +19,7 @@ from codec_bench.benchmark.metrics.ultraeval import choice_strings_match
 _TRIGGERS = ("The answer is:", "The answer is", "the answer is", "####")
 _TRIGGER = re.compile("|".join(_TRIGGERS))
 _NUMBER = re.compile(r"-?\d+/?\.?\d*")
-# The published program lets Python evaluate a quotient, so its numbers have no leading zeros and no digits of other
-# scripts.
+# The published program evaluates a quotient in Python: no leading zeros and no digits of other scripts.
 _QUOTIENT = re.compile(r"(-?(?:0+|[1-9][0-9]*))/(0+|[1-9][0-9]*|\.[0-9]+)")
 _LABEL_LENGTH = 4
 _MOST = 100
@@ -35,7 +32,7 @@ class Spoken:
     Args:
         acc: 1 or 0; None if the published program raises an exception.
         extracted: the number that it read, as text, or `empty`.
-        reference: the references as it compared them.
+        reference: the references in the compared form.
     """
 
     acc: float | None
@@ -44,18 +41,16 @@ class Spoken:
 
 
 def string_match(pred: str, ref: str, choices: Sequence[str]) -> float:
-    """MMAU's rule, after the first four characters of the reference and of every choice were cut off, even if
-    they are no label.
-    """
+    """MMAU's rule, after the first four characters of reference and choices are cut off, label or not."""
     cut = [choice[_LABEL_LENGTH:] for choice in choices]
     return float(choice_strings_match(pred, ref[_LABEL_LENGTH:], cut).match == 1)
 
 
 def spoken_mqa(pred: str, refs: Sequence[str], kind: Literal["arithmetic", "reasoning"]) -> Spoken:
-    """A number, read as MAmmoTH's program reads it, is compared as text with the first reference.
+    """Compare a number, as MAmmoTH's program reads it, with the first reference as text.
 
-    A second reference is taken for a number that belongs to the first, and never matches. With more than two
-    references the published program raises an exception.
+    A second reference counts as a number that belongs to the first, and never matches. More than two raise an exception
+    in the published program.
     """
     extracted = (_extract(pred) or "empty")[:_MOST]
     references = tuple(_reasoning_reference(ref) for ref in refs) if kind == "reasoning" else tuple(refs)
@@ -81,7 +76,7 @@ def _extract(text: str) -> str:
 
 
 def _without_zeros(text: str) -> str:
-    """A number without trailing zeros, with a quotient evaluated; other texts are kept. `1e+120` loses a zero too."""
+    """A number without trailing zeros, with a quotient evaluated; other texts stay. `1e+120` loses a zero too."""
     try:
         value = float(text)
     except ValueError:
@@ -111,12 +106,11 @@ _NO_LIMIT = 99999
 
 
 def follows(text: str, rule: Any, target: Any) -> bool:
-    """Whether an answer follows a rule. Every answer follows no rule, and none follows an unknown rule.
+    """Whether an answer follows a rule. An empty rule is always followed, an unknown one never.
 
     Args:
-        text: the answer.
         rule: 1 to 13, as a number or as text; an empty one is no rule.
-        target: what the rule asks for, such as the word; None counts as an empty text.
+        target: the rule's argument, such as the word; None counts as an empty text.
     """
     if not rule:
         return True

@@ -1,9 +1,8 @@
-"""Metrics of answers: they compare a model's text with the expected answers, at little cost.
+"""Metrics of answers: cheap comparisons of a model's text with the expected answers.
 
 Conventions
-    A metric is given the text after the benchmark's post-processing. It is not given answers that could not be parsed.
-    For a bad item a metric raises no exception: it returns a `Score` whose status and reason say why there is no
-    number.
+    A metric gets the text after the benchmark's post-processing, and no unparsed answers. It raises no exception for a
+    bad item, but returns a `Score` whose status and reason say why there is no number.
 """
 
 from __future__ import annotations
@@ -25,13 +24,12 @@ class Answer:
     Args:
         id: id of the question.
         text: the answer after post-processing.
-        references: expected answers; if there are several, any of them is right. Empty if none is known.
+        references: expected answers; any of several is right. Empty if none is known.
         fields: the data's other columns by the benchmark's names (`choices`, `question`, `instructions`, ...).
-        language: language of the answer, or None.
-        raw: the answer as the model gave it.
-        sound_scores: scores of the sound of a spoken answer by the metrics that `AnswerMetric.sound_metrics` names.
-        question_s, answer_s: how long the question's and the answer's sound are, or None; only for metrics that hear.
-        turns: the words of the model's answers to the rounds before, of a question of several rounds.
+        raw: the unprocessed answer.
+        sound_scores: scores of a spoken answer's sound by the metrics in `AnswerMetric.sound_metrics`.
+        question_s, answer_s: durations of the question's and the answer's sound, or None; only for such metrics.
+        turns: the words of the model's answers in the rounds before.
     """
 
     id: str
@@ -55,13 +53,12 @@ class AnswerMetric(ABC):
         bounds: as of `metrics.base.Metric`.
         aggregate: `mean` of the values; `ratio` of summed numerators and denominators; or the name of a function in
             `codec_bench.stats.corpus.FOLDS`, such as `bleu`, which turns the summed `detail["counts"]` into a value.
-        whole_set: whether an item's score depends on the other items' references, as for CIDEr. `compute` is then
-            called once with all answers.
-        empty_references: whether it compares with an empty expected answer. Other metrics are not given empty ones.
-        compares: whether it compares with the expected answer, so that a definition must say where that stands.
+        whole_set: whether an item's score depends on the other items, as for CIDEr. `compute` then gets all answers at
+            once.
+        empty_references: whether it compares with an empty expected answer. Other metrics get none.
+        compares: whether it compares with the expected answer, which a definition must then name.
         needs: names in `Answer.fields` without which the metric cannot be computed.
-        sound_metrics: the metrics of sound whose scores of a spoken answer it reads (`Answer.sound_scores`). It must not be of a whole
-        set.
+        sound_metrics: the sound metrics whose scores of a spoken answer it reads; not for whole sets.
         protocol: exact id of the measurement.
         paper, source: the paper that defines it, and the implementation that it agrees with (and how closely).
     """
@@ -83,10 +80,10 @@ class AnswerMetric(ABC):
 
     @abstractmethod
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer, in order. Unless `whole_set`, a score must not depend on the other answers."""
+        """One score per answer, in order, independent of other answers unless `whole_set`."""
 
     def worst(self, answer: Answer) -> Score:
-        """What an item adds if failures count as wrong: by default the score of an empty answer."""
+        """The score if failures count as wrong: by default that of an empty answer."""
         return self.compute([Answer(answer.id, "", answer.references, answer.fields, answer.language)])[0]
 
 
@@ -96,7 +93,7 @@ class WordMetric(AnswerMetric):
     compares = True
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer, undefined where no reference has words."""
+        """One score per answer, undefined if no reference has words."""
         return [self._one(answer) for answer in answers]
 
     def _one(self, answer: Answer) -> Score:
@@ -107,4 +104,4 @@ class WordMetric(AnswerMetric):
 
     @abstractmethod
     def compare(self, references: Sequence[Sequence[str]], estimate: Sequence[str]) -> Score:
-        """The score of the words of an answer, which may be none, against those of each reference."""
+        """The score of an answer's words, possibly none, against those of each reference."""

@@ -1,8 +1,8 @@
 """`bleu[TOKENISER]`: BLEU by sacreBLEU, for each item, with the sums that give the corpus value.
 
 K. Papineni et al., "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL 2002; M. Post, "A Call for
-Clarity in Reporting BLEU Scores", WMT 2018. The corpus value is not the mean of the items: it is computed from the
-summed counts and equals `sacrebleu.corpus_bleu` up to rounding. Case matters; smoothing is exponential.
+Clarity in Reporting BLEU Scores", WMT 2018. The corpus value is not the mean of the items: it comes from the summed
+counts and equals `sacrebleu.corpus_bleu` up to rounding. Case matters; smoothing is exponential.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ OFFICIAL = {
     "official/ultraeval-audio/bleu-char": "13a",
     "official/ultraeval-audio/bleu-zh": "zh",
 }
-"""UltraEval-Audio's rules and their tokenisers. An item is a corpus of one (a short text has 0), and an item with an
-empty reference is left out. `bleu-char` asks for another tokeniser, but its program uses this one for an item."""
+"""UltraEval-Audio's rules and their tokenisers. An item is a corpus of one (a short text has 0); an empty reference
+excludes it. `bleu-char` names another tokeniser, but its program uses this one for an item."""
 
 PACKAGES = {"ja-mecab": "mecab-python3", "ko-mecab": "mecab-ko"}
 
@@ -42,7 +42,7 @@ class Bleu(AnswerMetric):
     the published rules use the value of sacreBLEU 1.5, which is not 0.
 
     Args:
-        variant: a tokeniser of sacreBLEU, or a published rule; None to choose the tokeniser by each answer's language.
+        variant: a tokeniser of sacreBLEU, or a published rule; None chooses the tokeniser by each answer's language.
 
     Raises:
         UnknownName: there is no such tokeniser.
@@ -62,16 +62,16 @@ class Bleu(AnswerMetric):
         self._official = variant in OFFICIAL
         self._tokeniser = OFFICIAL.get(variant, variant) if variant is not None else None
         if self._tokeniser is not None:
-            _metric(self._tokeniser, not self._official)  # a missing tokeniser is noticed before a long run
+            _metric(self._tokeniser, not self._official)  # fail on a missing tokeniser before a long run
         self.aggregate = "bleu-sacrebleu-1.5" if self._official else "bleu"
         self.name = "bleu" if variant is None else f"bleu[{variant}]"
         self.source = f"sacrebleu {_sacrebleu_version()}, exactly"
         self.protocol = f"bleu/{variant or 'by-language'}/sacrebleu-{_sacrebleu_version()}"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer.
+        """One score per answer, with its share of the corpus in `detail["counts"]`.
 
-        `detail["counts"]` holds what it adds to the corpus: both lengths, 4 matches, 4 numbers of n-grams.
+        The counts are both lengths, 4 matches, 4 numbers of n-grams.
         """
         return [self._one(answer) for answer in answers]
 
@@ -83,15 +83,12 @@ class Bleu(AnswerMetric):
         tokeniser = self._tokeniser or BY_LANGUAGE.get(base, "13a")
         result = _metric(tokeniser, not self._official).corpus_score([answer.text], [[ref] for ref in references])
         counts = [int(n) for n in (result.sys_len, result.ref_len, *result.counts, *result.totals)]
-        return Score.ok(
-            _older(result) if self._official else result.score,
-            self.protocol,
-            detail={"counts": counts, "tokeniser": tokeniser},
-        )
+        value = _older(result) if self._official else result.score
+        return Score.ok(value, self.protocol, detail={"counts": counts, "tokeniser": tokeniser})
 
 
 def _older(result: Any) -> float:
-    """The value of sacreBLEU 1.5: if nothing matches, every order is smoothed; it is 0 if an order has no n-grams."""
+    """The value of sacreBLEU 1.5: without matches, every order is smoothed; 0 if an order has no n-grams."""
     if any(result.counts) or not all(result.totals):
         return result.score
     product = math.prod(100.0 / (2.0 ** (n + 1) * total) for n, total in enumerate(result.totals))

@@ -1,12 +1,11 @@
-"""Metrics of caption benchmarks: `coco_bleu[1]` to `coco_bleu[4]` and `cider`.
-
-With `rouge_l[coco]` they form the group `captions`.
+"""Metrics of caption benchmarks: `coco_bleu[1]` to `coco_bleu[4]` and `cider`; with `rouge_l[coco]` the group
+`captions`.
 
 X. Chen et al., "Microsoft COCO Captions", 2015; R. Vedantam et al., "CIDEr: Consensus-based Image Description
 Evaluation", CVPR 2015. Formulas as in pycocoevalcap 1.2, to 1e-9 on the same words. The words are the project's own
-(`words-1` in the protocol: lower case, without punctuation); pycocoevalcap uses the Java program of the Penn
-Treebank. In plain English the two differ in contractions: `don't` is `don` and `t` here, `do` and `n't` there. METEOR
-and SPICE of that package need Java and are not available here.
+(`words-1` in the protocol: lower case, without punctuation) instead of the Penn Treebank's Java program; in plain
+English they differ in contractions: `don't` is `don` and `t` here, `do` and `n't` there. METEOR and SPICE of that
+package need Java and are not available here.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from codec_bench.types import Score
 
 ORDERS = 4
 SIGMA = 6.0
-"""Standard deviation, in words, of CIDEr-D's penalty for a difference in length."""
+"""Standard deviation, in words, of CIDEr-D's length penalty."""
 
 Gram = tuple[str, ...]
 
@@ -52,7 +51,7 @@ class CocoBleu(WordMetric):
     def compare(self, references: Sequence[Sequence[str]], estimate: Sequence[str]) -> Score:
         """The score of one answer against all its references.
 
-        `detail["counts"]` holds what it adds to the corpus: both lengths, 4 matches, 4 numbers of n-grams.
+        `detail["counts"]` is its share of the corpus: both lengths, 4 matches, 4 numbers of n-grams.
         """
         closest = min((abs(len(items) - len(estimate)), len(items)) for items in references)[1]
         matched, total = [], []
@@ -63,26 +62,22 @@ class CocoBleu(WordMetric):
                 most |= _grams(items, n)
             matched.append((grams & most).total())
             total.append(max(0, len(estimate) - n + 1))
-        return Score.ok(
-            self._value(len(estimate), closest, matched, total),
-            self.protocol,
-            detail={"counts": [len(estimate), closest, *matched, *total]},
-        )
+        value = self._value(len(estimate), closest, matched, total)
+        return Score.ok(value, self.protocol, detail={"counts": [len(estimate), closest, *matched, *total]})
 
     def _value(self, length: int, expected: int, matched: Sequence[int], total: Sequence[int]) -> float:
         tiny, small = 1e-15, 1e-9  # pycocoevalcap's constants against a division by 0
         shares = ((m + tiny) / (t + small) for m, t in zip(matched[: self._order], total))
         ratio = (length + tiny) / (expected + small)
-        return math.prod(shares) ** (1 / self._order) * (
-            math.exp(1 - 1 / ratio) if 1 / 700 < ratio < 1 else float(ratio >= 1)
-        )
+        brevity = math.exp(1 - 1 / ratio) if 1 / 700 < ratio < 1 else float(ratio >= 1)
+        return math.prod(shares) ** (1 / self._order) * brevity
 
 
 class Cider(AnswerMetric):
     """CIDEr-D, mostly from 0 to 2 (at most 10). Higher is better. The mean over the set.
 
-    The weight of an n-gram depends on the number of items in the set whose references contain it. So values of
-    different sets, or of a set and a part of it, cannot be compared.
+    The weight of an n-gram depends on the number of items in the set whose references contain it, so values of
+    different sets, or of a set and a part of it, are not comparable.
     """
 
     compares = True
@@ -129,7 +124,7 @@ def _all_grams(items: Sequence[str]) -> Counter[Gram]:
 
 
 def _weighted(counts: Mapping[Gram, int], weight: Mapping[Gram, float], unseen: float) -> Vector:
-    """Weighted n-grams by order, their norms, and the length, which pycocoevalcap counts in pairs of words."""
+    """Weighted n-grams by order, their norms, and the length, which pycocoevalcap counts in word pairs."""
     vectors: list[dict[Gram, float]] = [{} for _ in range(ORDERS)]
     for gram, count in counts.items():
         vectors[len(gram) - 1][gram] = count * weight.get(gram, unseen)

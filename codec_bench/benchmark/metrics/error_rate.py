@@ -1,4 +1,4 @@
-"""`wer[answer]@RULE`, `cer[answer]@RULE` and `hallucinated[answer]@RULE`: an answer that is a transcript.
+"""`wer[answer]@RULE`, `cer[answer]@RULE` and `hallucinated[answer]@RULE`: answers that are transcripts.
 
 Rules: `codec_bench.text.rules`.
 """
@@ -22,7 +22,7 @@ class _AnswerErrorRate(AnswerMetric):
 
     Args:
         variant: always `answer`; audio metrics of the same name have a recogniser here.
-        point: the rule by which texts are compared; None for `by-language`.
+        point: the rule that compares texts; None for `by-language`.
 
     Raises:
         UserError: the variant is not `answer`.
@@ -49,10 +49,10 @@ class _AnswerErrorRate(AnswerMetric):
         self.empty_references = self._rule.empty_reference == "counted"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer, by the reference with the fewest errors. `detail` holds the counts and both texts.
+        """One score per answer, by the reference with the fewest errors, with counts and both texts in `detail`.
 
-        `Rule.share` is what an item adds to the corpus value. If the reference is empty, an answer's words are errors
-        and nothing else, by a published rule that counts them and by the project's own from its second version on.
+        `Rule.share` is an item's share of the corpus value. With an empty reference, an answer's words are errors by
+        the rules that count them.
         """
         references = [ref for answer in answers for ref in answer.references]
         texts = [answer.text for answer in answers for _ in answer.references]
@@ -81,7 +81,7 @@ class _AnswerErrorRate(AnswerMetric):
         if value is None:
             return Score(None, self._status(answer, best), best.note, self.protocol, detail=detail)
         if best.note:
-            # The item has no rate of its own. It adds only its insertions to the corpus.
+            # The item has no rate of its own and adds only its insertions to the corpus.
             detail["note"] = best.note
         if best.hallucinated:
             detail["flag"] = HALLUCINATED
@@ -89,26 +89,21 @@ class _AnswerErrorRate(AnswerMetric):
         return Score.ok(value, self.protocol, numerator=above, denominator=below, detail=detail)
 
     def worst(self, answer: Answer) -> Score:
-        """The score of an empty answer: every word is missing.
-
-        A question with an empty reference has no worst score.
-        """
+        """The score of an empty answer; undefined for a question with an empty reference."""
         score = super().worst(answer)
         if score.status == "ok" and not score.denominator:
             return Score.undefined(Diagnostic("any_words_of_silence"), self.protocol)
         return score
 
     def _status(self, answer: Answer, compared: Compared) -> Status:
-        """The status of a pair without a value: its language is unknown to the rule, its reference is empty, or a
-        step failed.
-        """
+        """The status of a pair without a value: unknown language, empty reference, or a failed step."""
         if self._rule.recipe(answer.language, compared.reference) is None:
             return "refused"
         return "undefined" if compared.note == EMPTY_REFERENCE else "failed"
 
 
 class Wer(_AnswerErrorRate):
-    """Word error rate of an answer that is a transcript. Lower is better. With many insertions it is above 1.
+    """Word error rate of an answer that is a transcript. Lower is better; insertions can raise it above 1.
 
     For languages without spaces the default rule counts characters.
     """
@@ -124,9 +119,9 @@ class Cer(_AnswerErrorRate):
 
 
 class Hallucinated(_AnswerErrorRate):
-    """The share of answers with words among those to a question whose expected answer has none. Lower is better.
+    """The share of answers with words, among questions whose expected answer has none. Lower is better.
 
-    It is measured where the reference is empty, or nothing is left of it by the rule. Other questions are refused.
+    It is measured if the reference is empty, or the rule leaves nothing of it. Other questions are refused.
     """
 
     stem = "hallucinated"

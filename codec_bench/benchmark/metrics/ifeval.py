@@ -1,12 +1,9 @@
 """`ifeval[strict]`, `ifeval[loose]`: the share of answers that follow all their instructions, as rules can check them.
 
-J. Zhou et al., "Instruction-Following Evaluation for Large Language Models", 2023.
-`loose` also accepts an answer that follows an instruction after its first line, its last line or both were removed,
-with or without asterisks.
-`ifeval[strict-instruction]` and `ifeval[loose-instruction]` are the shares of followed instructions among all
-instructions.
-`official/ultraeval-audio/...` removes VoiceBench's tags `<1>` and `<|user|>` first, and its share of instructions is
-the mean of the items' shares.
+J. Zhou et al., "Instruction-Following Evaluation for Large Language Models", 2023. `loose` also tries an answer without
+its first line, its last line or both, with or without asterisks. `ifeval[strict-instruction]` and
+`ifeval[loose-instruction]` are the shares of followed instructions. `official/ultraeval-audio/...` removes VoiceBench's
+tags `<1>` and `<|user|>` first, and its share of instructions is the mean of the items' shares.
 `ifeval[official/audiobench]` checks the thirteen rules of IFEval-Audio (see `audiobench`), and
 `ifeval[official/mmau-pro]` the 28 instructions of MMAU-Pro (see `mmau_pro`).
 """
@@ -40,8 +37,8 @@ _SOURCES = {
 class IfEval(AnswerMetric):
     """The share of answers that follow all their instructions, or the share of followed instructions. Higher is better.
 
-    The row needs `instruction_id_list` and `kwargs` (for each instruction a mapping of arguments, or its JSON). For
-    AudioBench's rules it needs `rule` and `rule_target`, for MMAU-Pro's `task_identifier`, `kwargs` (one mapping) and
+    The row needs `instruction_id_list` and `kwargs` (for each instruction a mapping of arguments, or its JSON).
+    AudioBench's rules need `rule` and `rule_target`, MMAU-Pro's `task_identifier`, `kwargs` (one mapping) and
     `question`.
 
     Args:
@@ -70,7 +67,7 @@ class IfEval(AnswerMetric):
         self.protocol = f"ifeval/{variant}-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer. `detail["followed"]` says for each instruction whether it was followed.
+        """One score per answer; `detail["followed"]` says which instructions it follows.
 
         Raises:
             MissingExtra: an instruction is about the language of the answer, and langdetect is not installed.
@@ -93,9 +90,8 @@ class IfEval(AnswerMetric):
         if unknown:
             return Score.failed(Diagnostic("unknown_instruction", instruction=unknown[0]), self.protocol)
         try:
-            followed = followed_instructions(
-                without_tags(answer.text) if self._official else answer.text, ids, arguments, loose=self._loose
-            )
+            text = without_tags(answer.text) if self._official else answer.text
+            followed = followed_instructions(text, ids, arguments, loose=self._loose)
         except MissingExtra:
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -133,7 +129,6 @@ def followed_instructions(
     """Which instructions a text follows. A blank text follows none.
 
     Args:
-        text: the answer.
         ids: the instructions, keys of `CHECKS`.
         arguments: the arguments of each instruction.
         loose: whether the text may follow an instruction after lines or asterisks were removed.
@@ -150,7 +145,7 @@ def followed_instructions(
 
 
 def without_tags(text: str) -> str:
-    """A text without `<1>`, `<2>` or `<3>` at its beginning and `<|user|>` at its end, which some models write."""
+    """A text without the tags `<1>`, `<2>`, `<3>` at its start and `<|user|>` at its end, which some models write."""
     if text.startswith(("<1>", "<2>", "<3>")):
         text = text[3:].strip()
     return text[:-8].strip() if text.endswith("<|user|>") else text

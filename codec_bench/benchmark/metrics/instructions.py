@@ -2,9 +2,8 @@
 
 J. Zhou et al., "Instruction-Following Evaluation for Large Language Models", 2023, table 5, and the released checkers
 (github.com/google-research/google-research `instruction_following_eval`). The checks agree with the released ones, with
-these exceptions: sentences and words in capitals are counted by the project's own rules (there by NLTK's Punkt model
-and its word tokeniser), and keywords are taken literally (there as regular expressions). The time of every check is
-linear.
+two exceptions: sentences and words in capitals are counted by the project's own rules (there by NLTK's Punkt model and
+word tokeniser), and keywords are literal (there regular expressions). Every check takes linear time.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def _language(a: Mapping[str, Any], text: str) -> bool:
 
 
 def count_sentences(text: str) -> int:
-    """How many sentences a text has, by the marks at which they end; an abbreviation such as `Dr.` ends none."""
+    """Count sentences by their end marks; an abbreviation such as `Dr.` ends none."""
     ends = [m for m in _SENTENCE.finditer(text) if not _ABBREVIATION.search(text, max(0, m.start() - 8), m.start())]
     return len(ends) + bool(text[ends[-1].end() :].strip() if ends else text.strip())
 

@@ -1,11 +1,10 @@
 """`meteor[exact-stem]`, `meteor`: word matches with a penalty for broken order, by NLTK.
 
-S. Banerjee and A. Lavie, "METEOR", ACL workshop 2005. `meteor` matches equal words, equal Porter stems and synonyms.
-Its value is that of `nltk.translate.meteor_score` (alpha 0.9, beta 3, gamma 0.5) on the same words. The synonyms come
-from WordNet 3.0, which NLTK downloads separately; where it has not, that of the system's packages is read
-(`wordnet-base` of Debian), which is the same version. `meteor[exact-stem]` matches no synonyms, and its values are a
-little lower. Caption benchmarks use a Java program (METEOR 1.5) with other parameters and paraphrases, whose values
-differ from both.
+S. Banerjee and A. Lavie, "METEOR", ACL workshop 2005. `meteor` matches equal words, equal Porter stems and synonyms,
+like `nltk.translate.meteor_score` (alpha 0.9, beta 3, gamma 0.5) on the same words. Synonyms are from WordNet 3.0, from
+NLTK's download or the system's package (Debian's `wordnet-base`, the same version). `meteor[exact-stem]` matches no
+synonyms; its values are a little lower. The Java program of caption benchmarks (METEOR 1.5) has other parameters and
+paraphrases, and differs from both.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _SYSTEM = "/usr/share/wordnet"
 
 
 class _NoSynonyms:
-    """Stands in for WordNet and has no synonyms."""
+    """Replaces WordNet and has no synonyms."""
 
     def synsets(self, word: str) -> list[Any]:
         return []
@@ -90,14 +89,13 @@ def _system_wordnet() -> Any:
 
     class Reader(WordNetCorpusReader):
         def open(self, file: str) -> Any:
-            # Distributions leave out this list. It names the files that lexicographers wrote, and no synonym depends on
-            # it.
+            # Distributions omit this list of lexicographers' files, which no synonym needs.
             if file == "lexnames" and not os.path.isfile(os.path.join(_SYSTEM, file)):
                 return io.StringIO("".join(f"{number:02} file-{number} 0\n" for number in range(45)))
             return super().open(file)
 
         def map_wn(self, version: str = "wordnet") -> None:
-            """Nothing is to be mapped to another version."""
+            """Map nothing to another version."""
 
     nltk.data.path.append(_SYSTEM)  # NLTK reads files in these folders only
     with warnings.catch_warnings():

@@ -1,13 +1,14 @@
-"""MMAU-Pro's checks of how an answer is written, with their quirks.
+"""MMAU-Pro's checks of an answer's form, with their quirks.
 
 Source: `evaluate_aif_sample` in `evaluate_mmau_pro_comprehensive.py` of github.com/sonalkum/MMAUPro 960e93a. It agrees
-with that program, except that sentences are counted by the project's own rule (there by NLTK's Punkt model). Kept
-quirks: a wanted or forbidden word counts inside of other words too, a marker or phrase is compared without marks and
-digits, a text without letters is in neither case, and one character can be both ends of a quotation.
+with that program, except that sentences are counted by the project's own rule (there by NLTK's Punkt model). Quirks: a
+required or forbidden word counts inside of other words, a marker or phrase is compared without marks and digits, a text
+without letters is in neither case, and one character can be both ends of a quotation.
 """
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,18 +19,18 @@ Arguments = Mapping[str, Any]
 _NO_LETTERS = re.compile(r"[^a-zA-Z]")
 _NO_LETTERS_OR_SPACES = re.compile(r"[^a-zA-Z ]")
 _TWO_ANSWERS = "******"
+_RELATIONS = ("at least", "at most", "range")
 
 
 def keeps(text: str, kind: str, arguments: Arguments) -> bool:
-    """Whether an answer keeps the instruction of a question. None keeps an unknown instruction.
+    """Whether an answer keeps the instruction of a question; an unknown one never.
 
     Args:
-        text: the answer.
         kind: the instruction, a key of `KINDS`.
-        arguments: what it asks for, such as `N` or `keyword`; `prompt` is the text to repeat.
+        arguments: such as `N` or `keyword`; `prompt` is the text to repeat.
 
     Raises:
-        TypeError, AttributeError: an argument is of another type, where the published program ends in an error too.
+        TypeError, AttributeError: an argument is of another type, an error in the published program too.
     """
     check = KINDS.get(kind)
     return check is not None and bool(check(text, arguments))
@@ -91,20 +92,15 @@ def _quoted(text: str, a: Arguments) -> bool:
 
 
 def _counted(count: Callable[[str], int], relation: str) -> Callable[[str, Arguments], bool]:
-    """A check of a number that must be exactly, at least or at most `N`, or lie from `N1` to `N2`."""
+    """A check of a number that must be exactly, at least or at most `N`, or from `N1` to `N2`."""
 
     def check(text: str, a: Arguments) -> bool:
         amount = count(text)
         if relation == "range":
             return bool(a.get("N1", 0) <= amount <= a.get("N2", 999))
         expected = a.get("N", 0)
-        return bool(
-            amount == expected
-            if relation == "exactly"
-            else amount >= expected
-            if relation == "at least"
-            else amount <= expected
-        )
+        relations = {"exactly": operator.eq, "at least": operator.ge, "at most": operator.le}
+        return bool(relations[relation](amount, expected))
 
     return check
 
@@ -114,11 +110,8 @@ KINDS: Mapping[str, Callable[[str, Arguments], bool]] = {
     "Keyword Frequency": _frequency,
     "Forbidden Words": lambda text, a: not any(_stated(text, a.get("forbidden_words", ""))),
     "Number Paragraphs": _counted(_paragraphs, "exactly"),
-    **{f"Number Words ({relation})": _counted(_words, relation) for relation in ("at least", "at most", "range")},
-    **{
-        f"Number Sentences ({relation})": _counted(count_sentences, relation)
-        for relation in ("at least", "at most", "range")
-    },
+    **{f"Number Words ({relation})": _counted(_words, relation) for relation in _RELATIONS},
+    **{f"Number Sentences ({relation})": _counted(count_sentences, relation) for relation in _RELATIONS},
     "Postscript": _postscript,
     "Number Placeholder": _counted(_placeholders, "at least"),
     "Number Bullets": _counted(_bullets, "exactly"),
@@ -129,13 +122,10 @@ KINDS: Mapping[str, Callable[[str, Arguments], bool]] = {
     "Two Responses": _two_answers,
     "All Uppercase": lambda text, a: text.isupper(),
     "All Lowercase": lambda text, a: text.islower(),
-    **{
-        f"All-capital Words ({relation})": _counted(_capitals, relation)
-        for relation in ("at least", "at most", "range")
-    },
+    **{f"All-capital Words ({relation})": _counted(_capitals, relation) for relation in _RELATIONS},
     "Start Checker": lambda text, a: _letters(text).startswith(_letters(a.get("start_phrase", ""))),
     "End Checker": lambda text, a: _letters(text).endswith(_letters(a.get("end_phrase", ""))),
     "Quotation": _quoted,
     "No Commas": lambda text, a: "," not in text,
 }
-"""Every instruction with its check, which is given the answer and the instruction's arguments."""
+"""Every instruction with its check of the answer and the instruction's arguments."""

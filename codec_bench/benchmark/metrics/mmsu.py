@@ -1,7 +1,7 @@
 """MMSU's rules for questions with options, with their quirks.
 
 Source: `mmsu_evaluation.py` of github.com/dingdongwang/MMSU 217d1d3 (12 February 2026), and of
-github.com/dingdongwang/MMSU_Bench f0ef334 (8 June 2025), which most published numbers were made with.
+github.com/dingdongwang/MMSU_Bench f0ef334 (8 June 2025), the source of most published numbers.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from codec_bench.benchmark.metrics.ultraeval import first_or_last_but_one
 
 
 class Marked(NamedTuple):
-    """What the script makes of one answer.
+    """The script's decision about one answer.
 
     Args:
-        letter: the option that it took; None if it took none.
+        letter: the option, or None.
         counted: whether the answer counts in its accuracy.
         correct: whether it is right.
     """
@@ -27,15 +27,14 @@ class Marked(NamedTuple):
 
 
 def marked(response: str, answer: str, choices: Mapping[str, str], fallback: str | None = None) -> Marked:
-    """Reads a letter from A to D and compares the text of its option with the expected answer.
+    """Read a letter from A to D and compare the text of its option with the expected answer.
 
-    An empty answer, or `None`, counts as wrong; any other answer without such a letter is left out.
+    An empty answer, or `None`, counts as wrong; any other answer without such a letter is excluded.
 
     Args:
-        response: the model's answer.
         answer: the expected answer, the text of a choice.
         choices: the texts of the choices by letter.
-        fallback: the letter that an empty answer takes.
+        fallback: the letter of an empty answer.
     """
     text = response.strip().replace("\n", "")
     letter = fallback if text in ("", "None") else first_or_last_but_one(text, "ABCD")
@@ -45,13 +44,13 @@ def marked(response: str, answer: str, choices: Mapping[str, str], fallback: str
 
 
 def marked_in_order(rows: Sequence[tuple[str, str, Mapping[str, str]]]) -> list[Marked | None]:
-    """As the script of June 2025: an empty answer keeps the letter of the last answer before it in which one was read.
+    """As the script of June 2025: an empty answer takes the letter of the last answer with one.
 
     Args:
         rows: of each question in order the answer, the expected answer and the choices, as in `marked`.
 
     Returns:
-        What became of each; None for empty answers before the first letter, where the script ends in an error.
+        The decision for each; None for empty answers before the first letter, where the script ends in an error.
     """
     rows_marked: list[Marked | None] = []
     fallback: str | None = None

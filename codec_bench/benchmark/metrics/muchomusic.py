@@ -10,21 +10,14 @@ from collections.abc import Mapping
 
 _LETTERS = "ABCDE"
 _REQUESTED = re.compile(r"\[\[([A-E])\]\]")
-_STATED = re.compile(
-    r"(?:answer is|chose|choose|select|guess is|I choose|I select|I guess) ([A-E])\b",
-    re.IGNORECASE,
-)
+_STATED = re.compile(r"(?:answer is|chose|choose|select|guess is|I choose|I select|I guess) ([A-E])\b", re.IGNORECASE)
 
 
 def letter_of(response: str, choices: Mapping[str, str]) -> str | None:
     """The letter that an answer names; None if the rule finds none, which counts as wrong.
 
-    The last `[[A]]` counts, else the last letter after words such as `answer is`, else the first letter of the alphabet
-    that stands anywhere as `option A`, `Option A` or `(A)`, else the first choice whose text occurs in the answer, even
-    inside of words.
-
-    Args:
-        response: the model's answer. choices: the texts by letter.
+    The last `[[A]]` counts, else the last letter after words such as `answer is`, else the alphabetically first letter
+    as `option A`, `Option A` or `(A)`, else the first choice whose text occurs in the answer, even inside of words.
 
     Examples:
         >>> letter_of("[[A]], or rather [[C]]", {})

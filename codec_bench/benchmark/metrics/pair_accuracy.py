@@ -1,7 +1,7 @@
-"""`pair_accuracy`: the share of pairs of which a model finds the preferred sound the likelier.
+"""`pair_accuracy`: the share of pairs whose preferred sound a model finds the likelier.
 
-A pair of equal likelihoods counts as half, as in SALMon and in the ZeroSpeech challenge of 2021, and how many do is
-said beside the value. A model that hears nothing has 0.5.
+A tie counts as half, as in SALMon and the ZeroSpeech challenge of 2021, and ties are counted next to the value. A deaf
+model has 0.5.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ TIED = Diagnostic("tied_pair")
 
 
 class PairAccuracy(AnswerMetric):
-    """The share of pairs in which the preferred sound is the likelier; a tie counts as half. Higher is better, 0.5 is
-    chance.
+    """The share of pairs with the preferred sound the likelier; ties count half. Higher is better, 0.5 is chance.
 
-    An answer is a JSON object with two natural logarithms, `preferred` and `other`; their difference is in the score's
-    detail.
+    An answer is a JSON object with two natural logarithms, `preferred` and `other`; `detail` has their difference.
     """
 
     paper = "Maimon, Roth, Adi: A Suite for Acoustic Language Model Evaluation, ICASSP 2025"
@@ -36,11 +34,11 @@ class PairAccuracy(AnswerMetric):
     protocol = "pair-accuracy/ties-half-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """1, 0.5 or 0 for each pair; unparsed if the answer holds no two numbers."""
+        """1, 0.5 or 0 for each pair; unparsed if the answer lacks two numbers."""
         return [self._one(answer.text) for answer in answers]
 
     def worst(self, answer: Answer) -> Score:
-        """0, the preferred sound is the less likely one."""
+        """0: the preferred sound is the less likely one."""
         return Score.ok(0.0, self.protocol)
 
     def _one(self, text: str) -> Score:

@@ -1,8 +1,7 @@
-"""Whether a transcript follows a reference beyond what the sound explains: two signs that a model was fitted to a
-benchmark.
+"""Two signs, from transcripts alone, that a model was fitted to a benchmark.
 
-`original_followed@RULE` looks where the reference is known to be wrong, and `rendering_followed` where the same words
-can be written in several ways. Both need transcripts alone.
+`original_followed@RULE` looks at places where the reference is known to be wrong, `rendering_followed` at places where
+the same words have several written forms.
 """
 
 from __future__ import annotations
@@ -21,21 +20,19 @@ from codec_bench.types import Score
 
 RULE = "official/open-asr/2026-06-22"
 ORIGINAL = "original"
-"""The name of the field that holds the reference before it was corrected."""
+"""The field of the reference before its correction."""
 
 
 class OriginalFollowed(AnswerMetric):
-    """The share of places with the original reference's words, of those where a transcript has these or the corrected
-    ones.
+    """The share of places with the original reference's words instead of the corrected ones. Lower is better, 0 to 1.
 
-    The expected answer is the corrected transcript, and the field `original` the reference that was published before.
-    At the places where these two differ a transcript of the sound has the corrected words; one that has the original's
-    has seen them elsewhere, or errs as their writer did. Lower is better, 0 to 1. It is a sign of a model that was
-    fitted to a benchmark, and no proof. For a corpus the places of all items are counted, so an item with several
-    weighs more. An item is undefined if the references agree, or the transcript has neither.
+    The expected answer is the corrected transcript, and the field `original` the earlier published reference. Where
+    they differ, a transcript of the sound has the corrected words; one with the original's has seen them elsewhere, or
+    errs like their writer. It is a sign of a fitted model, and no proof. A corpus counts the places of all items. An
+    item is undefined if the references agree, or the transcript has neither.
 
     Args:
-        point: the rule by which the texts are normalised; None for the Open ASR leaderboard's.
+        point: the rule that normalises the texts; None for the Open ASR leaderboard's.
 
     Raises:
         UnknownName: there is no such rule.
@@ -54,7 +51,7 @@ class OriginalFollowed(AnswerMetric):
         self.protocol = f"original_followed/{self._rule.name}"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer; `detail` has how many `places` there are at which the references disagree."""
+        """One score per answer; `detail` has the number of `places` where the references disagree."""
         return [self._one(answer) for answer in answers]
 
     def _one(self, answer: Answer) -> Score:
@@ -76,14 +73,14 @@ class OriginalFollowed(AnswerMetric):
 
 
 class RenderingFollowed(AnswerMetric):
-    """The share of places that a transcript writes as the reference does, of those where the same words can be written
-    otherwise.
+    """The share of places with the reference's written form, where the same words have several. Lower is better, 0 to
+    1.
 
-    British and American spelling, initials with dots and spaces or without, numbers from 11 to 99 in digits or words,
-    and pairs such as `e-mail` and `email`: error rates take them for the same, and the sound does not tell which one
-    the reference has. A model that agrees far more often than others has learnt how the benchmark writes. Lower is
-    better, 0 to 1; it is a sign and no proof. For a corpus the places of all items are counted. `detail` has the counts
-    of each kind. An item is undefined if it has no such place, or the transcript has other words there. English only.
+    British and American spelling, initials with or without dots and spaces, numbers from 11 to 99 in digits or words,
+    and pairs such as `e-mail` and `email`: the sound does not tell which one the reference has. A model that agrees far
+    more often than others has learnt the benchmark's spelling; it is a sign and no proof. A corpus counts the places of
+    all items. `detail` has the counts of each kind. An item is undefined without such a place, or if the transcript has
+    other words there. English only.
 
     Args:
         variant: one of the kinds (`spelling`, `initialism`, `number`, `lexical`), or None for all of them.
@@ -109,9 +106,7 @@ class RenderingFollowed(AnswerMetric):
         self.protocol = f"{self.name}/{self._rule.name}"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer; `detail` has by kind how many places there are, and at how many both texts have the
-        same form.
-        """
+        """One score per answer; `detail` has the number of places by kind, and of those with the same form."""
         return [self._one(answer) for answer in answers]
 
     def _one(self, answer: Answer) -> Score:

@@ -1,7 +1,7 @@
-"""`repeated`: how well an answer says again what was to be repeated. Higher is better.
+"""`repeated`: how well an answer repeats a text. Higher is better.
 
-The value of an answer is one minus its error rate, and 0 where more than half is wrong. So the mean over a set is what
-URO-Bench calls its score: the share of accepted answers, times one minus their mean error rate.
+The value of an answer is one minus its error rate, and 0 if more than half is wrong. The mean over a set is
+URO-Bench's score: the share of accepted answers, times one minus their mean error rate.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from codec_bench.types import Score
 
 OFFICIAL = "official/uro-bench"
 MOST_WRONG = 0.5
-"""The highest error rate of an answer that is accepted."""
+"""The highest error rate of an accepted answer."""
 
 
 class Repeated(AnswerMetric):
-    """How well an answer repeats its reference: one minus the error rate, and 0 where that is above one half. Higher is
-    better; 1 is word for word.
+    """How well an answer repeats its reference: one minus the error rate, or 0 if that exceeds one half. Higher is
+    better.
 
     Errors are counted by the rule `by-language`: words, or characters in languages without spaces. `official/uro-bench`
-    counts words of English by Whisper's rule and divides by the length of the answer, because its program hands over
-    the two in the wrong order; an answer without words is 0. Its rule for Mandarin writes numbers out by a package that
-    is not here, so other languages are refused.
+    counts words of English by Whisper's rule and divides by the length of the answer, because its program swaps the
+    two; an answer without words is 0. Its Mandarin rule needs a package that is not included, so other languages are
+    refused.
 
     Args:
         variant: `official/uro-bench`, or None for the project's own.
@@ -45,11 +45,8 @@ class Repeated(AnswerMetric):
         self._official = variant is not None
         self.name = "repeated" if variant is None else f"repeated[{variant}]"
         self.protocol = f"repeated/{variant or self._rule.name}"
-        self.source = (
-            "github.com/Ruiqi-Yan/URO-Bench 9e74bc0 metrics/mark_wer.py eval_repeat, English, exactly"
-            if variant
-            else ""
-        )
+        official = "github.com/Ruiqi-Yan/URO-Bench 9e74bc0 metrics/mark_wer.py eval_repeat, English, exactly"
+        self.source = official if variant else ""
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
         """One score per answer, by the reference that it repeats best; undefined without one."""

@@ -1,10 +1,9 @@
 """`rouge_l`: the longest common subsequence of words, as a share of both texts.
 
 C.-Y. Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004. `rouge_l` is the F measure of rouge-score
-0.1.2 without stemming, on the project's own words. For plain English these equal rouge-score's; they also keep
-accents and take a Han character as a word, which rouge-score drops. `rouge_l[coco]` is the version of caption
-benchmarks, as in pycocoevalcap 1.2: the best precision and the best recall over the references, with more weight on
-recall (beta 1.2).
+0.1.2 without stemming, on the project's own words, which equal rouge-score's in plain English; they keep accents, and a
+Han character is a word. `rouge_l[coco]` is the version of caption benchmarks, as in pycocoevalcap 1.2: the best
+precision and the best recall over the references, with more weight on recall (beta 1.2).
 """
 
 from __future__ import annotations
@@ -53,9 +52,8 @@ class RougeL(WordMetric):
 def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
     """The length of the longest common subsequence of two lists of words.
 
-    A whole number holds a bit for each word of the shorter list, and each word of the longer one takes a few
-    operations on it (M. Crochemore et al., "A fast and practical bit-vector algorithm for the longest common
-    subsequence problem", 2001).
+    A whole number has a bit for each word of the shorter list (M. Crochemore et al., "A fast and practical bit-vector
+    algorithm for the longest common subsequence problem", 2001).
     """
     if len(one) < len(other):
         one, other = other, one

@@ -1,7 +1,7 @@
 """`section_accuracy` and `boundary_f1[SECONDS]`: how well an answer divides a song into its sections.
 
-The answer is in the form that the step `sections` gives: `START LABEL` a line, and at last `END end`. Before labels are
-compared, `pre-chorus` becomes `verse` in both, as in the published evaluation with seven labels.
+The answer has the form of the step `sections`: `START LABEL` a line, and `END end` at last. `pre-chorus` counts as
+`verse` everywhere, as in the published evaluation with seven labels.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
 SECTIONS = "sections"
-"""The name of the field with the expected sections: a list of mappings with `start`, in seconds, and `label`; the last
-label is `end`.
+"""The field of the expected sections: a list of mappings with `start` (seconds) and `label`; the last label is `end`.
 """
 OFFICIAL = "official/songformer"
 TOLERANCES = ("0.5", "3")
@@ -36,7 +35,7 @@ class _OfSections(AnswerMetric):
     paper = "Hao et al.: SongFormer, 2025"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer, undefined where the expected sections are not given or the answer is in another form."""
+        """One score per answer, undefined without expected sections or for an answer in another form."""
         return [self._one(answer) for answer in answers]
 
     def _one(self, answer: Answer) -> Score:
@@ -58,8 +57,8 @@ class _OfSections(AnswerMetric):
 class SectionAccuracy(_OfSections):
     """The share of a song's time in which the label of its section is right, 0 to 1. Higher is better.
 
-    Time of the song that the answer does not cover is wrong. `official/songformer` leaves that time out, so that one
-    right section is 1, and compares `end` with `end` where the answer begins after the song.
+    Time of the song that the answer does not cover is wrong. `official/songformer` excludes that time (one right
+    section is 1), and compares `end` with `end` if the answer begins after the song.
 
     Args:
         variant: None, or `official/songformer`.
@@ -90,10 +89,10 @@ class SectionAccuracy(_OfSections):
 
 
 class BoundaryF1(_OfSections):
-    """F1 of the boundaries of sections that lie within a tolerance of one of the song's, 0 to 1. Higher is better.
+    """F1 of the section boundaries within a tolerance of one of the song's, 0 to 1. Higher is better.
 
-    The beginning of the first section and the end of the last are boundaries too. A boundary is matched with one other
-    at most, and as many as possible are. With the tolerances 0.5 and 3 it is the published HR.5F and HR3F.
+    The beginning of the first section and the end of the last are boundaries too. Boundaries are matched one to one, as
+    many as possible. The tolerances 0.5 and 3 give the published HR.5F and HR3F.
 
     Args:
         variant: the tolerance in seconds, one of `TOLERANCES`.
@@ -119,7 +118,7 @@ class BoundaryF1(_OfSections):
             for boundaries in (expected, sections_answered)
         )
         hits = at = 0
-        for time in named:  # both are in order, so that the first that fits is the best one to take
+        for time in named:  # both are sorted, so the first fitting boundary is the best match
             while at < len(there) and there[at] < time - self._tolerance_s:
                 at += 1
             if at < len(there) and there[at] <= time + self._tolerance_s:
@@ -128,9 +127,7 @@ class BoundaryF1(_OfSections):
 
 
 def _over_shared_time(expected: Song, sections_answered: Song) -> float | None:
-    """The share of right labels from the later of the two beginnings to the earlier of the two ends, in whole
-    milliseconds.
-    """
+    """The share of right labels in the time that both cover, in whole milliseconds."""
     sides = (expected, sections_answered)
     starts = [[int(round(time, 3) * 1000) for time, _ in segments] for segments in sides]
     first, last = max(segments[0] for segments in starts), min(segments[-1] for segments in starts)

@@ -1,6 +1,4 @@
-"""`session_wer@RULE`: the transcripts of the parts of a session, put in a row and held against the one reference of the
-session.
-"""
+"""`session_wer@RULE`: the joined transcripts of a session's parts, compared with the session's reference."""
 
 from __future__ import annotations
 
@@ -14,21 +12,20 @@ from codec_bench.types import Score
 
 RULE = "official/open-asr/2026-06-22"
 SESSION, PART_NUMBER = "session", "part"
-"""The names of the fields that say which session an answer is a part of, and which part of it."""
+"""The fields of an answer's session, and of its part number."""
 GAPS = Diagnostic("missing_parts")
-"""The flag of the scores of a session whose parts are not 0, 1, 2, ... without a gap."""
+"""The flag of a session whose parts are not 0, 1, 2, ... without a gap."""
 
 
 class SessionWer(AnswerMetric):
-    """Word error rate of whole sessions of which a model hears one part at a time. Lower is better.
+    """Word error rate of whole sessions that a model hears in parts. Lower is better.
 
-    The answers to the parts of a session are joined by a space in the order of their numbers; blank ones add nothing.
-    Every part has the rate of its session and an equal share of its errors and words, so that the sum over all parts is
-    that of all sessions, and an item is not one part's own rate. Of a part without an answer the words are missing,
-    which counts in the session.
+    The answers to the parts of a session are joined by a space in order; blank ones add nothing. Every part has the
+    rate of its session and an equal share of its errors and words: the sum over all parts is that of all sessions, and
+    an item is not one part's own rate. The words of a part without an answer are missing from its session.
 
     Args:
-        point: the rule by which the texts are compared; None for the Open ASR leaderboard's.
+        point: the rule that compares the texts; None for the Open ASR leaderboard's.
 
     Raises:
         UnknownName: there is no such rule.
@@ -49,7 +46,7 @@ class SessionWer(AnswerMetric):
         self.protocol = f"session_wer/{self._rule.name}-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per part; `detail` says of how many `parts` its session is."""
+        """One score per part; `detail` has the number of `parts` of its session."""
         sessions: dict[tuple[str, int], list[tuple[float, int]]] = defaultdict(list)
         seen: Counter[tuple[str, float]] = Counter()
         scores: dict[int, Score] = {}
@@ -57,9 +54,8 @@ class SessionWer(AnswerMetric):
             try:
                 part_number = float(answer.fields[PART_NUMBER])
             except (TypeError, ValueError):
-                scores[index] = Score.undefined(
-                    Diagnostic("part_not_number", id=answer.id, part=answer.fields[PART_NUMBER]), self.protocol
-                )
+                reason = Diagnostic("part_not_number", id=answer.id, part=answer.fields[PART_NUMBER])
+                scores[index] = Score.undefined(reason, self.protocol)
                 continue
             session = str(answer.fields[SESSION])
             # Several answers to one part belong to several transcripts of the session.
@@ -72,7 +68,7 @@ class SessionWer(AnswerMetric):
         return [scores[index] for index in range(len(answers))]
 
     def worst(self, answer: Answer) -> Score:
-        """None: what a part without an answer lacks counts in its session already."""
+        """None: a missing part counts in its session already."""
         return Score.undefined(Diagnostic("part_of_session"), self.protocol)
 
     def _session(self, answers: Sequence[Answer], parts: Sequence[float]) -> Score:
@@ -88,7 +84,7 @@ class SessionWer(AnswerMetric):
             return Score.undefined(compared.note or Diagnostic("session_without_words"), self.protocol)
         above, below = self._rule.share(compared)
         gaps = {} if list(parts) == list(range(len(parts))) else {"flag": GAPS}
-        count = len(answers)
+        detail = {"parts": len(answers), **gaps}
         return Score.ok(
-            value, self.protocol, numerator=above / count, denominator=below / count, detail={"parts": count, **gaps}
+            value, self.protocol, numerator=above / len(answers), denominator=below / len(answers), detail=detail
         )

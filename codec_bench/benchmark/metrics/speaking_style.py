@@ -1,4 +1,4 @@
-"""How spoken answers are said, together with what: their words, and what emotion2vec+ hears in their sound.
+"""Metrics of spoken answers that combine the words with emotion2vec+'s reading of the sound.
 
 `said_with_emotion` is the score of URO-Bench's GenEmotion, `said_as_told` that of VocalBench's instructions about the
 voice, and `said_fittingly` the second half of VocalBench's score for emotion.
@@ -18,22 +18,15 @@ from codec_bench.types import Score
 
 EMOTION = "emotion_heard"
 FIVE = ("angry", "happy", "neutral", "sad", "surprised")
-"""The emotions that VocalBench tells apart, beside `unknown`; it takes the network's other three for never heard."""
+"""VocalBench's emotions, in addition to `unknown`; the network's other three do not occur there."""
 MOST_WRONG, LEAST_SURE = 0.2, 0.5
 FASTER, SLOWER = (0.25, 0.75), (1.5, 2.5)
-"""How long an answer at twice, and at half the speed may be, in lengths of what was said to be repeated."""
+"""Bounds of an answer's duration at twice and half the speed, relative to the repeated speech."""
 _URO, _VOCALBENCH = "official/uro-bench", "official/vocalbench"
 
 
 class _SpeakingStyle(AnswerMetric):
-    """The common part: a score of an answer whose sound was heard.
-
-    Args:
-        variant: the published rule, or None for the project's own.
-
-    Raises:
-        UnknownName: there is no such rule.
-    """
+    """A metric of answers with a scored sound; `variant` is the published rule, or None for the project's own."""
 
     sound_metrics = (EMOTION,)
     stem: str
@@ -47,7 +40,7 @@ class _SpeakingStyle(AnswerMetric):
         self.protocol = f"{self.stem}/{variant or 'by-language'}-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer; failed where its sound was not heard."""
+        """One score per answer; failed if its sound has no score."""
         return [self._one(answer) for answer in answers]
 
     def worst(self, answer: Answer) -> Score:
@@ -67,16 +60,15 @@ class _SpeakingStyle(AnswerMetric):
 
 
 class EmotionalSpeech(_SpeakingStyle):
-    """How well an answer says its reference in the asked emotion, 0 to 1. Higher is better; 1 is word for word in this
-    emotion beyond doubt.
+    """How well an answer says its reference in the requested emotion, 0 to 1. Higher is better.
 
-    The probability of the emotion among nine, as emotion2vec+ large hears it, times one minus the error rate, which
-    counts at most 1. Errors are counted by the rule `by-language`. `official/uro-bench` counts words of English by
-    Whisper's rule and divides by the length of the answer, because its program hands over the two in the wrong order;
-    other languages are refused, as it writes numbers of Mandarin by a package that is not here.
+    The probability of the emotion among nine by emotion2vec+ large, times one minus the error rate (at most 1). Errors
+    are counted by the rule `by-language`. `official/uro-bench` counts words of English by Whisper's rule and divides by
+    the length of the answer, because its program swaps the two; other languages are refused, as its Mandarin rule needs
+    a package that is not included.
 
     Source: Yan et al., "URO-Bench", EMNLP Findings 2025; `metrics/mark_emotion.py` of its repository (9e74bc0),
-    English, exactly, given the probabilities.
+    English, exactly, for equal probabilities.
 
     Args:
         variant: `official/uro-bench`, or None for the project's own.
@@ -101,9 +93,8 @@ class EmotionalSpeech(_SpeakingStyle):
             return probabilities
         emotion = str(answer.fields["emotion"]).strip().lower()
         if emotion not in probabilities:
-            return Score.undefined(
-                Diagnostic("emotion_not_among", emotion=emotion[:40], emotions=", ".join(probabilities)), self.protocol
-            )
+            reason = Diagnostic("emotion_not_among", emotion=emotion[:40], emotions=", ".join(probabilities))
+            return Score.undefined(reason, self.protocol)
         rate = self._rate(answer)
         if rate is None:
             return Score.undefined(Diagnostic("expected_without_words", id=answer.id), self.protocol)
@@ -120,21 +111,19 @@ class EmotionalSpeech(_SpeakingStyle):
 
 
 class InstructedStyle(_SpeakingStyle):
-    """Whether an answer repeats what it was told to, in the asked emotion and at the asked speed: 1 or 0. Higher is
-    better.
+    """Whether an answer repeats a text in the requested emotion and at the requested speed: 1 or 0. Higher is better.
 
-    `question` begins with a sentence that says how ("Repeat the following question in sad emotion at half my speaking
-    speed.") and what is to be said follows it. An answer counts if less than a fifth of its words is wrong, the
-    likeliest of five emotions is the asked one, and its length lies between a quarter and three quarters (twice the
-    speed), or between one and a half and two and a half (half the speed), of the part of the question's sound that
-    falls to these words by their number.
+    `question` is an instruction ("Repeat the following question in sad emotion at half my speaking speed.") and the
+    text. An answer counts if less than a fifth of its words is wrong, the likeliest of five emotions is the requested
+    one, and its duration is 0.25 to 0.75 (twice the speed) or 1.5 to 2.5 times (half the speed) the part of the
+    question's sound that has these words, by their number.
 
-    `official/vocalbench` asks for a probability above one half among the five emotions and `unknown`, takes the first
-    emotion that is named anywhere in the question, and counts the words that the model wrote, where it wrote any, in
-    place of those it said. Plain repetition is refused there, as a judge has a say in it too.
+    `official/vocalbench` requires a probability above one half among the five emotions and `unknown`, takes the first
+    emotion anywhere in the question, and counts the model's written words, if any, instead of the spoken ones. Plain
+    repetition is refused there, because it also needs a judge.
 
-    Source: Liu et al., "VocalBench", 2025; `utils/read_score_instruction.py` of its repository (5e9cce0), exactly,
-    given probabilities and lengths.
+    Source: Liu et al., "VocalBench", 2025; `utils/read_score_instruction.py` of its repository (5e9cce0), exactly, for
+    equal probabilities and durations.
 
     Args:
         variant: `official/vocalbench`, or None for the project's own.
@@ -166,9 +155,8 @@ class InstructedStyle(_SpeakingStyle):
             if isinstance(probabilities, Score):
                 return probabilities
             six = _renormalised(probabilities, (*FIVE, "unknown"))
-            named = next(
-                (one for one in six if one in (question if self._official else instruction).lower()), "unknown"
-            )
+            searched = (question if self._official else instruction).lower()
+            named = next((one for one in six if one in searched), "unknown")
             likeliest = max(FIVE, key=six.__getitem__)
             followed &= six[named] > LEAST_SURE if self._official else likeliest == named
             detail |= {"emotion": named, "probability": six[named]}
@@ -183,14 +171,13 @@ class InstructedStyle(_SpeakingStyle):
 
 
 class FittingStyle(_SpeakingStyle):
-    """How fitting the emotion of an answer is to what was asked, 1 to 5. Higher is better.
+    """How fitting the emotion of an answer is to the question, 1 to 5. Higher is better.
 
-    `weights` says of five emotions in the order angry, happy, neutral, sad, surprised how fitting each is, from 1 to 5.
-    The value is their mean weighed by how probable emotion2vec+ large finds each of the five. It is the second half of
-    VocalBench's score for emotion.
+    `weights` rates the emotions angry, happy, neutral, sad, surprised from 1 to 5. The value is their mean, weighted by
+    the probabilities of emotion2vec+ large. It is the second half of VocalBench's score for emotion.
 
-    Source: Liu et al., "VocalBench", 2025; `utils/calc_emotion_acoustic.py` of its repository (5e9cce0), to 1e-9, given
-        the probabilities.
+    Source: Liu et al., "VocalBench", 2025; `utils/calc_emotion_acoustic.py` of its repository (5e9cce0), to 1e-9, for
+    equal probabilities.
 
     Args:
         variant: None.
@@ -223,7 +210,7 @@ class FittingStyle(_SpeakingStyle):
 
 
 def _renormalised(probabilities: dict[str, float], names: Sequence[str]) -> dict[str, float]:
-    """The probabilities of some emotions where only these can be heard."""
+    """The probabilities of some emotions, given that no other occurs."""
     total = sum(probabilities[name] for name in names)
     return {name: probabilities[name] / total if total else 1 / len(names) for name in names}
 
@@ -235,7 +222,7 @@ def _own_rate(expected: str, answer: Answer) -> float | None:
 
 
 def _vocalbench_rate(expected: str, estimate: str) -> float:
-    """Whisper's English rule, then without what is only punctuation; nothing to be said has no error."""
+    """The error rate by Whisper's English rule, without pure punctuation; 0 for an empty reference."""
     from codec_bench.text.whisper import whisper_en
 
     words = [

@@ -17,10 +17,7 @@ _BEFORE_MARK = re.compile(r" ?([!,.?;:])")
 
 
 def speech_mmlu_letter(text: str) -> str | None:
-    """The letter after the first `option`, in upper case; None if none follows.
-
-    It may be the first of a word: `option be` is B.
-    """
+    """The letter after the first `option`, in upper case, even inside a word (`option be` is B); else None."""
     match = _OPTION.search(text.lower())
     return match[1].upper() if match is not None else None
 
@@ -28,7 +25,7 @@ def speech_mmlu_letter(text: str) -> str | None:
 def knows(transcript: str, reference: str) -> bool:
     """Whether the reference occurs in a transcript, even inside of words, after Whisper's English rule.
 
-    The transcript goes through the rule twice: when it is written down, and when it is compared.
+    The transcript goes through the rule twice: in transcription, and in comparison.
     """
     return _rule(reference).lower() in _rule(_rule(transcript)).lower()
 

@@ -1,4 +1,4 @@
-"""`tag_f1`: which of a closed set of tags an answer names, against those that the data give."""
+"""`tag_f1`: the tags of a closed set that an answer names, compared with the data's."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
 LABELS = "labels"
-"""The name of the field that holds all tags that may be named."""
+"""The field of all possible tags."""
 _MOST_WORDS = 5
-"""How many words of an answer a tag may take: `drum 'n' bass` is `drumnbass`."""
+"""How many words a tag may have in an answer: `drum 'n' bass` is `drumnbass`."""
 
 
 class TagF1(AnswerMetric):
     """Micro F1 of the tags that answers name, 0 to 1. Higher is better; 1 is every tag of every item and no other.
 
-    The value over a set is 2 TP / (2 TP + FP + FN), summed over all items and tags. The expected answer is a list of
-    tags between commas, of which those that are among `labels` count. A tag is named where its letters stand in an
-    answer as whole words, however these are separated (`hip-hop` and `hip hop` are `hiphop`) but not across a mark such
-    as a comma; the longest counts, so `no vocals` does not name `vocals`. `not rock` names nothing. An item without
-    expected tags of which none are named adds nothing and has the value 1.
+    The value over a set is 2 TP / (2 TP + FP + FN), summed over all items and tags. The expected answer is a
+    comma-separated list of tags, of which those among `labels` count. A tag is named if its letters occur as whole
+    words, with any separators (`hip-hop` and `hip hop` are `hiphop`) except marks such as a comma; the longest counts,
+    so `no vocals` does not name `vocals`. `not rock` names nothing. An item without expected and named tags has the
+    value 1 and adds nothing.
 
-    Source: micro F1 as scikit-learn 1.9's `f1_score(average="micro")` counts it, exactly. How tags are read is the
-        project's own rule.
+    Source: micro F1 as in scikit-learn 1.9's `f1_score(average="micro")`, exactly. The reading of tags is the project's
+    own rule.
     """
 
     compares = True
@@ -39,10 +39,7 @@ class TagF1(AnswerMetric):
     protocol = "tag_f1/micro-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer, undefined without an expected answer.
-
-        `detail` holds the tags that were named, missed and added.
-        """
+        """One score per answer, undefined without an expected answer; `detail` has right, missed and added tags."""
         return [self._one(answer) for answer in answers]
 
     def _one(self, answer: Answer) -> Score:

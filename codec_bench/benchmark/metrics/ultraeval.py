@@ -1,13 +1,12 @@
 """UltraEval-Audio's rules for right answers, with their quirks.
 
 Source: github.com/OpenBMB/UltraEval-Audio 9b69da6, `audio_evals/evaluator`. Each rule gives `match`, and `pred` and
-`ref` as the published program rewrites them. If that program raises an exception, there is no match and a `reason`.
-All rules agree with it case by case (tests/golden/text).
+`ref` as the published program rewrites them; its exceptions give no match and a `reason`. All rules agree with it case
+by case (tests/golden/text).
 
 `mcq_abcd` is VoiceBench's rule for options: the first wording that occurs in an answer decides
-(github.com/MatthewCYM/VoiceBench `src/evaluator/mcq.py`, and `mcq.py` of the source above). The wordings are the list
-`templates` of the second file, all of it and in its order, with `@` for the letter. Some of them read `is a.` and
-`vitamin c.` as options.
+(github.com/MatthewCYM/VoiceBench `src/evaluator/mcq.py`, and `mcq.py` of the source above, whose list `templates` is
+complete and in order here, with `@` for the letter). Some wordings read `is a.` and `vitamin c.` as options.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Match:
     """The decision of a published rule about one answer.
 
     Args:
-        match: 1 or 0; None if the rule has no value and leaves the item out.
+        match: 1 or 0; None if the rule has no value and excludes the item.
         pred, ref: the answer and the reference as the rule rewrites them.
         letter: the option that it read, for rules about options.
         unread: whether it could not read an option.
@@ -47,9 +46,7 @@ class Match:
 
 
 def em(pred: Any, ref: Any) -> Match:
-    """Whether answer and reference are equal: as floats for a numeric reference, else as stripped texts; case
-    matters.
-    """
+    """Whether answer and reference are equal: as floats for a numeric reference, else as stripped texts with case."""
     if type(ref) in (int, float):
         try:
             pred, ref = float(pred), float(ref)
@@ -75,7 +72,7 @@ def exist_match(pred: Any, ref: Any) -> Match:
 
 
 def prefix_match(pred: str, ref: Any) -> Match:
-    """Whether the answer begins with the reference; case does not matter. `pred` is cut to the reference's length."""
+    """Whether the answer begins with the reference, ignoring case; `pred` is cut to the reference's length."""
     pred, ref = pred.lower().strip(), str(ref).lower().strip()
     if pred[: len(ref)] != ref and " " in ref and " " not in pred:
         ref = ref.replace(" ", "")
@@ -83,7 +80,7 @@ def prefix_match(pred: str, ref: Any) -> Match:
 
 
 def qa_exist_match(pred: Any, ref: Any) -> Match:
-    """Whether the words of a reference stand in a row in the answer. A reference without words is in every answer."""
+    """Whether the answer has the words of a reference in a row; a reference without words always matches."""
     refs = [ref] if isinstance(ref, str) else list(ref)
     items = _qa_items(str(pred))
     for one in refs:
@@ -94,7 +91,7 @@ def qa_exist_match(pred: Any, ref: Any) -> Match:
 
 
 def choice_strings_match(pred: Any, ref: str, choices: Sequence[str]) -> Match:
-    """MMAU's rule: the prediction has every word of the right choice and no word that only wrong choices have."""
+    """MMAU's rule: every word of the right choice, and no word that only wrong choices have."""
     pred = str(pred)
     answer_words, ref_words = _word_set(pred), _word_set(ref)
     wrong = set().union(*(_word_set(choice) for choice in choices if _word_set(choice) != ref_words)) - ref_words
@@ -104,32 +101,24 @@ def choice_strings_match(pred: Any, ref: str, choices: Sequence[str]) -> Match:
 
 
 def mmsu_choices(pred: str, ref: str, choices: Sequence[str]) -> Match:
-    """`choices_eval` with four letters and hyphens as spaces on both sides.
-
-    An answer that it cannot read has no value.
-    """
+    """`choices_eval` with four letters and hyphens as spaces everywhere; an unread answer has no value."""
     texts = [*choices, *[""] * (4 - len(choices))]
     match = _choices_eval(pred, ref, [text.replace("-", " ") for text in texts])
     return match if not match.unread else Match(None, match.pred, match.ref, unread=True)
 
 
 def kimi_mmau_choices(pred: str, ref: str, choices: Sequence[str]) -> Match:
-    """`choices_eval` with a letter for each choice and hyphens as spaces in the reference only.
-
-    An unread answer is wrong.
-    """
+    """`choices_eval` with a letter per choice and hyphens as spaces in the reference only; unread is wrong."""
     return _choices_eval(pred, ref, choices)
 
 
 def kimi_vocalsound_choices(pred: str, ref: str) -> Match:
-    """`choices_eval` with the six sounds of VocalSound as A to F. An answer that it cannot read is wrong."""
+    """`choices_eval` with the six sounds of VocalSound as A to F; unread is wrong."""
     return _choices_eval(pred, ref, VOCALSOUND)
 
 
 def first_or_last_but_one(pred: str, letters: str) -> str | None:
-    """The first character of a stripped answer if it is one of the letters, else the last but one if it is; else
-    None.
-    """
+    """The first character of a stripped answer if it is one of the letters, else the last but one, else None."""
     if pred[:1] and pred[0] in letters:
         return pred[0]
     return pred[-2] if len(pred) > 1 and pred[-2] in letters else None
@@ -143,9 +132,8 @@ def _choices_eval(pred: str, ref: str, choices: Sequence[str]) -> Match:
     by_text: Mapping[str, str] = {text.lower(): of for of, text in zip(LETTERS, choices)}
     gold = by_text.get(ref.lower().replace("-", " "))
     if gold is None:
-        return Match(
-            None, pred, ref, letter, reason=f"the reference '{ref}' is none of the choices as the source writes them"
-        )
+        reason = f"the reference '{ref}' is none of the choices as the source writes them"
+        return Match(None, pred, ref, letter, reason=reason)
     return Match(int(letter == gold), pred, ref, letter)
 
 
@@ -191,10 +179,7 @@ _TAG = re.compile(r"<[123]>")
 
 
 def mcq_abcd(pred: str, ref: str) -> Match:
-    """Reads an option by the published wordings and compares it with the reference.
-
-    An answer that it cannot read is wrong.
-    """
+    """Read an option by the published wordings and compare it with the reference; unread is wrong."""
     letter = read_option(str(pred))
     ref = str(ref).lower()
     if letter is None:
@@ -203,7 +188,7 @@ def mcq_abcd(pred: str, ref: str) -> Match:
 
 
 def read_option(answer: str) -> str | None:
-    """The letter of the first wording that an answer contains (with a before b, c and d), or None."""
+    """The letter of the first wording in an answer (with a before b, c and d), or None."""
     text = answer.lower()
     if _TAG.match(text):
         text = text[3:].strip()
@@ -212,5 +197,5 @@ def read_option(answer: str) -> str | None:
             return letter
     if text[:1] in tuple("abcd") and (len(text) == 1 or text[1] in ".,:)"):
         return text[0].upper()
-    # What the published rule still tries after this contains one of its wordings, so it is never reached.
+    # The published rule's further attempts contain one of its wordings and are unreachable.
     return None

@@ -1,4 +1,4 @@
-"""`withheld`: what stands for a number where the authors of a benchmark keep the expected answers to themselves."""
+"""`withheld`: a placeholder for benchmarks whose authors do not publish the expected answers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ REASON = "the expected answers are not published; `codec-bench export RUN --form
 
 
 class Withheld(AnswerMetric):
-    """No number: the expected answers are not published. Higher would be better, as of the accuracy that the authors'
-    service gives.
+    """No number: the expected answers are not published. Higher would be better, as for the authors' accuracy.
 
-    Every answer is refused, with the command that writes the file for the service.
+    Every answer is refused, with the command that writes the file for the authors' service.
 
     Source: none; there is nothing to compare.
     """
@@ -27,5 +26,5 @@ class Withheld(AnswerMetric):
         return [Score.refused(REASON, self.protocol) for _ in answers]
 
     def worst(self, answer: Answer) -> Score:
-        """The same: nothing is counted."""
+        """The same: nothing counts."""
         return Score.refused(REASON, self.protocol)

@@ -1,20 +1,17 @@
-"""Reading: post-processing steps by name. `load_steps(["json-field[content]", "option-letter"])` gives one callable.
+"""Post-processing steps by name. `load_steps(["json-field[content]", "option-letter"])` returns one callable.
 
-Steps
-    The tables below hold their names, by whether they take an argument.
-    `transcript[RECOGNISER]` stands for the transcript of generated audio; it must come first. A run takes the
-    recogniser that its device has (`steps_on`). `official/TOOLKIT/NAME` are published steps with their quirks (see
-    `codec_bench.benchmark.reading.ultraeval_steps`).
-
-The project's own steps never guess: an answer that cannot be read gives `Unparsed`, with a reason that quotes the
-answer.
-The time of every step grows in proportion to the length of the answer.
+The tables below hold the steps. `transcript[RECOGNISER]`, the transcript of generated audio, must come first; a run
+takes the recogniser of its device (`steps_on`). `official/TOOLKIT/NAME` are published steps with their quirks. The
+project's own steps never guess: an unreadable answer gives `Unparsed`, with a reason that quotes it. Every step takes
+linear time.
 
 Which file to open
-    A step that reads a decision is in `option.py`, one that reads a number in `number.py`, the sections of a song in
-    `sections.py`, one that cuts a part out of an answer in `structure.py`. `choices.py` finds the options of a
-    question and `synonyms.py` other words for labels; `mentions.py` finds them in an answer, `tables.py` in JSON and
-    lists; `grammar.py` decides by what each clause says of them, with the words of `cues.yaml`; `refusal.py` knows what declines, `bare_text.py` what stands around a transcript. `words.py` compares texts, `ultraeval_steps.py` holds published steps. `base.py` is the chain.
+    A step that reads a decision is in `option.py`, a number in `number.py`, the sections of a song in `sections.py`, a
+    part of an answer in `structure.py`. `choices.py` finds the options of a question, `synonyms.py` has other words for
+    labels; `mentions.py` finds them in an answer, `tables.py` in JSON and lists; `grammar.py` decides clause by clause,
+    with the words of `cues.yaml`; `refusal.py` detects refusals, `bare_text.py` strips a transcript's surroundings.
+    `words.py` compares texts, `ultraeval_steps.py` has published steps. `base.py` is the chain. `patterns.py` loads the
+    long regular expressions of `patterns.yaml`.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import Spec
 
 TRANSCRIPT = "transcript"
-"""The step for generated audio. It does nothing by itself: scoring puts the transcript in the answer's place."""
+"""The step for generated audio. It does nothing itself: scoring replaces the answer by its transcript."""
 
 PLAIN: dict[str, Step] = {
     "first-line": structure.first_line,
@@ -53,14 +50,13 @@ MAY_HAVE_ARGUMENT: dict[str, Callable[[str | None], Step]] = {
 }
 """Steps that work with an argument and without one."""
 
-
 READING_VERSION = 3
-"""Of the grammar that reads decisions. A changed reading is another protocol."""
+"""Version of the grammar that reads decisions. A changed reading is another protocol."""
 _DECISIONS = ("label", "option-letter", "yes-no")
 
 
 def versioned(names: Sequence[str]) -> list[str]:
-    """The steps, with the version of the grammar at those that read a decision, as a run's identity holds them."""
+    """The steps as a run's identity has them, with the grammar's version for those that read a decision."""
     return [f"{name}/{READING_VERSION}" if _split_step(name)[0] in _DECISIONS else name for name in names]
 
 
@@ -70,10 +66,10 @@ def step_names() -> list[str]:
 
 
 def load_steps(names: Sequence[str]) -> Chain:
-    """Builds a chain of steps.
+    """Build a chain of steps.
 
     Args:
-        names: the steps in order; with none, an answer stays as it is.
+        names: the steps in order; without any, an answer stays as it is.
 
     Raises:
         UnknownName: there is no such step.
@@ -99,7 +95,7 @@ def load_steps(names: Sequence[str]) -> Chain:
 
 
 def steps_on(names: Sequence[str], *, gpu: bool) -> list[str]:
-    """The steps, each recogniser as a GPU or a CPU has it: `transcript[ultraeval-audio]` is another one on each."""
+    """The steps with the recogniser of a GPU or a CPU: `transcript[ultraeval-audio]` differs between them."""
     from codec_bench.metrics.error_rate import recogniser_on
 
     texts = []
@@ -112,7 +108,7 @@ def steps_on(names: Sequence[str], *, gpu: bool) -> list[str]:
 
 
 def _split_step(text: str) -> tuple[str, str | None]:
-    # Spec.parse is not used for the argument, which may be any text, even with spaces and brackets.
+    # Spec.parse does not suit the argument, which may be any text, even with spaces and brackets.
     name, bracket, argument = text.strip().partition("[")
     if not bracket:
         return Spec.parse(name).name, None

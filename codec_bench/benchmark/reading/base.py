@@ -1,4 +1,4 @@
-"""Chains of post-processing steps, which turn a model's answer into the text that is scored."""
+"""Chains of post-processing steps, which turn a model's answer into the scored text."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from codec_bench.store.reasoning import cut_reasoning
 
 SHOWN = 80
 NOTHING, SEVERAL, REFUSAL, TRUNCATED = "nothing", "several", "refusal", "truncated"
-"""Why an answer cannot be read: it holds no decision, or several; the model declines; it ends inside of its reasoning."""
+"""Why an answer is unreadable: no decision, several, a refusal, or an end inside of the reasoning."""
 FORMAT_IGNORED = "format_ignored"
-"""The code of an answer that was read although it lacks the format that the prompt asks for."""
+"""The code of a readable answer without the format that the prompt requests."""
 OFFICIAL = "official/"
-"""How names of published rules begin. They read the whole answer, reasoning included, as their programs do."""
+"""Prefix of published rules. They read the whole answer, reasoning included, as their programs do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What was read from an answer.
+    """The text to score.
 
     Args:
-        text: the text that is scored.
-        code: `FORMAT_IGNORED` if the answer came without the format that was asked for; else None.
+        code: `FORMAT_IGNORED` if the answer lacks the requested format; else None.
     """
 
     text: str
@@ -33,7 +32,7 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Unparsed:
-    """Nothing could be read from an answer. There is no default and no guess.
+    """An unreadable answer, without a default or guess.
 
     Args:
         reason: a `Diagnostic` that quotes the shortened answer.
@@ -45,10 +44,7 @@ class Unparsed:
 
 
 Step = Callable[[str, Mapping[str, Any]], Parsed | Unparsed]
-"""A step takes the text and the row's fields by the benchmark's names.
-
-It raises no exception, whatever the text holds.
-"""
+"""A step takes the text and the row's fields by the benchmark's names. It never raises an exception."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +55,7 @@ class Chain:
         names: the names of the steps, for the record.
         steps: the steps, without `transcript[...]`.
         recogniser: the recogniser that transcribes generated audio before the first step, or None.
-        whole: whether the reasoning stays in the answer, as under a published rule.
+        keeps_reasoning: whether the reasoning stays in the answer, as under a published rule.
     """
 
     names: tuple[str, ...]
@@ -68,12 +64,7 @@ class Chain:
     keeps_reasoning: bool = False
 
     def __call__(self, text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-        """Reads an answer.
-
-        Args:
-            text: the answer.
-            fields: the question's columns by the benchmark's names.
-        """
+        """Read an answer; `fields` are the question's columns by the benchmark's names."""
         if not self.keeps_reasoning:
             cut = cut_reasoning(text)
             if cut.unfinished:
@@ -89,7 +80,7 @@ class Chain:
 
 
 def quote(text: str) -> str:
-    """An answer as a reason quotes it: on one line, in quotes, and shortened in the middle."""
+    """Quote an answer for a reason: on one line, shortened in the middle."""
     line = " ".join(text[: 4 * SHOWN].split()) if len(text) > 8 * SHOWN else " ".join(text.split())
     if len(text) > 8 * SHOWN:
         line = f"{line[: SHOWN // 2]} ... {' '.join(text[-4 * SHOWN :].split())[-SHOWN // 2 :]}"

@@ -1,10 +1,7 @@
-"""The choices of a question by letter, for the different forms in which data sets write them.
+"""The choices of a question by letter, from the forms of data sets.
 
-These forms of a row's fields are known:
-    `choices` as a list of texts, with or without `(A)` before them;
-    `choices` as a mapping whose keys are letters, or names such as `choice_a`;
-    `choices` as one text `(A) first (B) second`, or as a list in JSON;
-    separate fields `choice_a`, `choice_b`, ...
+Known forms: `choices` as a list of texts, with or without `(A)`; as a mapping of letters, or of names such as
+`choice_a`; as one text `(A) first (B) second`, or a list in JSON; or separate fields `choice_a`, `choice_b`, ...
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 def places_of(choices: Mapping[str, Any], *, separate: bool = False) -> dict[str, str]:
-    """The keys of a mapping that hold choices, by upper-case letter in order; keys without a text are left out.
+    """The keys of a mapping that hold choices, by upper-case letter in order; keys without a text are omitted.
 
     Args:
         choices: a mapping whose keys are letters or names such as `choice_a`.
@@ -57,7 +54,7 @@ def places_of(choices: Mapping[str, Any], *, separate: bool = False) -> dict[str
 
 
 def without_label(text: str) -> str:
-    """A choice without a label such as `(A)` or `A.` before it."""
+    """A choice without its label, such as `(A)` or `A.`."""
     match = _LABEL.match(text)
     return text[match.end() :] if match else text
 
@@ -72,8 +69,8 @@ def named(text: str, choices: Mapping[str, str], letters: str | None = None) -> 
     """The choices that a text names by a letter, a label before the choice, or the text of the choice alone.
 
     Args:
-        text: an answer or a reference. choices: the texts by letter; several may be equal.
-        letters: the letters that may be named; None for those of the choices.
+        choices: the texts by letter; several may be equal.
+        letters: the possible letters; None for those of the choices.
     """
     letters = "".join(choices) if letters is None else letters
     normalised = plain(without_label(text))
@@ -86,23 +83,20 @@ def named(text: str, choices: Mapping[str, str], letters: str | None = None) -> 
 
 
 def right_letters(fields: Mapping[str, Any], references: Sequence[str]) -> set[str]:
-    """The letters of the choices that expected answers name; several if a row holds its answer twice."""
+    """The letters of the choices that expected answers name; several if a row has its answer twice."""
     choices = choices_of(fields)
     texts = {plain(choices[letter]) for text in references for letter in named(text, choices)}
     return {letter for letter, text in choices.items() if plain(text) in texts}
 
 
 def chance_of(fields: Mapping[str, Any], references: Sequence[str]) -> float | None:
-    """How probable it is that a guess among the choices is right; None if the row has no choices.
-
-    It is 1 over the number of choices, and more if several choices are the right one.
-    """
+    """The probability of a right guess among the choices; None if the row has no choices."""
     choices = choices_of(fields)
     return max(1, len(right_letters(fields, references))) / len(choices) if choices else None
 
 
 def from_text(text: str) -> list[Any] | dict[str, str]:
-    """The choices of one text: a list if it is one in JSON, else those after `(A)`, `(B)`, ... by letter."""
+    """The choices of one text: a list if it is JSON, else those after `(A)`, `(B)`, ... by letter."""
     if text.lstrip().startswith("["):
         try:
             listed = json.loads(text)

@@ -1,11 +1,10 @@
-"""Which option a text decides for: its clauses, the options that they name, and what each clause says of them.
+"""Decide for which option a text speaks, clause by clause.
 
 Conventions
-    A text is split into clauses. Each option named in it has a stance by its clause: announced as the answer, asserted,
-    possible, negated, compared, quoted or asked. The strongest stance decides; a later correction outranks what came
-    before. The cues of each stance are in `cues.yaml`, in English, Chinese, German, French, Spanish, Italian, Portuguese,
-    Russian, Japanese, Korean, Arabic and Hindi. Joined options ("A or B") are one group with one stance. The time
-    grows in proportion to the length of the text.
+    Each option in a text has a stance by its clause: announced as the answer, asserted, possible, negated, compared,
+    quoted or asked. The strongest stance decides; a later correction outranks earlier text. `cues.yaml` has the cues of
+    each stance in English, Chinese, German, French, Spanish, Italian, Portuguese, Russian, Japanese, Korean, Arabic and
+    Hindi. Joined options ("A or B") are one group with one stance. The time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -19,14 +18,16 @@ from typing import NamedTuple
 
 import yaml
 
+from codec_bench.benchmark.reading.patterns import compile_pattern
+
 REACH = 90
-"""Characters before and after a mention that its clause may have."""
+"""The most characters of a clause before and after a mention."""
 MOST = 400
-"""How many mentions are looked at."""
+"""How many mentions count."""
 
 
 class Mention(NamedTuple):
-    """A place in a text that names an option: the option, where it begins and where it ends."""
+    """A place in a text that names an option."""
 
     key: str
     start: int
@@ -34,7 +35,7 @@ class Mention(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Joined mentions: their options, where they begin and end, the level of their stance, and whether it is in doubt."""
+    """Joined mentions: their options, start, end, level of stance, and whether it is hedged or additive."""
 
     keys: frozenset[str]
     start: int
@@ -44,7 +45,7 @@ class Group(NamedTuple):
     added: bool = False
 
 
-# The levels of a stance. The highest that occurs decides; options at the lowest levels never do.
+# The levels of a stance. The highest one decides; options at the lowest levels never do.
 FINAL, ANSWER, CONCLUSION, ASSERTED, REASON, ASIDE, NEGATED = 5, 4, 3, 2, 1, 0, -1
 
 
@@ -68,17 +69,10 @@ _FINAL = re.compile(
     r"(?<!\w)(?:final(?!ly)|finale|endgültig\w*|définitive|definitiv[ao]|итогов\w+)(?!\w)|最终|最終|최종|النهائ|अंतिम",
     re.IGNORECASE,
 )
-_CORRECTS = re.compile(
-    r"\b(?:no,? wait|wait,? no|wait,? actually|scratch that|correction|on second thoughts?|actually,? no|(?:let me|i) correct (?:that|myself))\b"
-    r"|其实(?=是|应该是)|更正|(?:いや、|아니,? 잠깐)",
-    re.IGNORECASE,
-)
+_CORRECTS = compile_pattern("grammar", "corrects")
 _OPEN, _CLOSE = r"[\s(\[{<\"'“«「『【《*_`$\\]", r"[\s)\]}>\"'”»」』】》*_`$]"
 _CLOSERS = re.compile(f"{_CLOSE}*")
-_VERDICT = re.compile(
-    r"[)\]}*\"'”`_]{0,4}\s*[:：|?？–—-][\s|*:–—-]{0,6}(?:(?P<yes>yes|yep|ja|oui|sí|да|是的?|✓|✔|✅|match(?:es)?\b)|(?P<no>no\b(?!\s*,)|not\b|nope|never|nein|non|нет|否|不|✗|✘|❌|i doubt|hardly|unlikely))",
-    re.IGNORECASE,
-)
+_VERDICT = compile_pattern("grammar", "verdict")
 _LESS_THAN = re.compile(
     r"(\b(?:less|weniger|moins|menos|meno)\b[^.,;:!?\n]{1,60}?)\b(than|als|que|che|do que)\b", re.IGNORECASE
 )
@@ -100,7 +94,7 @@ _ENDS = re.compile(r"[.!?。！？;；\n]")
 
 @cache
 def _patterns() -> Mapping[str, re.Pattern[str]]:
-    """Patterns that are made of several roles."""
+    """Patterns of several roles."""
     table = _table()
     openers = [
         rf"(?<![^\W_])(?:{table[role]['words']})(?![^\W_])|{table[role]['parts']}"
@@ -119,15 +113,12 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
             re.IGNORECASE,
         ),
         # A mark after a cue of an answer does not end its clause.
-        "announced": re.compile(
-            rf"(?:{cue('answer').pattern}|(?:un|less |least )likely|ruled out|eliminated|rejected|secondary(?: \w+)?)[\s*_\"'`)\]】」:：=#—–-]{{1,8}}",
-            re.IGNORECASE,
-        ),
+        "announced": compile_pattern("grammar", "announced", answer=cue("answer").pattern),
     }
 
 
 def decided(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]:
-    """The options that a text decides for: one for a decision, several for an open choice, none for no decision.
+    """The options that a text decides for: one for a decision, several for an open choice, none otherwise.
 
     Args:
         text: as `folded` gives it. mentions: in any order. options: how many options there are.
@@ -167,7 +158,7 @@ def decided(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]
 
 
 def _mask(text: str) -> str:
-    """The text without what looks like a negation and is none, and without the marks after an announcement."""
+    """Hide apparent negations that are none, and the marks after an announcement."""
     text = cue("affirm").sub(lambda match: "·" * len(match[0]), text)
     text = _LESS_THAN.sub(lambda match: f"{match[1]}{',' * len(match[2])}", text)
     return _patterns()["announced"].sub(lambda match: re.sub(r"[\n:：=#—–*_]", " ", match[0]), text)
@@ -186,21 +177,18 @@ def _groups(text: str, masked: str, mentions: Sequence[Mention]) -> Iterator[Gro
 
 
 def joins(text: str, end: int, start: int) -> bool:
-    """Whether what stands between two mentions joins them."""
+    """Whether the text between two mentions joins them."""
     return start - end <= REACH and _patterns()["join"].fullmatch(text, end, start) is not None
 
 
 def _merged(text: str, mentions: Sequence[Mention]) -> Iterator[Mention]:
-    """Mentions in order, one for a letter with its text beside it."""
+    """Mentions in order; a letter and its text next to it become one."""
     last: Mention | None = None
     for one in sorted(mentions, key=lambda mention: (mention.start, -mention.end)):
         if last is not None and one.start < last.end:
             continue
-        if (
-            last is not None
-            and one.key == last.key
-            and re.fullmatch(r"[\W_]{0,6}(?:the |an? )?", text[last.end : one.start])
-        ):
+        between = text[last.end : one.start] if last is not None and one.key == last.key else None
+        if last is not None and between is not None and re.fullmatch(r"[\W_]{0,6}(?:the |an? )?", between):
             last = Mention(last.key, last.start, one.end)
             continue
         if last is not None:
@@ -249,7 +237,7 @@ def _group(text: str, until: str, held: Sequence[Mention], masked: str) -> Group
 
 
 def clause_before(text: str, at: int) -> str:
-    """What stands before a place in its clause, with the word that opens the clause."""
+    """The text before a place in its clause, with the word that opens the clause."""
     before = text[max(0, at - REACH) : at]
     last = max(_patterns()["break"].finditer(before), key=re.Match.start, default=None)
     if last is None:
@@ -264,7 +252,7 @@ def _clause_after(text: str, at: int) -> str:
 
 
 def _without_list(text: str, groups: list[Group], options: int) -> list[Group]:
-    """Groups without those that only quote the options: all at once, or one at the start of each line."""
+    """Remove groups that only quote the options: all at once, or one per line."""
     most = min(options, 3)
     if len(groups) > 1:
         groups = [group for group in groups if len(group.keys) < max(most, 2) or len(group.keys) < options]
@@ -297,7 +285,7 @@ def _likeliest(text: str, top: list[Group]) -> list[Group]:
 
 
 def _after_turn(text: str, top: list[Group]) -> list[Group]:
-    """The groups after the last turn ("but", "in fact") that has one; all groups if what follows is in doubt."""
+    """The groups after the last turn ("but", "in fact"); all groups if those are hedged."""
     for turn in reversed(list(islice(cue("but").finditer(text), MOST))):
         later = [group for group in top if group.start >= turn.start()]
         if later and len(later) < len(top):

@@ -1,4 +1,4 @@
-"""Where a text names an option: by a letter, by its text or another word for it, or by a word for yes or no."""
+"""Find the places where a text names an option: a letter, its text, a synonym, or a word for yes or no."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from functools import cache, lru_cache
 from itertools import islice
 
 from codec_bench.benchmark.reading.grammar import MOST, Mention, cue, joins
+from codec_bench.benchmark.reading.patterns import compile_pattern
 from codec_bench.text.language import ALONE_CLASS
 
 _LOOKS_LIKE = str.maketrans({"А": "A", "В": "B", "С": "C", "Е": "E"})
 _CYRILLIC = re.compile(r"(?<!\w)[АВСЕ](?!\w)")
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s?\{|<(?:final_?)?(?:answer|ans|choice|option)>", re.IGNORECASE)
-_TAGS = re.compile(
-    r"</?(?:(?:final_?)?(?:answer|ans|choice|option)|(?-i:[biu])|br|li|ul|em|strong|p|span|code)\s?/?>|\\(?:text|textbf|mathbf|mathrm)\s?(?=\{)",
-    re.IGNORECASE,
-)
+_TAGS = compile_pattern("mentions", "tags")
 _WORD = rf"(?:(?![{ALONE_CLASS}])[^\W_])"
 
 
 def folded(text: str) -> str:
     """A text in one form: NFKC, plain apostrophes, no tags around answers, single spaces, no blank lines, and Latin
-    letters where single Cyrillic ones look like them.
+    letters for single Cyrillic look-alikes.
     """
     plain = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
     plain = _TAGS.sub(" ", _BOXED.sub(" \n final answer: ", plain))
@@ -33,7 +31,7 @@ def folded(text: str) -> str:
 
 
 def mentions_of(text: str, phrases: Mapping[str, str]) -> list[Mention]:
-    """Where a text holds phrases, the longest at each place.
+    """Find phrases in a text, the longest at each place.
 
     Args:
         text: as `folded` gives it. phrases: the option by each of its phrases.
@@ -60,7 +58,7 @@ def _phrases(phrases: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str] | No
 
 
 def _any_case(item: str) -> str:
-    """The pattern of a word, in Russian with another ending."""
+    """The pattern of a word, in Russian with any ending."""
     if len(item) > 3 and re.fullmatch("[а-яё]+", item, re.IGNORECASE):
         return re.escape(item.rstrip("аяоеийыьуАЯОЕИЙЫЬУ")) + r"[а-яё]{0,3}"
     return re.escape(item)
@@ -68,7 +66,7 @@ def _any_case(item: str) -> str:
 
 _PARTICLES = "입니다|이다|이에요|예요|이라고|라고|이|가|은|는|을|를|의|도|으로|로|와|과|인|일|하고|소리|같|에"
 _END = rf"(?:(?!{_WORD})|(?=(?:{_PARTICLES})))"
-"""Where a word ends: before no other letter, or before a Korean particle."""
+"""The end of a word: before no other letter, or before a Korean particle."""
 
 _SINGLE = re.compile(
     r"(?<![A-Za-z0-9_])(?<![A-Za-z]')(?<![A-Za-z]\.)[A-Za-z](?![A-Za-z0-9_]|['’](?!s\b)\w|-\w|\.[A-Za-z])"
@@ -77,38 +75,24 @@ _NOTE = re.compile(r"[-\s]{0,3}(?:major|minor|sharp|flat|maj|min)(?!\w)|[#♯♭
 """What follows a letter that is no option: the name of a note, a blood group."""
 _OPENERS = re.compile(r"[\s(\[{<\"'“«「『【《*_`$\\|>#•:：=-]*\Z")
 _CITED = re.compile(r"(?:answer|option|choice|letter)s?(?: is)?[\s:=\"'(]{1,4}\Z", re.IGNORECASE)
-_GOES_ON = re.compile(
-    r"[)\]}>\"'”»」』】*_`$]*(?:\Z|\s*[^\w\s]|\n|[^\x00-\u024f]|\s*(?:'s|(?:is|are|was|be|because|since|as|due|rather|instead|it|fits?|match(?:es)?|seems?|sounds?|looks?|describes?|makes?|has|corresponds?"
-    r"|alone|would|must|should|could|may|might|can|cannot|can't|doesn't|isn't|does|gets|wins|stands|remains|best|over|then|for|when|with|only|correct(?:ly)?|if|or|and|nor|but|vs|versus"
-    r"|und|oder|noch|sagen|wählen|nehmen|tippen|ist|sind|wäre|passt|passen|stimmt|scheide\w*|aus|klingt|weil|da|für|richtig|est|sont|et|ou|ni|ne|n'est|car|parce|qui|convient|correspond\w*|es|son|y|o|no|porque|encaja|corresponde|me|queda\w*|è|e|и|или|не|верно))(?!\w))",
-    re.IGNORECASE,
-)
+_GOES_ON = compile_pattern("mentions", "goes_on")
+
 
 _ANSWER_NOUN = re.compile(
     r"option|choice|letter|antwort|r[ée]ponse|choix|opción|respuesta|opzione|risposta|opção|resposta|вариант|ответ",
     re.IGNORECASE,
 )
-_NO_OPTION_AFTER = re.compile(
-    "an?|the|of|my|in|at|her|his|vitamin|plan|group|type|class|grade|section|note|key|string|chord|part|level|team|channel|speaker|person"
-    "|clip|audio|sound|recording|track|sample|voice|man|woman|student|hepatitis|side|block|row|gate|exit|zone|category|phase"
-    "|appendix|figure|hall|terminal|unit|route|low|high|middle|concert|open|natural|mit|un|une|le|ein|eine|el|la|di|du|de"
-)
+_NO_OPTION_AFTER = compile_pattern("mentions", "no_option_after")
 """Words before a capital letter that names a note, a group, a grade, a person or a recording."""
 
-_ORDINALS = re.compile(
-    r"(?<!\w)(?:(?P<A>first|erste|première|primera|prima)|(?P<B>second|zweite|deuxième|seconde|segunda|seconda)"
-    r"|(?P<C>third|dritte|troisième|tercera|terza)|(?P<D>fourth|vierte|quatrième|cuarta|quarta)|(?P<E>fifth|fünfte|cinquième|quinta))"
-    r" (?:option|choice|answer|antwort|réponse|choix|opción|respuesta|opzione|risposta|opção|resposta)(?!\w)"
-    r"|第(?:(?P<A_>一)|(?P<B_>二)|(?P<C_>三)|(?P<D_>四)|(?P<E_>五))(?:个|個)?(?:选项|選項|答案)",
-    re.IGNORECASE,
-)
+_ORDINALS = compile_pattern("mentions", "ordinals")
 
 
 def letters_of(text: str, allowed: str) -> list[Mention]:
-    """Every letter that can be an option where it stands: none of a name, a note, an article or a list of these.
+    """Find every letter that can be an option: not of a name, a note, an article or a list of these.
 
-    "The second option" is B. A letter in brackets or bold print is one. Else the word before it must be a cue or a function word (`left` in
-    `cues.yaml`), or a clause must begin with it.
+    "The second option" is B. A letter in brackets or bold print counts. Else the word before it must be a cue or a
+    function word (`left` in `cues.yaml`), or it must begin a clause.
     """
     mentions: list[Mention] = []
     refused = -1
@@ -162,36 +146,16 @@ def _licenses(word: str) -> bool:
     )
 
 
-_YES = "absolutely|affirmative|exactly|indeed|of course|that(?:'s| is) (?:right|correct|true)|yes|yeah|yep|yea|true|correct|ja|oui|sí|sì|sim|да|verdadero|نعم|أجل|हाँ|हां|जी हाँ|はい|네|예"
-_NO = "i (?:don't|do not) think so|that(?:'s| is) (?:not (?:right|correct|true|the case)|wrong|incorrect|false)|no|nope|nah|false|incorrect|nein|non|não|нет|لا|كلا|नहीं|जी नहीं|いいえ|아니요|아니오|아뇨|아닙니다"
-_HAN_YES = "是的?(?![:：]|否|不|或|还|哪|谁|个|一|四|在|同|什)|对的?(?!不起|于|比|话|方|面|着|称)|正确|肯定|有(?!没有|可能|一|点|些|两|几|时|人)"
-_HAN_NO = r"不是的?|不对|不正确|否定?|没有(?![^。，,.]{0,8}(?:音|录|收))|不(?=\W|\Z)"
-_STARTS = r"(?:\A|[.!?。！？，、,;:：；\n]|(?<![\w'])(?:probably|likely|most likely|i think|i believe|i guess|i(?:'d| would) say|well|so|then|therefore|thus|hence|say|answer|is|be|dass?|que|donc|est|es|ist|è|é|что|هي|ist))[\s*\"'“「『_`(\[*>|-]{0,6}"
-_STOPS = r"(?=[\s*\"'”」』_`)\]|]{0,4}(?:\Z|[.,،;:!?。，；！、\n—–-])|[\"'”」』])"
-_SENTENCE = (
-    r"(?=\s(?:it|he|she|they|that|this|there|the|these|those|i|we|because|since|not|es|das|il|ce|no|music|both)\b)"
-)
-
-
-_BOTH = re.compile(
-    r"(?P<yes>\b(?:yes|no|ja|oui|sí)\b|是)\W{0,3}(?:and|or|and/or|/|oder|und|ou|et|o|y|或|和|还是)\W{0,3}(?P<no>\b(?:yes|no|nein|non)\b|不是|否)",
-    re.IGNORECASE,
-)
+_BOTH = compile_pattern("mentions", "both")
 
 
 @cache
 def _yes_no() -> re.Pattern[str]:
-    lead = rf"(?:{_STARTS}|(?:{cue('answer').pattern})[^\w.]{{0,6}}(?:(?:{cue('copula').pattern})[^\w.]{{0,6}}){{0,2}})"
-    return re.compile(
-        rf"{lead}(?:(?P<no>(?:{_NO})(?!\w)(?:{_STOPS}|{_SENTENCE}|(?=입니다|です))|(?:definitely|certainly|absolutely|clearly|surely|obviously|of course) not{_STOPS}|not at all{_STOPS})"
-        rf"|(?P<yes>(?:{_YES})(?:(?!\w){_STOPS}|(?!\w){_SENTENCE}|(?=입니다|です)))"
-        rf"|(?P<han_no>{_HAN_NO})|(?P<han_yes>{_HAN_YES}))",
-        re.IGNORECASE,
-    )
+    return compile_pattern("mentions", "answers", answer=cue("answer").pattern, copula=cue("copula").pattern)
 
 
 def yes_no_mentions(text: str) -> list[Mention]:
-    """Every yes or no that answers: it opens a clause or follows a cue, and stands alone there."""
+    """Find every yes or no that answers: at the start of a clause or after a cue, and alone there."""
     mentions = [Mention(key, *both.span(key)) for key in ("yes", "no") for both in islice(_BOTH.finditer(text), MOST)]
     at = 0
     for _ in range(MOST):

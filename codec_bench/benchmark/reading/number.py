@@ -1,6 +1,6 @@
 """The step `number`, and numbers in texts, read exactly: `1,234.50`, `-3`, `1/2`, `1e3`, `５０%`.
 
-A number is kept as a fraction, so that rounding never makes two equal numbers differ.
+Numbers are fractions: rounding never makes two equal numbers differ.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codec_bench.messages import Diagnostic
 
 MOST_DIGITS = 300
 _MINUS = str.maketrans("\u2212\u2012\u2013\uff0d", "----")
-# A minus is a sign only if no digit, letter or closing bracket stands before it: 5-3 holds 5 and 3.
+# A minus is a sign only without a digit, letter or closing bracket before it: 5-3 holds 5 and 3.
 _NUMBER = re.compile(
     r"(?=[-+]?\.?\d)(?<![\w.])(?P<sign>(?<![\w)\]])[-+])?(?P<whole>\d{1,3}(?:,\d{3})+(?![\d])|\d+)?(?P<point>\.\d+)?"
     r"(?:[eE](?P<power>[-+]?\d{1,3})(?![\w]))?(?:\s?/\s?(?P<below>\d+)(?![\d/]))?"
@@ -29,17 +29,17 @@ _TWO = re.compile(
 )
 _BOLD = re.compile(r"(?:\*\*|__)([^*_\n]{1,60})(?:\*\*|__)")
 _REACH = 120
-"""A number belongs to a cue such as `the answer is` if it begins within so many characters after it."""
+"""A number belongs to a cue such as `the answer is` if it begins within this many characters after it."""
 _MOST_CUES = 100
-"""How many cues are examined, so that an answer of nothing but cues does not take long."""
+"""How many cues are examined, to limit the time for an answer of cues alone."""
 
 
 def number(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """The number after `the answer is`, `answer:`, `####`, `\\boxed{` or `答案是`, or else the only number,
-    or the last one if it alone is in bold print.
+    """The number after `the answer is`, `answer:`, `####`, `\\boxed{` or `答案是`, or else the only number, or a last bold
+    one.
 
     It is written without separators, and as a decimal number if possible: `1,234.50` gives `1234.5`, `1/2` gives `0.5`.
-    Number words are not read. Unparsed if there is no number, or if there are several that differ.
+    Number words are not read. Unparsed if there is no number, or if several differ.
     """
     folded = unicodedata.normalize("NFKC", text)
     cued = set()
@@ -66,7 +66,7 @@ def _strong(text: str, every: Sequence[Fraction]) -> set[Fraction]:
 
 
 def numbers_in(text: str) -> list[Fraction]:
-    """All numbers in a text, in order. Digits of other scripts are read, number words are not."""
+    """All numbers in a text, in order, in digits of any script; number words are not read."""
     folded = unicodedata.normalize("NFKC", text).translate(_MINUS)
     numbers = []
     for match in _NUMBER.finditer(folded):
@@ -79,10 +79,7 @@ def numbers_in(text: str) -> list[Fraction]:
 
 
 def read_number(text: str) -> Fraction | None:
-    """The number that the whole text is, or None.
-
-    A currency sign, a percent sign or a closing mark may stand around it.
-    """
+    """The number that the whole text is, or None; a currency, percent or closing mark may surround it."""
     folded = unicodedata.normalize("NFKC", text).translate(_MINUS).strip(" \t\r\n$€£¥%.。!*")
     match = _NUMBER.fullmatch(folded)
     if match is None or (match["whole"] is None and match["point"] is None):
@@ -91,7 +88,7 @@ def read_number(text: str) -> Fraction | None:
 
 
 def write_number(value: Fraction) -> str:
-    """A number as text: as a whole or a decimal number if possible, otherwise as a fraction such as `1/3`."""
+    """A number as text: whole or decimal if possible, otherwise a fraction such as `1/3`."""
     if value.denominator == 1:
         return str(value.numerator)
     below, places = value.denominator, 0

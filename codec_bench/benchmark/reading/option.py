@@ -11,6 +11,7 @@ from codec_bench.benchmark.reading.base import NOTHING, REFUSAL, SEVERAL, Parsed
 from codec_bench.benchmark.reading.choices import choices_of
 from codec_bench.benchmark.reading.grammar import Mention, decided
 from codec_bench.benchmark.reading.mentions import folded, letters_of, mentions_of, yes_no_mentions
+from codec_bench.benchmark.reading.patterns import compile_pattern
 from codec_bench.benchmark.reading.refusal import declines, is_unheard
 from codec_bench.benchmark.reading.synonyms import phrases_of
 from codec_bench.benchmark.reading.tables import answer_in, loaded, probabilities
@@ -23,7 +24,7 @@ def option_letter(letters: str | None) -> Step:
     """The letter of the chosen option.
 
     The whole answer may be a letter or the text of a choice, a field of JSON, or a list of probabilities. Else the
-    stances of all letters and texts in it decide (`codec_bench.benchmark.reading.grammar`). A letter in other words
+    stances of all its letters and texts decide (`codec_bench.benchmark.reading.grammar`). A letter inside other words
     ("vitamin C") is no option.
 
     Args:
@@ -39,10 +40,7 @@ def option_letter(letters: str | None) -> Step:
             folded(text),
             lambda content: _match_full_text(content, choices, allowed),
             lambda content: (
-                [
-                    *_texts_alone(content, mentions_of(content, phrases)),
-                    *letters_of(content, allowed),
-                ]
+                [*_texts_alone(content, mentions_of(content, phrases)), *letters_of(content, allowed)]
                 or mentions_of(content, first_words)
             ),
             len(choices) or len(allowed),
@@ -55,12 +53,7 @@ def option_letter(letters: str | None) -> Step:
 def _read(
     text: str, match_full: Callable[[str], set[str]], find: Callable[[str], list[Mention]], options: int
 ) -> set[str]:
-    """What an answer decides for.
-
-    Args:
-        text: as `folded` gives it. match_full: the options that a text as a whole names. find: where a text names options.
-        options: how many options there are.
-    """
+    """The options that an answer decides for; `match_full` reads a whole text, `find` the mentions in it."""
     if same := match_full(text):
         return same
     value = loaded(text)
@@ -72,10 +65,7 @@ def _read(
     return decided(text, find(text), options=options)
 
 
-_LEADING = re.compile(
-    r"(?:(?:an?|the|to|in|at|from|of|for|on|it|he|she|they|there|this|that|is|are|was|were|his|her|their|ein\w{0,2}|der|die|das|une?|le|la|les|des|el|los|las|una?)\s+)+",
-    re.IGNORECASE,
-)
+_LEADING = compile_pattern("option", "leading")
 
 
 def _without_leading(choice: str) -> str:
@@ -84,7 +74,7 @@ def _without_leading(choice: str) -> str:
 
 
 def _phrases_of(choice: str) -> list[str]:
-    """A choice, and what is left of it without the function words at its start."""
+    """A choice, and the same without leading function words."""
     rest = _without_leading(choice)
     return [one for one in dict.fromkeys((choice, rest)) if one.strip() and (one == choice or len(one) > 2)]
 
@@ -100,7 +90,7 @@ def _find_first_words(choices: Mapping[str, str]) -> dict[str, str]:
 
 
 def _texts_alone(text: str, mentions: Iterable[Mention]) -> list[Mention]:
-    """Mentions by text, without those that a single letter continues ("vitamin C")."""
+    """Mentions by text, except before a single letter ("vitamin C")."""
     return [one for one in mentions if not re.match(r" [A-Z](?!\w)", text[one.end : one.end + 3])]
 
 
@@ -110,17 +100,16 @@ def _decision(chosen: set[str], text: str, subject: str) -> Parsed | Unparsed:
     if declines(text) or is_unheard(text):
         return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
     if chosen:
-        return Unparsed(
-            Diagnostic("several_answers", what=subject, found=", ".join(sorted(chosen)), answer=quote(text)), SEVERAL
-        )
+        detail = {"what": subject, "found": ", ".join(sorted(chosen)), "answer": quote(text)}
+        return Unparsed(Diagnostic("several_answers", **detail), SEVERAL)
     return Unparsed(Diagnostic("no_such_answer", what=subject, answer=quote(text)), NOTHING)
 
 
 def label(listed: str | None) -> Step:
     """The one label of a closed set that an answer names, in the spelling of the set.
 
-    `not happy`, `far from happy` and `can't say whether she is happy` do not name `happy`. Digits may be words (`seven`),
-    and `male` and `female` may be `man`, `woman`, 男, 女. Unparsed if none of the labels occurs, or if several do.
+    `not happy`, `far from happy` and `can't say whether she is happy` do not name `happy`. Digits may be words
+    (`seven`), and `male` and `female` may be `man`, `woman`, 男, 女. Unparsed if no label occurs, or several.
 
     Args:
         listed: the labels, separated by commas; None for the row's `labels` (a list, or the values of a mapping).
@@ -137,13 +126,14 @@ def label(listed: str | None) -> Step:
             return Unparsed(Diagnostic("no_labels"))
         phrases = phrases_of(tuple(labels))
         by_text = {plain(phrase): name for phrase, name in phrases.items()}
+
+        def match_full(content: str) -> set[str]:
+            bare = plain(content)
+            return {one for one in labels if plain(one) == bare} or ({by_text[bare]} if bare in by_text else set())
+
         chosen = _read(
             folded(text),
-            lambda content: (
-                {one for one in labels if plain(one) == plain(content)} or {by_text[plain(content)]}
-                if plain(content) in by_text
-                else set()
-            ),
+            match_full,
             lambda content: _without_pronouns(content, mentions_of(content, phrases)),
             len(labels),
         )
@@ -155,7 +145,7 @@ def label(listed: str | None) -> Step:
 
 
 def _without_pronouns(text: str, mentions: list[Mention]) -> list[Mention]:
-    """Mentions without the number one as a pronoun or an article, and without single letters ("I'm")."""
+    """Mentions without the pronoun or article "one", and without single letters ("I'm")."""
     return [
         one
         for one in mentions
@@ -163,19 +153,15 @@ def _without_pronouns(text: str, mentions: list[Mention]) -> list[Mention]:
     ]
 
 
-_PRONOUN = re.compile(
-    r"(?:(?<=\bno )|(?<=\bany )|(?<=\bthe )|(?<=\bthis )|(?<=\bthat )|(?<=\bwhich )|(?<=\beach ))one\b|one (?:of|that|which|who|in|can|could|hears?)\b"
-    r"|un (?!$)\w|uno de\b|一(?=[个個段种種位条名些般定起声])",
-    re.IGNORECASE,
-)
+_PRONOUN = compile_pattern("option", "pronoun")
 """The number one as a pronoun or an article."""
 
 
 def yes_no(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """`yes` or `no`, where it opens a clause or follows `the answer is`, in twelve languages.
+    """`yes` or `no`, at the start of a clause or after `the answer is`, in twelve languages.
 
     Chinese answers are read by their first words (`是的`, `对`, `不是`, `没有`). `no idea` and `there is no audio` are no
-    answers. Unparsed if neither occurs, or both do.
+    answers. Unparsed if neither occurs, or both.
     """
     content = folded(text)
     if (inner := answer_in(loaded(content))) is not None:
@@ -186,7 +172,7 @@ def yes_no(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
 
 
 def labels_of(values: Any) -> list[str]:
-    """The labels of a question: a list, the values of a mapping, or a text with commas between them."""
+    """The labels of a question: a list, the values of a mapping, or a comma-separated text."""
     if isinstance(values, str):
         values = values.split(",")
     if isinstance(values, Mapping):
@@ -195,10 +181,7 @@ def labels_of(values: Any) -> list[str]:
 
 
 def _match_full_text(text: str, choices: Mapping[str, str], allowed: str) -> set[str]:
-    """The letters that the whole answer can mean.
-
-    The text `B` may be the letter, and also the text of another choice.
-    """
+    """The letters that the whole answer can mean; `B` may be the letter, and the text of another choice."""
     if (marked := re.fullmatch(r"\s*A\s?:\s*([A-Z])\W*", text)) and marked[1] in allowed:
         return {"A", marked[1]}  # "A:" may be the option or the answer
     bare = plain(text).strip("()[]{}<>$_ ").upper()

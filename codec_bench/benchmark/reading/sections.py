@@ -1,4 +1,4 @@
-"""The step `sections`: the sections of a song that an answer lists, one `START LABEL` a line and at last `END end`."""
+"""The step `sections`: the sections of a song in an answer, one `START LABEL` a line and `END end` at last."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from itertools import islice, pairwise
 from typing import Any
 
 from codec_bench.benchmark.reading.base import Parsed, Unparsed, quote
+from codec_bench.benchmark.reading.patterns import compile_pattern
 from codec_bench.messages import Diagnostic
 
 LABELS = ("intro", "verse", "pre-chorus", "chorus", "bridge", "inst", "outro", "silence")
 """The labels of SongFormBench."""
 OTHER = "other"
-"""What stands for any other label."""
+"""Replaces any other label."""
 END = "end"
 MOST_SECTIONS = 1000
 
 _TIME = r"(?:\d{1,3}:){0,2}\d{1,7}(?:\.\d{1,12})?"
 _OBJECT = re.compile(r"\{[^{}]{0,300}\}")
-_TRIPLE = re.compile(
-    rf"[\[(]\s{{0,9}}(['\"]?)({_TIME})s?\1\s{{0,9}},\s{{0,9}}(['\"]?)({_TIME})s?\3\s{{0,9}},\s{{0,9}}(['\"])([^'\"\n]{{1,60}})\5\s{{0,9}}[\])]"
-)
+_TRIPLE = compile_pattern("sections", "triple", time=_TIME)
 _LINE = re.compile(rf"^[ \t]{{0,9}}({_TIME})s?[ \t]{{1,9}}([A-Za-z][\w -]{{0,60}})\r?$", re.MULTILINE)
 _NUMBER = re.compile(r"[\s_-]*\d+$")
 _SPELLED = {"prechorus": "pre-chorus", "instrumental": "inst"}
@@ -32,10 +31,10 @@ def sections(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
     """The sections of a song, in the published form: `0.0 intro`, `12.5 verse`, and so on up to `201.3 end`.
 
     They are read from JSON objects with `start`, `end` and `label`; else from lists or tuples of a start, an end and a
-    label; else from lines in the published form. A time is a number of seconds, or minutes and seconds as `1:05.2`. A
-    section lasts until the next one begins. `Verse 2` is `verse`, `Pre Chorus` is `pre-chorus`, `instrumental` is
-    `inst`, and a label that is none of `LABELS` becomes `other`. Unparsed if there are none, if one does not begin
-    after the one before it, or if the last does not end after it began.
+    label; else from lines in the published form. A time is in seconds, or minutes and seconds as `1:05.2`. A section
+    lasts until the next one begins. `Verse 2` is `verse`, `Pre Chorus` is `pre-chorus`, `instrumental` is `inst`, and a
+    label outside `LABELS` is `other`. Unparsed without sections, if one does not begin after the one before it, or if
+    the last does not end after it began.
     """
     rows = _objects(text) or _triples(text) or _lines(text)
     if not rows:
@@ -76,7 +75,7 @@ def _lines(text: str) -> list[tuple[float, float | None, str]]:
 
 
 def _seconds(value: Any) -> float | None:
-    """A time as JSON holds it: a number, or a text."""
+    """A time in JSON: a number or a text."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value) if 0 <= value < 1e7 else None
     time = value.strip().removesuffix("s") if isinstance(value, str) else ""

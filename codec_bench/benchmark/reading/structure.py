@@ -8,24 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from codec_bench.benchmark.reading.bare_text import bare_text
-from codec_bench.benchmark.reading.base import (
-    FORMAT_IGNORED,
-    REFUSAL,
-    TRUNCATED,
-    Parsed,
-    Step,
-    Unparsed,
-    quote,
-)
+from codec_bench.benchmark.reading.base import FORMAT_IGNORED, REFUSAL, TRUNCATED, Parsed, Step, Unparsed, quote
 from codec_bench.benchmark.reading.refusal import lacks_sound
 from codec_bench.messages import Diagnostic
 from codec_bench.store.reasoning import cut_reasoning
 
 MOST_OBJECTS = 100
-"""How many braces are tried, so that an answer of nothing but braces does not take long."""
+"""How many braces are tried, to limit the time for an answer of braces alone."""
 
 _OBJECT = re.compile(r"\{\s*\"")
-# An object that was cut or is written in another way; such an answer is no plain text.
+# A truncated or differently written object; such an answer is no plain text.
 _BROKEN = re.compile(r"[{\[]\s{0,9}[\"'{\[]|\A\s{0,99}(?:```\w{0,9}\s{0,9})?[{\[]\s{0,9}(?:\Z|[}\]])|[\"']\s{0,9}[}\]]")
 _TOKEN = re.compile(r"<\|[^|<>\n]{0,200}\|>")
 _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[^\n]*$", re.MULTILINE)
@@ -37,12 +29,12 @@ _LIGHT = re.compile(r"(?<![^\W_])[*_`](?=\S)|(?<=\S)[*_`](?![^\W_])")
 
 
 def json_field(name: str) -> Step:
-    """The value of a field of a JSON object in the answer. The object may be fenced, or have words around it.
+    """The value of a field of a JSON object in the answer, which may be fenced or have words around it.
 
-    Numbers and truth values are written as in JSON. An answer without any object is plain text: what models put around
-    it is taken off (`codec_bench.benchmark.reading.bare_text`), and the score is flagged. So is the only text of an
-    object with another field. Unparsed if an object lacks
-    the field, if its value is null, a list or an object, if two objects have different values, or if the model declines.
+    Numbers and truth values are written as in JSON. An answer without any object is plain text: the additions of models
+    are removed (`codec_bench.benchmark.reading.bare_text`), and the score is flagged. So is the only text of an object
+    with another field. Unparsed if an object lacks the field, if its value is null, a list or an object, if two objects
+    have different values, or if the model declines.
     """
     decoder = json.JSONDecoder(strict=False)  # models write line breaks into strings
 
@@ -79,7 +71,7 @@ def json_field(name: str) -> Step:
 
 
 def _plain(text: str) -> Parsed | Unparsed:
-    """An answer that is text in place of JSON."""
+    """Read an answer that is text in place of JSON."""
     if lacks_sound(text):
         return Unparsed(Diagnostic("declines", answer=quote(text)), REFUSAL)
     bare = bare_text(text)
@@ -102,17 +94,14 @@ def strip_tags(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
 
 
 def first_line(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """The first line that is not blank, without outer white space."""
+    """The first line that is not blank, stripped."""
     stripped = text.lstrip()
     line = stripped.splitlines()[0].rstrip() if stripped else ""
     return Parsed(line) if line else Unparsed(Diagnostic("nothing_said"))
 
 
 def after(marker: str) -> Step:
-    """The text after the last occurrence of a marker; case does not matter.
-
-    Unparsed if there is none, or nothing after it.
-    """
+    """The text after the last occurrence of a marker, ignoring case; unparsed if there is none."""
     pattern = re.compile(re.escape(marker), re.IGNORECASE)
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
@@ -126,14 +115,13 @@ def after(marker: str) -> Step:
 
 
 def before(marker: str) -> Step:
-    """The text before the first occurrence of a marker, or all of it if there is none; case does not matter."""
+    """The text before the first occurrence of a marker, or all of it, ignoring case."""
     pattern = re.compile(re.escape(marker), re.IGNORECASE)
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
         first = pattern.search(text)
         rest = text[: first.start()].strip() if first else text.strip()
-        return (
-            Parsed(rest) if rest else Unparsed(Diagnostic("nothing_before_marker", marker=marker, answer=quote(text)))
-        )
+        nothing = Unparsed(Diagnostic("nothing_before_marker", marker=marker, answer=quote(text)))
+        return Parsed(rest) if rest else nothing
 
     return step

@@ -1,4 +1,4 @@
-"""Other words for labels that every data set has: the ten digits, male and female, and nouns of emotions."""
+"""Synonyms of common labels: the ten digits, male and female, and nouns of emotions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EMOTIONS = (
     "fearful fear afraid scared", "surprised surprise|惊讶 吃惊", "disgusted disgust", "frustrated frustration", "excited excitement", "calm calmness",
     "neutral neutre|中性 中立|중립",
 )  # fmt: skip
-"""Words for the same emotion, of one language between two strokes."""
+"""Words for the same emotion, by language between two strokes."""
 GENDERS = {
     "female": "female woman women lady girl f females 女 女性 女声 女聲 女士 女的 女人 女生 女の人 여성 여자 weiblich Frau femme féminine mujer femenina donna mulher"
     " женский женщина أنثى امرأة महिला स्त्री",
@@ -30,9 +30,9 @@ GENDERS = {
 
 @lru_cache(512)
 def phrases_of(labels: tuple[str, ...]) -> Mapping[str, str]:
-    """The label by each phrase that names it: the labels themselves, and other words for digits and genders.
+    """The label by each of its phrases: the labels themselves, and synonyms of digits, genders and emotions.
 
-    Other words for digits are known only where all labels are digits, for genders where both are labels.
+    Synonyms of digits apply only if all labels are digits, those of genders if both are labels.
     """
     phrases = {label: label for label in labels}
     lowered = {label.casefold(): label for label in labels}

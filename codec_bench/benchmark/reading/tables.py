@@ -1,4 +1,4 @@
-"""Answers that are an object in JSON, or a list of options with their probabilities."""
+"""Read answers that are a JSON object, or a list of options with their probabilities."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
+from codec_bench.benchmark.reading.patterns import compile_pattern
+
 MOST = 400
-"""How many entries of a list are looked at."""
+"""How many entries of a list count."""
 _ANSWER_KEYS = re.compile(
     r"(?i)answer|option|choice|letter|label|prediction|result|class|emotion|gender|category|verdict|value|答案|选项"
 )
-_NUMBERED = re.compile(
-    r"(?P<key>[^\W\d_][\w' -]{0,40}?)[\"'*)\]]{0,3}(?:\s*[:=：]\s*[\"'*]{0,2}(?P<n>\d{1,3}(?:\.\d+)?|\.\d+)\s*%?|\s+(?P<m>0?\.\d+|1\.0+|\d{1,3}(?:\.\d+)?\s?%))(?!\w|\.\d)"
-)
+_NUMBERED = compile_pattern("tables", "numbered")
 
 
 def loaded(text: str) -> Any:
-    """The value of a text that is JSON, fenced or not; None if it is none."""
+    """The value of a JSON text, fenced or not; None for other text."""
     bare = re.sub(r"\A\s*```\w*\s*|\s*```\s*\Z", "", text).strip()
     if bare[:1] not in ("{", "["):
         return None
@@ -30,7 +30,7 @@ def loaded(text: str) -> Any:
 
 
 def answer_in(value: Any) -> str | None:
-    """The text that an object in JSON gives as its answer; None if it gives none."""
+    """The answer in a JSON value as text; None without one."""
     if isinstance(value, list):
         return ", ".join(map(str, value)) if all(isinstance(one, str) for one in value) else None
     if not isinstance(value, dict):
@@ -45,10 +45,10 @@ def probabilities(text: str, value: Any, key_of: Callable[[str], str | None]) ->
     """The likeliest options of a list of probabilities; None for a text that is no such list.
 
     Args:
-        text: as `folded` gives it. value: what it is in JSON, or None. key_of: the option that a text names as a whole.
+        text: as `folded` gives it. value: its JSON value, or None. key_of: the option that a text names as a whole.
 
     Returns:
-        The options with the largest number; none of them if what is listed is not options alone.
+        The options with the largest number; none if something other than options is listed.
     """
     pairs: Sequence[tuple[str, float]]
     if isinstance(value, dict) and len(value) > 1:
@@ -61,10 +61,8 @@ def probabilities(text: str, value: Any, key_of: Callable[[str], str | None]) ->
         if len(matches) < 2 or sum(len(match[0]) for match in matches) < 0.5 * len(text.strip()):
             return None
         pairs = [(match["key"].strip(" \"'*([-"), float((match["n"] or match["m"]).strip(" %"))) for match in matches]
-    keys = [
-        key_of(name.split()[-1] if value is None and key_of(name) is None and name.split() else name)
-        for name, _ in pairs
-    ]
+    last_word = lambda name: name.split()[-1] if value is None and key_of(name) is None and name.split() else name  # noqa: E731
+    keys = [key_of(last_word(name)) for name, _ in pairs]
     if None in keys or len(set(keys)) < len(keys):
         return set() if isinstance(value, dict) else None
     most = max(n for _, n in pairs)

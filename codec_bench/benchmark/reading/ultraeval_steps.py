@@ -1,18 +1,15 @@
 """UltraEval-Audio's post-processing with its quirks (github.com/OpenBMB/UltraEval-Audio 9b69da6).
 
-`official/ultraeval-audio/json-content`: the `content` of a JSON object or a Python literal. Any other text is only
-stripped.
-    A fence is cut off by fixed lengths, so that three characters are lost if the closing fence is missing.
-`.../extract-audio`, `.../extract-text`: a key of a JSON object. Text that is not JSON is kept. If the published program
-    raises an exception, the answer is unparsed.
-`.../first-option`, `.../first-option-a`: some fifty patterns in a fixed order. The last one finds an a, b, c or d in
-any
-    word. If no pattern matches, the result is an empty text (which is then wrong), or A. `[ABCDE]` gives other letters.
+`official/ultraeval-audio/json-content`: the `content` of a JSON object or a Python literal; other text is only
+    stripped. A fence is cut off by fixed lengths: without the closing fence three characters are lost.
+`.../extract-audio`, `.../extract-text`: a key of a JSON object. Text that is not JSON stays. An exception of the
+    published program makes the answer unparsed.
+`.../first-option`, `.../first-option-a`: some fifty patterns in a fixed order, the last of which finds an a, b, c or d
+    in any word. Without a match, the result is an empty text (which is wrong), or A. `[ABCDE]` gives other letters.
 `.../qwen-asr`, `.../qwen-asr[zh]`: tags `<|...|>` and spaces are removed.
 
-The patterns of `first-option` are all those of the published `audio_evals/process/firstoption.py`, in its order. The
-results equal the published program's case by case (tests/golden/text). Where its regular expressions take quadratic
-time, the code here is different.
+The patterns of `first-option` are those of `audio_evals/process/firstoption.py`, in its order. The results equal the
+published program's case by case (tests/golden/text), with linear time where its expressions are quadratic.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ from codec_bench.messages import Diagnostic
 
 
 def json_content(answer: str) -> Any:
-    """The content of an answer: mostly a text, but a number, a list or None if the JSON value is one."""
+    """The content of an answer: mostly a text, or another JSON value."""
     text = answer.strip()
     if text.startswith("```"):
         text = text[7 if text.startswith("```json") else 3 : -3].strip()
@@ -38,7 +35,7 @@ def json_content(answer: str) -> Any:
         return json.loads(text)["content"]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError):
         pass
-    # Only a mapping can hold a content; other texts are not given to Python's parser.
+    # Only a mapping can hold a content; other texts skip Python's parser.
     if text[:1] in ("{", "(") and "content" in text:
         try:
             return ast.literal_eval(text)["content"]
@@ -48,10 +45,7 @@ def json_content(answer: str) -> Any:
 
 
 def extract(answer: Any, key: str) -> Any:
-    """The value of a key, if the answer is a mapping or its JSON.
-
-    Text that is not JSON is kept; all else is `Unparsed`.
-    """
+    """The value of a key, if the answer is a mapping or its JSON; other text stays, all else is `Unparsed`."""
     if isinstance(answer, str):
         try:
             value = json.loads(answer)
@@ -77,8 +71,7 @@ def first_option(answer: str, letters: str = "ABCD", default: str = "") -> str:
     for search in _searches(letters):
         captured = search(text)
         if captured:
-            # As in the published program: the first of `letters` that the match contains, not the first letter of the
-            # match.
+            # As published: the first of `letters` in the match, not the match's first letter.
             for letter in letters:
                 if letter.upper() in captured.upper():
                     return letter
@@ -103,7 +96,7 @@ def _without_tags(text: str) -> str:
 
 @cache
 def _searches(letters: str) -> tuple[Callable[[str], str | None], ...]:
-    """The searches in the published order. In a pattern, `@` stands for the letter and `_` for an optional space."""
+    """The searches in the published order; in a pattern, `@` is the letter and `_` an optional space."""
     one = f"([{re.escape(letters)}])"
 
     def pattern(text: str) -> Callable[[str], str | None]:
@@ -146,7 +139,7 @@ def _searches(letters: str) -> tuple[Callable[[str], str | None], ...]:
 
 
 def _run_after(words: str) -> Callable[[str], str | None]:
-    """`WORDS\\s?(\\S+)(?:。|$)` in linear time: what follows the words up to white space, or to the last full stop."""
+    """`WORDS\\s?(\\S+)(?:。|$)` in linear time: the text after the words up to white space, or to the last full stop."""
     begin = re.compile(rf"{words}\s?(?=\S)", re.IGNORECASE)
     black = re.compile(r"\S+")
 
@@ -160,8 +153,7 @@ def _run_after(words: str) -> Callable[[str], str | None]:
             stop = run[0].rfind("。")
             if stop > 0:
                 return run[0][:stop]
-            # A later start in the same run has no full stop after it either. A start at its very end reads the next
-            # run.
+            # A later start in the same run has no full stop either; one at its very end reads the next run.
             at = max(match.start() + 1, run.end() - len(words))
         return None
 

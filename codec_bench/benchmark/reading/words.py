@@ -2,7 +2,7 @@
 
 Conventions
     A word is a run of letters, digits and marks, or one Han character or kana. So phrases are found in Chinese text
-    too, and `male` is not found in `female`. The time of every function grows in proportion to the length of the text.
+    too, and `male` is not found in `female`. Every function takes linear time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEGATIONS = frozenset(
     "not no never neither nor cannot without isn wasn aren weren don doesn didn won wouldn couldn shouldn".split()
 ) | frozenset("不非没無无")
 _BETWEEN = frozenset("a an the t be by any really actually definitely option choice answer is 是 选 項 项 选项".split())
-"""Words that may stand between a negation and what it negates: `is not a man`, `isn't the man`."""
+"""Words between a negation and its target: `is not a man`, `isn't the man`."""
 
 
 def plain(text: str) -> str:
@@ -28,7 +28,7 @@ def plain(text: str) -> str:
 
 
 def words(text: str, *, fold_accents: bool = False) -> list[str]:
-    """The words of a text in order, in lower case, without compatibility forms and, on demand, accents."""
+    """The words of a text in lower case, without compatibility forms and, on demand, accents."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     if fold_accents:
         apart = unicodedata.normalize("NFD", folded)
@@ -37,15 +37,15 @@ def words(text: str, *, fold_accents: bool = False) -> list[str]:
 
 
 def contains(items: Sequence[str], expected: Sequence[str]) -> bool:
-    """Whether the wanted words stand in a row in the text; no wanted words are never found."""
+    """Whether the text has the expected words in a row; no words are never found."""
     if not expected:
         return False
-    # No word holds the character that joins them, so that one search of Python's, which is linear, is enough.
+    # No word has the joining character, so one linear search is enough.
     return f"\0{chr(0).join(expected)}\0" in f"\0{chr(0).join(items)}\0"
 
 
 def negated(items: Sequence[str], at: int, word: str = "") -> bool:
-    """Whether the words right before a place negate the word there."""
+    """Whether the words right before a position negate the word there."""
     if word in NEGATIONS:
         return False
     for before in reversed(items[max(0, at - 3) : at]):

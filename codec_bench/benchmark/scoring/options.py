@@ -1,9 +1,8 @@
-"""What changes with the order of the options: how often a model stays with its choice, and which places it prefers.
+"""Effects of the order of options: consistency of a model's choice, and its preference of positions.
 
 Conventions
-    An answer names an option by its letter or its text, as the reading step `option-letter` finds it. An answer that
-    names none, or two, is counted as such. Intervals take the question as the unit, since its rotations are about the
-    same sound.
+    An answer names an option by letter or text, as the step `option-letter` reads it; others count as unnamed. The unit
+    of intervals is the question, because its rotations share a sound.
 """
 
 from __future__ import annotations
@@ -27,12 +26,11 @@ _READ = option_letter(None)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a model chose in one order of the options.
+    """A model's choice in one order of the options.
 
     Args:
-        question: the question's id. order: the letters that the options have in the data, in the order of this
-            question.
-        at: the place of the option that was named, from 0; None if none was named. right: the place of the right one.
+        question: the question's id. order: the data's letters of the options, in the order of this question.
+        at: the position of the named option, from 0; None if none was named. right: the position of the right one.
         failed: whether there is no answer.
     """
 
@@ -44,11 +42,11 @@ class Choice:
 
 
 def choice_facts(run: Run) -> dict[str, Any] | None:
-    """What is known of a run whose options were put into other orders; None for any other run.
+    """The choices of a run with reordered options; None for any other run.
 
     Returns:
-        `how`, `questions` (whose options were put into another order), `kept` (questions that kept their order), and
-        what `choices_summary` gives.
+        `how`, `questions` (with reordered options), `kept` (questions that kept their order), and the values of
+        `choices_summary`.
     """
     order = (run.meta.get("config") or {}).get("choices")
     if order not in (SHUFFLED, ALL_ROTATIONS):
@@ -70,7 +68,7 @@ def choice_facts(run: Run) -> dict[str, Any] | None:
 
 
 def choice_of(exchange: Exchange) -> Choice | None:
-    """What was chosen in one order; None for a question whose options stayed as they are."""
+    """The choice in one order; None for a question that kept its order."""
     question, answer = exchange.question, exchange.answer
     order = question.fields.get(ORDER)
     if not isinstance(order, str):
@@ -86,27 +84,24 @@ def choice_of(exchange: Exchange) -> Choice | None:
     if len(named_letters) != 1:
         read = _READ(text, question.fields)
         named_letters = {read.text} if isinstance(read, Parsed) else set()
-    return Choice(
-        id,
-        order,
-        letters.index(min(named_letters)) if named_letters <= choices.keys() and named_letters else None,
-        right,
-    )
+    is_choice = bool(named_letters) and named_letters <= choices.keys()
+    return Choice(id, order, letters.index(min(named_letters)) if is_choice else None, right)
 
 
 def choices_summary(held: Sequence[Choice], *, rotated: bool) -> dict[str, Any]:
-    """Consistency over rotations, preference of places, and accuracy by the place of the right answer.
+    """Consistency over rotations, preference of positions, and accuracy by the right answer's position.
 
     Args:
-        held: what was chosen, one for each answer. rotated: whether every question was asked in all rotations.
+        held: the choices, one for each answer. rotated: whether every question was asked in all rotations.
 
     Returns:
         `unnamed` (answers that name no option: `n`, `share`), `consistent` (None unless `rotated`: the share of
-        questions whose answers name the same option in all rotations, as `value`, `ci95`, `n` and `failed` questions
-        that lack an answer), and
-        `places`: by the letter of a place `named` (the share of the answers naming an option that name this one, as
-        `value` and `ci95`), `expected` (that share for a model that has no preference), and `right` (the share of right
-        answers where the right one stands there, as `value`, `ci95`, `n`).
+        questions with the same option in all rotations, as `value`, `ci95`, `n` and `failed` questions that lack an
+        answer), and
+        `places`: by the letter of a position `named` (the share of the answers that name this one, as `value` and
+            `ci95`),
+        `expected` (that share without a preference), and `right` (the share of right answers where the right one is
+        there, as `value`, `ci95`, `n`).
     """
     answered = [one for one in held if not one.failed]
     unnamed = sum(one.at is None for one in answered)
@@ -143,13 +138,13 @@ def _consistent(held: Sequence[Choice]) -> dict[str, Any]:
 
 
 def _same(rotations: Iterable[Choice]) -> bool:
-    """Whether all rotations name one option; naming none is no option."""
+    """Whether all rotations name one option."""
     options = {None if one.at is None else one.order[one.at] for one in rotations}
     return len(options) == 1 and None not in options
 
 
 def _share(of: Sequence[tuple[str, bool]]) -> Mapping[str, Any]:
-    """The share of what holds, with the interval over questions."""
+    """The share of true values, with the interval over questions."""
     if not of:
         return {"value": None, "ci95": None}
     values = [float(holds) for _, holds in of]

@@ -1,4 +1,4 @@
-"""How a benchmark's answers are scored: the post-processing and the metrics, sorted by what they need."""
+"""A benchmark's scoring scheme: the post-processing and the metrics, sorted by their needs."""
 
 from __future__ import annotations
 
@@ -53,11 +53,10 @@ class Scheme:
 
         Args:
             process: the steps of its post-processing.
-            metrics: metric name to the steps of its own post-processing, or to None where it uses the benchmark's.
-                Groups such as `captions` must be expanded already.
-            judges: the models that give verdicts, the first of them under the metric's plain name; needed only for
-                metrics that ask a judge.
-            baseline: the label of the baseline whose answers a judge sees beside each answer; "" if none was named.
+            metrics: metric name to the steps of its own post-processing, or to None for the benchmark's. Groups such as
+                `captions` must be expanded already.
+            judges: the models that give verdicts, the first under the metric's plain name.
+            baseline: the label of the baseline that a judge compares with; "" for none.
 
         Raises:
             UserError: an unknown step or metric, or a package that one needs is missing.
@@ -77,19 +76,19 @@ class Scheme:
         )
 
     def chain_of(self, metric: str) -> Chain:
-        """The post-processing between an answer and a metric; that of a published metric keeps the reasoning."""
+        """The post-processing before a metric; that of a published metric keeps the reasoning."""
         chain = self.chains.get(metric, self.chain)
         return replace(chain, keeps_reasoning=True) if OFFICIAL in metric else chain
 
     @property
     def transcripts(self) -> tuple[str, ...]:
-        """The names of the metrics that transcribe spoken answers, each once."""
+        """The metrics that transcribe spoken answers, each once."""
         chains = [self.chain, *self.chains.values()]
         return tuple(dict.fromkeys(transcript_of(c) for c in chains if c.recogniser is not None))
 
     @property
     def read_along(self) -> tuple[str, ...]:
-        """The names of the metrics of sound that have no number of their own here and are read by others, each once."""
+        """The sound metrics without a number here that others read, each once."""
         names = (name for metric in self.alone.values() for name in metric.sound_metrics)
         return tuple(dict.fromkeys([*self.transcripts, *names]))
 
@@ -107,15 +106,13 @@ class Scheme:
         self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None] | None, *, gpu: bool,
         seed: int | None = None,
     ) -> Plan:  # fmt: skip
-        """What the engine computes, also on a GPU or without, for spoken answers in these languages, or in any (None);
-        needed only if `reads_sound`.
-        """
+        """The engine's plan for spoken answers in some languages, or in any (None); only if `reads_sound`."""
         settings = {name: values for name, values in options.items() if name in self.features}
         return build_plan([generated()], self._of_sound, settings, languages, gpu=gpu, seed=seed)
 
     @property
     def features(self) -> frozenset[str]:
-        """The names of the features that are computed of spoken answers."""
+        """The names of the features of spoken answers."""
         return frozenset(feature for name in self._of_sound for feature in features_read(build_metric(name)))
 
     @property
@@ -123,7 +120,7 @@ class Scheme:
         return list(dict.fromkeys([*self.spoken, *self.read_along]))
 
     def facts(self) -> dict[str, dict[str, Any]]:
-        """What the record says about each metric, in the benchmark's order."""
+        """The record's facts about each metric, in the benchmark's order."""
         metrics: dict[str, Any] = {**self.alone, **self.sets, **self.judged, **self.spoken}
         return {name: _facts(metrics[name]) for name in self.order}
 

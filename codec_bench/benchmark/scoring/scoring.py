@@ -1,11 +1,9 @@
-"""Scores recorded answers, also anew when shards are merged. The model is not asked again.
+"""Score recorded answers, also again after shards are merged. The model gets no requests.
 
 Conventions
-    An answer is read: a spoken one is transcribed, and the benchmark's post-processing is applied. Then it is scored.
-    An answer that is missing or cannot be parsed has no score. Its `detail["wrong"]` says what it adds if failures
-    count as wrong: a numerator and a denominator, or the sums that a corpus metric adds up.
-    For some questions no answer can be scored, because they have no reference. Their score is the one that the metric
-    gives to any answer, and they never count as wrong.
+    Reading an answer means transcribing a spoken one and applying the benchmark's post-processing. Scoring follows.
+    A missing or unparsed answer has no score. `detail["wrong"]` holds its numerator and denominator (or corpus sums)
+    for the case that failures count as wrong. A question without a reference never counts as wrong.
 """
 
 from __future__ import annotations
@@ -46,16 +44,11 @@ SCORING = "scoring"
 REASON_CHARACTERS = 300
 CHUNK = 1000
 ANY_ANSWERS = ("", "A")
-"""A blank answer and one that is not. If a metric has a value for neither, the reason lies in the question."""
+"""A blank answer and another one. If a metric has a value for neither, the question is the reason."""
 
 
 class AnswerScorer:
-    """Reads answers and scores them by the metrics that need neither all answers at once nor a judge.
-
-    Args:
-        system: the model's name in the record.
-        scheme: the post-processing and the metrics.
-    """
+    """Score answers by the metrics that need neither the whole set nor a judge."""
 
     def __init__(self, system: str, scheme: Scheme) -> None:
         self._system, self._scheme = system, scheme
@@ -63,15 +56,13 @@ class AnswerScorer:
     def score(
         self, exchanges: Sequence[Exchange], sound_scores: Mapping[int, Mapping[str, Score]]
     ) -> tuple[list[tuple[int, ItemRecord]], dict[int, Reading]]:
-        """Scores answers.
+        """Score answers.
 
         Args:
-            exchanges: questions with their answers.
-            sound_scores: scores of the sound of spoken answers, transcripts included, by the question's number and the
-                metric's name.
+            sound_scores: scores of spoken answers, transcripts included, by question number and metric name.
 
         Returns:
-            (finished items with their questions' numbers, what was read of each answer by the question's number).
+            (finished items with their questions' numbers, readings by question number).
         """
         scheme = self._scheme
         read: dict[tuple[tuple[str, ...], bool], dict[int, Reading]] = {}
@@ -122,7 +113,7 @@ class AnswerScorer:
 
 
 def _no_answer(exchange: Exchange) -> list[Diagnostic]:
-    """Notes on a written answer that is none: empty, endless, a copy of the prompt, phonemes, another language."""
+    """Note empty, endless, copied, phonemic or wrong-language text answers."""
     answer, question = exchange.answer, exchange.question
     if answer.status != "ok" or answer.text is None or answer.audio is not None:
         return []
@@ -141,12 +132,11 @@ def _no_answer(exchange: Exchange) -> list[Diagnostic]:
 
 
 def _transcript(chain: Chain, sound_scores: Mapping[str, Score] | None) -> Score | None:
-    """The transcript by the chain's recogniser; None if there is none or the chain needs none."""
     return (sound_scores or {}).get(transcript_of(chain)) if chain.recogniser is not None else None
 
 
 def _read(exchange: Exchange, chain: Chain, spoken: Score | None) -> Reading:
-    """Applies post-processing to an answer; `spoken` is the transcript of a spoken one."""
+    """Apply post-processing to an answer; `spoken` is the transcript of a spoken one."""
     if exchange.answer.status != "ok":
         return Reading(None, None, exchange.answer.reason)
     text, transcript = exchange.answer.text, None
@@ -176,24 +166,24 @@ def _read(exchange: Exchange, chain: Chain, spoken: Score | None) -> Reading:
 
 
 def text_of(exchange: Exchange) -> str | None:
-    """The words that a spoken answer should have: the question's `text`, or else its first expected answer."""
+    """The reference text of a spoken answer: the question's `text`, or its first expected answer."""
     text = exchange.question.fields.get("text")
     return str(text) if text is not None else next(iter(exchange.question.expected), None)
 
 
 def answer_text(text: str, *, keep_reasoning: bool) -> str:
-    """An answer as it is, or without its reasoning."""
+    """Return an answer, by default without its reasoning."""
     return text if keep_reasoning else cut_reasoning(text).text
 
 
 def answer_of(
     exchange: Exchange, reading: Reading, *, empty_references: bool = False, keep_reasoning: bool = False
 ) -> Answer:
-    """An answer in the form that metrics take.
+    """Convert an answer to the form that metrics take.
 
     Args:
-        exchange: the question and its answer. reading: what was read of it.
-        empty_references: whether empty expected answers stay. keep_reasoning: whether the reasoning stays in the raw answer.
+        empty_references: whether empty expected answers stay. keep_reasoning: whether the raw answer keeps its
+            reasoning.
     """
     question = exchange.question
     expected = tuple(text for text in question.expected if empty_references or text.strip())
@@ -204,7 +194,7 @@ def answer_of(
 
 
 def _with_sound(answer: Answer, exchange: Exchange, sound_scores: Mapping[str, Score]) -> Answer:
-    """The answer with what was heard in its sound, and with both lengths."""
+    """Add the scores of an answer's sound and both durations."""
     question_s = exchange.question.duration_s
     return replace(
         answer,
@@ -215,7 +205,7 @@ def _with_sound(answer: Answer, exchange: Exchange, sound_scores: Mapping[str, S
 
 
 def _length_s(path: Path | None) -> float | None:
-    """How long the sound in a file is; None if there is none that can be read."""
+    """Duration of a sound file; None if it cannot be read."""
     try:
         return None if path is None else Clip(str(path)).duration_s
     except AudioError:
@@ -223,7 +213,7 @@ def _length_s(path: Path | None) -> float | None:
 
 
 def unread_score(exchange: Exchange, reading: Reading, protocol: str) -> Score:
-    """The score of an answer that is missing or could not be parsed, with the reason."""
+    """The score of an answer that is missing or unparsed, with the reason."""
     status: Status = "failed"
     if exchange.answer.status == "ok":
         status = "unparsed"
@@ -239,17 +229,15 @@ def score_answers(
     readings: Mapping[int, Reading],
     sound_scores: Mapping[int, Mapping[str, Score]] = MappingProxyType({}),
 ) -> dict[int, Score]:
-    """Scores answers by one metric.
+    """Score answers by one metric.
 
     Args:
-        metric: the metric.
-        exchanges: questions with their answers.
-        readings: what was read of each answer, by the question's number.
-        sound_scores: scores of the sound of spoken answers, for a metric that hears.
+        readings: by question number.
+        sound_scores: scores of the sound of spoken answers, for a metric that reads them.
 
     Returns:
-        A score for every question, by its number. One without a value has a reason, and `detail["wrong"]` if failures
-        may count as wrong.
+        A score by question number. One without a value has a reason, and `detail["wrong"]` if failures may count as
+        wrong.
     """
     scores: dict[int, Score] = {}
     numbered: list[tuple[int, Answer]] = []
@@ -284,13 +272,7 @@ def score_answers(
 
 
 def _of_any_answer(metric: AnswerMetric, unread: Sequence[Answer], others: Sequence[Answer]) -> list[Score | None]:
-    """The score that a question has whatever is answered, or None if it depends on the answer.
-
-    Args:
-        metric: the metric.
-        unread: the answers that could not be read.
-        others: answers to other questions, for a metric that needs the whole set.
-    """
+    """The score that a question has whatever the answer, or None; `others` complete the set for a set metric."""
     if not unread:
         return []
     neighbours = others if metric.whole_set else ()
@@ -302,7 +284,7 @@ def _of_any_answer(metric: AnswerMetric, unread: Sequence[Answer], others: Seque
 
 
 def _unscorable(tried: Sequence[Score]) -> Score | None:
-    """The last score that is undefined or refused, without its details; None if some answer has a value."""
+    """The last undefined or refused score, without its details; None if some answer has a value."""
     blamed = [score for score in tried if score.status in NO_FAILURE]
     if not blamed or any(score.status == "ok" for score in tried):
         return None
@@ -310,7 +292,7 @@ def _unscorable(tried: Sequence[Score]) -> Score | None:
 
 
 def _compute(metric: AnswerMetric, answers: Sequence[Answer]) -> list[Score]:
-    """Scores by a metric. If one answer makes the metric raise an exception, only that answer fails."""
+    """Compute scores. An exception on one answer fails only that answer."""
     if not answers:
         return []
     try:
@@ -327,7 +309,7 @@ def _compute(metric: AnswerMetric, answers: Sequence[Answer]) -> list[Score]:
 
 
 def _safely(worst: Callable[..., Score | None], *of: Answer, **about: str | None) -> Score | None:
-    """What a wrong answer adds, or None if the metric raises an exception."""
+    """The score of a wrong answer, or None if the metric raises an exception."""
     try:
         return worst(*of, **about)
     except Exception:  # the score has failed already and says why
@@ -335,14 +317,11 @@ def _safely(worst: Callable[..., Score | None], *of: Answer, **about: str | None
 
 
 class _SpokenAnswers:
-    """Stands in for the run record while the engine scores the sound of answers; it adds the other metrics and writes
-    the items.
+    """Stands in for the run record while the engine scores spoken answers; adds the other metrics and writes the items.
 
     Args:
-        run, writer: the record, for reading and for writing.
-        scorer: scores the answers by the other metrics.
-        numbers: the questions' numbers, in the order in which the engine was given the answers; a question of several
-            rounds has several, and is scored once all of them were heard.
+        numbers: question numbers in the engine's order. A question of several rounds has several entries and is scored
+            once all of them have scores.
     """
 
     def __init__(self, run: Run, writer: AnswerWriter, scorer: AnswerScorer, numbers: Sequence[int]) -> None:
@@ -351,7 +330,7 @@ class _SpokenAnswers:
         self.folder = writer.folder
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
-        """Takes finished answers from the engine, with the scores of their sound."""
+        """Take finished answers from the engine, with the scores of their sound."""
         sound_scores: dict[int, Mapping[str, Score]] = {}
         about: dict[int, ItemRecord] = {}
         for index, record in records:
@@ -377,16 +356,14 @@ def score_all(
     *,
     gpu: bool = False,
 ) -> dict[str, Any]:
-    """Scores answers and writes the scores, by all metrics that need neither all answers at once nor a judge.
+    """Score answers by all metrics that need neither the whole set nor a judge, and write the scores.
 
     Args:
-        run, writer: the record, for reading and for writing.
-        scheme: the post-processing and the metrics.
         todo: numbers of the questions.
         options: arguments of features, by name.
         opened: opens an engine for a plan; called only if the sound of answers is needed.
-        progress: called with (what is happening, answers scored, failed, seconds of audio).
-        gpu: whether there is one for the engine.
+        progress: called with (stage, answers scored, failed, seconds of audio).
+        gpu: whether the engine has one.
 
     Returns:
         Timings of the engine; empty if it was not needed.
@@ -423,7 +400,7 @@ def score_all(
 
 
 def _over_rounds(parts: Sequence[ItemRecord]) -> ItemRecord:
-    """What was heard in all answers to one question: the mean of their scores, and the transcript of each."""
+    """Combine the rounds of one question: the mean of their scores, and every transcript."""
     if len(parts) == 1:
         return parts[0]
     scores = {}
@@ -439,9 +416,7 @@ def _over_rounds(parts: Sequence[ItemRecord]) -> ItemRecord:
 
 
 def _spoken_samples(exchange: Exchange) -> list[Sample]:
-    """A spoken answer as a sample for the engine, after those to the rounds before it; none if one of them has no
-    sound.
-    """
+    """A spoken answer and those of the rounds before it as samples; empty if one has no sound."""
     every = [*(path for _, path in exchange.turns), exchange.answer_path]
     paths = [check_sound(path) for path in every if path is not None]
     if exchange.answer.status != "ok" or len(paths) < len(every):
@@ -459,7 +434,7 @@ def _spoken_samples(exchange: Exchange) -> list[Sample]:
 
 
 def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
-    """Scores every answer by the metrics that need all answers at once; always anew, as one answer changes the others."""
+    """Score all answers by the set metrics. This repeats every time, because one answer changes the others' scores."""
     if not scheme.sets:
         return
     sets: dict[int, list[Exchange]] = {}
@@ -473,7 +448,7 @@ def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
 
 
 def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:
-    """An answer as one metric reads it, from the transcript that the record holds."""
+    """Read an answer for one metric, from the recorded transcript."""
     reading = exchange.reading or Reading(None, None, Diagnostic("not_read"))
     chain = scheme.chain_of(metric)
     if chain == scheme.chain:
@@ -485,9 +460,9 @@ def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:
 
 
 def score_sets_again(folder: Path) -> tuple[str, ...]:
-    """Scores the answers of a merged record by the metrics that need all of them; the others do not change by merging.
+    """Score the answers of a merged record by the set metrics; merging changes no other metric.
 
-    The rules are those in the record, so that neither the benchmark's definition nor the model is needed.
+    The rules come from the record, without the benchmark's definition or the model.
 
     Returns:
         The names of these metrics.

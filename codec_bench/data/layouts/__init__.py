@@ -1,9 +1,9 @@
-"""The forms in which toolkits and publishers leave speech with its texts, recognised by what is in the folder.
+"""Common forms of speech with its texts, recognised by the files in a folder.
 
 Which file to open
-    `base.py`     what a layout is. `tree.py` is the folder and its lines. The table `LAYOUTS` stands here.
+    `base.py`     the class of a layout. `tree.py` is the folder and its lines. The table `LAYOUTS` is here.
     `lists.py`    one utterance a line; `tables.py` tables and JSON lines; `sidecars.py` texts in files next to sounds;
-                  `saved.py` Arrow files of the `datasets` library. `words.py` says what was recognised.
+                  `saved.py` Arrow files of the `datasets` library. `words.py` describes what was recognised.
     `benchmarks.py`  the layouts that definitions of benchmarks name; `benchmark_files.py`, `benchmark_pairs.py` and
                   `benchmark_styles.py` read them.
 """
@@ -72,14 +72,14 @@ LAYOUTS = (
     _layout("WebDataset", "`*.tar` with `ID.wav`, `ID.txt`, `ID.json`",
             r"[^/]*\.tar", lists.claims_always, tables.read_tars, several=True),
 )  # fmt: skip
-"""Every layout. The first that claims a text file has it; a more special one stands before a more general one."""
+"""Every layout. The first that claims a text file wins; special ones precede general ones."""
 
 
 def find_layout(tree: Tree, named: str | None = None) -> tuple[Layout, list[str]] | None:
     """The layout of a folder or of a named file in it, with its text files; None if there is none.
 
     Raises:
-        UserError: the folder has several layouts, or several lists of a layout that is one list.
+        UserError: the folder has several layouts, or several lists of a single-list layout.
     """
     if named is not None:
         recognised = next((one for one in LAYOUTS if one.pattern.fullmatch(named) and one.claims(tree, named)), None)
@@ -104,7 +104,7 @@ def find_layout(tree: Tree, named: str | None = None) -> tuple[Layout, list[str]
 
 
 def _siblings(tree: Tree, layout: Layout, named: str) -> list[str]:
-    """A named file, with the files without which it cannot be read: recordings of supervisions."""
+    """A named file, with the files that it needs: recordings of supervisions."""
     if layout.name != "Lhotse":
         return [named]
     candidates = sorted(name for name in os.listdir(tree.root) if layout.pattern.fullmatch(name) and name != named)
@@ -130,7 +130,7 @@ def _one_list(tree: Tree, layout: Layout, files: Sequence[str]) -> str:
 def read_layout_rows(
     tree: Tree, layout: tuple[Layout, list[str]] | None, *, require_audio: bool
 ) -> tuple[list[Row], Report]:
-    """The rows of a folder, and what was recognised and ignored in it.
+    """The rows of a folder, and a report of what was recognised and ignored in it.
 
     Args:
         layout: the layout with its files, as `find_layout` gives it; None for a folder of sounds alone.

@@ -1,4 +1,4 @@
-"""What a layout is, and what reading one gives."""
+"""The class of a layout, and the result of reading one."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from codec_bench.data.layouts.tree import Tree
 from codec_bench.data.rows import Row
 
 Role = Literal["prompt", "target", "none"]
-"""What the sound of a row is to generated speech: the recording of its voice, the same words, or not there."""
+"""Relation of a row's sound to generated speech: the recording of its voice, the same words, or none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """What a layout gives.
+    """The result of reading a layout.
 
     Args:
-        rows: of the data set.
         used: the text files that were read, relative to the root.
-        known: text files of the layout that hold no texts.
-        role: what the sounds are; None where the layout does not say.
-        lists_sounds: whether a list names the sounds; sounds that it does not name are then no rows.
+        known: text files of the layout without texts.
+        role: of the sounds; None if the layout does not say.
+        lists_sounds: whether a list names the sounds; other sounds are then no rows.
     """
 
     rows: Iterable[Row]
@@ -35,16 +34,15 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """A form in which toolkits and publishers leave speech with its texts.
+    """A common form of speech with its texts.
 
     Args:
-        name: for people.
         form: its files, in one line of the documentation.
-        pattern: what a path of one of its text files, relative to the folder, must end with.
+        pattern: the end of a path of one of its text files, relative to the folder.
         claims: whether such a file is one of this layout.
         read: the rows, from the files of this layout.
-        several: whether all such files are read; else one, in the folder that is the least deep.
-        preferred: which one is taken if a folder holds several.
+        several: whether all such files are read; else the least deep one.
+        preferred: which one counts if a folder holds several.
     """
 
     name: str
@@ -63,8 +61,7 @@ class Report:
     Args:
         layout: its name. files: the text files that were read.
         unread: text files next to the sound that were not read.
-        unlisted: sound files that no list names, or that have no text. absent: names of texts without a sound.
-        role: what the sounds are, where the layout says it.
+        unlisted: sound files without a text or outside the list. absent: names of texts without a sound.
     """
 
     layout: str

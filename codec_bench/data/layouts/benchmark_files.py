@@ -1,34 +1,29 @@
 """Data sets that are not tables, read as rows.
 
-`air-bench` (qyang1021/AIR-Bench-Dataset) has these files, for TRACK Foundation and Chat:
-    `TRACK/TRACK_meta.json`: a list of objects, one a question, with `task_name`, `dataset_name` and `path` beside
-    others. `TRACK/TASK_DATASET/PATH`: the sounds. Some have another suffix than `path` says (FLAC for WAV).
+`air-bench` (qyang1021/AIR-Bench-Dataset), for TRACK Foundation and Chat: `TRACK/TRACK_meta.json` is a list of
+questions with `task_name`, `dataset_name` and `path`; `TRACK/TASK_DATASET/PATH` are the sounds. The suffix of some
+differs from that of `path` (FLAC for WAV).
 
-`minimax` (MiniMaxAI/TTS-Multilingual-Test-Set) has these files:
-    `text/LANGUAGE.txt`: one `SPEAKER|SENTENCE` a line.
-    `speaker/LANGUAGE/SPEAKER/*.mp3`: recordings of the speaker's voice; the first by name is used.
-    `speaker/prompt_text.txt`: the words of these recordings, one `FILE.mp3|TEXT` a line.
+`minimax` (MiniMaxAI/TTS-Multilingual-Test-Set): `text/LANGUAGE.txt` has one `SPEAKER|SENTENCE` a line;
+`speaker/LANGUAGE/SPEAKER/*.mp3` are recordings of the voice, of which the first by name counts;
+`speaker/prompt_text.txt` has their words, one `FILE.mp3|TEXT` a line.
 
-`seed-tts` (the files of BytedanceSpeech/seed-tts-eval) has lists, one `NAME|WORDS OF THE VOICE|VOICE|TEXT` a line, of
-which some have a fifth field: for voice conversion the recording of the text by another speaker. Paths of sounds begin
-at the list's folder.
+`seed-tts` (BytedanceSpeech/seed-tts-eval): lists of one `NAME|WORDS OF THE VOICE|VOICE|TEXT` a line, some with a fifth
+field for voice conversion, the recording of the text by another speaker. Paths begin at the list's folder.
 
-`listed` (VocalNet/VocalBench) has a JSON file with a list of objects, one a question, of which some name sounds. A file
-with objects by their ids (RUL-MuchoMusic) gives rows with the id in the columns `id` and `sound`, and one whose name
-ends in `.jsonl` (SongFormBench) has an object a line; it may lie in the archive of the sounds (URO-Bench's
-conversations). A path with a `*` means all files of a folder that are named so (SpeechRole), whose rows have the file's
-name in the column `file`. A sound may be named without its suffix, and a name `a.0.b` is that which the first entry of
-the list `a` has as `b`.
+`listed` (VocalNet/VocalBench): a JSON file with a list of questions. A file of objects by id (RUL-MuchoMusic) gives
+rows with the id in the columns `id` and `sound`; `.jsonl` (SongFormBench) has an object a line, and may be in the
+archive of the sounds (URO-Bench). A path with `*` means all matching files (SpeechRole), named in the column `file`. A
+sound's name may lack the suffix; `a.0.b` is `b` of the first entry of the list `a`.
 
-`tagged` has a table between tabs with one sound a row. Its tags stand from the last column, `TAGS`, on as `KIND---TAG`
-(MTG-Jamendo), or each has a column of 0 and 1 between the first, an id, and the last, the sound (MagnaTagATune). Rows
-have them in the column `TAGS`, between commas, and in `folder` the first folder of the sound's path.
+`tagged`: a tab-separated table of sounds. Tags are `KIND---TAG` from the last column, `TAGS`, on (MTG-Jamendo), or
+columns of 0 and 1 between the id and the sound (MagnaTagATune). Rows have them in `TAGS`, comma-separated, and in
+`folder` the first folder of the sound's path.
 
-`transcribed` has sounds `ID.wav` below a folder, whose own folder is the speaker, and a list of `ID<tab>WORDS` lines
-(AISHELL-2's test part) or `ID|WORDS|MORE` lines (Opencpop), or else a folder of files `ID.txt` with the words, in UTF-8
-or Big5 (MIR-1K).
+`transcribed`: sounds `ID.wav` in a folder per speaker, with a list of `ID<tab>WORDS` (AISHELL-2) or `ID|WORDS|MORE`
+lines (Opencpop), or files `ID.txt` in UTF-8 or Big5 (MIR-1K).
 
-Pairs of sounds in folders are read in `benchmark_pairs.py`, and styles of speech in `benchmark_styles.py`.
+Pairs of sounds are read in `benchmark_pairs.py`, and styles of speech in `benchmark_styles.py`.
 """
 
 from __future__ import annotations
@@ -53,18 +48,16 @@ from codec_bench.errors import UserError, on_disk
 _SPOKEN = "speaker/prompt_text.txt"
 COLUMNS = ("text", "audio", "prompt_text", "speaker", "language")
 _SUFFIXES = (".flac", ".wav", ".mp3")
-"""In which suffixes a sound of AIR-Bench is looked for, if it has not the one that its row names."""
+"""Suffixes to try for a sound of AIR-Bench if its row's own does not exist."""
 _FOLDER = ("task_name", "dataset_name")
 
 
 @dataclass(frozen=True, eq=False)
 class FileRows:
-    """Rows that were read from files; iterating gives `(key, row)`.
+    """Rows that were read from files; iterating yields `(key, row)`.
 
     Args:
-        repository: where the files are.
         columns: the columns that every row has.
-        rows: `(key, row)` for each row.
         finish: completes a row when it is read, such as by fetching its sound; None if the rows are complete.
     """
 
@@ -93,7 +86,7 @@ class FileRows:
         return iter(self.rows) if finish is None else ((key, finish(row)) for key, row in self.rows)
 
     def select(self, limit: int | None, seed: int | None) -> FileRows:
-        """The first rows, or those that a seed chooses, as many as a limit says; all where it is None."""
+        """The first rows up to a limit, or a random part by a seed; all without a limit."""
         if limit is None or limit >= self.total:
             return self
         rows = self.rows[:limit] if seed is None else random_part(self.rows, lambda row: row[0], limit, seed)
@@ -101,11 +94,7 @@ class FileRows:
 
 
 def open_minimax(repository: Repository, *, language: str) -> FileRows:
-    """The sentences of one language, each with a recording of its speaker.
-
-    Args:
-        repository: where the files are.
-        language: the language as its file is called, such as `english`.
+    """The sentences of one language (such as `english`), each with a recording of its speaker.
 
     Raises:
         UserError: the files cannot be found.
@@ -138,12 +127,7 @@ def open_minimax(repository: Repository, *, language: str) -> FileRows:
 
 
 def open_seed_tts(repository: Repository, *, listed: str) -> FileRows:
-    """The lines of one list of Seed-TTS-Eval, each with its sounds in the columns `audio` (the voice) and
-    `source_audio`.
-
-    Args:
-        repository: where the files are.
-        listed: path of the list, such as `zh/hardcase.lst`.
+    """The lines of a list such as `zh/hardcase.lst`, with sounds in `audio` (the voice) and `source_audio`.
 
     Raises:
         UserError: the list cannot be found or read.
@@ -169,18 +153,16 @@ def open_listed(
     """The objects of a JSON file, each with its sounds.
 
     Args:
-        repository: where the files are.
-        listed: path of the file, or of several by a `*`. folder: folder of the repository, or archive in it, in which
-            the paths of sounds begin.
+        listed: path of the file, or of several by a `*`. folder: folder or archive where the paths of sounds begin.
         sounds: the names under which an object names a sound.
-        keep: whether a row is one of those that are wanted.
+        keep: whether the definition reads a row.
 
     Raises:
         UserError: the file cannot be found, or holds no list of objects.
     """
     repository = replace(repository, sounds=folder)
     rows: list[tuple[str, dict[str, Any]]] = []
-    for file in _named_so(repository, listed) if "*" in listed else [listed]:
+    for file in _matching_files(repository, listed) if "*" in listed else [listed]:
         stem = posixpath.splitext(file)[0]
         extra = {"file": posixpath.basename(stem)} if "*" in listed else {}
         for at, record in enumerate(_records(repository, file)):
@@ -205,15 +187,14 @@ def open_tagged(
     sounds: tuple[str, ...],
     keep: Callable[[Mapping[str, Any]], bool],
 ) -> FileRows:
-    """The rows of a table of tags, each with its sound; in place of one that is not there stands its path.
+    """The rows of a table of tags, each with its sound, or with its path if it is missing.
 
-    A sound `14/214.mp3` may lie there as `14/214.low.mp3`, as MTG-Jamendo's smaller version is called.
+    A sound `14/214.mp3` may be stored as `14/214.low.mp3`, as in MTG-Jamendo's smaller version.
 
     Args:
-        repository: where the files are.
-        listed: path of the table. folder: folder of the repository in which the paths of sounds begin.
-        sounds: the columns that name a sound; the first says where its path begins.
-        keep: whether a row is one of those that are wanted.
+        listed: path of the table. folder: folder of the repository where the paths of sounds begin.
+        sounds: the columns that name a sound; the first one decides the column `folder`.
+        keep: whether the definition reads a row.
 
     Raises:
         UserError: the table cannot be found, or has no rows between tabs.
@@ -234,7 +215,7 @@ def open_tagged(
     def finish(row: dict[str, Any]) -> dict[str, Any]:
         if isinstance(row, ProblemRow):
             return row
-        sounds_of = {name: _whole_or_low(repository, str(row[name]), listed) for name in sounds}
+        sounds_of = {name: _stored_path(repository, str(row[name]), listed) for name in sounds}
         return {**row, **_clips(sounds_of)}
 
     of_row = columns if columns[-1] == TAGS else (columns[0], columns[-1], TAGS)
@@ -242,12 +223,10 @@ def open_tagged(
 
 
 def open_transcribed(repository: Repository, *, listed: str, folder: str | None) -> FileRows:
-    """The lines of a list of transcripts, or the files of a folder of them, each with its sound in the column `audio`;
-    in place of one that is not there stands its name.
+    """The lines of a list (or files of a folder) of transcripts, with the sound, or its name, in `audio`.
 
     Args:
-        repository: where the files are, a folder.
-        listed: path of the list or folder. folder: the folder below which sounds are looked for by their names.
+        listed: path of the list or folder. folder: the folder below which sounds are found by name.
 
     Raises:
         UserError: the list cannot be found or read, or holds nothing, or the data are no folder.
@@ -256,10 +235,10 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
         raise UserError(f"'{repository.name}' is no folder, in which the sounds could be looked for")
     stem, texts = posixpath.splitext(listed)[0], Path(repository.root, listed)
     if texts.is_dir():
-        lines = [(f"{listed}/{file.stem}", _of_file(file)) for file in sorted(texts.glob("*.txt"))]
+        lines = [(f"{listed}/{file.stem}", _read_words(file)) for file in sorted(texts.glob("*.txt"))]
     else:
         listing = enumerate(text_of(repository, listed).splitlines(), 1)
-        lines = [(f"{stem}/{at}", _of_line(line, f"line {at} of {listed}")) for at, line in listing if line.strip()]
+        lines = [(f"{stem}/{at}", _parse_line(line, f"line {at} of {listed}")) for at, line in listing if line.strip()]
     if not lines:
         held = "is a folder without a file of words (*.txt)" if texts.is_dir() else "has no line"
         raise UserError(f"'{listed}' of '{repository.name}' {held}")
@@ -278,8 +257,8 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
     return FileRows(repository, ("id", "text", "audio", "speaker"), [(key, row(entry)) for key, entry in lines])
 
 
-def _of_line(line: str, where: str) -> ProblemRow | tuple[str, str]:
-    """The id and the words of a line of a list; further fields between bars are not words."""
+def _parse_line(line: str, where: str) -> ProblemRow | tuple[str, str]:
+    """The id and the words of a line; further fields between bars are not words."""
     mark = "\t" if "\t" in line else "|"
     name, *fields = line.split(mark)
     if not fields:
@@ -287,7 +266,7 @@ def _of_line(line: str, where: str) -> ProblemRow | tuple[str, str]:
     return name.strip(), fields[0].strip()
 
 
-def _of_file(file: Path) -> ProblemRow | tuple[str, str]:
+def _read_words(file: Path) -> ProblemRow | tuple[str, str]:
     """The name of a file, which is the id, and the words in it."""
     try:
         data = file.read_bytes()
@@ -318,8 +297,8 @@ def _tagged_row(columns: tuple[str, ...], cells: list[str], sounds: tuple[str, .
     return {**row, TAGS: ", ".join(tags), "folder": row[sounds[0]].partition("/")[0]}
 
 
-def _whole_or_low(repository: Repository, named: str, listed: str) -> str:
-    """The path of a sound, or of its smaller version where that alone is there."""
+def _stored_path(repository: Repository, named: str, listed: str) -> str:
+    """The path of a sound, or of its smaller version if only that exists."""
     stem, suffix = posixpath.splitext(named)
     paths = [repository.sound(name, listed) for name in (named, f"{stem}.low{suffix}")]
     return next((path for path in paths if os.path.isfile(path)), paths[0])
@@ -328,24 +307,24 @@ def _whole_or_low(repository: Repository, named: str, listed: str) -> str:
 def _select_rows(
     rows: list[tuple[str, dict[str, Any]]], keep: Callable[[Mapping[str, Any]], bool]
 ) -> list[tuple[str, dict[str, Any]]]:
-    """The rows that are kept; what is wrong with one is told whether it is wanted or not."""
+    """The selected rows, and every row with a problem."""
     return [(key, row) for key, row in rows if isinstance(row, ProblemRow) or keep(row)]
 
 
 def _clips(paths: Mapping[str, str]) -> dict[str, Clip]:
-    """Those of the sounds that are there."""
+    """The sounds that exist."""
     return {name: Clip(path) for name, path in paths.items() if os.path.isfile(path)}
 
 
 def _sound(repository: Repository, named: str, listed: str) -> str:
-    """The path of a sound; of one that is named without a suffix, that of the first file that is there."""
+    """The path of a sound; without a suffix, of the first existing file."""
     suffixes = ("",) if posixpath.splitext(named)[1] else _SUFFIXES
     paths = [repository.sound(f"{named}{suffix}", listed) for suffix in suffixes]
     return next((path for path in paths if os.path.isfile(path)), paths[0])
 
 
-def _named_so(repository: Repository, pattern: str) -> list[str]:
-    """The paths of the files that a path with a `*` means, in order."""
+def _matching_files(repository: Repository, pattern: str) -> list[str]:
+    """The paths that match a path with a `*`, in order."""
     if repository.root is None:
         raise UserError(f"'{repository.name}' is no folder, in which files named '{pattern}' could be looked for")
     files = sorted(file.relative_to(repository.root).as_posix() for file in Path(repository.root).glob(pattern))
@@ -355,7 +334,7 @@ def _named_so(repository: Repository, pattern: str) -> list[str]:
 
 
 def _records(repository: Repository, listed: str) -> list[Any]:
-    """The entries of a JSON file that holds a list, or objects by their ids; or of one with an entry a line (`.jsonl`)."""
+    """The entries of a JSON list, of objects by their ids, or of JSON lines."""
     archived = repository.sounds is not None and is_archive(repository.sounds) and not repository.has(listed)
     try:
         text = Path(repository.sound(listed, "") if archived else repository.local(listed)).read_text(
@@ -394,7 +373,7 @@ def _with_voices(row: dict[str, Any], listed: str, repository: Repository) -> di
 
 
 def text_of(repository: Repository, file: str) -> str:
-    """The text of a file.
+    """Read the text of a file.
 
     Raises:
         UserError: it cannot be found or read.
@@ -422,7 +401,7 @@ def _pairs(repository: Repository, file: str) -> Iterator[tuple[str, str]]:
 
 
 def _prompt(files: frozenset[str], speaker: str) -> str | None:
-    """The first recording of a speaker; the speaker `LANGUAGE_NAME` has a folder in the folder of the language."""
+    """The first recording of the speaker `LANGUAGE_NAME`, whose folder is in that of the language."""
     inside = f"speaker/{speaker.rpartition('_')[0]}/{speaker}/"
     return min((file for file in files if file.startswith(inside) and file.endswith(".mp3")), default=None)
 
@@ -438,15 +417,13 @@ def repository_of(where: str, revision: str | None, mirror: str | os.PathLike[st
 
 
 def open_air_bench(repository: Repository, *, track: str, keep: Callable[[Mapping[str, Any]], bool]) -> FileRows:
-    """The questions of AIR-Bench, each with its sound in the column `audio`.
+    """The questions of AIR-Bench, each with its sound, or the expected path, in the column `audio`.
 
-    The column `renamed` says whether the sound has another suffix than its row names. In place of a sound that is not
-    there stands the path that it should have.
+    The column `renamed` says whether the sound's suffix differs from its row's.
 
     Args:
-        repository: where the files are.
         track: `Foundation` or `Chat`.
-        keep: whether a row is one of those that are wanted; the sounds of others are not fetched.
+        keep: whether the definition reads a row; the sounds of others are not fetched.
 
     Raises:
         UserError: the files cannot be found, or the list of questions cannot be read.
@@ -461,7 +438,7 @@ def open_air_bench(repository: Repository, *, track: str, keep: Callable[[Mappin
 
 
 def _record(record: Any, listed: str) -> dict[str, Any]:
-    """One question as a row; a row with a problem if it does not say what it belongs to."""
+    """Validate one question as a row."""
     if not isinstance(record, dict):
         return ProblemRow(f"a question of {listed} is no object")
     absent = [name for name in _FOLDER if not isinstance(record.get(name), str) or not record[name].strip()]

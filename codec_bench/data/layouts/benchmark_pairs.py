@@ -1,15 +1,13 @@
-"""Data sets of pairs of sounds in folders, of which one is to be found the likelier, read as rows.
+"""Data sets of pairs of sounds, one of which should be the likelier, read as rows.
 
-`zerospeech` (sWUGGY and sBLIMP of the ZeroSpeech challenge of 2021) has `PART/gold.csv` and the sounds
+`zerospeech` (sWUGGY and sBLIMP of the ZeroSpeech challenge of 2021) has `PART/gold.csv` and sounds
 `PART/FILENAME.wav`. A row of the table is a sound, with `filename`, `id`, `voice` and `correct` (1 for the preferred
-one) beside others. A pair is what one voice says of one `id`, and of one `type` and `subtype` where there are such
-columns.
+one). A pair shares `id` and `voice`, and `type` and `subtype` if there are such columns.
 
-`story-cloze` (Spoken StoryCloze) has sounds `PART/NUMBER_STORY_correct.wav` and `PART/NUMBER_STORY_incorrect.wav`. A
-pair has the same STORY.
+`story-cloze` (Spoken StoryCloze) has sounds `PART/NUMBER_STORY_correct.wav` and `PART/NUMBER_STORY_incorrect.wav`; a
+pair shares STORY.
 
-Conventions
-    A pair that is not whole is a row with a problem. `audio` is the preferred sound, `other_audio` the other one.
+An incomplete pair is a row with a problem. `audio` is the preferred sound, `other_audio` the other one.
 """
 
 from __future__ import annotations
@@ -34,19 +32,18 @@ _REQUIRED_COLUMNS = ("filename", "id", "voice", "correct")
 _KEY = ("voice", "type", "subtype", "id")
 _STORY = re.compile(r"(?P<number>\d+)_(?P<story>.+)_(?P<side>correct|incorrect)\.wav")
 BANDS = ((1, "0"), (5, "1-4"), (20, "5-19"), (100, "20-99"))
-"""Below which count of a word in LibriSpeech it belongs to which band; above the last it is `100 and more`.
+"""Bands by a word's count in LibriSpeech, each with its exclusive limit; above the last is `100 and more`.
 
-The limits are those of the challenge's program, whose labels (`1-5`, `6-20`, `21-100`, `>100`) say one more.
+The limits are those of the challenge's program, whose labels (`1-5`, `6-20`, `21-100`, `>100`) are one too high.
 """
 
 
 def open_zerospeech(repository: Repository, *, subset: str) -> FileRows:
     """The pairs of one part of the ZeroSpeech challenge of 2021.
 
-    A row has the columns of the preferred sound in `gold.csv`, and `band`, in which band of frequency its word is.
+    A row has the columns of the preferred sound in `gold.csv`, and `band`, its word's band of frequency.
 
     Args:
-        repository: where the files are.
         subset: the folder of the table, such as `lexical/dev`.
 
     Raises:
@@ -73,11 +70,9 @@ def open_zerospeech(repository: Repository, *, subset: str) -> FileRows:
 
 
 def open_story_cloze(repository: Repository, *, subset: str) -> FileRows:
-    """The pairs of Spoken StoryCloze, in the order of their numbers, with the columns `audio`, `other_audio` and
-    `story`.
+    """The pairs of Spoken StoryCloze by number, with the columns `audio`, `other_audio` and `story`.
 
     Args:
-        repository: where the files are.
         subset: the folder of the sounds, such as `tSC`.
 
     Raises:
@@ -95,7 +90,6 @@ def open_story_cloze(repository: Repository, *, subset: str) -> FileRows:
 
 
 def _pair(repository: Repository, subset: str, sounds: Iterable[Mapping[str, str]]) -> dict[str, Any]:
-    """One row of two sounds."""
     by_side: dict[str, list[Mapping[str, str]]] = defaultdict(list)
     for sound in sounds:
         by_side[(sound["correct"] or "").strip()].append(sound)
@@ -126,7 +120,7 @@ def _story(repository: Repository, story: str, sides: Mapping[str, tuple[int, st
 
 
 def _sound(repository: Repository, path: str) -> Clip | str:
-    """A sound, or its path if it is not there."""
+    """A sound, or its path if it is missing."""
     return Clip(repository.local(path)) if repository.has(path) else path
 
 
@@ -140,7 +134,7 @@ def _names(repository: Repository, subset: str) -> list[str]:
 
 
 def _band(frequency: str | None) -> str | None:
-    """In which band of frequency a word is; None if the table does not say how often it occurs."""
+    """A word's band of frequency; None if the table has no count."""
     try:
         count = float(frequency or "")
     except ValueError:

@@ -1,17 +1,14 @@
-"""Sentences that speakers said in several styles, as rows: one to be said in a style, and as voice a recording of its
-speaker.
+"""Sentences in several styles of speech, as rows: a text to speak in a style, with a recording of its speaker as voice.
 
-`esd` reads the folders of ESD, the Emotional Speech Dataset. `SPEAKER/SPEAKER.txt` has a line
-`SPEAKER_NUMBER<tab>WORDS<tab>EMOTION` for each recording, which lies below `SPEAKER/EMOTION`, in some copies in a
-folder `train`, `test` or `evaluation` of it. A speaker says the same 350 sentences with each of five emotions, and
-their numbers go on: sentence 21 is 21 without emotion, 371 angry, 721 happy, 1071 sad and 1421 surprised. Sentences 21
-to 50 are the test part.
+`esd` reads the folders of ESD, the Emotional Speech Dataset: `SPEAKER/SPEAKER.txt` has a line
+`SPEAKER_NUMBER<tab>WORDS<tab>EMOTION` for each recording below `SPEAKER/EMOTION`. Each of five emotions has the same
+350 sentences with consecutive numbers: sentence 21 is 21 neutral, 371 angry, 721 happy, 1071 sad and 1421 surprised.
+Sentences 21 to 50 are the test part.
 
-`expresso` reads the table of Expresso's read speech, with the columns `id`, `text` and `audio`. A speaker reads the
-same 380 sentences in each of seven styles, and their ids are `SPEAKER_STYLE_NUMBER`, such as `ex01_sad_00345`. Other
-ids (stressed words, long texts, songs) are left out. Sentences 345 to 380 are read here: of the happy, the sad and the
-neutral recordings none is in the training part of the authors' own split. Words stand there with what their speaker
-did, `*stressed*` and `<laugh>`, which is taken out.
+`expresso` reads the table of Expresso's read speech, with the columns `id`, `text` and `audio`. Each of seven styles
+has the same 380 sentences, with ids such as `ex01_sad_00345`. Other ids (stressed words, long texts, songs) are
+ignored. Sentences 345 to 380 are read: their happy, sad and neutral recordings are not in the authors' training part.
+Marks such as `*stressed*` and `<laugh>` are removed from the text.
 """
 
 from __future__ import annotations
@@ -39,28 +36,26 @@ NEUTRAL = "neutral"
 TEST = range(21, 51)
 """The numbers of the sentences of ESD's test part."""
 _BEFORE = {NEUTRAL: 0, "angry": 350, "happy": 700, "sad": 1050, "surprised": 1400}
-"""How many recordings of a speaker of ESD come before those with an emotion."""
+"""By emotion, the number of a speaker's recordings before it in ESD."""
 EXPRESSO_COLUMNS = ("id", "text", "audio")
 EXPRESSO_TEST = range(345, 381)
-"""The numbers of the sentences of Expresso that are read."""
+"""The numbers of the sentences to read of Expresso."""
 _EXPRESSO = {NEUTRAL: "default"} | {
     style: style for style in ("confused", "enunciated", "happy", "laughing", "sad", "whisper")
 }
 """Expresso's word for each style in an id."""
 _EXPRESSO_ID = re.compile(r"(?P<speaker>ex\d+)_(?P<style>[a-z]+)_(?P<number>\d+)")
 VOICE_WORDS = 8
-"""The fewest words of a recording of Expresso that is a voice: some of its sentences are a word, too short to hear a
-voice in.
-"""
+"""The fewest words of an Expresso recording for a voice: some of its sentences are a single word."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Speaker:
-    """What one speaker said.
+    """The recordings of one speaker.
 
     Args:
-        name: of the speaker. where: the name of the recordings in messages.
-        words, sounds: the words and the sound of each recording, by its name.
+        where: the name of the recordings in messages.
+        words, sounds: by the recording's name.
         named: the name of the recording of a sentence in a style.
     """
 
@@ -73,9 +68,10 @@ class _Speaker:
     def rows(
         self, styles: Iterable[str], numbers: range, voice: str, fewest_words: int = 0
     ) -> list[tuple[str, dict[str, Any]]]:
-        """The sentences in every style but the neutral one. The voice is the speaker's recording of the next sentence
-        of enough words, in the same style, or the neutral one if the `voice` is neutral; the first comes after the
-        last.
+        """The sentences in every style except neutral.
+
+        The voice is the next sentence of enough words (cyclically), in the same style or, if `voice` is neutral,
+        neutral.
         """
         rows: list[tuple[str, dict[str, Any]]] = []
         for style in (style for style in styles if style != NEUTRAL):
@@ -104,19 +100,17 @@ class _Speaker:
 
 
 def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
-    """The test sentences with each emotion but none, and as voice the speaker's recording of the sentence after, with
-    the same emotion or without.
+    """The test sentences with each emotion, and the next sentence, with the same emotion or neutral, as voice.
 
-    Ids begin with the emotion as emotion2vec+ calls it, such as `angry_0011_000371`. In place of a recording that is
-    not there stands its name.
+    Ids begin with the emotion's name in emotion2vec+, such as `angry_0011_000371`. The name of a missing recording
+    replaces it.
 
     Args:
-        repository: where the files are, a folder.
-        language: `en` or `zh`. voice: `neutral`, or `emotional` for a voice with the emotion that is asked for.
+        language: `en` or `zh`. voice: `neutral`, or `emotional` for a voice with the requested emotion.
 
     Raises:
-        UserError: the data are no folder, hold no speaker or no test sentence of the language, or name one test
-            sentence only with an emotion, so that no other recording can be its voice.
+        UserError: the data are no folder, have no speaker or test sentence of the language, or no recording for a
+            voice.
     """
     root = Path(repository.root or "")
     speakers = [name for name in (f"{number:04d}" for number in ESD_SPEAKERS[language]) if (root / name).is_dir()]
@@ -149,13 +143,14 @@ def _of_esd(repository: Repository, root: Path, speaker: str) -> _Speaker:
 def open_expresso(
     repository: Repository, table: Table, *, voice: str, keep: Callable[[Mapping[str, Any]], bool]
 ) -> FileRows:
-    """Sentences in each style but the neutral one, and as voice the speaker's recording of the next sentence of eight
-    words or more, in the same style or the neutral one. Ids begin with the style, such as `sad_ex01_sad_00345`.
+    """Sentences in each style except neutral, and the speaker's next sentence of eight or more words as voice.
+
+    Ids begin with the style, such as `sad_ex01_sad_00345`.
 
     Args:
-        repository: where the table is. table: its rows, with `EXPRESSO_COLUMNS`.
-        voice: `neutral`, or `emotional` for a voice in the style that is asked for.
-        keep: whether a row is one of those that are wanted.
+        table: its rows, with `EXPRESSO_COLUMNS`.
+        voice: `neutral`, or `emotional` for a voice in the requested style.
+        keep: whether the definition reads a row.
 
     Raises:
         UserError: no row is a recording of a test sentence, or there is no voice for one.

@@ -1,4 +1,4 @@
-"""The layouts of data sets that benchmarks read, by the names that definitions give them."""
+"""The layouts of data sets for benchmarks, by their names in definitions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from codec_bench.data.layouts.benchmark_styles import EXPRESSO_COLUMNS, open_esd
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchmarkData:
-    """Which part of a data set a definition reads.
+    """The part of a data set that a definition reads.
 
     Args:
         config: the list, folder, part or track. language: of the part.
-        folder: the folder or archive in which paths of sounds begin.
+        folder: the folder or archive where paths of sounds begin.
         sounds: the columns that name sounds.
-        keep: whether a row is one of those that the definition reads.
-        open_table: opens the data set as a table, with the columns that it is given.
+        keep: whether the definition reads a row.
+        open_table: opens the data set as a table with given columns.
     """
 
     config: str

@@ -1,9 +1,9 @@
 """Lists of one utterance a line: LJSpeech, LibriSpeech, ESD, Seed-TTS, and the data folders of Kaldi and ESPnet.
 
 Formats
-    https://keithito.com/LJ-Speech-Dataset/ (its README), https://www.openslr.org/12,
-    https://hltsingapore.github.io/ESD/, https://github.com/BytedanceSpeech/seed-tts-eval,
-    https://kaldi-asr.org/doc/data_prep.html, https://espnet.github.io/espnet/espnet2_tutorial.html.
+    https://keithito.com/LJ-Speech-Dataset/ (README), https://www.openslr.org/12, https://hltsingapore.github.io/ESD/,
+    https://github.com/BytedanceSpeech/seed-tts-eval, https://kaldi-asr.org/doc/data_prep.html,
+    https://espnet.github.io/espnet/espnet2_tutorial.html.
 """
 
 from __future__ import annotations
@@ -37,9 +37,6 @@ def _row(tree: Tree, number: int, id: str, sound: str, where: str, folder: str =
     return Row(number, id, file, tree.path(file), **fields)  # type: ignore[arg-type]
 
 
-# ------------------------------------------------------------------------------------------------------------ LJSpeech
-
-
 def claims_ljspeech(tree: Tree, file: str) -> bool:
     """Whether the first line is `ID|TEXT` or `ID|TEXT|NORMALISED TEXT`."""
     fields = [field.strip() for field in tree.first_line(file).split("|")]
@@ -50,7 +47,7 @@ _HEADS = {name for names in ALIASES.values() for name in names}
 
 
 def read_ljspeech(tree: Tree, files: Sequence[str]) -> Reading:
-    """`wavs/ID.wav` for each line `ID|TEXT|NORMALISED TEXT`; a third field is the text with its numbers written out."""
+    """Read `wavs/ID.wav` for each line `ID|TEXT|NORMALISED TEXT`; the third field has numbers written out."""
     (file,) = files
     folder = posixpath.dirname(file)
 
@@ -69,16 +66,13 @@ def read_ljspeech(tree: Tree, files: Sequence[str]) -> Reading:
     return Reading(rows(), files)
 
 
-# ----------------------------------------------------------------------------------------------------------- LibriSpeech
-
-
 def claims_librispeech(tree: Tree, file: str) -> bool:
     """Whether the first line is `SPEAKER-CHAPTER-NUMBER WORDS`."""
     return re.match(r"\d+-\d+-\d+ ", tree.first_line(file)) is not None
 
 
 def read_librispeech(tree: Tree, files: Sequence[str]) -> Reading:
-    """A line `SPEAKER-CHAPTER-NUMBER WORDS` for each sound in the list's folder."""
+    """Read a line `SPEAKER-CHAPTER-NUMBER WORDS` for each sound in the list's folder."""
 
     def rows() -> Iterator[Row]:
         count = 0
@@ -87,22 +81,19 @@ def read_librispeech(tree: Tree, files: Sequence[str]) -> Reading:
                 count += 1
                 id, _, text = line.partition(" ")
                 where = f"line {number} of {posixpath.basename(file)}"
-                yield _row(
-                    tree, count, id, id, where, posixpath.dirname(file), text=text.strip(), speaker=id.split("-")[0]
-                )
+                speaker = id.split("-")[0]
+                yield _row(tree, count, id, id, where, posixpath.dirname(file), text=text.strip(), speaker=speaker)
 
     known = [file for file in tree.texts if re.search(r"(^|/)(SPEAKERS|CHAPTERS|BOOKS)\.TXT$", file)]
     return Reading(rows(), files, known)
 
-
-# ------------------------------------------------------------------------------------------------------------------ ESD
 
 ESD_SPEAKERS = {"zh": range(1, 11), "en": range(11, 21)}
 """The numbers of ESD's speakers of each language."""
 
 
 def esd_words(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, str | None, str]]:
-    """The number, id, words and emotion of each line `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION`; no words without a tab."""
+    """Number, id, words and emotion of each line `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION`; no words without a tab."""
     for number, line in lines:
         id, *fields = (field.strip() for field in line.split("\t"))
         yield number, id, fields[0] if fields else None, fields[1] if len(fields) > 1 else ""
@@ -115,7 +106,7 @@ def claims_esd(tree: Tree, file: str) -> bool:
 
 
 def read_esd(tree: Tree, files: Sequence[str]) -> Reading:
-    """The recordings below each speaker's folder, with their emotions."""
+    """Read the recordings below each speaker's folder, with their emotions."""
 
     def rows() -> Iterator[Row]:
         count = 0
@@ -134,8 +125,6 @@ def read_esd(tree: Tree, files: Sequence[str]) -> Reading:
     return Reading(rows(), files)
 
 
-# ------------------------------------------------------------------------------------------------------------- Seed-TTS
-
 SEED_TTS_FIELDS = ("name", "prompt_text", "audio", "text", "source_audio")
 
 
@@ -153,7 +142,7 @@ def claims_seed_tts(tree: Tree, file: str) -> bool:
 
 
 def read_seed_tts(tree: Tree, files: Sequence[str]) -> Reading:
-    """The texts to be spoken, each with the recording of its voice. Paths begin at the list's folder."""
+    """Read texts for synthesis, each with the recording of its voice. Paths begin at the list's folder."""
     (file,) = files
     folder = posixpath.dirname(file)
 
@@ -173,7 +162,7 @@ def read_seed_tts(tree: Tree, files: Sequence[str]) -> Reading:
 
 
 TARGET = "target_audio"
-"""The column of a recording of the same words, where the sound is that of the voice."""
+"""The column of a recording of the same words, if the sound is that of the voice."""
 
 
 def _target(tree: Tree, named: str | None, folder: str) -> str | None:
@@ -183,16 +172,13 @@ def _target(tree: Tree, named: str | None, folder: str) -> str | None:
         return None
 
 
-# ---------------------------------------------------------------------------------------------------------------- Kaldi
-
-
 def claims_always(tree: Tree, file: str) -> bool:
-    """For files that no other layout has."""
+    """Accept every file, for layouts with a unique file name."""
     return True
 
 
 def read_kaldi(tree: Tree, files: Sequence[str]) -> Reading:
-    """`wav.scp` with `text`, `utt2spk`, `utt2lang` and `segments` next to it. Commands are not run."""
+    """Read `wav.scp` with `text`, `utt2spk`, `utt2lang` and `segments` next to it. Commands are not run."""
     (file,) = files
     folder = posixpath.dirname(file)
     there = {name: posixpath.join(folder, name) for name in ("text", "utt2spk", "utt2lang", "segments")}
@@ -224,7 +210,7 @@ def read_kaldi(tree: Tree, files: Sequence[str]) -> Reading:
 
 
 def _keyed(tree: Tree, file: str, repeats: list[tuple[str, str]]) -> dict[str, tuple[int, str]]:
-    """By id the first line's number and rest; `repeats` gets the ids of lines that say something else of one."""
+    """The first line's number and rest by id; `repeats` collects contradicting lines."""
     keyed: dict[str, tuple[int, str]] = {}
     for number, line in tree.read_lines(file):
         id, _, rest = line.strip().partition(" ") if "\t" not in line.split(" ")[0] else line.strip().partition("\t")
@@ -260,12 +246,9 @@ def _kaldi_file(tree: Tree, folder: str, number: int, named: str) -> str:
     if re.search(r"\.ark:\d+$", named):
         raise Unclear(f"{where} names an archive ('{named}'); expected a sound file")
     directory = tree.path(folder)
-    folders = [
-        directory,
-        *(os.path.normpath(os.path.join(directory, *[".."] * up)) for up in range(1, _PARENTS)),
-        os.getcwd(),
-    ]
-    sound_path = next((path for one in folders if os.path.isfile(path := os.path.join(one, named))), None)
+    parents = (os.path.normpath(os.path.join(directory, *[".."] * up)) for up in range(1, _PARENTS))
+    candidates = (os.path.join(one, named) for one in (directory, *parents, os.getcwd()))
+    sound_path = next(filter(os.path.isfile, candidates), None)
     if sound_path is None:
         raise Unclear(f"{where} names '{named}', and there is no such sound file")
     return os.path.abspath(sound_path)

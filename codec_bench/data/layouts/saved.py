@@ -1,4 +1,4 @@
-"""Folders that `datasets.save_to_disk` wrote: Arrow files next to `dataset_info.json` and `state.json`.
+"""Folders of `datasets.save_to_disk`: Arrow files next to `dataset_info.json` and `state.json`.
 
 Format: https://huggingface.co/docs/datasets/process#save (`Dataset.save_to_disk`, `DatasetDict.save_to_disk`).
 """
@@ -35,7 +35,7 @@ def _state(tree: Tree, file: str) -> dict[str, Any]:
 
 
 def read_saved(tree: Tree, files: Sequence[str]) -> Reading:
-    """The rows of all splits; with several, the column `split` names each row's."""
+    """Read the rows of all splits; with several, the column `split` names each row's."""
     tables = [
         (posixpath.dirname(file), posixpath.join(posixpath.dirname(file), posixpath.basename(str(one.get("filename")))))
         for file in files
@@ -75,11 +75,8 @@ def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
     types = dict(zip(names, stream.schema.types))
     fields = {names[at]: field for field, at in columns.at.items()}
     sounds = [name for name in names if fields.get(name) in ("audio", "estimate") and pa.types.is_struct(types[name])]
-    plain = [
-        name
-        for name in names
-        if name not in sounds and not pa.types.is_nested(types[name]) and not pa.types.is_binary(types[name])
-    ]
+    nested = [name for name in names if pa.types.is_nested(types[name]) or pa.types.is_binary(types[name])]
+    plain = [name for name in names if name not in sounds and name not in nested]
     classes = find_class_names(declared_features(stream.schema))
     row = 0
     for batch in stream:

@@ -37,15 +37,13 @@ def read_text(tree: Tree, file: str) -> str:
 
 
 def _with_text(tree: Tree, row: Row, file: str | None, **fields: object) -> Row:
-    """A row with the words of a text file; a file that is no text is the row's problem."""
+    """A row with the words of a text file; an unreadable file is the row's problem."""
     try:
         text = None if file is None else read_text(tree, file)
     except UserError as error:
         return row._replace(problem=error.message)
     return row._replace(text=text, **fields)  # type: ignore[arg-type]
 
-
-# ------------------------------------------------------------------------------------------------------------- LibriTTS
 
 _ORIGINAL, _NORMALISED = ".original.txt", ".normalized.txt"
 
@@ -56,7 +54,7 @@ def claims_libritts(tree: Tree, file: str) -> bool:
 
 
 def read_libritts(tree: Tree, files: Sequence[str]) -> Reading:
-    """`ID.original.txt` is the text, and `ID.normalized.txt` the text with its numbers written out."""
+    """Read `ID.original.txt` as the text, and `ID.normalized.txt` as the text with numbers written out."""
     there = set(files)
 
     def rows() -> Iterator[Row]:
@@ -70,11 +68,8 @@ def read_libritts(tree: Tree, files: Sequence[str]) -> Reading:
             yield row
         yield from _without_sound(len(tree.sounds), tree, [file for file in files if not claims_libritts(tree, file)])
 
-    known = [
-        file
-        for file in tree.texts
-        if re.search(r"(\.trans|\.book)\.tsv$|(^|/)(SPEAKERS|CHAPTERS|BOOKS|speakers)\.\w+$", file)
-    ]
+    pattern = re.compile(r"(\.trans|\.book)\.tsv$|(^|/)(SPEAKERS|CHAPTERS|BOOKS|speakers)\.\w+$")
+    known = [file for file in tree.texts if pattern.search(file)]
     return Reading(rows(), files, known, lists_sounds=False)
 
 
@@ -84,11 +79,8 @@ def _without_sound(count: int, tree: Tree, files: Sequence[str]) -> Iterator[Row
         yield _with_text(tree, Row(at, id, problem=Absent(f"'{file}' has no sound")), file)
 
 
-# ----------------------------------------------------------------------------------------------------------------- VCTK
-
-
 def claims_vctk(tree: Tree, file: str) -> bool:
-    """Whether the file lies in a folder of texts, and a sound of its name in another folder."""
+    """Whether the file is in a folder of texts, and a sound of its name in another folder."""
     return _is_in_text_folder(file) and bool(_vctk_sounds(tree, file))
 
 
@@ -103,7 +95,7 @@ def _vctk_sounds(tree: Tree, file: str) -> list[str]:
 
 
 def read_vctk(tree: Tree, files: Sequence[str]) -> Reading:
-    """`txt/SPEAKER/ID.txt` is the text of `wav*/SPEAKER/ID.wav`, or of ID_mic1 and ID_mic2."""
+    """Read `txt/SPEAKER/ID.txt` as the text of `wav*/SPEAKER/ID.wav`, or of ID_mic1 and ID_mic2."""
     known = [file for file in tree.texts if re.search(r"(^|/)(speaker-info|update|log)\.txt$", file)]
     files = [file for file in files if _is_in_text_folder(file)]
     texts = {stem(file): file for file in files}
@@ -122,16 +114,13 @@ def read_vctk(tree: Tree, files: Sequence[str]) -> Reading:
     return Reading(rows(), files, known, lists_sounds=False)
 
 
-# ------------------------------------------------------------------------------------------------------------ wav + txt
-
-
 def claims_sidecar(tree: Tree, file: str) -> bool:
-    """Whether a sound next to the file has its name, and the file has words, not times of phones."""
+    """Whether a sound next to the file has its name, and the file has words, not phone times."""
     return without_suffix(file) in tree.by_base and not _TIMES.match(tree.first_line(file))
 
 
 def read_sidecars(tree: Tree, files: Sequence[str]) -> Reading:
-    """`a.txt`, else `a.lab`, is the text of `a.wav`."""
+    """Read `a.txt`, else `a.lab`, as the text of `a.wav`."""
     of: dict[str, str] = {}
     for file in sorted(files, reverse=True):  # .txt comes after .lab
         if claims_sidecar(tree, file) or without_suffix(file) not in tree.by_base:
@@ -145,11 +134,8 @@ def read_sidecars(tree: Tree, files: Sequence[str]) -> Reading:
     return Reading(rows(), used, lists_sounds=False)
 
 
-# ------------------------------------------------------------------------------------------------------------- TextGrid
-
-
 def add_words(tree: Tree, row: Row) -> tuple[Row, str | None]:
-    """A row with the times of its words, and the TextGrid file next to its sound that says them."""
+    """A row with its word times, and the TextGrid file of these next to its sound."""
     file = None if row.audio is None else os.path.splitext(row.audio)[0] + ".TextGrid"
     if file is None or WORDS in row.extra or not os.path.isfile(file):
         return row, None

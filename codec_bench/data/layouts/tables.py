@@ -23,14 +23,10 @@ from codec_bench.errors import UserError
 
 _FILE_NAMES = ("file_name", "audio_file_name")
 _COMMON_VOICE = ("validated.tsv", "train.tsv", "dev.tsv", "test.tsv")
-_SPLITS = {
-    "train": "train",
-    "training": "train",
-    "valid": "validation",
-    "validation": "validation",
-    "val": "validation",
-}
-_SPLITS |= {"dev": "validation", "test": "test", "testing": "test", "eval": "test", "evaluation": "test"}
+_SPLITS = dict.fromkeys(("train", "training"), "train") | dict.fromkeys(
+    ("valid", "validation", "val", "dev"), "validation"
+)
+_SPLITS |= dict.fromkeys(("test", "testing", "eval", "evaluation"), "test")
 
 
 def _first_object(tree: Tree, file: str) -> Mapping[str, Any]:
@@ -59,11 +55,8 @@ def _columns(tree: Tree, file: str) -> list[str]:
 
 
 def _split_of(folder: str) -> str | None:
-    """The split that a folder's name says, as the `datasets` library reads it."""
+    """The split in a folder's name, as the `datasets` library reads it."""
     return next((split for component in folder.lower().split("/") if (split := _SPLITS.get(component))), None)
-
-
-# ---------------------------------------------------------------------------------------------------------- audiofolder
 
 
 def claims_audiofolder(tree: Tree, file: str) -> bool:
@@ -72,7 +65,7 @@ def claims_audiofolder(tree: Tree, file: str) -> bool:
 
 
 def read_audiofolder(tree: Tree, files: Sequence[str]) -> Reading:
-    """Tables whose column `file_name` holds paths from the table's folder."""
+    """Read tables whose column `file_name` holds paths from the table's folder."""
 
     def rows() -> Iterator[Row]:
         count = 0
@@ -88,7 +81,7 @@ def read_audiofolder(tree: Tree, files: Sequence[str]) -> Reading:
 
 
 def _inside(tree: Tree, row: Row, folder: str, where: str) -> Row:
-    """A row of a manifest whose sound must be a file in the folder."""
+    """Require the sound of a manifest's row to be a file in the folder."""
     if row.problem is not None or row.name is None or row.audio is None or not os.path.isabs(row.audio):
         return row
     name = os.path.relpath(row.audio, tree.path(folder)).replace(os.sep, "/")
@@ -100,16 +93,13 @@ def _inside(tree: Tree, row: Row, folder: str, where: str) -> Row:
     return row._replace(name=file, audio=tree.path(file))
 
 
-# --------------------------------------------------------------------------------------------------------- Common Voice
-
-
 def claims_common_voice(tree: Tree, file: str) -> bool:
     """Whether the table has the columns of Common Voice."""
     return {"client_id", "path", "sentence"} <= set(_columns(tree, file))
 
 
 def read_common_voice(tree: Tree, files: Sequence[str]) -> Reading:
-    """`validated.tsv`, else `train.tsv`, `dev.tsv` and `test.tsv`, or the one that was named; sounds are in `clips`."""
+    """Read `validated.tsv`, else `train.tsv`, `dev.tsv` and `test.tsv`, or the named file; sounds are in `clips`."""
     named = {posixpath.basename(file): file for file in files}
     chosen = [named[name] for name in _COMMON_VOICE if name in named]
     chosen = chosen[:1] if chosen and posixpath.basename(chosen[0]) == _COMMON_VOICE[0] else chosen
@@ -130,16 +120,13 @@ def read_common_voice(tree: Tree, files: Sequence[str]) -> Reading:
     return Reading(rows(), chosen)
 
 
-# ----------------------------------------------------------------------------------------------------------------- NeMo
-
-
 def claims_nemo(tree: Tree, file: str) -> bool:
     """Whether the first line is an object with `audio_filepath`."""
     return "audio_filepath" in _first_object(tree, file)
 
 
 def read_nemo(tree: Tree, files: Sequence[str]) -> Reading:
-    """JSON lines; where there is an `offset`, the sound is from it on as long as `duration` says."""
+    """Read JSON lines; with an `offset`, the sound is a segment of `duration` seconds."""
     (file,) = files
 
     def rows() -> Iterator[Row]:
@@ -169,11 +156,7 @@ def _nemo_segment(row: Row, where: str) -> Row:
     return row._replace(audio=audio, name=f"{base}-{round(begin * 1000):07d}-{round(end * 1000):07d}.wav")
 
 
-# --------------------------------------------------------------------------------------------------------------- Lhotse
-
-
-def _kind_of(item: Mapping[str, Any]) -> str | None:
-    """Which manifest of Lhotse has such an object."""
+def _lhotse_kind(item: Mapping[str, Any]) -> str | None:
     if {"id", "recording_id", "start", "duration"} <= item.keys():
         return "supervisions"
     if {"id", "sources", "sampling_rate"} <= item.keys():
@@ -183,7 +166,7 @@ def _kind_of(item: Mapping[str, Any]) -> str | None:
 
 def kind_of_lhotse(tree: Tree, file: str) -> str | None:
     """Whether a file holds `recordings`, `supervisions` or `cuts`; None for another file."""
-    return _kind_of(_first_object(tree, file))
+    return _lhotse_kind(_first_object(tree, file))
 
 
 def claims_lhotse(tree: Tree, file: str) -> bool:
@@ -192,7 +175,7 @@ def claims_lhotse(tree: Tree, file: str) -> bool:
 
 
 def read_lhotse(tree: Tree, files: Sequence[str]) -> Reading:
-    """Cuts, or else supervisions with their recordings; each supervision is a segment of a recording."""
+    """Read cuts, or else supervisions with their recordings; each supervision is a segment of a recording."""
     kinds: dict[str, list[str]] = {}
     for file in files:
         kinds.setdefault(kind_of_lhotse(tree, file) or "", []).append(file)
@@ -242,7 +225,7 @@ def _cut_rows(tree: Tree, files: Sequence[str]) -> Iterator[Row]:
 
 
 def _is_inside(supervision: Any, cut: Mapping[str, Any]) -> bool:
-    """Whether all words of a supervision, whose times count from the cut's begin, are spoken in the cut."""
+    """Whether a supervision is in its cut; its times count from the cut's begin."""
     try:
         start, end = float(supervision["start"]), float(supervision["start"]) + float(supervision["duration"])
         return start >= -SLACK_S and end <= float(cut["duration"]) + SLACK_S
@@ -254,7 +237,7 @@ def _lhotse_row(tree: Tree, where: str, item: Any, recording: Any, annotation: M
     """A row of a recording, supervision or cut.
 
     Args:
-        item: what has the id and the times. recording: its recording. annotation: what has the text and the speaker.
+        item: has the id and the times. annotation: has the text and the speaker.
     """
     if not isinstance(item, dict) or not isinstance(item.get("id"), str):
         return Row(0, None, problem=item if isinstance(item, str) else f"{where} is no object with an id")
@@ -306,11 +289,8 @@ def _lhotse_sound(tree: Tree, where: str, item: Mapping[str, Any], recording: An
     return segment_of(path, begin, end, where, alone)
 
 
-# ----------------------------------------------------------------------------------------------------------- WebDataset
-
-
 def read_tars(tree: Tree, files: Sequence[str]) -> Reading:
-    """The samples of all tar files of a folder, in the order of their names."""
+    """Read the samples of all tar files of a folder, in the order of their names."""
 
     def rows() -> Iterator[Row]:
         count = 0

@@ -1,4 +1,4 @@
-"""The files of a folder, and what layouts ask of them: lines of a list, the sound that a name means."""
+"""The files of a folder: lines of a list, and the sound that a name means."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _SOUND_FOLDERS = ("wavs", "wav", "audio", "clips")
 
 
 class Unclear(Exception):
-    """A name means no sound, or more than one; the message continues `line 3 of x.csv`."""
+    """A name that means no sound, or more than one; the message continues `line 3 of x.csv`."""
 
 
 class Absent(str):
-    """The reason why a row has no sound, where everything else of the row can be used."""
+    """The reason of a row without a sound whose other fields are usable."""
 
     __slots__ = ()
 
 
 class Tree:
-    """The files below a folder; they are listed when they are first needed.
+    """The files below a folder, listed on first use.
 
     Args:
         root: absolute path of the folder.
@@ -52,12 +52,12 @@ class Tree:
 
     @cached_property
     def sounds(self) -> list[str]:
-        """Those that are sound files."""
+        """The sound files."""
         return [file for file in self.files if is_sound(file)]
 
     @cached_property
     def others(self) -> list[str]:
-        """Those that are no sound files."""
+        """The files other than sound."""
         return [file for file in self.files if not is_sound(file)]
 
     @cached_property
@@ -107,7 +107,7 @@ class Tree:
         return candidates[0]
 
     def read_lines(self, file: str) -> Iterator[tuple[int, str]]:
-        """The lines of a text file that are not empty, with their numbers from 1.
+        """The non-empty lines of a text file, with their numbers from 1.
 
         Raises:
             UserError: it cannot be read, or is not UTF-8.
@@ -119,7 +119,7 @@ class Tree:
                         yield number, line
 
     def first_line(self, file: str) -> str:
-        """The first line with words of a text file in any encoding; empty if there is none."""
+        """The first non-blank line of a text file in any encoding; empty if there is none."""
         try:
             with gzip.open(self.path(file)) if file.endswith(".gz") else open(self.path(file), "rb") as opened:
                 head = opened.read(_HEAD_BYTES)
@@ -154,7 +154,7 @@ def segment_of(path: str, begin_s: float, end_s: float | None, where: str, chann
 
 @lru_cache(maxsize=1024)
 def _length_s(path: str) -> float | None:
-    """How long a sound is by its header; None where the header does not say."""
+    """The duration of a sound by its header, or None."""
     import soundfile
 
     with suppress(Exception):  # reading the sound says what is wrong with it
@@ -164,7 +164,7 @@ def _length_s(path: str) -> float | None:
 
 
 def decode_line(raw: bytes, number: int, path: str) -> str:
-    """A line of a text file.
+    """Decode a line of a text file.
 
     Raises:
         UserError: it is not UTF-8.

@@ -30,11 +30,6 @@ def ignored_lines(report: Report) -> dict[str, str]:
 
 def _sentence(names: list[str], form: str) -> str:
     one = len(names) == 1
-    words = {
-        "files": "file" if one else "files",
-        "texts": "text" if one else "texts",
-        "were": "was" if one else "were",
-        "have": "has" if one else "have",
-        "names": first_of(names, _MOST_NAMED),
-    }
-    return f"{len(names):,} {form.format(**words)}"
+    singular, plural = ("file", "text", "was", "has"), ("files", "texts", "were", "have")
+    words = dict(zip(("files", "texts", "were", "have"), singular if one else plural))
+    return f"{len(names):,} {form.format(names=first_of(names, _MOST_NAMED), **words)}"

@@ -59,7 +59,7 @@ def test_all_mistakes_come_at_once_with_their_lines(tmp_path):
     text = {(finding.line, finding.message) for finding in result}
     expected = {
         (line_of("unused: 3"), "the key 'unused' of the matrix is used nowhere"),
-        (line_of("nowhere.jsonl"), "there is no 'nowhere.jsonl' beside the definition"),
+        (line_of("nowhere.jsonl"), "there is no 'nowhere.jsonl' next to the definition"),
         (line_of("optional:"), "'qestion' is none of the columns"),
         (line_of("questoin"), "the prompt reads 'questoin', which no column gives"),
         (line_of("upper"), "'{{ question.upper() }}' uses what a prompt may not use: Call"),
@@ -73,7 +73,7 @@ def test_all_mistakes_come_at_once_with_their_lines(tmp_path):
         (line_of("primary:"), "'accuracy[exact]' is none of the metrics"),
         (line_of("subsets:"), "the subset 'kind' is of 'sort', which no column gives"),
         (line_of("source: me"), "numbers of 'wer' are given, which is none of the metrics"),
-        (None, "there is no README.md beside benchmark.yaml"),
+        (None, "there is no README.md next to benchmark.yaml"),
     }
     assert text == expected
     hints = {finding.message: finding.hint for finding in result}
@@ -175,7 +175,7 @@ def test_a_field_in_the_wrong_place_is_reported_where_it_belongs(tmp_path, added
 def test_names_that_are_not_there():
     with pytest.raises(UnknownName, match="librispeech"):
         validate_benchmark("libriispeech-dev-clean")
-    with pytest.raises(UserError, match="is not there"):
+    with pytest.raises(UserError, match="does not exist"):
         validate_benchmark("./nowhere")
     with pytest.raises(UnknownName, match="transcribe"):
         validate_prompt("trancribe")
