@@ -168,10 +168,10 @@ def _chosen(rows: Iterator[Any], chosen: array | None) -> Iterator[tuple[int, An
         yield from enumerate(rows)
         return
     remaining = iter(chosen)
-    wanted_at = next(remaining, None)
+    next_chosen = next(remaining, None)
     for at, row in enumerate(rows):
-        if at == wanted_at:
+        if at == next_chosen:
             yield at, row
-            wanted_at = next(remaining, None)
-        if wanted_at is None:
+            next_chosen = next(remaining, None)
+        if next_chosen is None:
             return
