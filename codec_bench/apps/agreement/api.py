@@ -164,7 +164,6 @@ def _of_judges(material: Material) -> Panel:
 
 
 def _with_people(material: Material, people: Ratings, equal_within: float) -> tuple[Panel, Problems]:
-    """Build the panel of people and runs on what the people rated."""
     problems = people.problems
     for problem in material.problems.all():
         problems.add(problem.what, *problem.examples[:1], rater=problem.rater, count=problem.count)

@@ -165,7 +165,6 @@ def _of_interval(table: np.ndarray, interval: Interval) -> Coefficient:
 def _with_interval(
     estimate: Estimate, cells: _Cells, codes: np.ndarray | None, correlates: bool, level: float
 ) -> Coefficient:
-    """Add an interval from the influences of the cells."""
     if isinstance(estimate, str):
         return Coefficient(None, note=estimate)
     value, influence = estimate
@@ -227,7 +226,6 @@ def _spearman(cells: _Cells) -> Estimate:
 
 
 def _kendall(cells: _Cells) -> Estimate:
-    """Compute Kendall's tau-b."""
     if len(cells.x) < 2 or len(cells.y) < 2:
         return FLAT
     rows, columns = cells.shares
@@ -302,7 +300,6 @@ _UNEQUAL = _Distance(lambda x, y: (x != y).astype(np.float64), _mean_unequal)
 
 
 def _kappa(cells: _Cells, distance: _Distance) -> Estimate:
-    """Compute one minus observed over expected mean distance."""
     rows, columns = cells.shares
     to_rater, to_reference = distance.mean(cells.x, cells.y, columns), distance.mean(cells.y, cells.x, rows)
     expected = float(rows @ to_rater)

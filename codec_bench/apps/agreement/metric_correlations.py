@@ -153,5 +153,4 @@ def _pair(scored: Scored, a: int, b: int, units: np.ndarray, least: float) -> Me
 
 
 def _of_systems(coefficient: Coefficient) -> Coefficient:
-    """Say systems for rows in a correlation's notes."""
     return replace(coefficient, note=renamed(coefficient.note, "systems"))

@@ -310,7 +310,6 @@ def _is_of(low: float, high: float, scale: tuple[float, float]) -> bool:
 
 
 def _quantile(n: int) -> float:
-    """Return the half-width of an interval in standard errors."""
     return 1.96 if n >= NORMAL_FROM else t_quantile(LEVEL, n - 1)
 
 

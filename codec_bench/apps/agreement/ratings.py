@@ -302,7 +302,6 @@ def _preference(row: Row) -> float | None:
 
 
 def _once(rows: Sequence[Row], problems: Problems) -> Iterator[Row]:
-    """Yield each rating once."""
     together: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         together[row.key].append(row)
@@ -322,7 +321,6 @@ def _once(rows: Sequence[Row], problems: Problems) -> Iterator[Row]:
 
 
 def _meant(row: Row, first: Row) -> str | float:
-    """Return a rating regardless of the order of its two systems."""
     if row.value is None:
         return row.chosen.casefold()
     return row.value if row.system == first.system else -row.value

@@ -144,7 +144,6 @@ def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
 
 
 def _through(system: str, sounds: Sequence[Audio]) -> list[Audio]:
-    """Code each audio at its own rate."""
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.adapt import reconstruct
 
@@ -210,7 +209,6 @@ def _row(metric: str, change: Change, before: dict[str, list[Score]], after: dic
 
 
 def _rank_among(means: dict[str, float], system: str, value: float) -> int:
-    """Count the other systems below the value."""
     return sum(other < value and not math.isclose(other, value) for name, other in means.items() if name != system)
 
 

@@ -246,7 +246,6 @@ class Described(Maker):
     def _of_class(
         self, classes: Classes, description: str, values: Mapping[str, Any], random: np.random.Generator, turn: int
     ) -> _Question:
-        """Make a question whose answer is the class of the recording."""
         held = values.get(classes.column)
         right = None if held is None else classes.names.get(str(held)) if classes.names else str(held)
         if not right:

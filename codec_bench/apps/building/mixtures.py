@@ -320,7 +320,6 @@ class Mixtures(Maker):
         }
 
     def _reference(self, mixture: Mixture, chosen: Sequence[Sample]) -> str:
-        """Describe the mixture for a judge of free answers."""
         names = (self.recipe.first.is_what, self.recipe.second.is_what)
         transcripts = [f"{_capital(name)}: {sample.text}" for name, sample in zip(names, chosen) if sample.text]
         # A difference that is too small to be asked about is not told as one either.

@@ -213,7 +213,6 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
 
 
 def _decisions(rows: Sequence[Rating]) -> dict[str, Decision]:
-    """Combine the reviewers' answers into one decision per item."""
     columns = {heading: name for name, heading in _HEADINGS.items()}
     by_item: dict[str, list[Rating]] = defaultdict(list)
     for row in rows:

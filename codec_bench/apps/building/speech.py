@@ -210,7 +210,6 @@ class Floors:
 
 
 def _fitting(name: str, language: str) -> str:
-    """Return the protocol of a metric that can be a floor."""
     metric = build_metric(name)
     if metric.kind != "single" or not metric.higher_is_better:
         raise UserError(

@@ -93,7 +93,6 @@ class Spoken(SpeechMaker):
         return super().facts() | ({"rate_hz": self._rate_hz} if self._rate_hz else {})
 
     def _some_lines(self) -> Iterator[str]:
-        """Yield the first line of each speakable text."""
         for text in self.texts.rows.values():
             with suppress(Unspeakable):
                 if isinstance(text, Text):
@@ -241,5 +240,4 @@ def _cast(parts: Sequence[Passage]) -> dict[str | None, int]:
 
 
 def _join(sounds: Sequence[Audio], pauses: Sequence[float]) -> Audio:
-    """Join the parts at the highest of their rates."""
     return sounds[0] if len(sounds) == 1 else join_sounds(sounds, pauses, max(sound.sample_rate_hz for sound in sounds))

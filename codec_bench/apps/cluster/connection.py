@@ -145,6 +145,5 @@ class ClusterSize:
 
 
 def _uses_device(plan: Plan) -> bool:
-    """Whether a network would run faster on a GPU."""
     codecs = [system.codec for system in plan.systems if system.codec is not None]
     return any(one.where == "device" for one in plan.features.values()) or any(map(runs_on_device, codecs))

@@ -122,7 +122,6 @@ def _execute_in(
 
 
 def _shards(samples: int, actors: int) -> int:
-    """Choose the number of shards."""
     count = max(-(-samples // SAMPLES_PER_SHARD), min(SHARDS_PER_ACTOR * actors, samples // LEAST_SAMPLES))
     return max(1, min(count, MOST_SHARDS))
 
@@ -162,7 +161,6 @@ class _Actor:
 
 
 def _done(actor: _Actor) -> int:
-    """Count the finished items of a lost actor's shard."""
     if actor.folder is not None and (actor.folder / DATABASE).is_file():
         with suppress(UserError, sqlite3.Error):
             return items_now(actor.folder)[1]
@@ -343,7 +341,6 @@ class _Driver:
             self._ray.kill(actor.handle)
 
     def _ask(self) -> None:
-        """Request the actors' progress periodically."""
         now = monotonic()
         for actor in self._actors:
             if actor.shard is not None and actor.pending is None and now - actor.updated_at >= REPORT_S:

@@ -310,7 +310,6 @@ class _SystemRun:
 
 
 async def _all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notify: Callable[[str], None]) -> None:
-    """Hold the incomplete sessions of all systems."""
     places, writing, done = asyncio.Semaphore(at_once), asyncio.Semaphore(1), 0
     jobs = [(one, talk) for one in work for talk in one.talks if one.replayed is None or talk.id in one.replayed]
     # What is wrong in a sound is said before anything is asked.
@@ -348,7 +347,6 @@ async def _all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notif
 
 
 def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the error that ended the sessions."""
     first = several.exceptions[0]
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
@@ -420,7 +418,6 @@ async def _ask_judge(
     talks: Mapping[str, Conversation],
     notify: Callable[[str], None],
 ) -> None:
-    """Request the missing verdicts."""
     all_questions: list[SessionQuestion] = []
     for system, held in sessions.items():
         for one in held:
@@ -431,7 +428,6 @@ async def _ask_judge(
 
 
 def _lines(system: str, sessions: Sequence[Session], values: Sequence[Value]) -> Iterator[dict[str, Any]]:
-    """Yield the events and values of a system as JSON objects."""
     for session in sessions:
         about = {"system": system, "session": session.id}
         yield {**about, "event": "session", "status": session.status, "reason": session.reason, "end_s": session.duration_s}  # fmt: skip

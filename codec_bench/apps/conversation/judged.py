@@ -154,7 +154,6 @@ def _keep(question: SessionQuestion, verdict: Mapping[str, Any]) -> None:
 
 
 def _files(folder: Path, clean: Path | None) -> str:
-    """Hash the session and the words that a verdict depends on."""
     also = () if clean is None else (folder / INPUT, clean / INPUT, clean / WORDS)
     return content_hash(folder / FACTS, folder / WORDS, *also)
 

@@ -229,7 +229,6 @@ class _Marks:
         yield self._value(number, "floor_transfer_s", transfer, last_s, reason if transfer is None else "")
 
     def _spoken_at(self, at_s: float) -> Stretch | None:
-        """Return what the model is saying at a time."""
         return next((turn for turn in self.turns if turn[0] <= at_s < turn[1]), None)
 
     def _yield(self, number: int, event: UserEvent) -> Iterator[Value]:

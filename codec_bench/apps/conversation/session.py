@@ -287,7 +287,6 @@ class _Line:
         return [asyncio.create_task(run) for run in (self._listen(), *ways)]
 
     async def _listen(self) -> None:
-        """Receive until the connection is closed."""
         async for message in self.socket:
             if self._down is None:
                 await self._take(message)
@@ -338,7 +337,6 @@ class _Line:
 
 
 async def _converse(line: _Line, user: User, longest_s: float) -> None:
-    """Send the user's frames until the session is over."""
     tasks = line.tasks()
     try:
         for message in line.held.opening:
@@ -357,7 +355,6 @@ async def _converse(line: _Line, user: User, longest_s: float) -> None:
 
 
 async def _raise(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Raise the error of one of the tasks."""
     for task in tasks:
         if task.done():
             await task

@@ -113,7 +113,6 @@ def _responses(ticks: Sequence[Tick], user: Sequence[Run], model: Sequence[Run])
 
 
 def _speech_events(ticks: Sequence[Tick], begin: int, end: int, model: Sequence[Run]) -> Iterator[VoiceEvent]:
-    """Yield the model's reactions to the user's speech."""
     asides = {tick.aside for tick in ticks[begin:end]}
     aside = next((one for one in ASIDES if one in asides), "")
     if ticks[begin].model:

@@ -172,7 +172,6 @@ class ScriptedUser:
         return (first or 0.0) + sum(one.samples.size for one in self.utterances) / self.rate_hz
 
     def _last_end_s(self) -> float:
-        """Return when the user's last event ended."""
         return max((event.speech[-1][1] for event in self.events if event.speech), default=0.0)
 
     def _begins(self, now_s: float, playback: Playback) -> bool:
@@ -215,7 +214,6 @@ class ScriptedUser:
         return True
 
     def _frame_at(self, at: int) -> np.ndarray:
-        """Return the clean samples of a frame."""
         out = np.zeros(self.size, np.float32)
         begin_s = self.events[self._playing].begin_s if self._playing >= 0 else None
         if begin_s is not None:

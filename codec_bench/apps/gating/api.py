@@ -271,7 +271,6 @@ def _check_comparable(first: RunScores, other: RunScores, where: str, metrics: S
 
 
 def _rounded_up(value: float) -> float:
-    """Round up to two significant digits."""
     if value <= 0:
         return 0.0
     step = 10.0 ** (math.floor(math.log10(value)) - 1)

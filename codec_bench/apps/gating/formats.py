@@ -80,7 +80,6 @@ def _table(heads: tuple[str, ...], rows: list[list[str]]) -> list[str]:
 
 
 def _escape(text: str) -> str:
-    """Escape text from data for one line of Markdown."""
     flat = " ".join(text.split())
     flat = flat if len(flat) <= _LONGEST else f"{flat[:_LONGEST]}…"
     return _MARKDOWN.sub(r"\\\1", flat).replace("@", "@\u200b")

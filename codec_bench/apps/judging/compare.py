@@ -161,7 +161,6 @@ def judge_compare(
 
 
 def _tested(successions: Sequence[Succession], index: int) -> str:
-    """Return one judge's test result for each rubric."""
     texts = {
         judge_words(
             (one.old, one.new)[index], one.rubric, bool(load_rubric(part_name(one.rubric)).hears), one.served[index]

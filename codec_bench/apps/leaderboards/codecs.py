@@ -276,7 +276,6 @@ def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
 
 
 def _costs(run: Run, system: str, held: SystemSummary) -> dict[str, float]:
-    """Return the known costs of a run's codec."""
     facts, timing = run.systems[system], held.timing or {}
     bits = held.bitrate_bps.value if held.bitrate_bps else None
     speed = timing.get("times_real_time")

@@ -42,7 +42,6 @@ def print_codecs(
 
 
 def _plain(board: CodecBoard) -> dict[str, Any]:
-    """Convert the tables to JSON values."""
     return {
         "axis": board.axis, "anchor": board.anchor, "notes": list(board.notes),
         "tables": [
@@ -146,7 +145,6 @@ def _head(table: CodecTable) -> str:
 
 
 def _cell(point: CodecPoint) -> str:
-    """Format a value with half its interval and the front's mark."""
     text = f"{point.value:.4g}"
     if point.ci95 is not None:
         text += f" ±{(point.ci95[1] - point.ci95[0]) / 2:.2g}"

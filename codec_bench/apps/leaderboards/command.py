@@ -168,7 +168,6 @@ def _print_likeness(likeness: Likeness) -> None:
 
 
 def _print_items(item_tables: Sequence[Items]) -> None:
-    """Print how well each column's items separate the own systems."""
     from codec_bench.apps.leaderboards.item_discrimination import SHOWN
 
     if not item_tables:
@@ -284,7 +283,6 @@ def _average(row: Row) -> str:
 
 
 def _failures(row: Row) -> list[str]:
-    """Describe each cell that the rule for failures changes."""
     words = {
         "left_out": "with failures left out",
         "as_wrong": "with failures as wrong",
@@ -297,7 +295,6 @@ def _failures(row: Row) -> list[str]:
 
 
 def _doubled(row: Row) -> list[str]:
-    """Describe each cell with different values from several runs."""
     return [
         f"{column} is {others} in an earlier run of the same name; the table shows the later one"
         for column, others in row.doubled.items()
@@ -305,7 +302,6 @@ def _doubled(row: Row) -> list[str]:
 
 
 def _wordings(row: Row) -> list[str]:
-    """Describe each cell with several wordings."""
     return [
         f"{column} over {over['n']} wordings, failures as wrong: mean {over['mean']}, standard deviation {over['sd']}"
         + "".join(f", {word} {over[word]}" for word in ("worst", "best") if word in over)

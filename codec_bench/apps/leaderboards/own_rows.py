@@ -295,7 +295,6 @@ def _definition(name: str) -> Benchmark | None:
 
 
 def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) -> Conditions:
-    """Compare a run with the benchmark's definition."""
     meta = run.meta
     config = meta.get("config") or {}
     # A record that was not made by asking, such as an imported one, does not know the definition that it is of.
@@ -395,7 +394,6 @@ def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
 def _values(
     run: Run, columns: Sequence[Column], variants: Sequence[Variant], definitions: Mapping[str, Benchmark]
 ) -> Iterator[_Result]:
-    """Yield the values of a run."""
     benchmark = (run.meta.get("benchmark") or {}).get("name")
     every = [(variant, column, variant.of(column)) for variant in variants for column in columns]
     selected = [one for one in every if (of := definitions.get(one[2][0])) is not None and of.name == benchmark]

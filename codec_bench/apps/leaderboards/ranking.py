@@ -172,7 +172,6 @@ def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
 
 
 def _span(table: np.ndarray | None, rows: int) -> list[tuple[int, int] | None]:
-    """Return the best and the worst rank of each row."""
     if table is None:
         return [None] * rows
     placed = [column[column > 0] for column in table.T]

@@ -124,7 +124,6 @@ def collect(
 
 
 def _chosen(runs: Sequence[Run], requested: Sequence[str]) -> dict[str, tuple[Run, str]]:
-    """Map the name of each selected system to its run and name there."""
     every = Counter(name for run in runs for name in run.systems)
     known = {
         (f"{run.folder.resolve().name}/{name}" if every[name] > 1 else name): (run, name)
@@ -166,7 +165,6 @@ def _samples(
     *,
     folders: dict[str, str | os.PathLike[str]],
 ) -> Iterator[Item]:
-    """Yield the items of runs of codecs."""
     for name in folders:
         if name not in chosen:
             raise UnknownName("chosen system with a folder of audio", name, chosen)
@@ -206,7 +204,6 @@ def _in_folder(folder: str | os.PathLike[str], rows: Mapping[str, SampleRow]) ->
 
 
 def _questions(runs: Sequence[Run], chosen: _Chosen, strata: _Strata, excluded: Counter[str]) -> Iterator[Item]:
-    """Yield the items of runs of a benchmark."""
     read = {id(run): {exchange.question.id: exchange for exchange in exchanges(run)} for run in runs}
     units = runs[0].units()
     for name, first in read[id(runs[0])].items():

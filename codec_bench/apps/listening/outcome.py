@@ -320,7 +320,6 @@ def _raters(key: Key, rows: Sequence[Rating], findings: Sequence[Screening], rul
 
 
 def _first(key: Key, kind: Kind, used: Sequence[Rating]) -> SystemValue | None:
-    """Compute how often side A was preferred."""
     answers = [
         (row, row.score == float(row.is_first)) for row in used if row.is_first is not None and row.score in (0.0, 1.0)
     ]

@@ -171,7 +171,6 @@ def is_question(trial: Trial) -> bool:
 
 
 def _fits(one: Answer, trial: Trial, key: Key) -> bool:
-    """Whether an answer's value is valid in the trial."""
     kind = kind_of(key.kind)
     if is_question(trial):
         return is_option(one.value, len(trial.choices)) if trial.choices else _is_digits(one.value, len(trial.right))
@@ -201,7 +200,6 @@ def _differences(rows: Sequence[Rating]) -> list[Rating]:
 
 
 def _row(one: Answer, trial: Trial, key: Key, file: AnswerFile) -> Rating:
-    """Build an answer's row with an open status."""
     kind = kind_of(key.kind)
     about = {stimulus.id: stimulus.system for stimulus in trial.stimuli if stimulus.role != UNKNOWN_ROLE}
     id, _, scale = one.stimulus.partition("/")

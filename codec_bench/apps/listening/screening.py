@@ -133,8 +133,6 @@ def _asks(test: _Test, check: str) -> int:
 
 
 def _hidden(check: str) -> Callable[[_Test, str], _Verdicts]:
-    """Create the rule of gold questions or traps."""
-
     def rule(test: _Test, rater: str) -> _Verdicts:
         if not _asks(test, check):
             return
@@ -149,8 +147,6 @@ def _hidden(check: str) -> Callable[[_Test, str], _Verdicts]:
 
 
 def _before(check: str) -> Callable[[_Test, str], _Verdicts]:
-    """Create the rule of a check before the test."""
-
     def rule(test: _Test, rater: str) -> _Verdicts:
         count = _asks(test, check)
         right, fewest = _right(test, rater, check), CHECKS[check].fewest

@@ -282,7 +282,6 @@ def _sounds(
 
 
 def _page_bytes(files: Mapping[str, bytes], plan: ListeningPlan, material: Material) -> int:
-    """Return the bytes of an item's audio in all of its trials."""
     base64 = {name: 4 * -(-len(held) // 3) for name, held in files.items()}
     # The open reference, the hidden one, and X, whose file is as large as theirs.
     alone = base64.get(REFERENCE, 0) * (_is_open(plan, material) + plan.kind.hidden + plan.kind.unknown)

@@ -88,7 +88,6 @@ def _size(shape: tuple[int, ...]) -> int:
 
 
 def _shapes(dimensions: int, count: int, hidden: int) -> list[tuple[int, ...]]:
-    """Weights and biases of each layer."""
     return [(dimensions, hidden), (hidden,), (hidden, count), (count,)]
 
 

@@ -160,7 +160,6 @@ def _quality(link: Link, scorer: SectionScorer, repair: str, gone: Sequence[np.n
 
 
 def _recovery(link: Link, repair: str, settings: Settings) -> dict[str, Any]:
-    """Measure how long one lost frame is audible."""
     trials = loud_frames(link, settings.recovery_frames)
     out = link.received(repair, [clip for clip, _ in trials], [np.arange(link.counts[c]) == k for c, k in trials])
     times_ms, unrecovered = [], 0

@@ -129,5 +129,4 @@ def _after_another_rate(clip: Audio, index: int) -> Audio:
 
 
 def _back(other: Audio, clip: Audio) -> Audio:
-    """Convert audio to the rate and length of a clip."""
     return Audio(fit_length(to_rate(other, clip.sample_rate_hz).samples, clip.num_samples), clip.sample_rate_hz)

@@ -106,7 +106,6 @@ def measure(
 
 
 def _clips(corpus: TokenCorpus, sounds: Iterable[tuple[str, Audio]], alive: Callable[[], None]) -> list[ProbeClip]:
-    """Return the clips in the order of the hashes of their ids."""
     frames = _columns(corpus)
     selected = set(sorted(frames, key=_key)[:MOST_CLIPS])
     clips = []
@@ -280,7 +279,6 @@ _TASKS: Mapping[str, Callable[[list[ProbeClip], Labels, int], _ProbeItems]] = {
 
 
 def _run_probe(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> dict[str, Any]:
-    """Return the accuracies of one task as JSON values."""
     counts = np.bincount(task.classes)
     results: dict[str, Any] = {
         "items": len(task.classes), "classes": int((counts > 0).sum()), "folds": len(np.unique(task.folds)),
@@ -297,7 +295,6 @@ def _run_probe(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> dict[
 
 
 def _chance(task: _ProbeItems, seed: int, alive: Callable[[], None]) -> float:
-    """Compute the linear probe's mean accuracy on permuted codes."""
     rng, shares = np.random.default_rng(seed), []
     for _ in range(DRAWS):
         alive()

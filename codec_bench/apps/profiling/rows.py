@@ -263,7 +263,6 @@ def _kbps(bps: float | None) -> str:
 
 
 def _three(value: float | None) -> str:
-    """Format a number with three digits."""
     if value is None:
         return "–"
     if abs(value) >= 1000:

@@ -351,7 +351,6 @@ def _faults(sections: Mapping[str, Any]) -> list[Diagnostic]:
 
 
 def _reason(row: Mapping[str, Any]) -> Diagnostic:
-    """Return why scores of the quality run failed."""
     return from_json({"reason": row["reason"], "reason_code": row["reason_code"]})["reason"]
 
 

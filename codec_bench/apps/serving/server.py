@@ -351,7 +351,6 @@ async def _body(request: web.Request) -> bytes:
 
 
 async def _timed(reading: Coroutine[Any, Any, T]) -> T:
-    """Read from a body within its time limit."""
     try:
         return await asyncio.wait_for(reading, BODY_S)
     except TimeoutError as error:
@@ -359,7 +358,6 @@ async def _timed(reading: Coroutine[Any, Any, T]) -> T:
 
 
 async def _read_item(request: web.Request) -> Item:
-    """Parse the item of a JSON or multipart request."""
     if request.content_type.startswith("multipart/"):
         parts = await _read_parts(request)
         if "audio" not in parts:

@@ -102,7 +102,6 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
 
 
 def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
-    """Split folders into runs and sites."""
     from codec_bench.apps.site.folder import SiteFolder, is_site
     from codec_bench.store.folders import run_folders
 

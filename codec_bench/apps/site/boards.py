@@ -123,7 +123,6 @@ def _short(value: float | None) -> float | None:
 
 
 def _head(entries: Sequence[Entry], name: str, protocol: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe a column's heading and number format."""
     column = [
         Estimate(held["value"], held["ci95"])
         for entry in entries

@@ -200,7 +200,6 @@ class SiteFolder:
         self._forgot = False
 
     def _sounds(self, entry: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the names of a run's audio."""
         for chunk in range(-(-entry["board"]["samples"] // entry["chunk"])):
             for sample in self.read_data(f"runs/{entry['key']}/texts-{chunk}")["samples"]:
                 yield from sample.get("sound", {}).values()

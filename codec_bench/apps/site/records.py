@@ -204,7 +204,6 @@ def _count_failed(held: SystemSummary) -> int:
 
 
 def _hash(value: Any, size: int) -> str:
-    """Return a short hash of a JSON value."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
 
@@ -318,7 +317,6 @@ def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def _texts(run: Run, samples: list[Any], scores: _Scores) -> list[dict[str, Any]]:
-    """Collect the texts of each sample."""
     texts: list[dict[str, Any]] = [
         {
             "text": beginning(sample.text or "", _CHARACTERS),

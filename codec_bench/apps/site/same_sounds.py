@@ -46,7 +46,6 @@ def placed(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _other(one: Entry, other: Entry) -> bool:
-    """Whether two runs are known to differ in audio under equal ids."""
     (a, b) = (entry["board"]["sounds"] for entry in (one, other))
     if a["all"] is not None and b["all"] is not None:
         return bool(a["all"] != b["all"])

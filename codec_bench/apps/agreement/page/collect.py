@@ -99,7 +99,6 @@ def _items(apart: Sequence[Apart], runs: Sequence[Run], left_bytes: int) -> list
 
 
 def _of_run(run: Run, system: str, ids: set[str]) -> Iterable[tuple[str, Texts, list[tuple[str, Path]]]]:
-    """Yield the texts and audio of some items of one system."""
     if not ids:
         return
     replies = _replies(run, system, ids)
@@ -134,7 +133,6 @@ def _of_run(run: Run, system: str, ids: set[str]) -> Iterable[tuple[str, Texts, 
 
 
 def _replies(run: Run, system: str, ids: set[str]) -> Mapping[str, Texts]:
-    """Return the judges' replies about some items."""
     heads = {
         name: f"Reply of {facts.get('judge') or name}"
         for name, facts in run.metrics.items()

@@ -234,7 +234,6 @@ def _or_dash(value: float | None, form: str, factor: float = 1) -> str:
 
 
 def _info(info: Mapping[str, Any]) -> dict[str, str]:
-    """Describe what a codec declares."""
     if info["state"] != "ok":
         return {}
     facts = {
