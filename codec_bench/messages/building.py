@@ -5,9 +5,13 @@ from __future__ import annotations
 SENTENCES = {
     "error": {
         "answer_names_no_option": "the answer names no option",
+        "answer_not_one_option": "the answer '{answer}' is {options} of the options; expected one",
         "answer_without_measured": "the answer does not name what was measured",
         "below_floor": "{metric} is below {floor:g}",
+        "cell_without_list": "the column '{column}' holds {type}; expected a list",
+        "cell_without_turns": "the column '{column}' holds {type}; expected a list of turns",
         "description_without_value": "the description lacks a value",
+        "dialogue_without_turns": "the dialogue has no turns",
         "difference_too_small": "the difference is too small to be asked about",
         "differences_too_small": "the differences are too small to be asked about",
         "edit_unusable": "an edit cannot be used",
@@ -53,6 +57,10 @@ SENTENCES = {
         "sound_too_long": "the {subject} is too long",
         "sound_too_short": "the {subject} is too short",
         "sound_unreadable": "the {subject} is empty or cannot be read",
+        "source_excluded": "the recipe leaves it out",
+        "source_too_short": "it is shorter than {least_s:g} s",
+        "source_unreadable": "it cannot be read",
+        "source_without_licence": "no licence is named for it",
         "stem_missing": "the stem is missing",
         "synthesis_error": "the synthesiser gave an error",
         "synthesis_without_sound": "the synthesiser gave no sound",
@@ -62,6 +70,7 @@ SENTENCES = {
         "too_quiet_to_normalise": "the sound is too quiet to be normalised",
         "too_quiet_to_raise": "a sound is too quiet to be raised",
         "too_short_to_overlap": "the sounds are too short to overlap in part",
+        "turn_without_speaker": "a turn of the dialogue names no speaker: '{turn}'",
         "unknown_fact": "the writer named a fact that there is not",
     }
 }

@@ -97,9 +97,11 @@ class MetricAgreement:
         """As JSON values."""
         metrics = [{"name": c.name, "better": c.better, "n": c.n, "without": c.without} for c in self.columns]
         return {
-            "least": self.least, "systems": list(self.systems), "metrics": metrics, "clusters": [list(cluster) for cluster in self.clusters],
+            "least": self.least, "systems": list(self.systems), "metrics": metrics,
+            "clusters": [list(cluster) for cluster in self.clusters],
             "pairs": [pair.as_dict() for pair in self.pairs], "problems": [dict(problem) for problem in self.problems],
-            **({"p1401": self.standard.as_dict()} if self.standard else {}), **({"judges": dict(self.judges)} if self.judges else {}),
+            **({"p1401": self.standard.as_dict()} if self.standard else {}),
+            **({"judges": dict(self.judges)} if self.judges else {}),
         }  # fmt: skip
 
 
@@ -148,7 +150,8 @@ def _pair(scored: Scored, a: int, b: int, units: np.ndarray, least: float) -> Me
     }
     value = items.coefficients["spearman"].value
     return MetricPair(
-        scored.names[a], scored.names[b], items, excluded, int(known.sum()), of_systems, value is not None and value >= least
+        scored.names[a], scored.names[b], items, excluded, int(known.sum()), of_systems,
+        value is not None and value >= least
     )  # fmt: skip
 
 

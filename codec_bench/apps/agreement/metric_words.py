@@ -32,7 +32,8 @@ def stability_rows(stability: StabilityTable, metric: str) -> Rows:
     heads = [plain(metric), "moves by", "at most", "in spreads", "places that change", "scores", "without a value"]
     return heads, [
         [
-            row.change, number(row.mean_shift, 4), number(row.largest_shift, 4), number(row.in_spreads, 2), str(row.places), str(row.n),
+            row.change, number(row.mean_shift, 4), number(row.largest_shift, 4), number(row.in_spreads, 2),
+            str(row.places), str(row.n),
             str(row.lost),
         ]
         for row in rows
@@ -72,7 +73,8 @@ def _cells(pair: MetricPair) -> list[str]:
     items = [coefficient_text(pair.items.coefficients[name]) for name in COEFFICIENTS]
     systems = [coefficient_text(pair.of_systems[name]) for name in COEFFICIENTS]
     return [
-        f"{plain(pair.first)} and {plain(pair.second)}", "yes" if pair.is_same else "", f"{pair.items.n:,}", f"{pair.items.units:,}",
+        f"{plain(pair.first)} and {plain(pair.second)}", "yes" if pair.is_same else "", f"{pair.items.n:,}",
+        f"{pair.items.units:,}",
         f"{pair.excluded:,}", *items, str(pair.systems), *systems,
     ]  # fmt: skip
 

@@ -154,14 +154,18 @@ class Standard:
                 "spearman": fit.spearman.as_dict(),
                 "mapped": [
                     {
-                        "mapping": one.mapping, "coefficients": list(one.coefficients), "rmse": one.rmse.as_dict(), "rmse_star": one.rmse_star,
-                        "outlier_ratio": one.outlier_ratio.as_dict(), "pearson": one.pearson.as_dict(), "note": one.note,
+                        "mapping": one.mapping, "coefficients": list(one.coefficients), "rmse": one.rmse.as_dict(),
+                        "rmse_star": one.rmse_star,
+                        "outlier_ratio": one.outlier_ratio.as_dict(), "pearson": one.pearson.as_dict(),
+                        "note": one.note,
                     }
                     for one in fit.mapped
                 ],
                 "points": [
                     {"name": name, "value": value, "mos": mos, "ci": ci}
-                    for name, value, mos, ci in zip(fit.points.names, *(a.tolist() for a in (fit.points.value, fit.points.mos, fit.points.ci)))
+                    for name, value, mos,
+                    ci in zip(fit.points.names,
+                        *(a.tolist() for a in (fit.points.value, fit.points.mos, fit.points.ci)))
                 ],
             }
             for fit in self.fits
@@ -212,11 +216,13 @@ def p1401(
 def _notes(metrics: Sequence[Values], pairs: int) -> tuple[str, ...]:
     undirected = [one.name for one in metrics if one.better is None]
     return (
-        *((f"neither more nor less is better, so a rising mapping says little: {', '.join(undirected)}",) if undirected else ()),
+        *((f"neither more nor less is better, so a rising mapping says little: {', '.join(undirected)}",
+            ) if undirected else ()),
         "over files, intervals and tests take the files as independent, which files of one sentence or speaker are not",
         *(
             (
-                f"each p is multiplied by the {pairs} pair{'s' if pairs > 1 else ''} of metrics; the tests of the standard take the two metrics as "
+                f"each p is multiplied by the {pairs} pair{'s' if pairs > 1 else ''} of metrics; the tests of the "
+                f"standard take the two metrics as "
                 "independent, and Williams' test does not",
             )
             if pairs
@@ -430,7 +436,8 @@ def _against(
         p_outliers = adjust(2 * norm.sf(apart / error)) if error else None
         comparisons.append(
             Against(
-                one.name, other.name, level, mapping, n, pairs, f_rmse, p_rmse, f_star, p_star, z, p_pearson, p_dependent, p_outliers
+                one.name, other.name, level, mapping, n, pairs, f_rmse, p_rmse, f_star, p_star, z, p_pearson,
+                p_dependent, p_outliers
             )
         )  # fmt: skip
     return comparisons

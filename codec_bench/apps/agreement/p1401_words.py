@@ -22,8 +22,10 @@ def fit_rows(standard: Standard) -> Rows:
     heads = ["metric", "over", "n", "left out", "mapping", "RMSE", "RMSE*", "outlier ratio", "Pearson", "Spearman"]
     rows = [
         [
-            plain(fit.metric), fit.level, f"{fit.n:,}", f"{fit.excluded:,}", MAPPINGS[one.mapping], coefficient_text(one.rmse),
-            number(one.rmse_star, PLACES), coefficient_text(one.outlier_ratio), coefficient_text(one.pearson), coefficient_text(fit.spearman),
+            plain(fit.metric), fit.level, f"{fit.n:,}", f"{fit.excluded:,}", MAPPINGS[one.mapping],
+            coefficient_text(one.rmse),
+            number(one.rmse_star, PLACES), coefficient_text(one.outlier_ratio), coefficient_text(one.pearson),
+            coefficient_text(fit.spearman),
         ]
         for fit in standard.fits
         for one in fit.mapped
@@ -119,16 +121,19 @@ def _plot(fit: Fit, one: Mapped) -> dict[str, Any]:
     shown = -1.0 if fit.turned else 1.0
     return {
         "metric": fit.metric, "level": fit.level, "n": fit.n, "mapping": MAPPINGS[one.mapping], "turned": fit.turned,
-        "figures": [("RMSE", coefficient_text(one.rmse)), ("RMSE*", number(one.rmse_star, PLACES)), ("outlier ratio", coefficient_text(one.outlier_ratio)),
+        "figures": [("RMSE", coefficient_text(one.rmse)), ("RMSE*", number(one.rmse_star, PLACES)),
+            ("outlier ratio", coefficient_text(one.outlier_ratio)),
                     ("Pearson", coefficient_text(one.pearson))],
         "width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "floor": _HEIGHT - _BELOW,
-        "curve": " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in zip(over.tolist(), np.clip(curve, bottom, top).tolist())),
+        "curve": " ".join(f"{x(a):.1f},{y(b):.1f}" for a,
+            b in zip(over.tolist(), np.clip(curve, bottom, top).tolist())),
         "points": [
             {
                 "x": f"{x(value):.1f}", "y": f"{y(mos):.1f}", "low": f"{y(mos - ci):.1f}", "high": f"{y(mos + ci):.1f}",
                 "words": f"{name}: {fit.metric} {shown * value:.4g}, votes {mos:.2f} ± {ci:.2f}",
             }
-            for name, value, mos, ci in zip(points.names, points.value.tolist(), points.mos.tolist(), points.ci.tolist())
+            for name, value, mos,
+            ci in zip(points.names, points.value.tolist(), points.mos.tolist(), points.ci.tolist())
         ],
         "x_ticks": [(f"{x(v):.1f}", f"{shown * v:.3g}") for v in (left, (left + right) / 2, right)],
         "y_ticks": [(f"{y(v):.1f}", f"{v:.3g}") for v in np.linspace(bottom, top, 4).tolist()],

@@ -157,7 +157,8 @@ def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = 
 
     def over(places: np.ndarray) -> PairAgreement:
         return agreement_of(
-            reference=against[places], rater=rater.values[places], codes=np.unique(codes[places], return_inverse=True)[1],
+            reference=against[places], rater=rater.values[places],
+            codes=np.unique(codes[places], return_inverse=True)[1],
             names=names, without=_refused(panel, reference, rater, places),
         )  # fmt: skip
 

@@ -48,7 +48,8 @@ _KIND_OF: Mapping[str, Kind] = {
     "option": "option",
 }
 _ENDS = {
-    "mushra": (0.0, 100.0), "bs1116": (-4.0, 4.0), "ccr": (-3.0, 3.0), **dict.fromkeys(("dcr", "p835", "p804"), (1.0, 5.0)),
+    "mushra": (0.0, 100.0), "bs1116": (-4.0, 4.0), "ccr": (-3.0, 3.0),
+    **dict.fromkeys(("dcr", "p835", "p804"), (1.0, 5.0)),
 }  # fmt: skip
 _TIED = ("tie", "tied", "equal", "same", "=", "0.5", "none")
 _FIRST, _SECOND = ("a", "1", "1.0"), ("b", "0", "0.0")
@@ -253,7 +254,8 @@ def _check_head(path: Path, names: Sequence[str]) -> None:
         got = ", ".join(filter(None, names)) or "nothing"
         raise UserError(
             f"'{path}' has no column {' and no '.join(missing)}; its first line is: {got[:200]}",
-            hint=f"the first line names the columns: {', '.join(REQUIRED)}, and where needed system, other, choice, subset",
+            hint=f"the first line names the columns: {', '.join(REQUIRED)}, and where needed system, other, choice, "
+            f"subset",
         )
     twice = sorted({name for name in names if name in COLUMNS and names.count(name) > 1})
     if twice:

@@ -112,7 +112,8 @@ def _facts(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
             before = facts.setdefault(name, about)
             if before.get("protocol") != about.get("protocol"):
                 raise UserError(
-                    f"'{name}' is '{about.get('protocol')}' in the run '{run.folder}' and '{before.get('protocol')}' in another "
+                    f"'{name}' is '{about.get('protocol')}' in the run '{run.folder}' and '{before.get('protocol')}' "
+                    f"in another "
                     "one, so that its values make no column",
                     hint="name fewer runs, or with --metrics only metrics that they measured alike",
                 )

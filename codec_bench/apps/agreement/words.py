@@ -19,7 +19,8 @@ NAMES = {
 }  # fmt: skip
 """Display names of the coefficients."""
 ROLES = {
-    "judge": "judge", "metric": "metric", "person": "person", "run": "run", "majority": "most people", "mean": "mean of people",
+    "judge": "judge", "metric": "metric", "person": "person", "run": "run", "majority": "most people",
+    "mean": "mean of people",
 }  # fmt: skip
 MAIN = {
     "rating": ("spearman", "kappa_quadratic", "exact"),

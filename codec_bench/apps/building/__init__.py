@@ -26,7 +26,8 @@ from codec_bench.registry import Command
 COMMANDS = {
     "build": Command(
         "Benchmarks",
-        "Build a data set by a recipe: spoken texts, joined recordings, mixtures or questions; every item checked, every dropped one counted.",
+        "Build a data set by a recipe: spoken texts, joined recordings, mixtures or questions; every item checked, "
+        "every dropped one counted.",
         "codec_bench.apps.building.command:build",
     ),
 }

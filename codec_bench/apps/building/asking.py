@@ -52,7 +52,8 @@ class ModelCalls:
         known = model.info.languages
         if language is not None and known and base_language(language) not in map(base_language, known):
             raise UserError(
-                f"the model '{used.model}' knows {', '.join(known)} only, and the language of the recipe is '{language}'",
+                f"the model '{used.model}' knows {', '.join(known)} only, and the language of the recipe is "
+                f"'{language}'",
                 hint=f"name a model that knows it; if this one does, say so in its options: languages: [{language}]",
             )
         self._started[id(model)] = (model, asyncio.Semaphore(model.concurrency))

@@ -110,11 +110,10 @@ def build_items(
         record = BuildRecord(out, {"recipe": recipe.model_dump(mode="json"), **facts})
         try:
             for source in facts["sources"]:
-                for reason, number in source["left_out"].items():
-                    if reason != EXCLUDED_BY_RECIPE:
-                        notify(
-                            f"{number:,} of {source['recordings']:,} recordings of '{source['name']}' are left out, each because {reason}"
-                        )
+                for excluded in source["left_out"]:
+                    if excluded["reason"] != EXCLUDED_BY_RECIPE:
+                        part = f"{excluded['count']:,} of {source['recordings']:,} recordings of '{source['name']}'"
+                        notify(f"{part} are left out, each because {excluded['reason']}")
             keys = list(maker.keys())
             done = record.done()
             waiting = [key for key in keys if key not in done]

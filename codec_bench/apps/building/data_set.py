@@ -151,7 +151,8 @@ def funnel_text(funnel: Funnel) -> str:
     """Format the funnel as tables in Markdown."""
     parts = [
         table_text(("step", "items that reached it", "dropped because", "dropped"), funnel.rows()),
-        f"There were {funnel.tries:,} tries for {funnel.items:,} items. Tries that failed, also those of items that were kept in the end:\n",
+        f"There were {funnel.tries:,} tries for {funnel.items:,} items. Tries that failed, also those of items that "
+        f"were kept in the end:\n",
         table_text(
             ("step", "reason", "tries"),
             funnel.counts(funnel.failed) or [("-", "none failed", 0)],
@@ -164,8 +165,10 @@ def funnel_text(funnel: Funnel) -> str:
 
 
 _HUB_LICENCES = {
-    "apache-2.0", "mit", "gpl-3.0", "cc0-1.0", "cc-by-3.0", "cc-by-sa-3.0", "cc-by-nc-3.0", "cc-by-nc-sa-3.0", "cc-by-4.0", "cc-by-sa-4.0",
-    "cc-by-nc-4.0", "cc-by-nd-4.0", "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "odc-by", "odbl", "cdla-permissive-2.0", "cdla-sharing-1.0",
+    "apache-2.0", "mit", "gpl-3.0", "cc0-1.0", "cc-by-3.0", "cc-by-sa-3.0", "cc-by-nc-3.0", "cc-by-nc-sa-3.0",
+    "cc-by-4.0", "cc-by-sa-4.0",
+    "cc-by-nc-4.0", "cc-by-nd-4.0", "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "odc-by", "odbl", "cdla-permissive-2.0",
+    "cdla-sharing-1.0",
 }  # fmt: skip
 """Licences by the names that the hub has for them: https://huggingface.co/docs/hub/repositories-licenses."""
 
@@ -246,7 +249,8 @@ def card_text(
     front["configs"] = [{"config_name": "default", "data_files": [{"split": SPLIT, "path": f"data/{SPLIT}-*"}]}]
     parts = [
         f"---\n{yaml_text(front)}---\n\n# {recipe.full_title}\n\n{recipe.summary}\n",
-        f"{funnel.usable:,} of {funnel.items:,} items were kept. `dropped.jsonl` has the reason of every item that was dropped."
+        f"{funnel.usable:,} of {funnel.items:,} items were kept. `dropped.jsonl` has the reason of every item that was "
+        f"dropped."
         + (" `benchmark.yaml` is the definition that `codec-bench run` takes.\n" if funnel.usable else "\n"),
         f"{review}\n" if review else "",
         f"Licence: {recipe.licence}.\n" if recipe.licence else "",
@@ -283,6 +287,6 @@ def _sources_text(sources: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for source in sources:
         licences = ", ".join(f"{text} ({count:,})" for text, count in source["licences"].items())
-        left = ", ".join(f"{count:,}: {reason}" for reason, count in source["left_out"].items()) or "none"
+        left = ", ".join(f"{one['count']:,}: {one['reason']}" for one in source["left_out"]) or "none"
         rows.append((source["name"], source["recordings"], source["taken"], licences, left, source["fingerprint"]))
     return table_text(("source", "records", "taken", "licences", "left out", "fingerprint"), rows)

@@ -67,9 +67,11 @@ class Described(Maker):
 
     steps = ("topics", "reading", "description", "writing", "rule", "judge", "duplicate", "review")
     columns: Mapping[str, str] = {
-        "question": "text", "choices": "texts", "answer": "text", "answer_text": "text", "about": "text", "group": "text",
+        "question": "text", "choices": "texts", "answer": "text", "answer_text": "text", "about": "text",
+        "group": "text",
         "description": "text",
-        "checked": "text", "review": "text", "recording": "text", "licence": "text", "start_s": "number", "duration_s": "number",
+        "checked": "text", "review": "text", "recording": "text", "licence": "text", "start_s": "number",
+        "duration_s": "number",
         "provenance": "text",
     }  # fmt: skip
 
@@ -187,7 +189,8 @@ class Described(Maker):
             with listened(audio):
                 row = self._try(key, segment, number, values, turn)
             groups["about"] = row["about"]
-            provenance = {"key": key, "seed": self.recipe.seed, "try": turn, "recording": segment.sample.id, "start_s": segment.start_s,
+            provenance = {"key": key, "seed": self.recipe.seed, "try": turn, "recording": segment.sample.id,
+                "start_s": segment.start_s,
                     "sound": content_hash(audio.samples, audio.sample_rate_hz)}  # fmt: skip
             row |= {
                 "group": groups.get("group"),

@@ -243,7 +243,8 @@ class Funnel:
                 (step, reason), _ = causes.most_common(1)[0]
                 tried = f"{tries:,} tries, most often" if tries > 1 else "1 try,"
                 sentences.append(
-                    f"the {name} '{value}' was never usable: no item was kept in {tried} because {reason} (step '{step}')"
+                    f"the {name} '{value}' was never usable: no item was kept in {tried} because {reason} (step "
+                    f"'{step}')"
                 )
         return sentences
 

@@ -165,7 +165,8 @@ class Joined(SpeechMaker):
         super().__init__(recipe, texts, folder, load)
         self.columns = {
             "question": "text", "choices": "texts", "answer": "text", "level": "text", "said": "text", "reader": "text",
-            "stem": "text", **self.checked_columns, "loudness_lufs": "number", "duration_s": "number", "licence": "text",
+            "stem": "text", **self.checked_columns, "loudness_lufs": "number", "duration_s": "number",
+            "licence": "text",
             "provenance": "text",
         }  # fmt: skip
 
@@ -280,7 +281,8 @@ def _folder(name: str, folder: Path, subject: str) -> Path:
     if not path.is_dir():
         raise UserError(
             f"the folder of the {subject}, '{path}', is not there",
-            hint="the path is relative to the recipe, or to the folder that the command is typed in for a recipe of the project",
+            hint="the path is relative to the recipe, or to the folder that the command is typed in for a recipe of "
+            "the project",
         )
     return path
 

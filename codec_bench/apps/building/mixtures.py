@@ -166,10 +166,12 @@ class Mixtures(Maker):
 
     steps = ("pair", "reading", "length", "overlap", "loudness", "question", "duplicate", "review")
     columns: Mapping[str, str] = {
-        "question": "text", "choices": "texts", "answer": "text", "answer_text": "text", "about": "text", "reference": "text", "review": "text",
+        "question": "text", "choices": "texts", "answer": "text", "answer_text": "text", "about": "text",
+        "reference": "text", "review": "text",
         "louder": "text", "gap_db": "number", "first_lufs": "number", "second_lufs": "number",
         "ahead": "text", "offset_s": "number", "overlap": "text", "overlap_s": "number", "duration_s": "number",
-        "first_id": "text", "second_id": "text", "first_licence": "text", "second_licence": "text", "provenance": "text",
+        "first_id": "text", "second_id": "text", "first_licence": "text", "second_licence": "text",
+        "provenance": "text",
     }  # fmt: skip
 
     def __init__(self, recipe: MixtureRecipe, folder: Path) -> None:

@@ -48,14 +48,16 @@ def target_of(repository: str, recipe: Recipe, sources: Sequence[Mapping[str, An
         raise UserError(f"'{repository}' is no name of a repository", hint="expected OWNER/NAME")
     if recipe.licence is None or _NOT_NAMED.fullmatch(recipe.licence):
         raise UserError(
-            f"the recipe '{recipe.title}' does not name the licence under which the data set is given on, so it is not pushed",
+            f"the recipe '{recipe.title}' does not name the licence under which the data set is given on, so it is not "
+            f"pushed",
             hint="name it with 'licence' in the recipe",
         )
     for source in sources:
         for licence, count in source["licences"].items():
             if _NOT_NAMED.fullmatch(licence):
                 raise UserError(
-                    f"the licence of {count:,} records of '{source['name']}' is not named ('{licence}'), so the data set is not pushed",
+                    f"the licence of {count:,} records of '{source['name']}' is not named ('{licence}'), so the data "
+                    f"set is not pushed",
                     hint="name it with 'licences' (of texts: 'licence') in the recipe, or leave these records out",
                 )
     token = get_token()

@@ -53,7 +53,9 @@ class BuildRecord:
             ) from error
         except OSError as error:
             raise UserError(f"'{folder}' cannot be written: {error.strerror}", hint="give another --out") from error
-        identity = {name: json.dumps(value, sort_keys=True, ensure_ascii=False) for name, value in about.items()}
+        identity = {
+            name: json.dumps(value, sort_keys=True, ensure_ascii=False) for name, value in to_codes(about).items()
+        }
         if not held:
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")

@@ -21,10 +21,10 @@ from codec_bench.data.hub import PREFIX
 from codec_bench.data.source import problem_of
 from codec_bench.data.table import open_table, row_problem
 from codec_bench.errors import AudioError, UserError
+from codec_bench.messages import Diagnostic, as_reason, of_error, to_codes
 from codec_bench.types import Sample
 
-NO_LICENCE = "no licence is named for it"
-EXCLUDED_BY_RECIPE = "the recipe leaves it out"
+NO_LICENCE, EXCLUDED_BY_RECIPE = Diagnostic("source_without_licence"), Diagnostic("source_excluded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Recordings:
     name: str
     samples: tuple[Sample, ...]
     licences: Mapping[str, str]
-    excluded: Mapping[str, int]
+    excluded: Mapping[Diagnostic, int]
     fingerprint: str
 
     def facts(self) -> dict[str, Any]:
@@ -50,14 +50,14 @@ class Recordings:
 
 
 def source_facts(
-    name: str, licences: Sequence[str], fingerprint: str, excluded: Mapping[str, int] = MappingProxyType({})
+    name: str, licences: Sequence[str], fingerprint: str, excluded: Mapping[Diagnostic, int] = MappingProxyType({})
 ) -> dict[str, Any]:
     """Describe a source for the card: records, selected records, licences."""
     return {
         "name": name,
         "recordings": len(licences) + sum(excluded.values()),
         "taken": len(licences),
-        "left_out": dict(sorted(excluded.items())),
+        "left_out": [{"reason": reason, "count": count} for reason, count in sorted(excluded.items())],
         "licences": dict(sorted(Counter(licences).items())),
         "fingerprint": fingerprint,
     }
@@ -77,17 +77,17 @@ def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0
         UserError: the data cannot be read, or no recording is left.
     """
     opened = open_source(located(source.data, folder))
-    selected, licences, excluded = [], {}, Counter[str]()
+    selected, licences, excluded = [], {}, Counter[Diagnostic]()
     for sample in sorted(opened.samples, key=lambda sample: sample.id):
         licence = next((text for pattern, text in source.licences.items() if fnmatchcase(sample.id, pattern)), None)
         if not _any(sample.id, source.ids) or _any(sample.id, source.without):
             excluded[EXCLUDED_BY_RECIPE] += 1
         elif problem_of(sample) is not None:
-            excluded["it cannot be read"] += 1
+            excluded[Diagnostic("source_unreadable")] += 1
         elif not licence:
             excluded[NO_LICENCE] += 1
         elif least_s and _seconds(str(sample.audio)) < least_s:
-            excluded[f"it is shorter than {least_s:g} s"] += 1
+            excluded[Diagnostic("source_too_short", least_s=least_s)] += 1
         else:
             selected.append(sample)
             licences[sample.id] = licence
@@ -124,7 +124,7 @@ LETTERS = "ABCDEFGH"
 
 
 class BadRow(Exception):
-    """A row cannot be used; the message says why."""
+    """A row cannot be used; its argument is the diagnostic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +169,19 @@ class Text:
 
 @dataclass(frozen=True)
 class Texts:
-    """All rows of a source by key; a row that cannot be used is a sentence that says why."""
+    """All rows of a source by key; an unusable row is the reason."""
 
     name: str
     revision: str | None
     licence: str
-    rows: Mapping[str, Text | str]
+    rows: Mapping[str, Text | Diagnostic]
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of all rows with their keys."""
-        written = [[key, text if isinstance(text, str) else text.digest()] for key, text in self.rows.items()]
+        written = [
+            [key, text.digest() if isinstance(text, Text) else to_codes(text)] for key, text in self.rows.items()
+        ]
         return text_digest(json.dumps(written, ensure_ascii=False))
 
     def facts(self) -> dict[str, Any]:
@@ -217,13 +219,13 @@ def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, lim
             f"the texts '{source.data}' have no column {', '.join(missing)}",
             hint=f"they have {', '.join(table.columns)}" if table.columns else "the file has no row",
         )
-    rows: dict[str, Text | str] = {}
+    rows: dict[str, Text | Diagnostic] = {}
     for key, row in table:
-        problem = row_problem(row)
+        problem = as_reason(row_problem(row), "unusable_row")
         try:
             rows[key.replace("/", "-")] = _text(row, source, stem) if problem is None else problem
         except BadRow as bad:
-            rows[key.replace("/", "-")] = str(bad)
+            rows[key.replace("/", "-")] = of_error(bad)
     if not rows:
         raise UserError(f"the texts '{source.data}' have no rows")
     return Texts(table.name, table.revision, source.licence, rows)
@@ -252,7 +254,7 @@ def _choices(row: Mapping[str, Any], columns: str | tuple[str, ...] | None) -> t
         return ()
     held = row[columns] if isinstance(columns, str) else [row[name] for name in columns]
     if not isinstance(held, (list, tuple)):
-        raise BadRow(f"the column '{columns}' holds {type(held).__name__}; expected a list")
+        raise BadRow(Diagnostic("cell_without_list", column=columns, type=type(held).__name__))
     choices = ["" if choice is None else str(choice).strip() for choice in held]
     # Questions with fewer options than others leave the last columns empty. An empty one before them is a mistake,
     # which the checks find.
@@ -269,7 +271,7 @@ def _answer(answer: str, choices: Sequence[str], source: TextSource) -> str:
         return answer.upper()
     places = [index for index, choice in enumerate(choices) if choice == answer]
     if len(places) != 1 or places[0] >= len(LETTERS):
-        raise BadRow(f"the answer '{answer}' is {len(places)} of the options; expected one")
+        raise BadRow(Diagnostic("answer_not_one_option", answer=answer, options=len(places)))
     return LETTERS[places[0]]
 
 
@@ -281,7 +283,7 @@ def parse_turns(held: Any, dialogue: Dialogue) -> tuple[DialogueTurn, ...]:
     """
     turns = held.splitlines() if isinstance(held, str) else held
     if not isinstance(turns, (list, tuple)):
-        raise BadRow(f"the column '{dialogue.column}' holds {type(held).__name__}; expected a list of turns")
+        raise BadRow(Diagnostic("cell_without_turns", column=dialogue.column, type=type(held).__name__))
     parsed = []
     for turn in turns:
         if isinstance(turn, Mapping):
@@ -290,12 +292,12 @@ def parse_turns(held: Any, dialogue: Dialogue) -> tuple[DialogueTurn, ...]:
             speaker, colon, text = str(turn).partition(":")
             speaker = speaker if colon else None
         if not speaker or not str(speaker).strip():
-            raise BadRow(f"a turn of the dialogue names no speaker: '{turn}'")
+            raise BadRow(Diagnostic("turn_without_speaker", turn=str(turn)))
         name = str(speaker).strip()
         gender = next(
             (named_gender for pattern, named_gender in dialogue.genders.items() if fnmatchcase(name, pattern)), None
         )
         parsed.append(DialogueTurn(name, gender, str(text or "").strip()))
     if not parsed:
-        raise BadRow("the dialogue has no turns")
+        raise BadRow(Diagnostic("dialogue_without_turns"))
     return tuple(parsed)

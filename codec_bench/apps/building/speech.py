@@ -159,7 +159,8 @@ def _prompt(voice: Voice, folder: Path) -> Mapping[str, Clip]:
     if not path.is_file():
         raise UserError(
             f"the voice '{voice.name}' imitates '{path}', which is not there",
-            hint="the path is relative to the recipe, or to the folder that the command is typed in for a recipe of the project",
+            hint="the path is relative to the recipe, or to the folder that the command is typed in for a recipe of "
+            "the project",
         )
     return {"prompt_audio": Clip(str(path))}
 

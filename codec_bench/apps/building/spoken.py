@@ -64,7 +64,8 @@ class Spoken(SpeechMaker):
             {"dialogue": "text", "speakers": "texts", "voices": "texts"} if recipe.texts.dialogue else {"voice": "text"}
         )
         self.columns = {
-            "question": "text", **choices, "answer": "text", "group": "text", "said": "text", **cast, **self.checked_columns,
+            "question": "text", **choices, "answer": "text", "group": "text", "said": "text", **cast,
+            **self.checked_columns,
             "loudness_lufs": "number", "duration_s": "number", "licence": "text", "provenance": "text",
         }  # fmt: skip
 
@@ -211,8 +212,10 @@ class Spoken(SpeechMaker):
             "seed": recipe.seed,
             "draw": parts[0].again,
             **speaking,
-            "synthesiser": [{**self.voices.describe(voice), "model": self.voices.model(voice)} for voice in cast.values()],
-            "hashes": {"said": text_digest("\n".join(segment.text for segment in parts)), "synthesised": hashes[:-1], "kept": hashes[-1]},
+            "synthesiser": [{**self.voices.describe(voice),
+                "model": self.voices.model(voice)} for voice in cast.values()],
+            "hashes": {"said": text_digest("\n".join(segment.text for segment in parts)), "synthesised": hashes[:-1],
+                "kept": hashes[-1]},
         }  # fmt: skip
 
 

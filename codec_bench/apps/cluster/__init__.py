@@ -15,7 +15,8 @@ from codec_bench.registry import Command
 COMMANDS = {
     "slurm": Command(
         "Many machines",
-        "Run eval, score or run in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR --parts 64.",
+        "Run eval, score or run in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR "
+        "--parts 64.",
         "codec_bench.apps.cluster.command:slurm",
     ),
     "progress": Command(

@@ -62,7 +62,8 @@ NOT_STARTED = 8
 
 
 def execute_on_ray(
-    evaluation: Evaluation, prepare: Callable[[], Evaluation], out: str | os.PathLike[str] | None, running: Running, cluster: OnRay
+    evaluation: Evaluation, prepare: Callable[[], Evaluation], out: str | os.PathLike[str] | None, running: Running,
+    cluster: OnRay
 ) -> Run:  # fmt: skip
     """Run systems over data on a Ray cluster. The record equals that of `execute`, row for row.
 
@@ -84,7 +85,8 @@ def execute_on_ray(
 
 
 def _execute_in(
-    folder: RunFolder, plan: Plan, evaluation: Evaluation, prepare: Callable[[], Evaluation], running: Running, cluster: OnRay
+    folder: RunFolder, plan: Plan, evaluation: Evaluation, prepare: Callable[[], Evaluation], running: Running,
+    cluster: OnRay
 ) -> Run:  # fmt: skip
     for system in plan.systems:
         if system.live is not None:
@@ -171,7 +173,8 @@ class _Driver:
     """Keeps actors busy until all shards are finished."""
 
     def __init__(
-        self, ray: Any, queue: ShardQueue, folders: PartFolders, node: NodeContext, plan: Plan, first: int, running: Running,
+        self, ray: Any, queue: ShardQueue, folders: PartFolders, node: NodeContext, plan: Plan, first: int,
+        running: Running,
         cluster: OnRay, count: _Count,
     ) -> None:  # fmt: skip
         self._ray, self._queue, self._folders, self._node = ray, queue, folders, node

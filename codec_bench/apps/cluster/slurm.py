@@ -104,7 +104,8 @@ class Submission:
 
 
 def submit(
-    command: Sequence[str], program: Sequence[str], out: Path, parts: int, resources: Resources, empty: Collection[int] = ()
+    command: Sequence[str], program: Sequence[str], out: Path, parts: int, resources: Resources,
+    empty: Collection[int] = ()
 ) -> Submission:  # fmt: skip
     """Submit all unfinished parts, or the merge job alone if the parts are queued without it.
 
@@ -160,7 +161,8 @@ def go_on(out: Path) -> Submission | None:
     cancelled = [number for number in left if number in before.tries and array and _was_cancelled(out, array, number)]
     if cancelled:
         raise UserError(
-            f"{len(cancelled)} of {before.parts} parts were cancelled: {_ranges(cancelled)}; nothing is submitted again",
+            f"{len(cancelled)} of {before.parts} parts were cancelled: {_ranges(cancelled)}; nothing is submitted "
+            f"again",
             hint="the same codec-bench slurm command goes on where they ended",
         )
     tries: dict[int, tuple[int, int]] = {}
@@ -265,8 +267,10 @@ def _submit_merge(submission: Submission, out: Path) -> Submission:
         )
     except UserError as error:
         raise UserError(
-            f"the parts are in the queue as job {array.replace(':', ' ')}, and the job that merges them is not: {error.message}",
-            hint=f"the same codec-bench slurm command submits that job alone; scancel {array.replace(':', ' ')} cancels the parts",
+            f"the parts are in the queue as job {array.replace(':', ' ')}, and the job that merges them is not: "
+            f"{error.message}",
+            hint=f"the same codec-bench slurm command submits that job alone; scancel {array.replace(':', ' ')} "
+            f"cancels the parts",
         ) from error
     done = replace(submission, jobs={"parts": array, "merge": merge})
     write_json(folder / STATE, asdict(done))

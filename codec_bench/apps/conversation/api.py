@@ -278,7 +278,8 @@ class _SystemRun:
 
     def about(self, talk: Conversation) -> dict[str, Any]:
         """Describe what identifies a session, next to the model."""
-        identity = {**json.loads(self.script.model_dump_json(exclude={"conversations", "draw", "title"})), "talk": talk.model_dump_json()}  # fmt: skip
+        identity = {**json.loads(self.script.model_dump_json(exclude={"conversations", "draw", "title"})),
+            "talk": talk.model_dump_json()}  # fmt: skip
         if self.replayed is not None and talk.id in self.replayed:
             identity["user"] = hashlib.sha256(self.replayed[talk.id].user.tobytes()).hexdigest()
         else:
@@ -293,7 +294,8 @@ class _SystemRun:
             recorded = self.replayed[talk.id]
             if recorded.rate_hz != self.model.rate_hz:
                 raise UserError(
-                    f"the run that is replayed sent {recorded.rate_hz} Hz, and '{self.system}' takes {self.model.rate_hz} Hz",
+                    f"the run that is replayed sent {recorded.rate_hz} Hz, and '{self.system}' takes "
+                    f"{self.model.rate_hz} Hz",
                     hint="samples are repeated as they are; replay against a model that takes the same rate",
                 )
             return ReplayedUser(recorded.user, recorded.clean, recorded.events, size, recorded.rate_hz)
@@ -400,7 +402,8 @@ def _marked(run: Path, marks: _Marks) -> Conversations:
         "judge": spent([folder_of(run, name, one.id) for name, held in sessions.items() for one in held]),
     }
     write_json(run / "summary.json", summary)
-    lines = (json.dumps(line, ensure_ascii=False) for name in sessions for line in _lines(name, sessions[name], values[name]))  # fmt: skip
+    lines = (json.dumps(line, ensure_ascii=False) for name in sessions for line in _lines(name, sessions[name],
+        values[name]))  # fmt: skip
     write_text(run / "events.jsonl", "".join(f"{line}\n" for line in lines))
     result = Conversations(run, sessions, values, summary)
     if marks.page:
@@ -430,9 +433,11 @@ async def _ask_judge(
 def _lines(system: str, sessions: Sequence[Session], values: Sequence[Value]) -> Iterator[dict[str, Any]]:
     for session in sessions:
         about = {"system": system, "session": session.id}
-        yield {**about, "event": "session", "status": session.status, "reason": session.reason, "end_s": session.duration_s}  # fmt: skip
+        yield {**about, "event": "session", "status": session.status, "reason": session.reason,
+            "end_s": session.duration_s}  # fmt: skip
         for event in session.events:
-            yield {**about, "event": f"user {event.kind}", "begin_s": event.begin_s, "end_s": event.end_s, "speech": event.speech, "reason": event.reason}  # fmt: skip
+            yield {**about, "event": f"user {event.kind}", "begin_s": event.begin_s, "end_s": event.end_s,
+                "speech": event.speech, "reason": event.reason}  # fmt: skip
         turns, short = turns_of(session)
         for label, stretches in (("model turn", turns), ("model backchannel", short)):
             yield from ({**about, "event": label, "begin_s": begin, "end_s": end} for begin, end in stretches)

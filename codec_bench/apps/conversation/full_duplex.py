@@ -25,7 +25,8 @@ from codec_bench.config import fit
 from codec_bench.errors import UserError
 
 PEOPLE = "icc_gt_distribution.json"
-KINDS = {"user_interruption": "interruption", "user_backchannel": "backchannel", "talking_to_other": "non_directed", "background_speech": "non_directed"}  # fmt: skip
+KINDS = {"user_interruption": "interruption", "user_backchannel": "backchannel", "talking_to_other": "non_directed",
+    "background_speech": "non_directed"}  # fmt: skip
 END_S = 100_000.0
 WINDOW_S, FORMAL_S, SHORT_S = 0.2, 3.0, 1.0
 USER_GAP_S, MODEL_GAP_S = 0.6, 0.5

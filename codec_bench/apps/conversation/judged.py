@@ -82,7 +82,8 @@ def questions(
                 yield _question(session, folder, path, RATING, judge, text, transcript_text)
 
 
-def _question(session: Session, folder: Path, index: int, rubric: str, judge: str, text: str, transcript_text: str) -> SessionQuestion:  # fmt: skip
+def _question(session: Session, folder: Path, index: int, rubric: str, judge: str, text: str,
+    transcript_text: str) -> SessionQuestion:  # fmt: skip
     return _make_question(
         folder, index, rubric, judge, Answer(f"{session.id}-{index}", text, fields={"question": transcript_text})
     )
@@ -122,7 +123,8 @@ async def judge_all(judge: Model, questions: Sequence[SessionQuestion], notify: 
         replies = {request.id: await ask(request) for request in question.requests}
         score = question.metric.score(question.answer, len(question.requests), replies)
         held = {"rubric": question.metric.rubric_name, "protocol": question.metric.protocol, "mark": question.mark}
-        verdict = {**held, "place": question.index, "value": score.value, "status": score.status, "reason": score.reason, "detail": score.detail}  # fmt: skip
+        verdict = {**held, "place": question.index, "value": score.value, "status": score.status,
+            "reason": score.reason, "detail": score.detail}  # fmt: skip
         _keep(question, verdict)
 
     await started_model(judge)
@@ -137,7 +139,8 @@ def price_words(judge: Model, questions: Sequence[SessionQuestion]) -> str:
     if not isinstance(judge, RemoteModel) or not judge.prices.known:
         return ""
     requests = [request for one in questions for request in one.requests]
-    texts = sum(len(text.encode()) for one in requests for m in one.messages for text in m.content if isinstance(text, str))  # fmt: skip
+    texts = sum(len(text.encode()) for one in requests for m in one.messages for text in m.content if isinstance(text,
+        str))  # fmt: skip
     limits = sum(one.metric.rubric.parameters["max_tokens"] * len(one.requests) for one in questions)
     least, most, unknown = judge.prices.bounds(
         sound_s=0.0, text_bytes=texts, characters=0, most_tokens=limits, speaks=False

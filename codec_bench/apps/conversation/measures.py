@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from importlib.resources import files
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from codec_bench.apps.conversation.playback import Packet
 from codec_bench.apps.conversation.script import NO_ANSWER
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.user import UserEvent
+from codec_bench.config import load_yaml
 
 BACKCHANNEL_S = 1.0
 YIELDS_WITHIN_S, STOPS_WITHIN_S = 2.0, 1.0
@@ -61,47 +63,14 @@ class Measure(NamedTuple):
     per: str = ""
 
 
-MEASURES = {
-    "turn_taken": Measure("share of the user's turns and interruptions that were answered", "share", True, "event"),
-    "too_early": Measure("share of the user's turns and interruptions into which the answer began", "share", False, "event"),
-    "response_latency_s": Measure("from the last frame with speech to the first sound of the answer", "s", False, "event"),
-    "first_word_latency_s": Measure("from the last frame with speech to the first word of the answer, by a recogniser", "s", False, "event"),
-    "words_lost": Measure("words of the answer that had come and were not played when the user interrupted, by a recogniser", "count", None, "event"),
-    "sent_latency_s": Measure("from the last frame of the turn that was sent, silence included, to the first sound of the answer", "s", False, "event"),
-    "floor_transfer_s": Measure("from the end of the user's speech to the answer; negative where both speak", "s", None, "event"),
-    "yielded": Measure(f"share of interruptions after which the model was silent within {YIELDS_WITHIN_S:g} s", "share", True, "event"),
-    "yield_latency_s": Measure("from the beginning of an interruption to the end of what the model was saying", "s", False, "event"),
-    "kept_talking": Measure(f"share of the user's backchannels, and of what was not for the model, through which it went on for {STOPS_WITHIN_S:g} s", "share", True, "event"),
-    "false_turn": Measure("share of the pauses inside the user's turns that the model took for their end", "share", False, "pause"),
-    "silence_kept": Measure("share of sessions in which nobody spoke to the model and it said nothing", "share", True, "session"),
-    "overlap": Measure("share of the time with speech in which both speak", "share", None, "session"),
-    "backchannels_per_min": Measure("the model's backchannels in a minute of the user's turns", "1/min", None, "session"),
-    "backchannel_divergence": Measure("Jensen-Shannon divergence between when the model and when people gave backchannels, from 0 to 1", "", False, "session"),
-    "real_time_factor": Measure("time that an answer took to come over the length of its sound", "×", False, "answer"),
-    "stalls": Measure("how often the sound of an answer ran out before more of it came", "count", False, "answer"),
-    "stall_s": Measure("for how long the sound of an answer ran out", "s", False, "answer"),
-    "answer_matches": Measure("share of questions whose heard answer holds an expected one, by the rule answer-match", "share", True, "event"),
-    "answer_right": Measure("share of questions whose heard answer comes to an expected one, by a judge", "share", True, "event"),
-    f"{OFFICIAL}/take_turn": Measure("share of turns and interruptions after which the model's words are a turn", "share", True, "event"),
-    f"{OFFICIAL}/pause_take_turn": Measure("share of turns with pauses before whose end the model's words are a turn", "share", False, "event"),
-    f"{OFFICIAL}/latency_s": Measure("from the end of the user's speech to the first word, 0 where the model began before", "s", False, "event"),
-    f"{OFFICIAL}/backchannel_take_turn": Measure("share of sessions in which the model took the turn of a user who only wants backchannels", "share", False, "session"),
-    f"{OFFICIAL}/backchannels_per_s": Measure("the model's backchannels in a second of the session", "1/s", None, "session"),
-    f"{OFFICIAL}/backchannel_divergence": Measure("Jensen-Shannon distance between when the model and when people gave backchannels, 1 without any", "", False, "session"),
-    f"{OFFICIAL_15}/stop_latency_s": Measure("for how long the model still speaks while the user does", "s", False, "event"),
-    f"{OFFICIAL_15}/response_latency_s": Measure("from the end of the user's speech to the beginning of the model's", "s", False, "event"),
-    f"{OFFICIAL_TAU}/response_latency_s": Measure("L_R: from the end of the user's turn to the model's speech, in ticks of 0.2 s", "s", False, "event"),
-    f"{OFFICIAL_TAU}/yield_latency_s": Measure("L_Y: from the beginning of an interruption to the model's silence, in ticks of 0.2 s", "s", False, "event"),
-    f"{OFFICIAL_TAU}/response_rate": Measure("R_R: share of the user's turns after which the model spoke before the user did again", "share", True, "event"),
-    f"{OFFICIAL_TAU}/yield_rate": Measure("R_Y: share of interruptions after which the model stopped before 2 s were over", "share", True, "event"),
-    f"{OFFICIAL_TAU}/agent_interruptions": Measure("I_A: how often the model began while the user spoke, over the turns of R_R", "1/turn", False, "session", f"{OFFICIAL_TAU}/response_rate"),
-    f"{OFFICIAL_TAU}/selectivity_backchannel": Measure("S_BC: share of the user's backchannels for which the model did not stop", "share", True, "event"),
-    f"{OFFICIAL_TAU}/selectivity_vocal_tic": Measure("S_VT: share of the user's vocal tics that the model did not answer or stop for", "share", True, "event"),
-    f"{OFFICIAL_TAU}/selectivity_non_directed": Measure("S_ND: share of what the user said to others that the model did not answer or stop for", "share", True, "event"),
-    f"{OFFICIAL}/rating": Measure("how well an answer fits the interruption, from 0 to 5, by a judge", "points", True, "event"),
-    **{f"{OFFICIAL_15}/{name}": Measure(f"share of events after which the model {name.replace('_', ' ')}, by a judge", "share", None, "event") for name in BEHAVIOURS},
-    **{f"{OFFICIAL_15}/{section}/{name}": Measure(f"{name} of the model's speech {when}", unit, None, "session") for section, when in PARTS.items() for name, unit in VOICE.items()},
-}  # fmt: skip
+MEASURES = {name: Measure(**facts) for name, facts in load_yaml(files(__package__) / "measures.yaml").items()}
+for _behaviour in BEHAVIOURS:
+    _described = f"share of events after which the model {_behaviour.replace('_', ' ')}, by a judge"
+    MEASURES[f"{OFFICIAL_15}/{_behaviour}"] = Measure(_described, "share", None, "event")
+for (_part, _when), (_name, _unit) in product(PARTS.items(), VOICE.items()):
+    MEASURES[f"{OFFICIAL_15}/{_part}/{_name}"] = Measure(
+        f"{_name} of the model's speech {_when}", _unit, None, "session"
+    )
 
 
 def shown(name: str) -> str:
@@ -224,7 +193,8 @@ class _Marks:
             last_s,
             reason if late is None else "",
         )
-        yield self._value(number, "sent_latency_s", None if late is None else late - end_s, end_s, reason if late is None else "")  # fmt: skip
+        yield self._value(number, "sent_latency_s", None if late is None else late - end_s, end_s,
+            reason if late is None else "")  # fmt: skip
         transfer = None if begin_s is None else begin_s - last_s
         yield self._value(number, "floor_transfer_s", transfer, last_s, reason if transfer is None else "")
 

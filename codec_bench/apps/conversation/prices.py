@@ -17,7 +17,8 @@ def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
     missing = ", ".join(dict.fromkeys([*unknown, "how long answers are"]))
     day = model.prices.date or "an unknown day"
     return (
-        f"{name}: {len(seconds)} sessions with at least {sound_s:.0f} s of sent sound will cost at least {least:.2g} USD by the prices of "
+        f"{name}: {len(seconds)} sessions with at least {sound_s:.0f} s of sent sound will cost at least {least:.2g} "
+        f"USD by the prices of "
         f"{day}; not known: {missing}"
     )
 

@@ -250,7 +250,8 @@ def too_slow(late_s: np.ndarray, frame_s: float) -> str:
     if p99 <= frame_s and most <= STALLED_S:
         return ""
     return (
-        f"slower than real time: the 99th percentile of the frames' lateness is {1000 * p99:.0f} ms and the most is {1000 * most:.0f} ms; "
+        f"slower than real time: the 99th percentile of the frames' lateness is {1000 * p99:.0f} ms and the most is "
+        f"{1000 * most:.0f} ms; "
         f"expected at most {1000 * frame_s:.0f} and {1000 * STALLED_S:.0f} ms"
     )
 

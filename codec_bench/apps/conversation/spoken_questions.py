@@ -51,14 +51,16 @@ def questions_of(name: str, limit: int | None) -> tuple[Script, list[Spoken]]:
         clip = question.audio or next((value for value in question.fields.values() if isinstance(value, Clip)), None)
         if question.problem is not None or clip is None or not question.references:
             raise UserError(
-                f"the question '{question.id}' of '{name}' cannot be spoken: {question.problem or 'it has no sound or no expected answer'}",
+                f"the question '{question.id}' of '{name}' cannot be spoken: "
+                f"{question.problem or 'it has no sound or no expected answer'}",
                 hint="--scripts takes benchmarks of spoken questions with one answer, such as big-bench-audio",
             )
         id = f"{number:05d}-{re.sub(r'[^A-Za-z0-9._-]', '_', question.id)[:80]}"
         turn = Event(say=(UtteranceSpec(sound=id),), at_s=0.5)
         talks.append(Conversation(id=id, turns=(turn,), references=question.references))
         sounds.append(Spoken(id, clip.source))
-    return Script(version=1, title=f"{name}, spoken in time", data="", patience_s=PATIENCE_S, longest_s=LONGEST_S, conversations=tuple(talks)), sounds  # fmt: skip
+    return Script(version=1, title=f"{name}, spoken in time", data="", patience_s=PATIENCE_S, longest_s=LONGEST_S,
+        conversations=tuple(talks)), sounds  # fmt: skip
 
 
 def answer_of(session: Session, talk: Conversation, chunks: Sequence[Chunk]) -> Answer:

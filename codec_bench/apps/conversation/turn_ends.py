@@ -112,7 +112,8 @@ class TurnEnd:
             seconds = math.nan
         if name not in DETECTORS or not 0.05 <= seconds <= 10:
             raise UserError(
-                f"the rule for the end of a turn is '{text}'; expected {' or '.join(DETECTORS)}, a colon, and 0.05 to 10 seconds",
+                f"the rule for the end of a turn is '{text}'; expected {' or '.join(DETECTORS)}, a colon, and 0.05 to "
+                f"10 seconds",
                 hint="--end-of-turn silero-vad:0.7",
             )
         return cls(name, seconds)

@@ -126,7 +126,8 @@ class Sounds:
             at += samples.size
         if not speech:
             raise UserError(f"the sound '{event.say[0].sound}' of the script has no speech in it")
-        around = [(max((b for _, b in speech if b <= gap + 1e-6), default=None), min((a for a, _ in speech if a >= gap), default=None)) for gap in gaps]  # fmt: skip
+        around = [(max((b for _, b in speech if b <= gap + 1e-6), default=None),
+            min((a for a, _ in speech if a >= gap), default=None)) for gap in gaps]  # fmt: skip
         pauses = [(a, b) for a, b in around if a is not None and b is not None]
         return Utterance(np.concatenate(parts), speech, pauses)
 
@@ -275,7 +276,8 @@ def recorded_user(talk: Conversation, sounds: Sounds, frame_samples: int) -> Rep
         spans = [(round(a, 6), round(b, 6)) for a, b in parts if b > a]
         if not spans:
             raise UserError(
-                f"the recording '{talk.recording}' of the conversation '{talk.id}' has no speech from {marked.begin_s:g} to {marked.end_s:g} s"
+                f"the recording '{talk.recording}' of the conversation '{talk.id}' has no speech from "
+                f"{marked.begin_s:g} to {marked.end_s:g} s"
             )
         events.append(UserEvent(marked.kind, marked.begin_s, marked.end_s, spans, list(marked.pauses)))
     return ReplayedUser(track, track, events, frame_samples, sounds.rate_hz)

@@ -86,11 +86,13 @@ def pitch(signal: np.ndarray) -> tuple[float, float] | str:
 
 def intensity(signal: np.ndarray) -> tuple[float, float] | str:
     """Return mean and standard deviation of Praat's intensity in dB, or a reason."""
-    return _spread(signal, lambda sound: sound.to_intensity(time_step=STEP_S).values.T.flatten(), lambda db: db > FLOOR_DB, "it is silent")  # fmt: skip
+    return _spread(signal, lambda sound: sound.to_intensity(time_step=STEP_S).values.T.flatten(),
+        lambda db: db > FLOOR_DB, "it is silent")  # fmt: skip
 
 
 def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: str) -> tuple[float, float] | str:
-    parselmouth = optional_package("parselmouth", UserError("pitch and intensity as Full-Duplex-Bench takes them need the package 'praat-parselmouth'"))  # fmt: skip
+    parselmouth = optional_package("parselmouth", UserError("pitch and intensity as Full-Duplex-Bench takes them need "
+                                                            "the package 'praat-parselmouth'"))  # fmt: skip
     try:
         values = of(parselmouth.Sound(signal.astype(np.float64), sampling_frequency=RATE_HZ)).astype(np.float32)
     except parselmouth.PraatError:

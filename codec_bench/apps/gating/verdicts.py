@@ -178,7 +178,8 @@ def _compare(
     missing = {id for run in candidate for id, one in run.scores[metric].items() if one.value is None}
     return MetricVerdict(
         metric, facts.unit, facts.higher_is_better, "cannot_tell",
-        folded(fold, np.mean(before, axis=0)), folded(fold, np.mean(after, axis=0)), metric_spec.margin, loss, None, len(ids), few_speakers,
+        folded(fold, np.mean(before, axis=0)), folded(fold, np.mean(after, axis=0)), metric_spec.margin, loss, None,
+        len(ids), few_speakers,
         tuple(sorted(scored & missing)), _moved(baseline, candidate, metric, ids, facts.higher_is_better),
     )  # fmt: skip
 

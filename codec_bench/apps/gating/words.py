@@ -18,11 +18,14 @@ LIMITS = {
     "items_above_50": "at most {limit:g} items above 50 %",
 }
 NOTES = {
-    "one_run": "The spread between repeats is unknown: the baseline has one run. Freeze several runs with other seeds to calibrate margins.",
+    "one_run": "The spread between repeats is unknown: the baseline has one run. Freeze several runs with other seeds "
+    "to calibrate margins.",
     "undefined": "{metrics} has no value in the baseline and is not in the gate.",
     "items_as_units": "Too few speakers to count as units for {metrics}: the intervals are about these speakers.",
-    "few_repeats": "The values of whole runs spread too much for a verdict on {metrics}. Freeze more repeats: with five the interval is half as wide as with three.",
-    "one_run_worse": "The baseline has one run, so a shift that all items of a run share counts as a regression. Freeze several runs to measure it.",
+    "few_repeats": "The values of whole runs spread too much for a verdict on {metrics}. Freeze more repeats: with "
+    "five the interval is half as wide as with three.",
+    "one_run_worse": "The baseline has one run, so a shift that all items of a run share counts as a regression. "
+    "Freeze several runs to measure it.",
     "margin_zero": "No spec was given: every margin is 0, and a difference that is not significant cannot be told.",
 }
 CHECK_HEADS = ("metric", "verdict", "baseline", "run", "loss", "interval", "margin", "p", "items")

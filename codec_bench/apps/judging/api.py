@@ -156,12 +156,14 @@ def judge_check(
 
 
 def _ask(
-    folder: Path, plan: QuestionPlan, judge: str, settings: Mapping[str, Mapping[str, Any]], terms: Terms | None, running: Running, dry_run: bool = False
+    folder: Path, plan: QuestionPlan, judge: str, settings: Mapping[str, Mapping[str, Any]], terms: Terms | None,
+    running: Running, dry_run: bool = False
 ) -> Outcome:  # fmt: skip
     """Ask the unanswered questions, after reporting their cost."""
     quiet_running = replace(running, cache=False, page=False, retry_failed=True, on_folder=lambda *_: None)
     run = partial(
-        run_benchmark, benchmark=[str(one) for one in write_questions(folder / QUESTIONS, plan)], model=judge, out=folder / ANSWERS,
+        run_benchmark, benchmark=[str(one) for one in write_questions(folder / QUESTIONS, plan)], model=judge,
+        out=folder / ANSWERS,
         phase="answers", seed=plan.seed, options=settings, terms=terms,
     )  # fmt: skip
     if dry_run or (folder / ANSWERS).exists():
@@ -183,7 +185,8 @@ def _check_counts(per_kind: int, repeats: int) -> None:
 
 
 def _select_parts(
-    judge: str, settings: Mapping[str, Mapping[str, Any]], parts: str | Sequence[str] | None, rubrics: str | Sequence[str] | None, running: Running
+    judge: str, settings: Mapping[str, Mapping[str, Any]], parts: str | Sequence[str] | None,
+    rubrics: str | Sequence[str] | None, running: Running
 ) -> tuple[dict[str, JudgeMetric], list[tuple[str, str]], tuple[str, ...]]:  # fmt: skip
     """Select rubrics and kinds of sounds, and give reasons for the others.
 

@@ -16,7 +16,8 @@ from codec_bench.benchmark.judge.replies import read_letter, read_yes_no
 
 CLAIMED = (
     "Listen to the recording. Is this statement about it true?\n\n{claim}\n\nReply with Yes or No alone.",
-    "Somebody says of this recording: {claim}\n\nDoes that agree with what you hear? Answer Yes or No, and nothing else.",
+    "Somebody says of this recording: {claim}\n\nDoes that agree with what you hear? Answer Yes or No, and nothing "
+    "else.",
 )
 CHOSEN = "Listen to the recording. Which of these two statements about it is right?\n\nA. {first}\nB. {second}\n\nReply with A or B alone."
 LONGER = " This is what anybody hears who listens to the whole recording with attention, from its beginning to its end."

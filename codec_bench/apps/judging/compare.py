@@ -131,7 +131,8 @@ def judge_compare(
             folder_of[benchmark_name, system] = folder
             copy = _copied(run, run_folder(Path(out), benchmark_name, system), without_scores=old == new)
         done = run_benchmark(
-            benchmark=own_paths.get(benchmark_name, benchmark_name), model=system, out=out, phase="scores", judge=named[1], options=settings, terms=terms,
+            benchmark=own_paths.get(benchmark_name, benchmark_name), model=system, out=out, phase="scores",
+            judge=named[1], options=settings, terms=terms,
             rescore=not _is_marked(copy, new), running=replace(running, page=False, cache=running.cache and old != new),
         )  # fmt: skip
         for one in done.runs.values():
@@ -245,7 +246,8 @@ def _check_can_mark(folders: Sequence[Path], old: str, own_paths: Mapping[str, s
             config = run.meta["config"]
             if config.get("baseline") is not None:
                 raise UserError(
-                    f"the verdicts in '{folder}' are beside the answers of the baseline '{config['baseline']}', which a new judge is not given here",
+                    f"the verdicts in '{folder}' are beside the answers of the baseline '{config['baseline']}', which "
+                    f"a new judge is not given here",
                     hint="run the benchmark again with --judge NEW --phase scores and the same --baseline",
                 )
             benchmark = config["benchmark"]

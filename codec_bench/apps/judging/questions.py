@@ -93,13 +93,17 @@ def _row_id(request: Request, of: Planted) -> str:
 
 
 def _write(
-    folder: Path, title: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], prompt: Mapping[str, Any], decoding: Mapping[str, Any]
+    folder: Path, title: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], prompt: Mapping[str, Any],
+    decoding: Mapping[str, Any]
 ) -> Path:  # fmt: skip
     """Write a benchmark that only asks; unnamed decoding is the model's own."""
     definition = {
-        "version": 1, "title": title, "summary": "Questions with known answers, which test a judge.", "category": "Judges", "kind": "qa",
-        "language": "en", "data": {"path": "rows.jsonl", "id": "id", "size": len(rows), "columns": dict(columns)}, "prompt": prompt,
-        "parameters": {**dict.fromkeys(Parameters.model_fields), **decoding}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
+        "version": 1, "title": title, "summary": "Questions with known answers, which test a judge.",
+        "category": "Judges", "kind": "qa",
+        "language": "en", "data": {"path": "rows.jsonl", "id": "id", "size": len(rows), "columns": dict(columns)},
+        "prompt": prompt,
+        "parameters": {**dict.fromkeys(Parameters.model_fields), **decoding}, "metrics": ["accuracy[exact]"],
+        "primary": "accuracy[exact]",
     }  # fmt: skip
     write_text(folder / "rows.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     write_json(folder / "benchmark.yaml", definition)  # JSON is YAML

@@ -97,7 +97,8 @@ def _silence(number: int, draws: Draws) -> PlantedSound:
     silent = number % 2 == 0
     return _either(
         silent, _quiet(draws.uniform(2, 4)) if silent else speech,
-        ("The recording is silent: nothing at all can be heard.", "There is no sound in this file, neither speech nor noise."),
+        ("The recording is silent: nothing at all can be heard.",
+            "There is no sound in this file, neither speech nor noise."),
         ("A person can be heard who speaks.", "There is a human voice in this file."),
     )  # fmt: skip
 
@@ -121,7 +122,8 @@ def _stops(number: int, draws: Draws) -> PlantedSound:
     return _either(
         stops, tone,
         ("The tone stops about halfway, and the rest is silent.", "After the first half the tone is gone."),
-        ("The tone goes on until the end of the recording.", "The tone lasts from the beginning to the end without a break."),
+        ("The tone goes on until the end of the recording.",
+            "The tone lasts from the beginning to the end without a break."),
     )  # fmt: skip
 
 
@@ -154,8 +156,12 @@ def _tempo(number: int, draws: Draws) -> PlantedSound:
     first, second = (120.0, 140.0) if faster else (140.0, 120.0)
     return _either(
         faster, np.concatenate([_clicks(first, 8), _quiet(0.8), _clicks(second, 8)]),
-        ("Two passages of clicks follow each other, and the second one is faster.", "The clicks after the pause come in a quicker tempo than those before it."),
-        ("Two passages of clicks follow each other, and the second one is slower.", "The clicks after the pause come in a slower tempo than those before it."),
+        ("Two passages of clicks follow each other, and the second one is faster.", "The clicks after the pause come "
+                                                                                    "in a quicker tempo than those "
+                                                                                    "before it."),
+        ("Two passages of clicks follow each other, and the second one is slower.", "The clicks after the pause come "
+                                                                                    "in a slower tempo than those "
+                                                                                    "before it."),
     )  # fmt: skip
 
 
@@ -178,8 +184,10 @@ def _loudness(number: int, draws: Draws) -> PlantedSound:
     first, second = (0.2, 1.0) if louder else (1.0, 0.2)
     return _either(
         louder, np.concatenate([first * speech, _quiet(0.6), second * speech]),
-        ("The sentence is said twice, and the second time is louder.", "What is repeated after the pause is at a higher volume than before."),
-        ("The sentence is said twice, and the second time is softer.", "What is repeated after the pause is at a lower volume than before."),
+        ("The sentence is said twice, and the second time is louder.",
+            "What is repeated after the pause is at a higher volume than before."),
+        ("The sentence is said twice, and the second time is softer.",
+            "What is repeated after the pause is at a lower volume than before."),
     )  # fmt: skip
 
 
@@ -210,7 +218,8 @@ def _reversed(number: int, draws: Draws) -> PlantedSound:
     return _either(
         backwards, speech[::-1] if backwards else speech,
         ("The speech is played backwards.", "The recording of the voice runs in reverse, so no word is understood."),
-        ("The speech is played forwards, as it was said.", "The recording of the voice runs in its usual direction, and its words are understood."),
+        ("The speech is played forwards, as it was said.", "The recording of the voice runs in its usual direction, "
+                                                           "and its words are understood."),
     )  # fmt: skip
 
 
@@ -252,7 +261,8 @@ def _cut(number: int, draws: Draws) -> PlantedSound:
     full = np.concatenate([speech, _quiet(0.6)])
     return _either(
         broken, speech[: round(0.55 * speech.size)] if broken else full,
-        ("The sentence breaks off before its end.", "The recording is cut while the speaker is still in the middle of the sentence."),
+        ("The sentence breaks off before its end.", "The recording is cut while the speaker is still in the middle of "
+                                                    "the sentence."),
         ("The sentence is said to its end.", "The speaker finishes the sentence before the recording ends."),
     )  # fmt: skip
 
@@ -264,14 +274,18 @@ def _delivery(number: int, draws: Draws) -> PlantedSound:
     claimed_hz = round(RATE_HZ / (1.33 if excited else 0.75))
     return _either(
         excited, np.clip(resample(speech[None].astype(np.float32), RATE_HZ, claimed_hz)[0], -1, 1),
-        ("The speaker sounds excited: the speech is fast and high.", "The sentence is said hurriedly and in a high voice."),
-        ("The speaker sounds weary: the speech is slow and low.", "The sentence is said sluggishly and in a deep voice."),
+        ("The speaker sounds excited: the speech is fast and high.",
+            "The sentence is said hurriedly and in a high voice."),
+        ("The speaker sounds weary: the speech is slow and low.",
+            "The sentence is said sluggishly and in a deep voice."),
     )  # fmt: skip
 
 
 KINDS: Mapping[str, Callable[[int, Draws], PlantedSound]] = {
-    "silence": _silence, "noise": _snr, "tone that stops": _stops, "count of beeps": _beeps, "tempo": _tempo, "pitch": _pitch,
-    "loudness": _loudness, "side": _channel_side, "voice": _voice, "reversed speech": _reversed, "order": _order, "word": _word,
+    "silence": _silence, "noise": _snr, "tone that stops": _stops, "count of beeps": _beeps, "tempo": _tempo,
+    "pitch": _pitch,
+    "loudness": _loudness, "side": _channel_side, "voice": _voice, "reversed speech": _reversed, "order": _order,
+    "word": _word,
     "cut speech": _cut, "delivery": _delivery,
 }  # fmt: skip
 """The kinds of sounds by name."""

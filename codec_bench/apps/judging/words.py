@@ -153,7 +153,8 @@ def moved_rows(successions: Sequence[Succession]) -> list[tuple[str, str, str]]:
 def strengths_words(one: JudgedStrengths) -> list[str]:
     """Describe the basis of strengths, one sentence each."""
     notes = [
-        f"{one.benchmark}: {part_name(one.rubric)}, {one.tested}; {one.found.duels:,} comparisons over {one.found.units:,} units"
+        f"{one.benchmark}: {part_name(one.rubric)}, {one.tested}; {one.found.duels:,} comparisons over "
+        f"{one.found.units:,} units"
     ]
     if one.found.tie:
         notes.append(f"ties have the strength {one.found.tie:.2f} (Davidson's nu)")

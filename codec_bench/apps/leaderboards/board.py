@@ -295,7 +295,8 @@ class Board:
                     f"{column.name} was measured by {len(of)} protocols, whose values cannot be compared: {sides}"
                 )
         return texts + [
-            f"{row.name} rests on {len(row.states)} states of its model, as its service named them: {'; '.join(row.states)}"
+            f"{row.name} rests on {len(row.states)} states of its model, as its service named them: "
+            f"{'; '.join(row.states)}"
             for row in self.rows
             if len(row.states) > 1
         ]

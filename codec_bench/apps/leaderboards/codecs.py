@@ -265,7 +265,8 @@ def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
             before = table.points.get(system)
             if before is not None and before.value != point.value:
                 notes.append(
-                    f"{system} has {metric} {before.value:.6g} in {before.run} and {point.value:.6g} in {point.run}, over the "
+                    f"{system} has {metric} {before.value:.6g} in {before.run} and {point.value:.6g} in {point.run}, "
+                    f"over the "
                     "same data; the later one is shown"
                 )
             table.points[system], table.changes[system] = point, changes_of(run, system, metric)
@@ -383,7 +384,8 @@ def _delta_rate(
             rows = {index: changes[point.name] for index, point in enumerate(every)}
             units = dict.fromkeys(unit for row in rows.values() for unit in row)  # in the order of `together`
             interval = bd_rate_interval(
-                anchor=curves[0], test=curves[1], without=together(rows).added, sizes=np.array([sizes[unit] for unit in units]),
+                anchor=curves[0], test=curves[1], without=together(rows).added,
+                sizes=np.array([sizes[unit] for unit in units]),
                 higher_is_better=better,
             )  # fmt: skip
     except UserError as error:

@@ -46,7 +46,8 @@ def _plain(board: CodecBoard) -> dict[str, Any]:
         "axis": board.axis, "anchor": board.anchor, "notes": list(board.notes),
         "tables": [
             {
-                "source": table.source, "data": table.data, "metric": table.metric, "dimension": table.dimension, "unit": table.unit,
+                "source": table.source, "data": table.data, "metric": table.metric, "dimension": table.dimension,
+                "unit": table.unit,
                 "higher_is_better": table.higher_is_better, "protocol": table.protocol, "imported": table.imported,
                 "points": [_plain_point(point) for point in table.points],
                 "bd_rates": [_plain_rate(rate) for rate in table.delta_rates],
@@ -58,8 +59,10 @@ def _plain(board: CodecBoard) -> dict[str, Any]:
 
 def _plain_point(point: CodecPoint) -> dict[str, Any]:
     return {
-        "codec": point.name, "family": point.family, "run": point.run or None, "costs": dict(point.costs), "value": point.value,
-        "ci95": list(point.ci95) if point.ci95 else None, "n": point.n, "on_front": point.on_front, "front_share": point.share, "doubt": point.suspicion,
+        "codec": point.name, "family": point.family, "run": point.run or None, "costs": dict(point.costs),
+        "value": point.value,
+        "ci95": list(point.ci95) if point.ci95 else None, "n": point.n, "on_front": point.on_front,
+        "front_share": point.share, "doubt": point.suspicion,
         "continuous": point.continuous, "bits_per_token": point.bits_per_token,
     }  # fmt: skip
 
@@ -90,10 +93,12 @@ def _print_board(board: CodecBoard) -> None:
             talk(f"{codec} is not compared, and on no front: {suspicion}")
     if any(point.continuous for table in board.tables for point in table.points):
         talk(
-            "codecs with latents are not discrete: they have no bitrate, and a front of their own along every other axis"
+            "codecs with latents are not discrete: they have no bitrate, and a front of their own along every other "
+            "axis"
         )
     talk(
-        "* is on the Pareto front: no other codec is as good at the same cost or less; (80 %) is on it in 80 % of the draws of "
+        "* is on the Pareto front: no other codec is as good at the same cost or less; (80 %) is on it in 80 % of the "
+        "draws of "
         "other items. Numbers of different tables are not comparable."
     )
     _print_rates(board)

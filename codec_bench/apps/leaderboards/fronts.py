@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEADS = (
-    "source", "data", "metric", "protocol", "codec", "family", "run", *AXES, "value", "ci95_low", "ci95_high", "n", "on_front",
+    "source", "data", "metric", "protocol", "codec", "family", "run", *AXES, "value", "ci95_low", "ci95_high", "n",
+    "on_front",
     "front_share", "doubt",
 )  # fmt: skip
 _WIDE, _HIGH, _APART = 2.6, 2.3, 0.75
@@ -63,7 +64,8 @@ def _rows(table: CodecTable) -> list[list[Any]]:
     return [
         [
             table.source, table.data, table.metric, table.protocol, point.name, point.family, point.run or None,
-            *(point.costs.get(axis) for axis in AXES), point.value, *(point.ci95 or (None, None)), point.n, point.on_front, point.share, point.suspicion,
+            *(point.costs.get(axis) for axis in AXES), point.value, *(point.ci95 or (None, None)), point.n,
+            point.on_front, point.share, point.suspicion,
         ]
         for point in table.points
     ]  # fmt: skip
@@ -126,7 +128,8 @@ def _legend(axes: Axes, families: dict[str, int], doubtful: bool) -> None:
 
     handles = [
         Line2D(
-            [], [], color=colour_of(number), marker=shape_of(number), linestyle=stroke_of(number), markersize=5, linewidth=1,
+            [], [], color=colour_of(number), marker=shape_of(number), linestyle=stroke_of(number), markersize=5,
+            linewidth=1,
             markeredgecolor=colour_of(number), markeredgewidth=0.5, label=wrapped(numbers.plain(name)),
         )
         for name, number in families.items()

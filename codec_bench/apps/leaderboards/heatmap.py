@@ -33,7 +33,8 @@ def write_heatmap(likeness: Likeness, folder: Path, stem: str) -> list[Path]:
 def _rows(likeness: Likeness) -> list[tuple[object, ...]]:
     return [
         (
-            likeness.columns[p.first], likeness.columns[p.second], p.rows, p.spearman.value, p.spearman.low, p.spearman.high,
+            likeness.columns[p.first], likeness.columns[p.second], p.rows, p.spearman.value, p.spearman.low,
+            p.spearman.high,
             p.kendall.value, p.spearman.note,
         )
         for p in likeness.pairs

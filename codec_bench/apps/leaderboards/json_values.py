@@ -15,8 +15,13 @@ def plain_board(board: Board) -> dict[str, Any]:
     numbers = lambda values: {name: float(value) for name, value in values.items()}  # noqa: E731
     rows = [
         {
-            "name": row.name, "published": row.published, "complete": row.complete and not (row.limited or row.short or row.unfinished), "limited": row.limited, "short": row.short, "parts": dict(row.parts), "apart": list(row.apart), "rerouted": row.rerouted, "states": list(row.states), "unfinished": row.unfinished, "doubled": dict(row.doubled), "folders": list(row.folders), "missing": list(row.missing), "judged": dict(row.judged),
-            "raters": {column: {"judge": one.judge, "served": list(one.served), "rubric": one.rubric, "in_place_of": one.named} for column, one in row.raters.items()},
+            "name": row.name, "published": row.published,
+            "complete": row.complete and not (row.limited or row.short or row.unfinished), "limited": row.limited,
+            "short": row.short, "parts": dict(row.parts), "apart": list(row.apart), "rerouted": row.rerouted,
+            "states": list(row.states), "unfinished": row.unfinished, "doubled": dict(row.doubled),
+            "folders": list(row.folders), "missing": list(row.missing), "judged": dict(row.judged),
+            "raters": {column: {"judge": one.judge, "served": list(one.served), "rubric": one.rubric,
+                "in_place_of": one.named} for column, one in row.raters.items()},
             "average": float(row.average) if row.average is not None else None,
             "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,
             "views": numbers({v.name: value for v in board.views if (value := v.value(row)) is not None}),
@@ -63,7 +68,8 @@ def _plain_trust(board: Board, trust: Trust) -> list[dict[str, Any]]:
         {
             "rank": one.rank,
             "robustness": {**{rule: pair(span) for rule, span in one.spans.items()}, "notes": list(one.notes)},
-            "rank_interval": pair(trust.rank_intervals[row]), "rank_note": trust.notes[row], "tied": list(trust.tied[row]),
+            "rank_interval": pair(trust.rank_intervals[row]), "rank_note": trust.notes[row],
+            "tied": list(trust.tied[row]),
             "rank_shares": {str(rank): share for rank, share in trust.shares[row].items()},
             "above": [
                 {"name": board.rows[other].name, "published": board.rows[other].published, "share": share}
@@ -77,6 +83,7 @@ def _plain_trust(board: Board, trust: Trust) -> list[dict[str, Any]]:
 def plain_items(one: Items) -> dict[str, Any]:
     """Convert the items of a column."""
     return {
-        "column": one.column, "systems": one.systems, "items": one.items, "alike": one.alike, "mean": one.mean, "note": one.note,
+        "column": one.column, "systems": one.systems, "items": one.items, "alike": one.alike, "mean": one.mean,
+        "note": one.note,
         "discrimination": one.discrimination,
     }  # fmt: skip

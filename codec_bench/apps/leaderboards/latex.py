@@ -22,7 +22,8 @@ def board_latex(board: Board) -> str:
     letters = _letters(board, trust) if trust else [""] * len(board.rows)
     grouped = any(letters)
     heads = [
-        *(["rank"] if trust else []), "system", *(["group"] if grouped else []), *(["average"] if averages else []), *map(_head, board.columns),
+        *(["rank"] if trust else []), "system", *(["group"] if grouped else []), *(["average"] if averages else []),
+        *map(_head, board.columns),
     ]  # fmt: skip
     aligned = f"{'r' if trust else ''}l{'l' if grouped else ''}{'r' * (len(board.columns) + averages)}"
     best = {column.name: best_rows(board, column) for column in board.columns}
@@ -71,7 +72,8 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
     ]
     if trust is not None and any(interval is not None for interval in trust.rank_intervals):
         notes.append(
-            "In brackets behind a rank stand the ranks that hold the middle 95 % of draws of other items. Own rows that share a "
+            "In brackets behind a rank stand the ranks that hold the middle 95 % of draws of other items. Own rows "
+            "that share a "
             "letter (group) cannot be told from one another; published rows have no items, and so no letters."
         )
     for row in board.rows:
@@ -103,7 +105,9 @@ def significance_letters(alike: Sequence[Collection[int]]) -> list[str]:
             if second in alike[first] or first in alike[second]:
                 continue
             split = [subgroup for group in groups for subgroup in _without(group, first, second)]
-            groups = [g for n, g in enumerate(split) if not any(g < other or (g == other and n > m) for m, other in enumerate(split))]  # fmt: skip
+            groups = [g for n,
+                g in enumerate(split) if not any(g < other or (g == other and n > m) for m,
+                    other in enumerate(split))]  # fmt: skip
     groups.sort(key=sorted)
     return ["".join(_letter(n) for n, group in enumerate(groups) if row in group) for row in rows]
 

@@ -136,7 +136,8 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
         by_benchmark, missing = _changes(board, row, {name: weight for name, weight in weights.items() if weight})
         if missing:
             unknown[index] = (
-                f"the items behind {', '.join(missing)} cannot be left out one by one, so the interval of the rank is unknown"
+                f"the items behind {', '.join(missing)} cannot be left out one by one, so the interval of the rank is "
+                f"unknown"
             )
         for benchmark, changes in by_benchmark.items():
             of_benchmark.setdefault(benchmark, {})[index] = changes

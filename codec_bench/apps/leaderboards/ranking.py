@@ -129,7 +129,8 @@ def robustness(points: Points) -> list[Robustness]:
         *([] if benchmarks is not None else ["there is one benchmark only, so none can be left out"]),
         *([] if groups is not None else ["there is one group of tasks only, so none can be left out"]),
         *([] if scaled is not None else ["fewer than two rows are complete, so columns cannot be scaled over the rows"]),
-        *([f"the rows are all equal in column {', '.join(points.named(constant))}, which counts nothing when columns are scaled"] if constant else []),
+        *([f"the rows are all equal in column {', '.join(points.named(constant))}, which counts nothing when columns "
+           f"are scaled"] if constant else []),
     ]  # fmt: skip
     by_benchmark, by_group, by_scale = (_span(table, len(rule)) for table in (benchmarks, groups, scaled))
     return [

@@ -149,7 +149,8 @@ def _read_page_file(path: Path) -> tuple[str, AnswerFile]:
         edited = True
     saved = document.get("saved")
     file = AnswerFile(
-        path.name, " ".join(rater.split()), saved if isinstance(saved, str) else "", edited, tuple(map(_read_answer, rows)),
+        path.name, " ".join(rater.split()), saved if isinstance(saved, str) else "", edited,
+        tuple(map(_read_answer, rows)),
         str(document.get("person") or "")[:64],
     )  # fmt: skip
     return str(document.get("sheet") or ""), file
@@ -158,7 +159,8 @@ def _read_page_file(path: Path) -> tuple[str, AnswerFile]:
 def checksum(document: Mapping[str, Any]) -> str:
     """Compute the page's checksum: CRC-32 of the content as compact ASCII JSON."""
     rows = [
-        [row.get("trial"), row.get("stimulus"), row.get("value"), row.get("ms"), row.get("first", ""), _pairs(row.get("texts"))]
+        [row.get("trial"), row.get("stimulus"), row.get("value"), row.get("ms"), row.get("first", ""),
+            _pairs(row.get("texts"))]
         for row in document["answers"]
     ]  # fmt: skip
     content = [

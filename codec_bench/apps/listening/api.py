@@ -152,12 +152,14 @@ def export_listening(
     plan = ListeningPlan(
         listening_kind, ends, low if kind == "mushra" else (), reference, items, training, repeats,
         MUSHRA_LONGEST_S if longest_s is None and kind == "mushra" else longest_s, sound_mb, title, paragraphs, seed,
-        check_names, tuple(gold_items), traps, session, loudness_lufs, None if screening is None else rules_of(names(screening)),
+        check_names, tuple(gold_items), traps, session, loudness_lufs,
+        None if screening is None else rules_of(names(screening)),
         session_minutes, None if digits is None else Path(digits),
     )  # fmt: skip
     _check(plan)
     material = collect(
-        opened, requested, needs_answers=listening_kind.needs_answers, without_systems=kind == "review", by=names(by or ()), folders=audio
+        opened, requested, needs_answers=listening_kind.needs_answers, without_systems=kind == "review",
+        by=names(by or ()), folders=audio
     )  # fmt: skip
     folder = (
         Path(out) if out is not None else opened[0].folder / "listening" / (f"{kind}.html" if form == "page" else form)
@@ -184,7 +186,8 @@ def _check(plan: ListeningPlan) -> None:
     if plan.loudness_lufs is not None and not -70 < plan.loudness_lufs <= 0:
         raise UserError(f"the loudness is {plan.loudness_lufs:g} LUFS; expected more than -70 and at most 0")
     for label, count, least in (
-        ("items", plan.items, 1), ("training", plan.training, 0), ("repeats", plan.repeats, 0), ("traps", plan.traps, 0),
+        ("items", plan.items, 1), ("training", plan.training, 0), ("repeats", plan.repeats, 0),
+        ("traps", plan.traps, 0),
         ("session", 1 if plan.session is None else plan.session, 1), ("sound_mb", plan.sound_mb, 0.01),
         ("session_minutes", 1 if plan.session_minutes is None else plan.session_minutes, 0.01),
         ("longest_s", plan.longest_s if plan.longest_s is not None else 1, 0.01),

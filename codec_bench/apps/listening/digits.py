@@ -44,7 +44,8 @@ def read_digits(folder: Path | None) -> list[np.ndarray]:
         files = [source / name for name in names if name.startswith(f"{digit}.")]
         if len(files) != 1:
             raise UserError(
-                f"the folder of digits '{source}' has {len(files)} sound files of the digit {digit}; expected one for each of 0 to 9",
+                f"the folder of digits '{source}' has {len(files)} sound files of the digit {digit}; expected one for "
+                f"each of 0 to 9",
                 hint=f"name it {digit}.wav",
             )
         recordings.append(_alone(to_signal(Audio.read(files[0]), RATE_HZ), files[0]))

@@ -136,7 +136,8 @@ _SIGNAL = Scale(
 )  # fmt: skip
 _BACKGROUND = Scale(
     "background", "Attend only to the background. How is it?",
-    _words(5, "Not noticeable", "Slightly noticeable", "Noticeable but not intrusive", "Somewhat intrusive", "Very intrusive"),
+    _words(5, "Not noticeable", "Slightly noticeable", "Noticeable but not intrusive", "Somewhat intrusive",
+        "Very intrusive"),
 )  # fmt: skip
 _KINDS = {
     kind.name: kind
@@ -146,25 +147,32 @@ _KINDS = {
             ("MUSHRA score", "MUSHRA score"),
             ("How good does each sound, compared with the reference?",) * 2,
             (
-                "Each trial has a reference and several numbered versions of it. Move the slider of every version to where it "
+                "Each trial has a reference and several numbered versions of it. Move the slider of every version to "
+                "where it "
                 "belongs on the scale from bad to excellent. Any difference from the reference counts as a flaw.",
-                "One of the versions is the reference itself. Give it 100, and give 100 to nothing in which you hear a flaw.",
-                "Change between the versions and the reference as often as you like. A slider moves only while its version is the one that you hear.",
+                "One of the versions is the reference itself. Give it 100, and give 100 to nothing in which you hear a "
+                "flaw.",
+                "Change between the versions and the reference as often as you like. A slider moves only while its "
+                "version is the one that you hear.",
                 _QUIET,
             ),
-            trial="all", ends=(0, 100), labels=_FIVE[::-1], open="must", hidden=True, screening=("constant", "bs1534-3"),
+            trial="all", ends=(0, 100), labels=_FIVE[::-1], open="must", hidden=True,
+            screening=("constant", "bs1534-3"),
         ),
         Kind(
             "bs1116",
             ("difference grade", "difference grade"),
             ("How do you hear the difference of each version from the reference?",) * 2,
             (
-                "Each trial has a reference and two versions of it. One of the versions is the reference itself, and the other may differ a little.",
-                "Find out which one is the reference and give it 5.0. Grade the other one. At least one of the two must have 5.0.",
+                "Each trial has a reference and two versions of it. One of the versions is the reference itself, and "
+                "the other may differ a little.",
+                "Find out which one is the reference and give it 5.0. Grade the other one. At least one of the two "
+                "must have 5.0.",
                 f"{_FREELY} A slider moves only while its version is the one that you hear.",
                 _QUIET,
             ),
-            ends=(1, 5), step=0.1, labels=_IMPAIRED[::-1], open="must", hidden=True, difference=True, screening=("bs1116-3",),
+            ends=(1, 5), step=0.1, labels=_IMPAIRED[::-1], open="must", hidden=True, difference=True,
+            screening=("bs1116-3",),
         ),
         Kind(
             "rating",
@@ -181,7 +189,8 @@ _KINDS = {
             ("DMOS", "DMOS"),
             ("How do you hear the difference from the reference?",) * 2,
             (
-                "Each trial has a reference and a version of it. Hear the reference first and then the version, and say how you hear the difference.",
+                "Each trial has a reference and a version of it. Hear the reference first and then the version, and "
+                "say how you hear the difference.",
                 _QUIET,
             ),
             ends=(1, 5), open="must", plays_reference=True,
@@ -190,7 +199,8 @@ _KINDS = {
             "ccr",
             ("CMOS", "CMOS"),
             ("How is the second, compared with the first?",) * 2,
-            ("Each trial has two sounds. Hear the first and then the second, and say how the second compares with the first.", _QUIET),
+            ("Each trial has two sounds. Hear the first and then the second, and say how the second compares with the "
+             "first.", _QUIET),
             answer="comparison", ends=(-3, 3), open="no", hidden=True,
         ),
         Kind(
@@ -204,7 +214,8 @@ _KINDS = {
             "p835",
             ("MOS", "MOS"),
             ("How is what you hear?",) * 2,
-            (_SPEECH, "The speech, the background and the whole are three questions: a clean voice can stand before a loud background.", _QUIET),
+            (_SPEECH, "The speech, the background and the whole are three questions: a clean voice can stand before a "
+                      "loud background.", _QUIET),
             ends=(1, 5), scales=(_SIGNAL, _BACKGROUND, _OVERALL), open="no",
         ),
         Kind(
@@ -215,7 +226,8 @@ _KINDS = {
             ends=(1, 5),
             scales=(
                 _ends("noisiness", "Is there noise?", "Not noisy", "Very noisy"),
-                _ends("coloration", "Does the sound of the voice seem changed, such as dull, thin or metallic?", "Natural", "Very changed"),
+                _ends("coloration", "Does the sound of the voice seem changed, such as dull, thin or metallic?",
+                    "Natural", "Very changed"),
                 _ends("discontinuity", "Is it interrupted?", "Without a break", "Many breaks"),
                 _ends("loudness", "Is it as loud as it should be?", "Just right", "Far too loud or too soft"),
                 _ends("reverberation", "Does it sound as in a large hall?", "No hall", "Very much hall"),
@@ -228,7 +240,8 @@ _KINDS = {
             "abx",
             ("share found", "share found"),
             ("Which one is X?",) * 2,
-            ("Each trial has three sounds. A and B differ, and X is one of the two. Say which. Guess if you hear no difference.", _FREELY, _QUIET),
+            ("Each trial has three sounds. A and B differ, and X is one of the two. Say which. Guess if you hear no "
+             "difference.", _FREELY, _QUIET),
             answer="choice", open="no", hidden=True, unknown=True, exact=True,
         ),
         Kind(
@@ -246,7 +259,8 @@ _KINDS = {
             ("share read as right", "share read as right"),
             ("Which option does this answer mean?",) * 2,
             (
-                "Each trial has a question with options, and an answer to it in free words. Choose the option that is closest to what "
+                "Each trial has a question with options, and an answer to it in free words. Choose the option that is "
+                "closest to what "
                 "the answer says. Do not ask yourself whether the answer is right.",
                 "If the answer chooses none of the options, or several of them, choose “none of them”.",
             ),
@@ -257,7 +271,8 @@ _KINDS = {
             ("reviewed", "reviewed"),
             ("Can this question stay as it is?",) * 2,
             (
-                "Each trial has a question of a benchmark with its expected answer. Accept it, edit its words, or drop it and say why.",
+                "Each trial has a question of a benchmark with its expected answer. Accept it, edit its words, or drop "
+                "it and say why.",
                 "Drop a question that cannot be answered from its sound, that has no right answer, or more than one.",
             ),
             trial="none", answer="decision", needs_answers=True,

@@ -236,7 +236,8 @@ def _question(
     choices = choices_of(question.fields)
     sound = exchange.audio_path if exchange.audio_path is not None and exchange.audio_path.is_file() else None
     return Item(
-        question.id, unit, stratum, question.duration_s, outputs, sound, _texts(question.fields, question.prompt), tuple(choices.values()),
+        question.id, unit, stratum, question.duration_s, outputs, sound, _texts(question.fields, question.prompt),
+        tuple(choices.values()),
         _right(choices, question.expected), tuple(question.expected),
     )  # fmt: skip
 

@@ -200,7 +200,8 @@ def _value(key: Key, kind: Kind, of: tuple[str, str, str], rows: Sequence[Rating
         test = crossed_test(even, raters, _sounds(scored))
     return SystemValue(
         *of[:2], fmean(scores) if scores else None, *_intervals(key, kind, scores, raters, _sounds(scored)),
-        len(scores) if kind.answer != "decision" else len(used), len({row.rater for row in used}), len({row.id for row in used}),
+        len(scores) if kind.answer != "decision" else len(used), len({row.rater for row in used}),
+        len({row.id for row in used}),
         fmean(valid) if excluded and valid else None, None, _choices(kind, of, used), test,
         scale=of[2], exact_p=_exact(scores) if kind.exact and scores else None,
     )  # fmt: skip
@@ -327,5 +328,6 @@ def _first(key: Key, kind: Kind, used: Sequence[Rating]) -> SystemValue | None:
         return None
     scores, raters = [float(is_a) for _, is_a in answers], [row.rater for row, _ in answers]
     return SystemValue(
-        POSITION, "", fmean(scores), *_intervals(key, kind, scores, raters, _sounds([row for row, _ in answers])), len(scores), len(set(raters)), len({row.id for row, _ in answers}),
+        POSITION, "", fmean(scores), *_intervals(key, kind, scores, raters, _sounds([row for row, _ in answers])),
+        len(scores), len(set(raters)), len({row.id for row, _ in answers}),
     )  # fmt: skip

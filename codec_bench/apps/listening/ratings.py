@@ -216,7 +216,8 @@ def _row(one: Answer, trial: Trial, key: Key, file: AnswerFile) -> Rating:
     answer = one.value if isinstance(one.value, int | float) else str(one.value)
     text = json.dumps(dict(one.texts), ensure_ascii=False) if one.texts else ""
     return Rating(
-        trial.item, file.rater, system, None, key.kind, trial.id, one.stimulus, other, choice, answer, text, one.seconds,
+        trial.item, file.rater, system, None, key.kind, trial.id, one.stimulus, other, choice, answer, text,
+        one.seconds,
         trial.speaker, "", file.name, scale, value, one.first == pair[0][0] if pair and one.first in about else None,
     )  # fmt: skip
 

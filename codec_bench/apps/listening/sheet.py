@@ -180,7 +180,8 @@ def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: in
         reasons = "; ".join(f"{count:,} times: {why}" for why, count in excluded.most_common())
         raise UserError(
             f"no item can be taken ({reasons or 'the run holds none'})",
-            hint="keep audio with eval --save-audio all, or name the folder of a system's audio with --audio NAME=FOLDER",
+            hint="keep audio with eval --save-audio all, or name the folder of a system's audio with --audio "
+            "NAME=FOLDER",
         )
     training = min(plan.training, len(selected) - 1)
     notes = [f"{trouble} (left out)" for trouble in troubles[:_TROUBLES]]
@@ -188,7 +189,8 @@ def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: in
         notes.append(f"{len(troubles) - _TROUBLES:,} more are left out")
     if len(selected) < plan.training + plan.items:
         notes.append(
-            f"{plan.items + plan.training:,} items were asked for, and {len(selected):,} can be taken: {training:,} for practice"
+            f"{plan.items + plan.training:,} items were asked for, and {len(selected):,} can be taken: {training:,} "
+            f"for practice"
         )
     checks = []
     for drawn, check_sounds in _checks(plan, material, selected[training:], first, rate_hz):
@@ -293,7 +295,8 @@ def _page_bytes(files: Mapping[str, bytes], plan: ListeningPlan, material: Mater
 def _too_large(count: int, plan: ListeningPlan) -> None:
     fit = max(count - 1 - plan.training, 0)
     raise UserError(
-        f"the sound of {plan.items + plan.training:,} items takes more than {plan.sound_mb:g} MB of the page; that of {count - 1:,} fits",
+        f"the sound of {plan.items + plan.training:,} items takes more than {plan.sound_mb:g} MB of the page; that of "
+        f"{count - 1:,} fits",
         hint=f"--items {fit}, fewer systems, shorter items (--longest-s), or more room (--sound-mb)"
         if fit
         else "choose fewer systems, shorter items (--longest-s), or more room (--sound-mb)",
@@ -322,8 +325,10 @@ def name_trials(selection: Selection, plan: ListeningPlan) -> tuple[Trial, ...]:
         choices, right = (item.choices, item.right) if plan.kind.answer == "option" else (drawn.choices, drawn.right)
         named.append(
             Trial(
-                id, item.id, item.speaker, stimuli, drawn.training, None if drawn.repeat_of is None else ids[drawn.repeat_of],
-                choices, right, drawn.check, min((long[one.system] for one in stimuli if one.system in long), default=None),
+                id, item.id, item.speaker, stimuli, drawn.training,
+                None if drawn.repeat_of is None else ids[drawn.repeat_of],
+                choices, right, drawn.check,
+                min((long[one.system] for one in stimuli if one.system in long), default=None),
             )
         )  # fmt: skip
     return tuple(named)
@@ -334,7 +339,8 @@ def make_key(material: Material, plan: ListeningPlan, trials: tuple[Trial, ...])
     has_reference = plan.kind.open == "must" or (plan.reference is True and not material.answers)
     runs = tuple(str(run.folder) for run in material.runs)
     key = Key(
-        "", plan.kind.name, plan.scale, has_reference, material.answers, tuple(material.systems), runs, plan.seed, trials,
+        "", plan.kind.name, plan.scale, has_reference, material.answers, tuple(material.systems), runs, plan.seed,
+        trials,
         screening=plan.screening, loudness_lufs=plan.loudness_lufs,
     )  # fmt: skip
     return replace(key, sheet=sheet_id(asdict(key)))
@@ -357,13 +363,16 @@ def write_sheet(material: Material, plan: ListeningPlan, page: Path) -> Listenin
         else []
     )
     data = {
-        "sheet": key.sheet, "kind": kind.name, "form": "sliders" if kind.labels else kind.answer, "title": plan.title, "instructions": instructions,
-        "question": question_of(kind, **facts), "scale": list(plan.scale), "step": kind.step, "labels": list(kind.labels),
+        "sheet": key.sheet, "kind": kind.name, "form": "sliders" if kind.labels else kind.answer, "title": plan.title,
+        "instructions": instructions,
+        "question": question_of(kind, **facts), "scale": list(plan.scale), "step": kind.step,
+        "labels": list(kind.labels),
         "scales": [asdict(scale) for scale in scales_of(kind, plan.scale, **facts)],
         "open": "Question" if material.answers else "Reference", "heard": kind.plays_reference, "session": plan.session,
         "minutes": plan.session_minutes,
         "trials": [
-            _shown(trial, drawn, selection.files.get(drawn.item.id, {}), material, clips, is_open=_is_open(plan, material))
+            _shown(trial, drawn, selection.files.get(drawn.item.id, {}), material, clips,
+                is_open=_is_open(plan, material))
             for trial, drawn in zip(key.trials, selection.trials)
         ],
     }  # fmt: skip
@@ -415,7 +424,8 @@ def _shown(
         "open": clip(_QUESTION if material.answers else REFERENCE) if is_open else None,
         "x": next((one.id for one in trial.stimuli if one.role == UNKNOWN_ROLE), None),
         "stimuli": [
-            {"id": one.id, "clip": clip(one.system), "text": item.outputs[one.system].text if one.system in item.outputs else None}
+            {"id": one.id, "clip": clip(one.system),
+                "text": item.outputs[one.system].text if one.system in item.outputs else None}
             for one in trial.stimuli
         ],
         "choices": list(trial.choices),

@@ -58,7 +58,8 @@ def alike(
     for name, sound in resampled.items():
         if sound.channels not in (1, channels):
             raise AudioError(
-                f"'{paths[name]}' has {sound.channels} channels and another sound of the item has {channels}; expected one number, or 1"
+                f"'{paths[name]}' has {sound.channels} channels and another sound of the item has {channels}; expected "
+                f"one number, or 1"
             )
         wide = sound.samples if sound.channels == channels else np.repeat(sound.samples, channels, axis=0)
         long = fit_length(wide, max(lengths)) if one_length else wide
@@ -73,7 +74,8 @@ def _equally_loud(sounds: Mapping[str, Audio], lufs: float) -> dict[str, Audio]:
     peaks = [gain * float(np.abs(sounds[name].samples).max()) for name, gain in gains.items()]
     less = max(1.0, *peaks) if peaks else 1.0
     return {
-        name: Audio((sound.samples * (gains[name] / less)).astype(np.float32), sound.sample_rate_hz) if name in gains else sound
+        name: Audio((sound.samples * (gains[name] / less)).astype(np.float32),
+            sound.sample_rate_hz) if name in gains else sound
         for name, sound in sounds.items()
     }  # fmt: skip
 
@@ -138,7 +140,8 @@ def low_pass(cutoff_hz: float, sample_rate_hz: int) -> np.ndarray:
     half_hz = sample_rate_hz / 2
     if cutoff_hz >= half_hz * _FULL:
         raise UserError(
-            f"an anchor of {cutoff_hz / 1000:g} kHz needs sound of more than {2 * cutoff_hz:g} samples a second; this has {sample_rate_hz}",
+            f"an anchor of {cutoff_hz / 1000:g} kHz needs sound of more than {2 * cutoff_hz:g} samples a second; this "
+            f"has {sample_rate_hz}",
             hint="leave this anchor out with --anchors 3.5k, or take data of a higher rate",
         )
     stop_hz = min(STOP * cutoff_hz, half_hz)

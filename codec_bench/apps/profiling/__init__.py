@@ -26,7 +26,8 @@ from codec_bench.registry import Command
 COMMANDS = {
     "profile": Command(
         "Measure",
-        "Profile codecs: bitrate, codebooks, speed, size, latency, stability, quality curves, and checks for common mistakes.",
+        "Profile codecs: bitrate, codebooks, speed, size, latency, stability, quality curves, and checks for common "
+        "mistakes.",
         "codec_bench.apps.profiling.command:profile",
         common=True,
     ),

@@ -22,10 +22,14 @@ from codec_bench.messages import Diagnostic
 _DEPTH = 4
 # Operators that move or select numbers and compute nothing.
 _FREE = (
-    "view", "reshape", "permute", "transpose", "t.", "expand", "slice", "select", "squeeze", "unsqueeze", "alias", "detach", "clone",
-    "copy", "empty", "zeros", "ones", "full", "arange", "as_strided", "cat", "stack", "split", "chunk", "_to_copy", "lift", "item",
-    "_local_scalar", "is_nonzero", "pad", "constant", "contiguous", "unfold", "index_put", "index.", "resolve", "scalar_tensor",
-    "unbind", "flip", "roll", "repeat", "gather", "scatter", "fill", "new_", "embedding", "where", "masked_fill", "_reshape", "_unsafe_view", "reflection_pad", "replication_pad",
+    "view", "reshape", "permute", "transpose", "t.", "expand", "slice", "select", "squeeze", "unsqueeze", "alias",
+    "detach", "clone",
+    "copy", "empty", "zeros", "ones", "full", "arange", "as_strided", "cat", "stack", "split", "chunk", "_to_copy",
+    "lift", "item",
+    "_local_scalar", "is_nonzero", "pad", "constant", "contiguous", "unfold", "index_put", "index.", "resolve",
+    "scalar_tensor",
+    "unbind", "flip", "roll", "repeat", "gather", "scatter", "fill", "new_", "embedding", "where", "masked_fill",
+    "_reshape", "_unsafe_view", "reflection_pad", "replication_pad",
 )  # fmt: skip
 
 

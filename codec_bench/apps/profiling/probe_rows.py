@@ -27,8 +27,10 @@ def probes_section(codecs: Mapping[str, Any]) -> ProfileSection:
     ]
     return ProfileSection(
         "Probes",
-        "Accuracy of small classifiers that read the codes, its 95 % interval, the same from the log-mel spectrogram of what was coded, and the "
-        "accuracy of the linear probe on exchanged codes, which is chance. Higher says that more can be read; whether that is wanted depends on the use.",
+        "Accuracy of small classifiers that read the codes, its 95 % interval, the same from the log-mel spectrogram "
+        "of what was coded, and the "
+        "accuracy of the linear probe on exchanged codes, which is chance. Higher says that more can be read; whether "
+        "that is wanted depends on the use.",
         rows,
     )
 
@@ -46,7 +48,8 @@ def _cell(task: str, probe: str, probes: Mapping[str, Any]) -> ProfileCell:
 def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
     """Build the plot of linear probes: tasks, and [position, accuracy, low, high] by codec, log-mel and chance."""
     measured = [
-        (text, codec["probes"]["tasks"]) for text, codec in zip(labels, codecs.values()) if codec["probes"]["state"] == "ok"
+        (text, codec["probes"]["tasks"]) for text,
+        codec in zip(labels, codecs.values()) if codec["probes"]["state"] == "ok"
     ]  # fmt: skip
     tasks = [task for task in TASKS if any(tasks[task]["state"] == "ok" for _, tasks in measured)]
     lines = [{"codec": text, "points": _points(tasks, of, "codes")} for text, of in measured]

@@ -108,7 +108,8 @@ class RateCounter:
         )
         return {
             **bits, "no_bits": reason, "entropy_coded_reason": reason, "joint_reason": reason, "latents": dimensions,
-            "latent_frames": self._latent_frames, "frame_rate_hz": rate_hz, "seconds": self._seconds, "items": self._items,
+            "latent_frames": self._latent_frames, "frame_rate_hz": rate_hz, "seconds": self._seconds,
+            "items": self._items,
             "tokens": 0, "tokens_per_s": 0, "tokens_per_item": 0, "bits_per_token": None, "streams": [],
         }  # fmt: skip
 

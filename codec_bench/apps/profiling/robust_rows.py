@@ -26,15 +26,22 @@ def loss(codecs: Mapping[str, Any]) -> ProfileSection:
             label = f"{metric} with {100 * point['rate']:g} % lost {where}"
             rows.append(row(label, unit, _AGAINST, "loss", partial(_at, metric, index)))
     rows += [
-        row("repair", "", "What is done about a lost frame: the decoder's own concealment, or else the last frame again.", "loss", lambda s: REPAIRED.get(s["repair"], "–")),
-        row("frame that is lost", "ms", "How long the part is that is lost at once.", "loss", lambda s: f"{s['frame_ms']:.3g}"),
-        row("time to recover", "ms", "How long after the end of one lost frame the output still differs from the undisturbed one by more than the stated distance: the median, and the longest; lower is better.", "loss", _recovery),
-        row("refused bit errors", "", "How often the decoder refuses codes in which one bit is wrong.", "bit_errors", lambda s: f"{round(s['refused'] * s['trials'])} of {s['trials']}"),
-        row("one wrong bit is heard", "ms", "From the first to the last difference beyond the stated distance: the median, and the longest; lower is better.", "bit_errors", _disturbed_span),
+        row("repair", "", "What is done about a lost frame: the decoder's own concealment, or else the last frame "
+                          "again.", "loss", lambda s: REPAIRED.get(s["repair"], "–")),
+        row("frame that is lost", "ms", "How long the part is that is lost at once.", "loss",
+            lambda s: f"{s['frame_ms']:.3g}"),
+        row("time to recover", "ms", "How long after the end of one lost frame the output still differs from the "
+                                     "undisturbed one by more than the stated distance: the median, and the longest; "
+                                     "lower is better.", "loss", _recovery),
+        row("refused bit errors", "", "How often the decoder refuses codes in which one bit is wrong.", "bit_errors",
+            lambda s: f"{round(s['refused'] * s['trials'])} of {s['trials']}"),
+        row("one wrong bit is heard", "ms", "From the first to the last difference beyond the stated distance: the "
+                                            "median, and the longest; lower is better.", "bit_errors", _disturbed_span),
     ]  # fmt: skip
     return ProfileSection(
         "Loss",
-        "Before the slash with the repair that is named, after it with silence in the place of lost frames. Few clips, one pattern each.",
+        "Before the slash with the repair that is named, after it with silence in the place of lost frames. Few clips, "
+        "one pattern each.",
         rows if measured or any(c["bit_errors"]["state"] == "ok" for c in codecs.values()) else [],
     )
 
@@ -89,7 +96,11 @@ def first_codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
     measured = [c["codebooks_kept"] for c in codecs.values() if c["codebooks_kept"]["state"] == "ok"]
     metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
     rows = [
-        row_of(codecs, f"{metric} by codebooks", measured[0]["metrics"][metric]["unit"], "The number of the first codebooks that are decoded, and the value with these.", "codebooks_kept", partial(_by_codebooks, metric))
+        row_of(codecs, f"{metric} by codebooks", measured[0]["metrics"][metric]["unit"], "The number of the first "
+                                                                                         "codebooks that are decoded, "
+                                                                                         "and the value with these.",
+                                                                                         "codebooks_kept",
+                                                                                         partial(_by_codebooks, metric))
         for metric in metrics
     ]  # fmt: skip
     return ProfileSection("First codebooks alone", "A few whole clips, decoded with the first codebooks only.", rows)
@@ -130,16 +141,23 @@ def rounded(codecs: Mapping[str, Any]) -> ProfileSection:
     metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
     row = partial(row_of, codecs, section="latent_bits")
     rows = [
-        row("bitrate by bits a latent", "kbps", "The number of bits that each latent is rounded to, and the bitrate that follows.", render=_rates),
+        row("bitrate by bits a latent", "kbps", "The number of bits that each latent is rounded to, and the bitrate "
+                                                "that follows.", render=_rates),
         *(
-            row(f"{metric} by bits a latent", measured[0]["metrics"][metric]["unit"], "The number of bits that each latent is rounded to, and the value with these; the last value is without rounding.", render=partial(_by_bits, metric))
+            row(f"{metric} by bits a latent", measured[0]["metrics"][metric]["unit"], "The number of bits that each "
+                                                                                      "latent is rounded to, and the "
+                                                                                      "value with these; the last "
+                                                                                      "value is without rounding.",
+                                                                                      render=partial(_by_bits, metric))
             for metric in metrics
         ),
-        row("latents beyond the range", "%", "The share of latents that lie beyond the range that is divided into levels, and are cut.", render=lambda s: f"{100 * s['beyond']:.2g}"),
+        row("latents beyond the range", "%", "The share of latents that lie beyond the range that is divided into "
+                                             "levels, and are cut.", render=lambda s: f"{100 * s['beyond']:.2g}"),
     ]  # fmt: skip
     return ProfileSection(
         "Rounded latents",
-        "A few whole clips; each latent becomes one of evenly spaced levels between the lowest and highest of its dimension over clips of the embedded speech.",
+        "A few whole clips; each latent becomes one of evenly spaced levels between the lowest and highest of its "
+        "dimension over clips of the embedded speech.",
         rows,
     )
 
@@ -173,8 +191,10 @@ def swap(codecs: Mapping[str, Any]) -> ProfileSection:
     rows = [
         row(label, "", description, render=partial(_similar, key))
         for key, label, description in (
-            ("to_voice", "to the giver of the global part", "Similarity of the result to the clip whose global codes it has; high if these carry the voice."),
-            ("to_content", "to the giver of the content", "Similarity of the result to the clip whose other codes it has; high if these carry the voice."),
+            ("to_voice", "to the giver of the global part", "Similarity of the result to the clip whose global codes "
+                                                            "it has; high if these carry the voice."),
+            ("to_content", "to the giver of the content", "Similarity of the result to the clip whose other codes it "
+                                                          "has; high if these carry the voice."),
             ("kept", "own voice, nothing exchanged", "Similarity of decoded clips to themselves."),
             ("apart", "the two clips", "Similarity of the two clips to each other, which two voices have anyway."),
         )

@@ -43,7 +43,8 @@ def stability(codecs: Mapping[str, Any]) -> ProfileSection:
 def noise_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """Plot the share of equal codes, and the quality of the output, over noise in the input."""
     measured = [
-        (label, c["stability"]) for label, c in zip(labels, profile["codecs"].values()) if c["stability"]["state"] == "ok"
+        (label, c["stability"]) for label,
+        c in zip(labels, profile["codecs"].values()) if c["stability"]["state"] == "ok"
     ]  # fmt: skip
     same: list[Course] = []
     quality: list[Course] = []
@@ -117,7 +118,9 @@ _LATENTS = "Signal-to-noise ratio of the latents of decoded audio to those of th
 _NO_LATENTS = "it gives no latents"
 _OF_CHANGES: Sequence[tuple[str, str, str, Callable[..., ProfileCell]]] = (
     ("same codes", "%", "Codes of the changed clip compared with those of the unchanged clip.", _same),
-    ("latents", "dB", "Signal-to-noise ratio of the latents of the changed clip to those of the unchanged clip; higher is better.", _latents),
-    ("SNR", "dB", "Signal-to-noise ratio of the decoded changed clip, after the change was undone, to the decoded unchanged clip.", _snr),
+    ("latents", "dB", "Signal-to-noise ratio of the latents of the changed clip to those of the unchanged clip; higher "
+                      "is better.", _latents),
+    ("SNR", "dB", "Signal-to-noise ratio of the decoded changed clip, after the change was undone, to the decoded "
+                  "unchanged clip.", _snr),
 )  # fmt: skip
 """Rows of every change: label, unit, description, and cell."""

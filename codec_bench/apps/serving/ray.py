@@ -152,7 +152,8 @@ class Replica:
         if token == "":
             raise UserError(f"the environment variable {arguments.token_env} is empty on a node of the cluster")
         self._scorer = Scorer(
-            arguments.metrics, device="auto" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu", workers=arguments.cpus,
+            arguments.metrics, device="auto" if os.environ.get("CUDA_VISIBLE_DEVICES") else "cpu",
+            workers=arguments.cpus,
             max_wait_ms=arguments.max_wait_ms, queue=arguments.queue, time_limit_s=arguments.time_limit_s,
         )  # fmt: skip
         better = self._scorer.higher_is_better

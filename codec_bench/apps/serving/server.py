@@ -222,10 +222,12 @@ class Service:
             "# TYPE codec_bench_items_total counter", f"codec_bench_items_total {scorer.finished}",
             "# TYPE codec_bench_items_failed_total counter", f"codec_bench_items_failed_total {scorer.failed}",
             "# TYPE codec_bench_audio_seconds_total counter", f"codec_bench_audio_seconds_total {scorer.audio_s:.3f}",
-            "# TYPE codec_bench_workers_replaced_total counter", f"codec_bench_workers_replaced_total {scorer.replaced}",
+            "# TYPE codec_bench_workers_replaced_total counter",
+            f"codec_bench_workers_replaced_total {scorer.replaced}",
             "# TYPE codec_bench_items_waiting gauge", f"codec_bench_items_waiting {scorer.waiting}",
             "# TYPE codec_bench_requests_total counter",
-            *(f'codec_bench_requests_total{{status="{status}"}} {count}' for status, count in sorted(self.requests.items())),
+            *(f'codec_bench_requests_total{{status="{status}"}} {count}' for status,
+                count in sorted(self.requests.items())),
         ]  # fmt: skip
         return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
 

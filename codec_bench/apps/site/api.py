@@ -62,7 +62,8 @@ def site(
     if done.parts:
         one = len(done.parts) == 1
         notify(
-            f"{len(done.parts)} {'run' if one else 'runs'} of {'a shard is' if one else 'shards are'} left out; codec-bench merge makes one run of all shards"
+            f"{len(done.parts)} {'run' if one else 'runs'} of {'a shard is' if one else 'shards are'} left out; "
+            f"codec-bench merge makes one run of all shards"
         )
     counts: list[list[str]] = [list(done.added), list(done.replaced), list(done.unchanged)]
     for other in sites:

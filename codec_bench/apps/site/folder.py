@@ -31,8 +31,10 @@ _SCRIPTS = (
     (SHARED, "scales.js"),
     (SHARED, "plane.js"),
     *((__package__, f"assets/{name}") for name in (
-        "load.js", "route.js", "numbers.js", "table.js", "paired.js", "clock.js", "overview.js", "board.js", "pareto.js",
-        "explorer.js", "sample.js", "compare.js", "system.js", "definitions.js", "run.js", "published.js", "codecs.js", "checks.js",
+        "load.js", "route.js", "numbers.js", "table.js", "paired.js", "clock.js", "overview.js", "board.js",
+        "pareto.js",
+        "explorer.js", "sample.js", "compare.js", "system.js", "definitions.js", "run.js", "published.js", "codecs.js",
+        "checks.js",
         "main.js",
     )),
 )  # fmt: skip
@@ -62,7 +64,8 @@ class SiteFolder:
             self._facts = read_json(self.path / MARKER)
             if self._facts.get("schema") != SCHEMA or not isinstance(self._facts.get("folders"), dict):
                 raise UserError(
-                    f"'{self.path}' is a site of schema {self._facts.get('schema')}; this version of codec-bench writes schema {SCHEMA}",
+                    f"'{self.path}' is a site of schema {self._facts.get('schema')}; this version of codec-bench "
+                    f"writes schema {SCHEMA}",
                     hint="give another --out, or update codec-bench",
                 )
             return

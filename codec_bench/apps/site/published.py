@@ -42,7 +42,8 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
         "summary": board.summary,
         "source": board.source,
         "averages": board.averages,
-        "columns": [{"name": column.name, "unit": column.unit, "higher": column.counts != "error"} for column in board.columns],
+        "columns": [{"name": column.name, "unit": column.unit,
+            "higher": column.counts != "error"} for column in board.columns],
         "means": list(board.means),
         "views": [{"name": view.name, "columns": list(view.columns)} for view in board.views],
         "rows": rows,
@@ -53,7 +54,8 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
         "like": None if like is None else {
             "order": list(like.order),
             "pairs": [
-                [like.columns[pair.first], like.columns[pair.second], pair.spearman.value, pair.spearman.low, pair.spearman.high]
+                [like.columns[pair.first], like.columns[pair.second], pair.spearman.value, pair.spearman.low,
+                    pair.spearman.high]
                 for pair in like.pairs
             ],
         },

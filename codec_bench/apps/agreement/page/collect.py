@@ -92,7 +92,8 @@ def _items(apart: Sequence[Apart], runs: Sequence[Run], left_bytes: int) -> list
                     players.append((f"{prefix}{head}", path, _type_of(path)))
         system = f"{item.system} and {item.other}" if item.other else item.system
         items.append({
-            "id": item.id, "system": system, "benchmark": item.benchmark, "gap": f"{one.gap:.3g}", "ratings": dict(one.ratings),
+            "id": item.id, "system": system, "benchmark": item.benchmark, "gap": f"{one.gap:.3g}",
+            "ratings": dict(one.ratings),
             "texts": item_texts, "sounds": players,
         })  # fmt: skip
     return items

@@ -54,7 +54,8 @@ class Picture:
 
 
 def write_build_page(
-    out: Path, recipe: Recipe, maker: Maker, funnel: Funnel, numbers: Mapping[str, Sequence[float]], record: Reviewed, keys: Sequence[str],
+    out: Path, recipe: Recipe, maker: Maker, funnel: Funnel, numbers: Mapping[str, Sequence[float]], record: Reviewed,
+    keys: Sequence[str],
     sources: Sequence[Mapping[str, Any]],
 ) -> None:  # fmt: skip
     """Write `build.html`.
@@ -73,16 +74,19 @@ def write_build_page(
     tried = (before, after) if any(one != other for one, other in zip(before, after)) else ()
     counts = funnel.as_dict()
     shown = {
-        "title": recipe.full_title, "summary": recipe.summary, "seed": recipe.seed, "licence": recipe.licence or "none chosen",
+        "title": recipe.full_title, "summary": recipe.summary, "seed": recipe.seed,
+        "licence": recipe.licence or "none chosen",
         "items": funnel.items, "kept": funnel.usable, "tries": funnel.tries, "sources": sources,
-        "steps": [(step, left, reason, count, _percent(left, funnel.items)) for step, left, reason, count in funnel.rows()],
+        "steps": [(step, left, reason, count, _percent(left, funnel.items)) for step, left, reason,
+            count in funnel.rows()],
         "failed": [
             (step, reason, count, _percent(count, funnel.tries))
             for step, reason, count in funnel.counts(funnel.failed)
         ],
         "pictures": [picture(name, values) for name, values in numbers.items() if values],
         "rate": maker.rate,
-        "tried": [picture(name, values, before + after) for name, values in zip(("of the first tries", "of the last tries"), tried)],
+        "tried": [picture(name, values, before + after) for name,
+            values in zip(("of the first tries", "of the last tries"), tried)],
         "groups": [_group(name, held) for name, held in counts["groups"].items()],
         "worst": list(_shown(maker, record, _worst(maker, record.outcomes(keys)))),
         "best": list(_shown(maker, record, _best(maker, record.outcomes(keys)))),

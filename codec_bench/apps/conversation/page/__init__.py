@@ -34,7 +34,8 @@ _COLUMNS = 500
 _LAYOUT = Layout(
     (__package__, "conversation.html.j2"),
     ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "conversation.css")),
-    ((SHARED, "data.js"), (SHARED, "elements.js"), (SHARED, "frames.js"), (SHARED, "player.js"), (SHARED, "players.js"), (__package__, "conversation.js")),
+    ((SHARED, "data.js"), (SHARED, "elements.js"), (SHARED, "frames.js"), (SHARED, "player.js"), (SHARED, "players.js"),
+        (__package__, "conversation.js")),
 )  # fmt: skip
 
 
@@ -66,8 +67,10 @@ def write_conversation_page(
                 files += [file] if fits else []
                 shown.append({**picture, "system": system, "sound": len(files) - 1 if fits else None})
         page = {
-            "title": summary["title"], "protocol": summary["protocol"], "systems": list(summary["systems"]), "rows": rows(summary),
-            "sentences": sentences(summary), "strips": _strips(values), "sessions": shown, "width": WIDTH, "height": HEIGHT,
+            "title": summary["title"], "protocol": summary["protocol"], "systems": list(summary["systems"]),
+            "rows": rows(summary),
+            "sentences": sentences(summary), "strips": _strips(values), "sessions": shown, "width": WIDTH,
+            "height": HEIGHT,
             "folder": run.name,
         }  # fmt: skip
         write_text(path, render(_LAYOUT, page, {"clips": [], "kept": []}, files))
@@ -94,7 +97,8 @@ def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) 
         for (begin, end), kind in spans
     ]
     spans = [
-        {"x": round(v.at_s * scale, 1), "w": round(v.value * scale, 1), "kind": v.measure, "text": f"{MEASURES[v.measure].description}: {1000 * v.value:.0f} ms", "label": f"{1000 * v.value:.0f} ms"}
+        {"x": round(v.at_s * scale, 1), "w": round(v.value * scale, 1), "kind": v.measure,
+            "text": f"{MEASURES[v.measure].description}: {1000 * v.value:.0f} ms", "label": f"{1000 * v.value:.0f} ms"}
         for v in values
         if v.measure in ("response_latency_s", "yield_latency_s") and v.value is not None and v.at_s is not None
     ]  # fmt: skip
@@ -104,7 +108,8 @@ def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) 
         "words": list(_placed(words, scale)), "waves": [_wave(session.user, USER_Y), _wave(session.heard, MODEL_Y)],
         "ticks": [(round(s * scale, 1), s) for s in range(0, int(session.duration_s) + 1, step)],
         "duration": round(session.duration_s, 2), "text": beginning(session.text, 400),
-        "values": [(shown(v.measure), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit, "–" if v.at_s is None else f"{v.at_s:.2f}", v.reason) for v in values],
+        "values": [(shown(v.measure), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit,
+            "–" if v.at_s is None else f"{v.at_s:.2f}", v.reason) for v in values],
     }  # fmt: skip
 
 
@@ -136,12 +141,15 @@ def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
     """Collect the values of each measure but shares of 0 and 1, one strip a system, on one scale a measure."""
     out = []
     for name, measure in MEASURES.items():
-        by_system = {system: sorted(v.value for v in held if v.measure == name and v.value is not None) for system, held in values.items()}  # fmt: skip
+        by_system = {system: sorted(v.value for v in held if v.measure == name and v.value is not None) for system,
+            held in values.items()}  # fmt: skip
         every = [value for held in by_system.values() for value in held]
         if len(set(every) - {0.0, 1.0}) < 2:
             continue
         low, high = min(0.0, *every), max(every)
-        strip_rows = [(system, [round(20 + 960 * (v - low) / (high - low), 1) for v in held], len(held)) for system, held in by_system.items()]  # fmt: skip
+        strip_rows = [(system, [round(20 + 960 * (v - low) / (high - low), 1) for v in held], len(held)) for system,
+            held in by_system.items()]  # fmt: skip
         ends = [(20, f"{low:.2f} {measure.unit}"), (980, f"{high:.2f} {measure.unit}")]
-        out.append({"name": shown(name).replace("_", " "), "what": measure.description, "systems": strip_rows, "ends": ends})  # fmt: skip
+        out.append({"name": shown(name).replace("_", " "), "what": measure.description, "systems": strip_rows,
+            "ends": ends})  # fmt: skip
     return out

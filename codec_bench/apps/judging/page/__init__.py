@@ -74,25 +74,32 @@ def write_check_page(
         [words.part_name(name), kind, one] for name, part_test in parts.items() for kind, one in part_test.kinds.items()
     ]
     rows: list[Cells] = [
-        [words.part_name(name), part_test.j, part_test.changed.words, *(part_test.biases[of].words if of in part_test.biases else "–" for of in words.BIASES)]
+        [words.part_name(name), part_test.j, part_test.changed.words,
+            *(part_test.biases[of].words if of in part_test.biases else "–" for of in words.BIASES)]
         for name, part_test in parts.items()
     ]  # fmt: skip
     question_rows = [
-        [words.part_name(name), part_test.date, ", ".join(part_test.served) or "not said", spent.get(name) or "not known",
+        [words.part_name(name), part_test.date, ", ".join(part_test.served) or "not said",
+            spent.get(name) or "not known",
          *(f"{count:,}" for count in (part_test.asked, part_test.refused, part_test.unread, part_test.failed))]
         for name, part_test in parts.items()
     ]  # fmt: skip
     sections = [
         Section(
             "figures", "What kind of judge it is",
-            "J is Youden's J: the share of true statements that the judge affirms, less the share of false ones; of marks, the share of pairs in "
-            "which the better answer gets the higher mark, less the share in which the worse one does. 1 is always right, 0 is a coin. Changed is "
-            "the share of verdicts that were others when the same question was put again. Biases go from −1 to 1, and 0 is none.",
+            "J is Youden's J: the share of true statements that the judge affirms, less the share of false ones; of "
+            "marks, the share of pairs in "
+            "which the better answer gets the higher mark, less the share in which the worse one does. 1 is always "
+            "right, 0 is a coin. Changed is "
+            "the share of verdicts that were others when the same question was put again. Biases go from −1 to 1, and "
+            "0 is none.",
             ("part", "J", "changed", *words.BIASES), rows, words.sentences(test),
         ),
-        Section("kinds", "J by kind", "The 95 % intervals are over sounds, or over questions.", ("kind", "J", "part"), kinds),
+        Section("kinds", "J by kind", "The 95 % intervals are over sounds, or over questions.", ("kind", "J", "part"),
+            kinds),
         Section(
-            "asked", "What was asked", "A reply that declines, or that is no clear verdict, counts as a coin. Calls that failed count nowhere.",
+            "asked", "What was asked",
+            "A reply that declines, or that is no clear verdict, counts as a coin. Calls that failed count nowhere.",
             ("part", "date", "answered by", "cost", "asked", "declined", "unread", "failed"), question_rows,
             [f"left out: {name}: {why}" for name, why in excluded],
         ),
@@ -114,28 +121,36 @@ def write_compare_page(
     """
     old, new = successions[0].called
     reach = max(
-        [abs(end) for one in successions for of in (one.offset, *one.kinds.values()) for end in (of.low, of.high, of.value) if end is not None],
+        [abs(end) for one in successions for of in (one.offset, *one.kinds.values()) for end in (of.low, of.high,
+            of.value) if end is not None],
         default=1.0,
     )  # fmt: skip
     rows: list[Cells] = [
-        [words.part_name(one.rubric), f"{one.offset.n:,}", one.offset, one.equal.words, one.ranks.words, f"{one.lost:,}"] for one in successions
+        [words.part_name(one.rubric), f"{one.offset.n:,}", one.offset, one.equal.words, one.ranks.words,
+            f"{one.lost:,}"] for one in successions
     ]  # fmt: skip
     kinds: list[Cells] = [
         [kind, of, words.part_name(one.rubric)] for one in successions for kind, of in one.kinds.items()
     ]
     items = [
-        [one.id, f"{one.old:g}", f"{one.new:g}", one.system, one.question, one.answered, one.benchmark, words.part_name(one.rubric)] for one in moved
+        [one.id, f"{one.old:g}", f"{one.new:g}", one.system, one.question, one.answered, one.benchmark,
+            words.part_name(one.rubric)] for one in moved
     ]  # fmt: skip
     sections = [
         Section(
             "offset", "What changes",
-            f"How much more or less {new} gives than {old} to the same answers, with its 95 % interval over questions or speakers; how many answers "
+            f"How much more or less {new} gives than {old} to the same answers, with its 95 % interval over questions "
+            f"or speakers; how many answers "
             "both mark alike; and whether the systems keep their order (Spearman's correlation of their means).",
-            words.SUCCESSION, rows, [f"rubric {words.part_name(one.rubric)}: {one.words}" for one in successions] + [f"the judge {name}: {test_text}" for name, test_text in tested.items()],
+            words.SUCCESSION, rows,
+            [f"rubric {words.part_name(one.rubric)}: {one.words}" for one in successions] + [f"the judge {name}: "
+                                                                                             f"{test_text}" for name,
+                                                                                             test_text in tested.items()],
             -reach, reach,
         ),
         Section(
-            "kinds", "Which kinds of items move", "By the subsets of the benchmarks, the farthest first.", ("kind of items", "new less old", "rubric"),
+            "kinds", "Which kinds of items move", "By the subsets of the benchmarks, the farthest first.",
+            ("kind of items", "new less old", "rubric"),
             kinds, (), -reach, reach,
         ),
         Section(

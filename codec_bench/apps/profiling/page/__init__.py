@@ -145,9 +145,11 @@ def _columns(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
         factor, unit = numbers.shown_unit(facts["unit"])
         columns.append(
             {
-                "name": name, "base": base, "variant": variant, "unit": unit, "factor": factor, "higher": facts["higher_is_better"],
+                "name": name, "base": base, "variant": variant, "unit": unit, "factor": factor,
+                "higher": facts["higher_is_better"],
                 "arrow": numbers.ARROWS[facts["higher_is_better"]], "protocol": facts["protocol"], "what": "",
-                "places": numbers.decimals(entries, factor), "single": numbers.three_digits([e.value for e in entries], factor),
+                "places": numbers.decimals(entries, factor),
+                "single": numbers.three_digits([e.value for e in entries], factor),
             }
         )  # fmt: skip
     return columns
@@ -222,7 +224,8 @@ def _book_tables(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict
         ]
         out.append(
             {
-                "codec": text, "stream": stream["name"], "cardinality": stream["cardinality"], "frames": stream["frames"],
+                "codec": text, "stream": stream["name"], "cardinality": stream["cardinality"],
+                "frames": stream["frames"],
                 "rounds": len(rounds), "rows": rows, "joint_reason": stream["joint_reason"],
             }
         )  # fmt: skip
