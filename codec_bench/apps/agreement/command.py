@@ -33,15 +33,26 @@ _SHOWN, _MOST_ROWS = 8, 40
 
 def agreement(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")],
-    human: Annotated[Path | None, typer.Option("--with", help="A CSV file with the ratings of people: columns id, rater, score, and where needed system, other, choice, subset, benchmark.")] = None,
-    judges: Annotated[str | None, typer.Option("--judges", help="Only these judges A,B,...; the first is the reference. Default: all of the runs."), SEVERAL] = None,
-    metrics: Annotated[str | None, typer.Option("--metric", help="What is compared: rating[RUBRIC], or any metric of the runs. Default: the rubric of the primary metric."), SEVERAL] = None,
-    kind: Annotated[str | None, typer.Option("--kind", help="What the people gave: rating, preference or option. Default: as the file looks.")] = None,
-    scale: Annotated[str | None, typer.Option("--scale", help="The scale of the people, such as 1-5. Default: that of the judges.")] = None,
-    ties: Annotated[str, typer.Option("--ties", help="Where people have no majority: left-out, any (whoever gives one of the most frequent values agrees), or equal (of preferences: neither).")] = "left-out",
-    equal_within: Annotated[float, typer.Option("--equal-within", help="Scores of a judge that differ by no more prefer neither of two systems.")] = 0.0,
+    human: Annotated[Path | None, typer.Option("--with", help="A CSV file with the ratings of people: columns id, "
+                                                              "rater, score, and where needed system, other, choice, "
+                                                              "subset, benchmark.")] = None,
+    judges: Annotated[str | None, typer.Option("--judges", help="Only these judges A,B,...; the first is the "
+                                                                "reference. Default: all of the runs."), SEVERAL] = None,
+    metrics: Annotated[str | None, typer.Option("--metric", help="What is compared: rating[RUBRIC], or any metric of "
+                                                                 "the runs. Default: the rubric of the primary "
+                                                                 "metric."), SEVERAL] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="What the people gave: rating, preference or option. "
+                                                            "Default: as the file looks.")] = None,
+    scale: Annotated[str | None,
+        typer.Option("--scale", help="The scale of the people, such as 1-5. Default: that of the judges.")] = None,
+    ties: Annotated[str, typer.Option("--ties", help="Where people have no majority: left-out, any (whoever gives one "
+                                                     "of the most frequent values agrees), or equal (of preferences: "
+                                                     "neither).")] = "left-out",
+    equal_within: Annotated[float, typer.Option("--equal-within", help="Scores of a judge that differ by no more "
+                                                                       "prefer neither of two systems.")] = 0.0,
     by: By = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The page. Default: agreement.html in the first folder.")] = None,
+    out: Annotated[Path | None,
+        typer.Option("--out", help="The page. Default: agreement.html in the first folder.")] = None,
     audio_mb: Annotated[float, typer.Option("--audio-mb", help="Megabytes of audio to put into the page.")] = 25.0,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -146,12 +157,19 @@ def _print(result: Agreement) -> None:
 
 
 def metrics(
-    runs: Annotated[list[Path] | None, typer.Argument(help="Run folders, or folders that hold some, for --agree.")] = None,
+    runs: Annotated[list[Path] | None,
+        typer.Argument(help="Run folders, or folders that hold some, for --agree.")] = None,
     agree: Annotated[bool, typer.Option("--agree", help="Correlate the metrics of the runs with each other.")] = False,
-    stability: Annotated[bool, typer.Option("--stability", help="Say what metrics do when nothing that a listener would mind has changed: silence around, another level, rate or container. Needs no runs.")] = False,
-    only: Annotated[str | None, typer.Option("--metrics", help="Only these, with commas. Default: all of the runs, or for --stability all that can be measured here."), SEVERAL] = None,
-    human: Annotated[Path | None, typer.Option("--with", help="A CSV file of listeners' ratings, as listen import writes it (ratings.csv): one more column, by sample and system.")] = None,
-    least: Annotated[float, typer.Option("--least", help="Spearman's correlation over items from which two metrics say the same.")] = 0.9,
+    stability: Annotated[bool, typer.Option("--stability", help="Say what metrics do when nothing that a listener "
+                                                                "would mind has changed: silence around, another "
+                                                                "level, rate or container. Needs no runs.")] = False,
+    only: Annotated[str | None, typer.Option("--metrics", help="Only these, with commas. Default: all of the runs, or "
+                                                               "for --stability all that can be measured here."), SEVERAL] = None,
+    human: Annotated[Path | None, typer.Option("--with", help="A CSV file of listeners' ratings, as listen import "
+                                                              "writes it (ratings.csv): one more column, by sample and "
+                                                              "system.")] = None,
+    least: Annotated[float, typer.Option("--least", help="Spearman's correlation over items from which two metrics say "
+                                                         "the same.")] = 0.9,
     data: Annotated[str, typer.Option("--data", help="The clips that --stability changes.")] = "embedded",
     limit: Annotated[int, typer.Option("--limit", help="How many clips --stability takes.")] = 3,
     form: Annotated[str, typer.Option("--format", help="table, json or csv.")] = "table",
@@ -160,7 +178,8 @@ def metrics(
     if agree == stability:
         raise UserError(
             "it is not said what about metrics is wanted" if not agree else "--agree and --stability are two questions",
-            hint="codec-bench metrics --agree RUN, or codec-bench metrics --stability; codec-bench list metrics lists all metrics",
+            hint="codec-bench metrics --agree RUN, or codec-bench metrics --stability; codec-bench list metrics lists "
+            "all metrics",
         )
     if form not in METRIC_FORMATS:
         raise UnknownName("format", form, METRIC_FORMATS)
@@ -191,7 +210,8 @@ def _print_stability(stability: StabilityTable) -> None:
     for metric in dict.fromkeys(row.metric for row in stability.rows):
         out.print(wide_table(*stability_rows(stability, metric), out.width))
     out.print(
-        f"{len(stability.clips)} clips through {', '.join(stability.systems)}. A spread is the standard deviation of the metric's means over these "
+        f"{len(stability.clips)} clips through {', '.join(stability.systems)}. A spread is the standard deviation of "
+        f"the metric's means over these "
         "codecs. A place changes if that codec alone were changed so.",
         markup=False,
     )

@@ -20,15 +20,19 @@ _RESERVED = ("--shard", "--out", "--executor")
 
 def slurm(
     context: typer.Context,
-    out: Annotated[Path, typer.Option("--out", help="The folder of the merged run, on a file system that all nodes share.")],
+    out: Annotated[Path,
+        typer.Option("--out", help="The folder of the merged run, on a file system that all nodes share.")],
     parts: Annotated[int, typer.Option("--parts", help="How many parts the data is divided into.")] = 8,
     gpus: Annotated[int, typer.Option("--gpus-per-part", help="GPUs of each part.")] = 0,
     cpus: Annotated[int | None, typer.Option("--cpus-per-part", help="CPUs of each part.")] = None,
-    time: Annotated[str | None, typer.Option("--time", help="The longest time of a part, as sbatch reads it: 4:00:00.")] = None,
+    time: Annotated[str | None,
+        typer.Option("--time", help="The longest time of a part, as sbatch reads it: 4:00:00.")] = None,
     partition: Annotated[str | None, typer.Option("--partition", help="Where Slurm runs the parts.")] = None,
     at_once: Annotated[int | None, typer.Option("--at-once", help="How many parts run at a time.")] = None,
-    sbatch: Annotated[list[str] | None, typer.Option("--sbatch", help="A further argument of sbatch, such as --account=me; may be given again.")] = None,
-    again: Annotated[bool, typer.Option("--go-on", help="Merge the parts, or submit those that are missing once more. The job that Slurm runs at the end does this.")] = False,
+    sbatch: Annotated[list[str] | None, typer.Option("--sbatch", help="A further argument of sbatch, such as "
+                                                                      "--account=me; may be given again.")] = None,
+    again: Annotated[bool, typer.Option("--go-on", help="Merge the parts, or submit those that are missing once more. "
+                                                        "The job that Slurm runs at the end does this.")] = False,
 ) -> None:  # fmt: skip
     """Run eval, score or run in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR --parts
     64.
@@ -49,10 +53,12 @@ def slurm(
     array, merge = submitted.jobs["parts"].replace(":", " "), submitted.jobs["merge"]
     held = f" ({len(submitted.empty)} hold no sample)" if submitted.empty else ""
     talk(
-        f"submitted {len(submitted.tries)} of {submitted.parts} parts{held} as job {array}, and job {merge}, which merges them into {out}"
+        f"submitted {len(submitted.tries)} of {submitted.parts} parts{held} as job {array}, and job {merge}, which "
+        f"merges them into {out}"
     )
     talk(
-        f"codec-bench progress {out} shows how far they are; scancel {array} {merge} cancels them, and the same command goes on"
+        f"codec-bench progress {out} shows how far they are; scancel {array} {merge} cancels them, and the same "
+        f"command goes on"
     )
 
 
@@ -124,7 +130,8 @@ def progress(
         )
         return
     shown = [
-        (row.folder.name, row.state, f"{row.done:,} of {row.items:,}" if row.items else "", f"{row.failed:,}" if row.failed else "", row.reason or "")
+        (row.folder.name, row.state, f"{row.done:,} of {row.items:,}" if row.items else "",
+            f"{row.failed:,}" if row.failed else "", row.reason or "")
         for row in rows
     ]  # fmt: skip
     console().print(table(("part", "state", "items", "failed", ""), shown))

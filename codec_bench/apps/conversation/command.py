@@ -17,19 +17,30 @@ from codec_bench.terminal.request import parse_settings
 
 def converse(
     model: Annotated[str, typer.Option("--model", help="Models by name, separated by commas."), SEVERAL] = "",
-    scripts: Annotated[str, typer.Option("--scripts", help="What the user says: `embedded`, a script as YAML, a folder of Full-Duplex-Bench, or a benchmark of spoken questions such as big-bench-audio.")] = "embedded",
+    scripts: Annotated[str, typer.Option("--scripts", help="What the user says: `embedded`, a script as YAML, a folder "
+                                                           "of Full-Duplex-Bench, or a benchmark of spoken questions "
+                                                           "such as big-bench-audio.")] = "embedded",
     out: Out = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of what the script draws. Default: the script's.")] = None,
+    seed: Annotated[int | None,
+        typer.Option("--seed", help="Seed of what the script draws. Default: the script's.")] = None,
     limit: Limit = None,
-    speaks: Annotated[str | None, typer.Option("--speaks", help="A model that reads aloud what a model answers in text.")] = None,
-    end_of_turn: Annotated[str, typer.Option("--end-of-turn", help="How the end of a turn is found for a model that answers whole turns: silero-vad:SECONDS or energy:SECONDS.")] = "silero-vad:0.7",
-    words: Annotated[str | None, typer.Option("--words", help="A recogniser that writes down what was heard with the times of words, such as pocketsphinx, whisper-large-v3 or parakeet-tdt-0.6b-v2.")] = None,
-    judge: Annotated[str | None, typer.Option("--judge", help="A model that says what Full-Duplex-Bench's judges say of its sessions; needs words.")] = None,
+    speaks: Annotated[str | None,
+        typer.Option("--speaks", help="A model that reads aloud what a model answers in text.")] = None,
+    end_of_turn: Annotated[str, typer.Option("--end-of-turn", help="How the end of a turn is found for a model that "
+                                                                   "answers whole turns: silero-vad:SECONDS or "
+                                                                   "energy:SECONDS.")] = "silero-vad:0.7",
+    words: Annotated[str | None, typer.Option("--words", help="A recogniser that writes down what was heard with the "
+                                                              "times of words, such as pocketsphinx, whisper-large-v3 "
+                                                              "or parakeet-tdt-0.6b-v2.")] = None,
+    judge: Annotated[str | None, typer.Option("--judge", help="A model that says what Full-Duplex-Bench's judges say "
+                                                              "of its sessions; needs words.")] = None,
     device: Device = "auto",
     at_once: Annotated[int, typer.Option("--at-once", min=1, help="Sessions that are held at the same time.")] = 8,
-    replay: Annotated[Path | None, typer.Option("--replay", help="A run of this command whose users are repeated sample by sample.")] = None,
+    replay: Annotated[Path | None,
+        typer.Option("--replay", help="A run of this command whose users are repeated sample by sample.")] = None,
     remark: Annotated[bool, typer.Option("--remark", help="Mark the sessions in --out again and ask nothing.")] = False,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Also ask a model that its service is known to have shut down.")] = False,
+    anyway: Annotated[bool,
+        typer.Option("--anyway", help="Also ask a model that its service is known to have shut down.")] = False,
     set_: Set = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip

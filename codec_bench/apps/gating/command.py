@@ -22,7 +22,8 @@ System = Annotated[str | None, typer.Option("--system", help="The system, where 
 
 @gate_app.command()
 def freeze(
-    runs: Annotated[list[Path], typer.Argument(help="A run folder, or several repeats of one system, such as with other seeds.")],
+    runs: Annotated[list[Path], typer.Argument(help="A run folder, or several repeats of one system, such as with "
+                                                    "other seeds.")],
     out: Annotated[Path, typer.Option("--out", help="The baseline to write, such as baseline.parquet.")],
     system: System = None,
     as_json: Json = False,
@@ -44,8 +45,10 @@ def freeze(
 def calibrate(
     baseline: Annotated[Path, typer.Argument(help="A file of gate freeze.")],
     out: Annotated[Path | None, typer.Option("--out", help="The gate to write, such as gate.yaml.")] = None,
-    alpha: Annotated[float | None, typer.Option("--alpha", help="Rate of false alarms of the gate. Default: 0.01.")] = None,
-    power: Annotated[float | None, typer.Option("--power", help="How often a regression is to be found. Default: 0.8.")] = None,
+    alpha: Annotated[float | None,
+        typer.Option("--alpha", help="Rate of false alarms of the gate. Default: 0.01.")] = None,
+    power: Annotated[float | None,
+        typer.Option("--power", help="How often a regression is to be found. Default: 0.8.")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compute which regressions a baseline can show, and write a gate with these as margins."""
@@ -69,11 +72,14 @@ def calibrate(
 def check(
     runs: Annotated[list[Path], typer.Argument(help="A run folder, or several repeats of one system.")],
     against: Annotated[Path, typer.Option("--against", help="The baseline, a file of gate freeze.")],
-    spec: Annotated[Path | None, typer.Option("--spec", help="The gate, such as gate.yaml. Default: all metrics with margin 0.")] = None,
+    spec: Annotated[Path | None,
+        typer.Option("--spec", help="The gate, such as gate.yaml. Default: all metrics with margin 0.")] = None,
     system: System = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML to this file.")] = None,
-    markdown: Annotated[Path | None, typer.Option("--markdown", help="Write a summary for a pull request to this file.")] = None,
-    page: Annotated[Path | None, typer.Option("--page", help="Write a page with the audio of the items that moved most.")] = None,
+    markdown: Annotated[Path | None,
+        typer.Option("--markdown", help="Write a summary for a pull request to this file.")] = None,
+    page: Annotated[Path | None,
+        typer.Option("--page", help="Write a page with the audio of the items that moved most.")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compare a run with a baseline. Exits with 1 if it regressed."""

@@ -24,19 +24,30 @@ judge_app = command_group("judge", "Test a judge before it is believed, and see 
 @judge_app.command()
 def check(
     judge: Annotated[str, typer.Argument(help="A model (see: list models), ./mine.yaml or ./mine.py:Class.")],
-    parts: Annotated[str | None, typer.Option("--parts", help="sounds, texts, or both with a comma. Default: what the model takes."), SEVERAL] = None,
-    rubrics: Annotated[str | None, typer.Option("--rubrics", help="Rubrics, or files of your own, with commas, by which planted answers are marked. Default: all that they fit."), SEVERAL] = None,
+    parts: Annotated[str | None,
+        typer.Option("--parts", help="sounds, texts, or both with a comma. Default: what the model takes."),
+        SEVERAL] = None,
+    rubrics: Annotated[str | None, typer.Option("--rubrics", help="Rubrics, or files of your own, with commas, by "
+                                                                  "which planted answers are marked. Default: all that "
+                                                                  "they fit."), SEVERAL] = None,
     per_kind: Annotated[int, typer.Option("--per-kind", help="Sounds of each kind, a multiple of 4.")] = PER_KIND,
     repeats: Annotated[int, typer.Option("--repeats", help="How often each question is asked.")] = REPEATS,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sounds.")] = 0,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder; the same folder continues the check. Default: the unfinished check of the same command under runs/, or a new folder there.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder; the same folder continues the check. Default: the "
+                                                           "unfinished check of the same command under runs/, or a new "
+                                                           "folder there.")] = None,
     settings: Set = None,
     device: Device = "auto",
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes.")] = False,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has shut it down.")] = False,
-    max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once so much is spent.")] = None,
-    max_hours: Annotated[float | None, typer.Option("--max-hours", help="Ask nothing more after so many hours.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show what the questions would cost, and the first three requests.")] = False,
+    wait: Annotated[bool,
+        typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has "
+                                                          "shut it down.")] = False,
+    max_cost_usd: Annotated[float | None,
+        typer.Option("--max-cost-usd", help="Ask nothing more once so much is spent.")] = None,
+    max_hours: Annotated[float | None,
+        typer.Option("--max-hours", help="Ask nothing more after so many hours.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show what the questions would cost, and the "
+                                                            "first three requests.")] = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Test a judge with sounds and texts of which the truth is known."""
@@ -51,7 +62,8 @@ def check(
 
     with stopping() as stop, progress_line() as progress, redirect_stdout(sys.stderr):
         result = judge_check(
-            judge, parts=parts, rubrics=rubrics, per_kind=per_kind, repeats=repeats, seed=seed, out=out, options=group_options(parse_settings(settings or []), [judge]),
+            judge, parts=parts, rubrics=rubrics, per_kind=per_kind, repeats=repeats, seed=seed, out=out,
+            options=group_options(parse_settings(settings or []), [judge]),
             terms=Terms(wait=wait, anyway=anyway, max_cost_usd=max_cost_usd, max_hours=max_hours), dry_run=dry_run,
             running=Running(device=device, progress=progress.update, on_folder=stop.on_folder, on_estimate=talk),
         )  # fmt: skip
@@ -87,13 +99,17 @@ def _print(result: JudgeCheck) -> None:
 
 @judge_app.command()
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders with verdicts of the old judge, or folders that hold some.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders with verdicts of the old judge, or folders that hold "
+                                                    "some.")],
     judges: Annotated[list[str], typer.Option("--judge", help="The old judge, and once more the new one.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the copies with the new judge's verdicts; the same folder goes on.")],
-    benchmark: Annotated[str | None, typer.Option("--benchmark", help="Folders of own benchmarks, with commas."), SEVERAL] = None,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the copies with the new judge's verdicts; the same "
+                                                    "folder goes on.")],
+    benchmark: Annotated[str | None, typer.Option("--benchmark", help="Folders of own benchmarks, with commas."),
+        SEVERAL] = None,
     settings: Set = None,
     device: Device = "auto",
-    max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once so much is spent.")] = None,
+    max_cost_usd: Annotated[float | None,
+        typer.Option("--max-cost-usd", help="Ask nothing more once so much is spent.")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Let a new judge mark answers that an old one has marked, and say what changes."""
@@ -111,7 +127,8 @@ def compare(
     with stopping() as stop, progress_line() as progress, redirect_stdout(sys.stderr):
         stop.on_folder(out, f"folder of the copies: {out}")
         result = judge_compare(
-            list(runs), judges, out=out, benchmark=benchmark, options=group_options(parse_settings(settings or []), judges), terms=Terms(max_cost_usd=max_cost_usd),
+            list(runs), judges, out=out, benchmark=benchmark,
+            options=group_options(parse_settings(settings or []), judges), terms=Terms(max_cost_usd=max_cost_usd),
             running=Running(device=device, progress=progress.update, on_estimate=talk),
         )  # fmt: skip
     if as_json:
@@ -127,7 +144,8 @@ def compare(
 
 @judge_app.command()
 def strengths(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders with verdicts on pairs of answers, or folders that hold some.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders with verdicts on pairs of answers, or folders that "
+                                                    "hold some.")],
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draws of items.")] = 0,
     as_json: Json = False,
 ) -> None:  # fmt: skip

@@ -33,7 +33,10 @@ def leaderboard(
     name: Annotated[
         str,
         typer.Argument(
-            help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, ultraeval-understanding, ultraeval-generation, ultraeval-codec, open-asr, codec-applications or mmau-pro (of which the last two have no published rows); codecs, for codecs of any runs beside published ones; or a YAML file of your own."
+            help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, "
+                 "ultraeval-understanding, ultraeval-generation, ultraeval-codec, open-asr, codec-applications or "
+                 "mmau-pro (of which the last two have no published rows); codecs, for codecs of any runs beside "
+                 "published ones; or a YAML file of your own."
         ),
     ],
     runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
@@ -41,7 +44,8 @@ def leaderboard(
         bool,
         typer.Option(
             "--robustness",
-            help="Show how the ranks change without a benchmark, without a group of tasks, under other normalisations, and with other items.",
+            help="Show how the ranks change without a benchmark, without a group of tasks, under other normalisations, "
+                 "and with other items.",
         ),
     ] = False,
     correlations: Annotated[
@@ -56,12 +60,17 @@ def leaderboard(
     items: Annotated[bool, typer.Option("--items", help="Show which items tell your systems apart.")] = False,
     figures: Annotated[
         Path | None,
-        typer.Option("--figures", help="With --correlations, or for codecs: a folder for them as pictures (SVG, PDF) and CSV."),
+        typer.Option("--figures", help="With --correlations, or for codecs: a folder for them as pictures (SVG, PDF) "
+                                       "and CSV."),
     ] = None,
-    latex: Annotated[Path | None, typer.Option("--latex", help="Also write the table in LaTeX, with ranks and significance groups.")] = None,
-    axis: Annotated[str, typer.Option("--axis", help="For codecs: what quality is set against: bitrate, tokens, real_time_factor, lookahead or parameters.")] = "bitrate",
-    metrics: Annotated[str | None, typer.Option("--metrics", help="For codecs: only these, with commas."), SEVERAL] = None,
-    anchor: Annotated[str | None, typer.Option("--anchor", help="For codecs: the family that delta rates (Bjøntegaard) are measured against.")] = None,
+    latex: Annotated[Path | None,
+        typer.Option("--latex", help="Also write the table in LaTeX, with ranks and significance groups.")] = None,
+    axis: Annotated[str, typer.Option("--axis", help="For codecs: what quality is set against: bitrate, tokens, "
+                                                     "real_time_factor, lookahead or parameters.")] = "bitrate",
+    metrics: Annotated[str | None, typer.Option("--metrics", help="For codecs: only these, with commas."),
+        SEVERAL] = None,
+    anchor: Annotated[str | None, typer.Option("--anchor", help="For codecs: the family that delta rates (Bjøntegaard) "
+                                                                "are measured against.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draws of other items.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False,
 ) -> None:  # fmt: skip
@@ -142,12 +151,14 @@ def _print_trust(board: Board, trust: Trust) -> None:
             talk(f"{row.name}: {note}")
     if has_runs:
         talk(
-            "with --json: the share of draws of other items in which a row has each rank, and in which it is above each other row"
+            "with --json: the share of draws of other items in which a row has each rank, and in which it is above "
+            "each other row"
         )
     dispensable = [name for name, tau in trust.dispensable if tau >= _SAME_ORDER]
     if dispensable:
         talk(
-            f"the order of the rows stays the same without these columns, left out one after the other: {', '.join(dispensable)}"
+            f"the order of the rows stays the same without these columns, left out one after the other: "
+            f"{', '.join(dispensable)}"
         )
 
 
@@ -177,7 +188,8 @@ def _print_items(item_tables: Sequence[Items]) -> None:
     rows = [
         (
             one.column, one.systems, one.items, *(("", "", "", "") if one.note else (
-                one.alike, "" if one.mean is None else f"{one.mean:.2f}", len(one.against), ", ".join(one.against[:SHOWN])
+                one.alike, "" if one.mean is None else f"{one.mean:.2f}", len(one.against),
+                ", ".join(one.against[:SHOWN])
             )),
         )
         for one in item_tables
@@ -187,7 +199,8 @@ def _print_items(item_tables: Sequence[Items]) -> None:
         if one.note:
             talk(f"{one.column}: {one.note}")
     talk(
-        "discrimination: the correlation, over the systems, of an item with the mean of all others; an item below 0 (against the "
+        "discrimination: the correlation, over the systems, of an item with the mean of all others; an item below 0 "
+        "(against the "
         "rest) orders the systems the other way round. With few systems it is noisy"
     )
 
@@ -225,14 +238,18 @@ def _print_board(board: Board) -> None:
     out = console()
     out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
     talk(
-        f"published rows: {board.source or 'none'}; rows that begin with > are from your runs, with 95 % intervals in brackets; (part): an average or a mean is over fewer columns; "
-        "(limit): only a part of the questions was taken, as was asked for; (questions missing): the data hold another number of "
-        "questions than the benchmark; (other data), (other prompt) and the like: not the benchmark of the column, or not its judge; such rows are "
+        f"published rows: {board.source or 'none'}; rows that begin with > are from your runs, with 95 % intervals in "
+        f"brackets; (part): an average or a mean is over fewer columns; "
+        "(limit): only a part of the questions was taken, as was asked for; (questions missing): the data hold another "
+        "number of "
+        "questions than the benchmark; (other data), (other prompt) and the like: not the benchmark of the column, or "
+        "not its judge; such rows are "
         "in no rank; (not finished): a run is not finished; (other model): the service says that another model answered"
     )
     if beyond:
         talk(
-            "beyond the text: what the value has beyond that of the same model to the text alone, in points of the column, more being better; "
+            "beyond the text: what the value has beyond that of the same model to the text alone, in points of the "
+            "column, more being better; "
             "published rows and rows without that control have none"
         )
     for row in board.rows:

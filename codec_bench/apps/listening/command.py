@@ -26,30 +26,55 @@ listen_app = command_group("listen", "Listening and reading tests for people: wr
 @listen_app.command("export")
 def export(
     runs: Annotated[list[Path], typer.Argument(help="One run folder or several: of codecs, or of one benchmark.")],
-    kind: Annotated[str, typer.Option("--kind", help="mushra, bs1116, rating, dcr, ccr, cmos, p835, p804, abx, preference, options or review.")] = "mushra",
-    out: Annotated[Path | None, typer.Option("--out", help="The page, or a folder for webMUSHRA. The key gets its name with .key.json. Default: listening/KIND.html in the first run.")] = None,
-    form: Annotated[str, typer.Option("--format", help="page, or webmushra for a configuration with its sounds.")] = "page",
-    systems: Annotated[str | None, typer.Option("--systems", help="Only these, with commas. Default: all."), SEVERAL] = None,
+    kind: Annotated[str, typer.Option("--kind", help="mushra, bs1116, rating, dcr, ccr, cmos, p835, p804, abx, "
+                                                     "preference, options or review.")] = "mushra",
+    out: Annotated[Path | None, typer.Option("--out", help="The page, or a folder for webMUSHRA. The key gets its name "
+                                                           "with .key.json. Default: listening/KIND.html in the first "
+                                                           "run.")] = None,
+    form: Annotated[str,
+        typer.Option("--format", help="page, or webmushra for a configuration with its sounds.")] = "page",
+    systems: Annotated[str | None, typer.Option("--systems", help="Only these, with commas. Default: all."),
+        SEVERAL] = None,
     items: Annotated[int, typer.Option("--items", help="How many items count.")] = 20,
     training: Annotated[int, typer.Option("--training", help="How many further items are for practice.")] = 0,
     repeats: Annotated[int, typer.Option("--repeats", help="How many trials are shown twice.")] = 0,
     by: By = None,
-    reference: Annotated[bool | None, typer.Option("--with-reference/--without-reference", help="Whether the reference can be played. Default: for mushra and preference.")] = None,
-    anchors: Annotated[str, typer.Option("--anchors", help="Anchors of a MUSHRA test: 3.5k, 7k, both with a comma, or nothing."), SEVERAL] = "3.5k,7k",
+    reference: Annotated[bool | None, typer.Option("--with-reference/--without-reference", help="Whether the reference "
+                                                                                                "can be played. "
+                                                                                                "Default: for mushra "
+                                                                                                "and preference.")] = None,
+    anchors: Annotated[str,
+        typer.Option("--anchors", help="Anchors of a MUSHRA test: 3.5k, 7k, both with a comma, or nothing."),
+        SEVERAL] = "3.5k,7k",
     scale: Annotated[str | None, typer.Option("--scale", help="Scale of a rating: 0-5 (the default) or 1-5.")] = None,
-    audio: Annotated[list[str] | None, typer.Option("--audio", help="SYSTEM=FOLDER: the audio of a system that the run did not keep.")] = None,
-    longest_s: Annotated[float | None, typer.Option("--longest-s", help="Leave out items with a longer reference. Default: 12 for mushra, else no limit.")] = None,
+    audio: Annotated[list[str] | None,
+        typer.Option("--audio", help="SYSTEM=FOLDER: the audio of a system that the run did not keep.")] = None,
+    longest_s: Annotated[float | None, typer.Option("--longest-s", help="Leave out items with a longer reference. "
+                                                                        "Default: 12 for mushra, else no limit.")] = None,
     sound_mb: Annotated[float, typer.Option("--sound-mb", help="The most megabytes of sound in the page.")] = 100.0,
     title: Annotated[str, typer.Option("--title", help="What raters see above the instructions.")] = "Listening test",
-    instructions: Annotated[Path | None, typer.Option("--instructions", help="A text file in place of the kind's own instructions.")] = None,
-    checks: Annotated[str, typer.Option("--checks", help="Before the test: qualification, hearing, headphones, environment, with commas."), SEVERAL] = "",
-    gold: Annotated[Path | None, typer.Option("--gold", help="A CSV of gold questions: audio, and answer or a column for each scale.")] = None,
-    traps: Annotated[int, typer.Option("--traps", help="How many sounds break off into beeps, whose number is the answer.")] = 0,
-    session: Annotated[int | None, typer.Option("--session", help="After how many trials a rater is asked to rest. Default: never.")] = None,
-    session_minutes: Annotated[float | None, typer.Option("--session-minutes", help="After how many minutes a rater is asked to rest, at the end of a trial. Default: never.")] = None,
-    digits: Annotated[Path | None, typer.Option("--digits", help="A folder of recorded digits for the check of hearing: sound files named 0 to 9, in the raters' language. Default: English ones.")] = None,
-    loudness_lufs: Annotated[float | None, typer.Option("--loudness-lufs", help="Bring all sounds to this loudness (ITU-R BS.1770). Default: no level is changed.")] = None,
-    screening: Annotated[str | None, typer.Option("--screening", help="Rules by which raters will be left out, named before they answer; none for none. Default: those of the kind.")] = None,
+    instructions: Annotated[Path | None,
+        typer.Option("--instructions", help="A text file in place of the kind's own instructions.")] = None,
+    checks: Annotated[str, typer.Option("--checks", help="Before the test: qualification, hearing, headphones, "
+                                                         "environment, with commas."), SEVERAL] = "",
+    gold: Annotated[Path | None, typer.Option("--gold", help="A CSV of gold questions: audio, and answer or a column "
+                                                             "for each scale.")] = None,
+    traps: Annotated[int,
+        typer.Option("--traps", help="How many sounds break off into beeps, whose number is the answer.")] = 0,
+    session: Annotated[int | None,
+        typer.Option("--session", help="After how many trials a rater is asked to rest. Default: never.")] = None,
+    session_minutes: Annotated[float | None, typer.Option("--session-minutes", help="After how many minutes a rater is "
+                                                                                    "asked to rest, at the end of a "
+                                                                                    "trial. Default: never.")] = None,
+    digits: Annotated[Path | None, typer.Option("--digits", help="A folder of recorded digits for the check of "
+                                                                 "hearing: sound files named 0 to 9, in the raters' "
+                                                                 "language. Default: English ones.")] = None,
+    loudness_lufs: Annotated[float | None, typer.Option("--loudness-lufs", help="Bring all sounds to this loudness "
+                                                                                "(ITU-R BS.1770). Default: no level is "
+                                                                                "changed.")] = None,
+    screening: Annotated[str | None, typer.Option("--screening", help="Rules by which raters will be left out, named "
+                                                                      "before they answer; none for none. Default: "
+                                                                      "those of the kind.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw of items and of the orders.")] = 0,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -59,9 +84,11 @@ def export(
 
     sheet = export_listening(
         runs=runs, kind=kind, out=out, form=form, systems=systems, items=items, training=training, repeats=repeats,
-        by=columns(by), reference=reference, anchors=anchors, scale=scale, audio=_folders(audio or []), longest_s=longest_s,
+        by=columns(by), reference=reference, anchors=anchors, scale=scale, audio=_folders(audio or []),
+        longest_s=longest_s,
         sound_mb=sound_mb, title=title, instructions=_text(instructions), checks=checks, gold=gold, traps=traps,
-        session=session, session_minutes=session_minutes, digits=digits, loudness_lufs=loudness_lufs, screening=screening, seed=seed,
+        session=session, session_minutes=session_minutes, digits=digits, loudness_lufs=loudness_lufs,
+        screening=screening, seed=seed,
     )  # fmt: skip
     counts = f"{sheet.trials - sheet.training:,} trials about {sheet.items:,} items"
     counts += f", with {sheet.repeats:,} shown a second time" if sheet.repeats else ""
@@ -96,10 +123,15 @@ def _text(path: Path | None) -> str | None:
 def import_(
     files: Annotated[list[Path], typer.Argument(help="Files that the page saved, or webMUSHRA's mushra.csv.")],
     key: Annotated[Path | None, typer.Option("--key", help="The key of the test.")] = None,
-    run: Annotated[Path | None, typer.Option("--run", help="The run folder that the page was written into, in place of --key.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="A CSV for the ratings. Default: ratings.csv beside the first file.")] = None,
-    screening: Annotated[str | None, typer.Option("--screening", help="Rules by which raters are left out, or none. Default: those named when the test was written.")] = None,
-    keep: Annotated[str, typer.Option("--keep", help="What counts all the same: edited, screened, or both with a comma."), SEVERAL] = "",
+    run: Annotated[Path | None,
+        typer.Option("--run", help="The run folder that the page was written into, in place of --key.")] = None,
+    out: Annotated[Path | None,
+        typer.Option("--out", help="A CSV for the ratings. Default: ratings.csv beside the first file.")] = None,
+    screening: Annotated[str | None, typer.Option("--screening", help="Rules by which raters are left out, or none. "
+                                                                      "Default: those named when the test was "
+                                                                      "written.")] = None,
+    keep: Annotated[str,
+        typer.Option("--keep", help="What counts all the same: edited, screened, or both with a comma."), SEVERAL] = "",
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Read the answers of raters:
@@ -132,7 +164,8 @@ def _print(outcome: ListeningOutcome) -> None:
     heads = [*first, outcome.measure, "95 %", "over raters", "over items", "ratings", "raters", "items"]  # fmt: skip
     extra = _extra(outcome)
     rows = [
-        [*([one.scale] if several else []), one.system, *([one.other] if pairwise else []), *_numbers(one, outcome), one.n, one.raters, one.items, *(cell(one) for _, cell in extra)]
+        [*([one.scale] if several else []), one.system, *([one.other] if pairwise else []), *_numbers(one, outcome),
+            one.n, one.raters, one.items, *(cell(one) for _, cell in extra)]
         for one in outcome.systems
     ]  # fmt: skip
     heads += [name for name, _ in extra]
@@ -149,7 +182,8 @@ def _print(outcome: ListeningOutcome) -> None:
         out.print(f"shown as A and preferred: {value} {over} of {outcome.first_preferred.n} choices without ties")
     names = ("rater", "answered", "of", "minutes", "repeated", "repeats apart by", "left out because", "marked because")
     facts = [
-        (one.rater, one.answered, one.asked, f"{one.minutes:.1f}", one.repeats or "", _number(one.repeat_difference, 2), "; ".join(one.left_out), "; ".join(one.marked))
+        (one.rater, one.answered, one.asked, f"{one.minutes:.1f}", one.repeats or "", _number(one.repeat_difference, 2),
+            "; ".join(one.left_out), "; ".join(one.marked))
         for one in outcome.raters
     ]  # fmt: skip
     out.print(table(names, facts, numeric=names[1:6]))
@@ -228,7 +262,8 @@ def _notes(outcome: ListeningOutcome) -> list[str]:
     unique: list[str] = list(dict.fromkeys(note for note in notes if note))
     rules = ", ".join(outcome.screening) or "none"
     unique.append(
-        f"left out by the screening {rules}: {sum(bool(one.left_out) for one in outcome.raters)} of {len(outcome.raters)} raters"
+        f"left out by the screening {rules}: {sum(bool(one.left_out) for one in outcome.raters)} of "
+        f"{len(outcome.raters)} raters"
     )
     marks = Counter(one.rule for one in outcome.screened if one.marked)
     tested = Counter(one.rule for one in outcome.screened if one.marked is not None)

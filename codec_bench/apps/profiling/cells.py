@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from codec_bench.apps.profiling.settings import SKIPPED
+from codec_bench.config import load_yaml
 from codec_bench.messages import Diagnostic
 
 
@@ -77,3 +80,15 @@ def row_of(
         content = render(values)
         cells.append(content if isinstance(content, ProfileCell) else ProfileCell(content))
     return ProfileRow(label, unit, description, cells)
+
+
+def rows_of(codecs: Mapping[str, Any], renders: Mapping[str, Callable[[Mapping[str, Any]], Any]]) -> list[ProfileRow]:
+    """Build rows with the texts of `rows.yaml`; `renders` is by SECTION.KEY."""
+    texts = _texts()
+    places = [(*name.partition(".")[::2], render) for name, render in renders.items()]
+    return [row_of(codecs, *texts[section][key], section, render) for section, key, render in places]
+
+
+@cache
+def _texts() -> Any:
+    return load_yaml(files(__package__) / "rows.yaml")

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import ProfileCell, ProfileRow, ProfileSection, number_cell, row_of, spread_text
+from codec_bench.apps.profiling.cells import (
+    ProfileCell,
+    ProfileRow,
+    ProfileSection,
+    number_cell,
+    row_of,
+    rows_of,
+    spread_text,
+)
 from codec_bench.apps.profiling.ngrams import ORDERS
 
 TRANSFORMER = len(ORDERS) + 1
@@ -16,29 +24,19 @@ TRANSFORMER = len(ORDERS) + 1
 def language_section(codecs: Mapping[str, Any]) -> ProfileSection:
     """Build the rows of all codecs."""
     rows = [_order(codecs, index, order) for index, order in enumerate(ORDERS)]
-    rows += [
-        row_of(codecs, "rate by the highest of these orders", "kbps",
-            "The entropy rate in bits per second of audio, of all codebooks.", "language", _best_rate),
-        row_of(codecs, "small transformer", "bits per token", "What a small transformer needs for a code of clips that "
-                                                              "it has not seen; an upper bound, lower is easier to "
-                                                              "model.", "transformer",
-                                                              lambda t: f"{t['bits_per_token']:.3f}"),
-        row_of(codecs, "rate by the transformer", "kbps", "The same in bits per second of audio, of all codebooks.",
-            "transformer", lambda t: f"{t['bps'] / 1000:.3g}"),
-        row_of(codecs, "of equally likely codes", "%", "The same as a share of what equally likely codes need; 100 is "
-                                                       "nothing learnt.", "transformer",
-                                                       lambda t: f"{100 * t['bps'] / t['uniform_bps']:.1f}"),
-        row_of(codecs, "bits per phone", "bits", "The transformer's bits for each phone that is said.", "transformer",
-            partial(_each, "phone", "no clip has an alignment")),
-        row_of(codecs, "bits per character", "bits", "The transformer's bits for each character of the text, without "
-                                                     "spaces.", "transformer",
-                                                     partial(_each, "character", "no clip has a text")),
-        row_of(codecs, "Zipf exponent", "", "How unequally the entries of a codebook occur: 0 is white, words of a "
-                                            "language are near 1.", "language", partial(_spread, "zipf")),
-        row_of(codecs, "Heaps exponent", "", "How fast new entries appeared over the last tenfold of the codes: 0 is "
-                                             "not at all, 1 is with every code.", "language",
-                                             partial(_spread, "heaps")),
-    ]  # fmt: skip
+    rows += rows_of(
+        codecs,
+        {
+            "language.rate_by_the_highest_of_these_orders": _best_rate,
+            "transformer.small_transformer": lambda t: f"{t['bits_per_token']:.3f}",
+            "transformer.rate_by_the_transformer": lambda t: f"{t['bps'] / 1000:.3g}",
+            "transformer.of_equally_likely_codes": lambda t: f"{100 * t['bps'] / t['uniform_bps']:.1f}",
+            "transformer.bits_per_phone": partial(_each, "phone", "no clip has an alignment"),
+            "transformer.bits_per_character": partial(_each, "character", "no clip has a text"),
+            "language.zipf_exponent": partial(_spread, "zipf"),
+            "language.heaps_exponent": partial(_spread, "heaps"),
+        },
+    )
     return ProfileSection(
         "Tokens for a language model",
         "Order n is the entropy of a code that knows the n - 1 before it in its codebook, by Grassberger's estimator; "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import ProfileCell, ProfileSection, row_of, spread_text
+from codec_bench.apps.profiling.cells import ProfileCell, ProfileSection, row_of, rows_of, spread_text
 from codec_bench.apps.profiling.language_rows import language_section
 from codec_bench.apps.profiling.probe_rows import probes_section
 from codec_bench.apps.profiling.robust_rows import first_codebooks, loss, rounded, swap
@@ -130,50 +130,48 @@ def head(profile: Mapping[str, Any], name: str) -> str:
 
 
 def _rate(codecs: Mapping[str, Any]) -> ProfileSection:
-    rows = [
-        row_of(codecs, "declared bitrate", "kbps", "The bitrate that the codec declares.", "rate", _declared),
-        row_of(codecs, "nominal bitrate", "kbps", "The bits of its codes, from their number and the entries of the "
-                                                  "codebooks.", "rate",
-                                                  lambda r: ProfileCell(_kbps(r["nominal_bps"]), r["no_bits"])),
-        row_of(codecs, "measured bitrate", "kbps", "All bits that were sent, divided by the seconds that were coded.",
-            "rate", lambda r: ProfileCell(_kbps(r["measured_bps"]), r["no_bits"])),
-        row_of(codecs, "entropy-coded bitrate", "kbps", "With an ideal code for each codebook separately.", "rate",
-            lambda r: ProfileCell(_kbps(r["entropy_coded_bps"]), r["entropy_coded_reason"])),
-        row_of(codecs, "joint bitrate", "kbps", "With each codebook coded with knowledge of the one before it. The "
-                                                "estimate is too low where codes stay the same for many frames.",
-                                                "rate", lambda r: ProfileCell(_kbps(r["joint_bps"]),
-                                                    r["joint_reason"])),
-        row_of(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate",
-            lambda r: ProfileCell(f"{r['frame_rate_hz']:g}") if r["frame_rate_hz"] else ProfileCell("–",
-                "it has no fixed frames")),
-        row_of(codecs, "latents", "per frame", "Real numbers of each frame of a continuous codec; they have no "
-                                               "bitrate.", "rate",
-                                               lambda r: ProfileCell(f"{r['latents']:,}") if r["latents"] else ProfileCell("–", "its codes are discrete")),
-        row_of(codecs, "tokens", "per s", "Codes per second of audio, over all codebooks.", "rate", _tokens_per_s),
-        row_of(codecs, "bits per token", "bits", "The nominal bits of a code, of all codebooks.", "rate",
-            lambda r: _codes(r, lambda: f"{r['bits_per_token']:g}")),
-        row_of(codecs, "tokens counted", "", "How many codes these numbers were computed from.", "rate",
-            lambda r: _codes(r, lambda: f"{r['tokens']:,}")),
-    ]  # fmt: skip
+    rows = rows_of(
+        codecs,
+        {
+            "rate.declared_bitrate": _declared,
+            "rate.nominal_bitrate": lambda r: ProfileCell(_kbps(r["nominal_bps"]), r["no_bits"]),
+            "rate.measured_bitrate": lambda r: ProfileCell(_kbps(r["measured_bps"]), r["no_bits"]),
+            "rate.entropy_coded_bitrate": lambda r: ProfileCell(
+                _kbps(r["entropy_coded_bps"]), r["entropy_coded_reason"]
+            ),
+            "rate.joint_bitrate": lambda r: ProfileCell(_kbps(r["joint_bps"]), r["joint_reason"]),
+            "rate.frame_rate": lambda r: (
+                ProfileCell(f"{r['frame_rate_hz']:g}")
+                if r["frame_rate_hz"]
+                else ProfileCell("–", "it has no fixed frames")
+            ),
+            "rate.latents": lambda r: (
+                ProfileCell(f"{r['latents']:,}") if r["latents"] else ProfileCell("–", "its codes are discrete")
+            ),
+            "rate.tokens": _tokens_per_s,
+            "rate.bits_per_token": lambda r: _codes(r, lambda: f"{r['bits_per_token']:g}"),
+            "rate.tokens_counted": lambda r: _codes(r, lambda: f"{r['tokens']:,}"),
+        },
+    )
     return ProfileSection(
         "Rate", "Counted over the data. Entropy-coded and joint rates are corrected for the bias of few tokens.", rows
     )
 
 
 def _codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
-    rows = [
-        row_of(codecs, "codebooks × entries", "", "Codebooks of each stream, and entries of a codebook.", "rate",
-            lambda r: _codes(r, lambda: " + ".join(f"{s['codebooks']} × {s['cardinality']}" for s in r["streams"]))),
-        row_of(codecs, "utilisation", "%", "Share of entries that occurred, the mean of all codebooks; higher is "
-                                           "better.", "rate",
-                                           lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}"))),
-        row_of(codecs, "perplexity", "", "How many equally frequent entries have the same entropy; the mean of all "
-                                         "codebooks, higher is better.", "rate",
-                                         lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}"))),
-        row_of(codecs, "dead entries", "", "Entries that did not occur, of all codebooks.", "rate",
-            lambda r: _codes(r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of "
-                                        f"{sum(s['entries'] for s in r['streams']):,}")),
-    ]  # fmt: skip
+    rows = rows_of(
+        codecs,
+        {
+            "rate.codebooks_entries": lambda r: _codes(
+                r, lambda: " + ".join(f"{s['codebooks']} × {s['cardinality']}" for s in r["streams"])
+            ),
+            "rate.utilisation": lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}")),
+            "rate.perplexity": lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}")),
+            "rate.dead_entries": lambda r: _codes(
+                r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of {sum(s['entries'] for s in r['streams']):,}"
+            ),
+        },
+    )
     return ProfileSection(
         "Codebooks",
         "Over all codebooks; the page shows each. With few tokens, entries may be missing by chance: see the tokens "
@@ -185,23 +183,21 @@ def _codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
 def _phones(codecs: Mapping[str, Any]) -> ProfileSection:
     if all(c.get("phones", {}).get("state", "not measured") == "not measured" for c in codecs.values()):
         return ProfileSection("Phones", "", [])
-    rows = [
-        row_of(codecs, "phone information (PNMI)", "%", "What a code tells of the phone in the middle of its frame, of "
-                                                        "what there is to know; higher is more.", "phones",
-                                                        partial(_with_chance, "pnmi")),
-        row_of(codecs, "phone purity", "%", "Frames whose phone is right if each code is written as its most frequent "
-                                            "phone.", "phones", partial(_with_chance, "phone_purity")),
-        row_of(codecs, "cluster purity", "%", "Frames that have the most frequent code of their phone.", "phones",
-            partial(_with_chance, "cluster_purity")),
-        row_of(codecs, "phone information, first codebook", "%", "The same of the first codebook alone.", "phones",
-            _first),
-        row_of(codecs, "clips without an alignment", "", "Clips that these numbers leave out; a clip that is coded "
-                                                         "channel by channel counts once for each.", "phones",
-                                                         lambda p: f"{p['items_without']:,} of "
-                                                                   f"{p['items'] + p['items_without']:,}"),
-        row_of(codecs, "frames with a phone", "", "How many frames these numbers were computed from, of each stream.",
-            "phones", lambda p: " + ".join(f"{s['per_codebook'][0]['frames']:,}" for s in p["streams"])),
-    ]  # fmt: skip
+    rows = rows_of(
+        codecs,
+        {
+            "phones.phone_information_pnmi": partial(_with_chance, "pnmi"),
+            "phones.phone_purity": partial(_with_chance, "phone_purity"),
+            "phones.cluster_purity": partial(_with_chance, "cluster_purity"),
+            "phones.phone_information_first_codebook": _first,
+            "phones.clips_without_an_alignment": lambda p: (
+                f"{p['items_without']:,} of {p['items'] + p['items_without']:,}"
+            ),
+            "phones.frames_with_a_phone": lambda p: " + ".join(
+                f"{s['per_codebook'][0]['frames']:,}" for s in p["streams"]
+            ),
+        },
+    )
     rows += [
         row_of(codecs, f"ABX error {mode} speakers, {which}", "%", f"How often a phone is nearer to another phone than "
                                                                    f"to itself, {_SPEAKERS[mode]}; 50 is chance, lower "
@@ -240,20 +236,17 @@ def _with_chance(key: str, phones: Mapping[str, Any]) -> str:
 
 
 def _size(codecs: Mapping[str, Any]) -> ProfileSection:
-    rows = [
-        row_of(codecs, "parameters", "M", "Learnt numbers; each counts once.", "complexity",
-            lambda c: _three(c["parameters"] / 1e6)),
-        row_of(codecs, "of the encoder", "M", "Parameters that encoding reads.", "complexity",
-            lambda c: _three(c["encoder"]["parameters"] / 1e6)),
-        row_of(codecs, "of the decoder", "M", "Parameters that decoding reads.", "complexity",
-            lambda c: _three(c["decoder"]["parameters"] / 1e6)),
-        row_of(codecs, "buffers", "M", "Other stored numbers, for example codebooks that are kept as buffers.",
-            "complexity", lambda c: _three(c["buffers"] / 1e6)),
-        row_of(codecs, "encoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.",
-            "complexity", lambda c: _three(c["encoder"]["macs_per_s"] / 1e9)),
-        row_of(codecs, "decoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.",
-            "complexity", lambda c: _three(c["decoder"]["macs_per_s"] / 1e9)),
-    ]  # fmt: skip
+    rows = rows_of(
+        codecs,
+        {
+            "complexity.parameters": lambda c: _three(c["parameters"] / 1e6),
+            "complexity.of_the_encoder": lambda c: _three(c["encoder"]["parameters"] / 1e6),
+            "complexity.of_the_decoder": lambda c: _three(c["decoder"]["parameters"] / 1e6),
+            "complexity.buffers": lambda c: _three(c["buffers"] / 1e6),
+            "complexity.encoder_mac_s": lambda c: _three(c["encoder"]["macs_per_s"] / 1e9),
+            "complexity.decoder_mac_s": lambda c: _three(c["decoder"]["macs_per_s"] / 1e9),
+        },
+    )
     return ProfileSection(
         "Size",
         "Multiply-accumulates of torch's products, convolutions, attention and recurrent layers; nothing else is "
@@ -264,63 +257,44 @@ def _size(codecs: Mapping[str, Any]) -> ProfileSection:
 
 def _speed(profile: Mapping[str, Any]) -> ProfileSection:
     codecs = profile["codecs"]
-    rows = [
-        row_of(codecs, "real-time factor", "", "Seconds of computing per second of audio, one clip at a time; lower is "
-                                               "better.", "speed", lambda s: _three(s["real_time_factor"])),
-        row_of(codecs, "encoder", "", "The real-time factor of encoding alone.", "speed",
-            lambda s: _three(s["encode_real_time_factor"])),
-        row_of(codecs, "decoder", "", "The real-time factor of decoding alone.", "speed",
-            lambda s: _three(s["decode_real_time_factor"])),
-        row_of(codecs, "real-time factor on the CPU", "", "The same codec on the CPU of this machine, one clip at a "
-                                                          "time; lower is better.", "speed_on_cpu",
-                                                          lambda s: _three(s["real_time_factor"])),
-        row_of(codecs, "batched", "h per h", "Hours of audio through encoder and decoder in an hour, in batches; "
-                                             "higher is better.", "batched",
-                                             lambda s: _three(s["audio_hours_per_hour"])),
-        row_of(codecs, "peak memory of one clip", "MiB", "Highest resident size of its process.", "speed",
-            lambda s: _memory(s["memory"], "resident_bytes")),
-        row_of(codecs, "peak memory in batches", "MiB", "Highest resident size of its process.", "batched",
-            lambda s: _memory(s["memory"], "resident_bytes")),
-        row_of(codecs, "peak GPU memory in batches", "MiB", "Highest memory of tensors.", "batched",
-            lambda s: _memory(s["memory"], "gpu_bytes")),
-        row_of(codecs, "load time", "s", "Time to load the codec in a new process, its libraries included.", "load",
-            lambda s: f"{s['load_s']:.2f}"),
-    ]  # fmt: skip
+    rows = rows_of(
+        codecs,
+        {
+            "speed.real_time_factor": lambda s: _three(s["real_time_factor"]),
+            "speed.encoder": lambda s: _three(s["encode_real_time_factor"]),
+            "speed.decoder": lambda s: _three(s["decode_real_time_factor"]),
+            "speed_on_cpu.real_time_factor_on_the_cpu": lambda s: _three(s["real_time_factor"]),
+            "batched.batched": lambda s: _three(s["audio_hours_per_hour"]),
+            "speed.peak_memory_of_one_clip": lambda s: _memory(s["memory"], "resident_bytes"),
+            "batched.peak_memory_in_batches": lambda s: _memory(s["memory"], "resident_bytes"),
+            "batched.peak_gpu_memory_in_batches": lambda s: _memory(s["memory"], "gpu_bytes"),
+            "load.load_time": lambda s: f"{s['load_s']:.2f}",
+        },
+    )
     return ProfileSection("Speed", speed_note(profile), rows)
 
 
 def _latency(codecs: Mapping[str, Any]) -> ProfileSection:
-    rows = [
-        row_of(codecs, "algorithmic latency", "ms", "One frame and the look-ahead beyond it. This delay remains on a "
-                                                    "machine of any speed; lower is better.", "latency",
-                                                    lambda c: _ahead(c, "algorithmic_ms")),
-        row_of(codecs, "look-ahead", "ms", "How far the input after an output sample is needed, at most, with the wait "
-                                           "for a whole frame; lower is better.", "latency",
-                                           lambda c: _ahead(c, "lookahead_ms")),
-        row_of(codecs, "look-ahead", "samples", "The same in samples at the codec's rate.", "latency",
-            lambda c: _ahead(c, "lookahead_samples")),
-        row_of(codecs, "beyond the frame", "samples", "The look-ahead at the best place within a frame; 0 for a causal "
-                                                      "codec.", "latency", lambda c: _ahead(c, "beyond_frame_samples")),
-        row_of(codecs, "streaming step", "ms", "Length of the audio in one step of a stream.", "streaming",
-            lambda s: f"{s['step_ms']:.1f}"),
-        row_of(codecs, "step p50", "ms", "Median computing time of a step, encoder and decoder together.", "streaming",
-            lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"])),
-        row_of(codecs, "step p95", "ms", "95th percentile of the computing time of a step, of encoder and decoder "
-                                         "added.", "streaming",
-                                         lambda s: ProfileCell(_three(s["encode_ms"]["p95"] + s["decode_ms"]["p95"]),
-                                             flag=not s["keeps_up"])),
-        row_of(codecs, "first output", "ms", "From the first sample that is fed to the first that comes out, with "
-                                             "computing; lower is better.", "streaming",
-                                             lambda s: ProfileCell(_three(s["first_output_ms"]),
-                                                 None if s["first_output_ms"] is not None else "nothing came out")),
-        row_of(codecs, "sustained streaming", "", "Seconds of computing per second of audio over the whole stream; "
-                                                  "lower is better.", "streaming",
-                                                  lambda s: _three(s["real_time_factor"])),
-        row_of(codecs, "largest lag", "ms", "How late a step is at most when the sound arrives at its own speed; lower "
-                                            "is better.", "streaming", lambda s: _three(s["largest_lag_ms"])),
-        row_of(codecs, "differs from offline", "", "Largest difference of a sample from decoding the whole signal; up "
-                                                   "to 1e-4 counts as equal.", "streaming", _offline),
-    ]  # fmt: skip
+    rows = rows_of(
+        codecs,
+        {
+            "latency.algorithmic_latency": lambda c: _ahead(c, "algorithmic_ms"),
+            "latency.look_ahead": lambda c: _ahead(c, "lookahead_ms"),
+            "latency.look_ahead_samples": lambda c: _ahead(c, "lookahead_samples"),
+            "latency.beyond_the_frame": lambda c: _ahead(c, "beyond_frame_samples"),
+            "streaming.streaming_step": lambda s: f"{s['step_ms']:.1f}",
+            "streaming.step_p50": lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"]),
+            "streaming.step_p95": lambda s: ProfileCell(
+                _three(s["encode_ms"]["p95"] + s["decode_ms"]["p95"]), flag=not s["keeps_up"]
+            ),
+            "streaming.first_output": lambda s: ProfileCell(
+                _three(s["first_output_ms"]), None if s["first_output_ms"] is not None else "nothing came out"
+            ),
+            "streaming.sustained_streaming": lambda s: _three(s["real_time_factor"]),
+            "streaming.largest_lag": lambda s: _three(s["largest_lag_ms"]),
+            "streaming.differs_from_offline": _offline,
+        },
+    )
     return ProfileSection(
         "Latency",
         "Found by changing the input from a time on and seeing from where the output changes. All values are lower "

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 
 def site(
-    runs: Annotated[list[Path] | None, typer.Argument(help="Run folders, folders that hold some, and folders of other sites.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The folder of the site: a new one, or a site that gets the runs too.")] = None,
-    audio_mb: Annotated[float, typer.Option("--audio-mb", help="Megabytes of sound to copy from each run; 0 copies none.")] = 25.0,
+    runs: Annotated[list[Path] | None,
+        typer.Argument(help="Run folders, folders that hold some, and folders of other sites.")] = None,
+    out: Annotated[Path | None,
+        typer.Option("--out", help="The folder of the site: a new one, or a site that gets the runs too.")] = None,
+    audio_mb: Annotated[float,
+        typer.Option("--audio-mb", help="Megabytes of sound to copy from each run; 0 copies none.")] = 25.0,
     title: Annotated[str | None, typer.Option("--title", help="The title of the site.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only say which runs contradict each other, and write nothing; exits with 3 if some do.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only say which runs contradict each other, and write nothing; "
+                                                        "exits with 3 if some do.")] = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Make a static site over many runs: leaderboards, comparisons, samples with sound; or add runs to it."""
@@ -65,7 +69,8 @@ def _print(conflicts: Sequence[Contradiction]) -> None:
     rows = [
         (one.system, one.metric, one.board, *(
             f"{name}: {value:.4g} [{low:.4g}, {high:.4g}]"
-            for name, value, (low, high) in ((one.run_a, one.value_a, one.interval_a), (one.run_b, one.value_b, one.interval_b))
+            for name, value,
+            (low, high) in ((one.run_a, one.value_a, one.interval_a), (one.run_b, one.value_b, one.interval_b))
         ), ", ".join(one.versions))
         for one in conflicts
     ]  # fmt: skip
@@ -74,7 +79,8 @@ def _print(conflicts: Sequence[Contradiction]) -> None:
 
 def _sentences(conflicts: Sequence[Contradiction]) -> list[str]:
     sentences = [
-        f"{one.run_a} and {one.run_b} contradict each other: {one.metric} of {one.system} on {one.board} is {one.value_a:.4g} and {one.value_b:.4g}"
+        f"{one.run_a} and {one.run_b} contradict each other: {one.metric} of {one.system} on {one.board} is "
+        f"{one.value_a:.4g} and {one.value_b:.4g}"
         for one in conflicts[:3]
     ]
     more = len(conflicts) - len(sentences)
