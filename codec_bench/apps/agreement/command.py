@@ -33,23 +33,26 @@ _SHOWN, _MOST_ROWS = 8, 40
 
 def agreement(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")],
-    human: Annotated[Path | None, typer.Option("--with", help="A CSV file with the ratings of people: columns id, "
-                                                              "rater, score, and where needed system, other, choice, "
-                                                              "subset, benchmark.")] = None,
-    judges: Annotated[str | None, typer.Option("--judges", help="Only these judges A,B,...; the first is the "
-                                                                "reference. Default: all of the runs."), SEVERAL] = None,
-    metrics: Annotated[str | None, typer.Option("--metric", help="What is compared: rating[RUBRIC], or any metric of "
-                                                                 "the runs. Default: the rubric of the primary "
-                                                                 "metric."), SEVERAL] = None,
-    kind: Annotated[str | None, typer.Option("--kind", help="What the people gave: rating, preference or option. "
-                                                            "Default: as the file looks.")] = None,
+    human: Annotated[Path | None,
+        typer.Option("--with", help="A CSV file with the ratings of people: columns id, rater, score, and where needed "
+                                    "system, other, choice, subset, benchmark.")] = None,
+    judges: Annotated[str | None,
+        typer.Option("--judges", help="Only these judges A,B,...; the first is the reference. Default: all of the "
+                                      "runs."), SEVERAL] = None,
+    metrics: Annotated[str | None,
+        typer.Option("--metric", help="What is compared: rating[RUBRIC], or any metric of the runs. Default: the "
+                                      "rubric of the primary metric."), SEVERAL] = None,
+    kind: Annotated[str | None,
+        typer.Option("--kind",
+            help="What the people gave: rating, preference or option. Default: as the file looks.")] = None,
     scale: Annotated[str | None,
         typer.Option("--scale", help="The scale of the people, such as 1-5. Default: that of the judges.")] = None,
-    ties: Annotated[str, typer.Option("--ties", help="Where people have no majority: left-out, any (whoever gives one "
-                                                     "of the most frequent values agrees), or equal (of preferences: "
-                                                     "neither).")] = "left-out",
-    equal_within: Annotated[float, typer.Option("--equal-within", help="Scores of a judge that differ by no more "
-                                                                       "prefer neither of two systems.")] = 0.0,
+    ties: Annotated[str,
+        typer.Option("--ties", help="Where people have no majority: left-out, any (whoever gives one of the most "
+                                    "frequent values agrees), or equal (of preferences: neither).")] = "left-out",
+    equal_within: Annotated[float,
+        typer.Option("--equal-within",
+            help="Scores of a judge that differ by no more prefer neither of two systems.")] = 0.0,
     by: By = None,
     out: Annotated[Path | None,
         typer.Option("--out", help="The page. Default: agreement.html in the first folder.")] = None,
@@ -160,16 +163,17 @@ def metrics(
     runs: Annotated[list[Path] | None,
         typer.Argument(help="Run folders, or folders that hold some, for --agree.")] = None,
     agree: Annotated[bool, typer.Option("--agree", help="Correlate the metrics of the runs with each other.")] = False,
-    stability: Annotated[bool, typer.Option("--stability", help="Say what metrics do when nothing that a listener "
-                                                                "would mind has changed: silence around, another "
-                                                                "level, rate or container. Needs no runs.")] = False,
-    only: Annotated[str | None, typer.Option("--metrics", help="Only these, with commas. Default: all of the runs, or "
-                                                               "for --stability all that can be measured here."), SEVERAL] = None,
-    human: Annotated[Path | None, typer.Option("--with", help="A CSV file of listeners' ratings, as listen import "
-                                                              "writes it (ratings.csv): one more column, by sample and "
-                                                              "system.")] = None,
-    least: Annotated[float, typer.Option("--least", help="Spearman's correlation over items from which two metrics say "
-                                                         "the same.")] = 0.9,
+    stability: Annotated[bool,
+        typer.Option("--stability", help="Say what metrics do when nothing that a listener would mind has changed: "
+                                         "silence around, another level, rate or container. Needs no runs.")] = False,
+    only: Annotated[str | None,
+        typer.Option("--metrics", help="Only these, with commas. Default: all of the runs, or for --stability all that "
+                                       "can be measured here."), SEVERAL] = None,
+    human: Annotated[Path | None,
+        typer.Option("--with", help="A CSV file of listeners' ratings, as listen import writes it (ratings.csv): one "
+                                    "more column, by sample and system.")] = None,
+    least: Annotated[float,
+        typer.Option("--least", help="Spearman's correlation over items from which two metrics say the same.")] = 0.9,
     data: Annotated[str, typer.Option("--data", help="The clips that --stability changes.")] = "embedded",
     limit: Annotated[int, typer.Option("--limit", help="How many clips --stability takes.")] = 3,
     form: Annotated[str, typer.Option("--format", help="table, json or csv.")] = "table",

@@ -16,14 +16,15 @@ from codec_bench.terminal.output import console, table, talk
 
 def build(
     recipe: Annotated[str, typer.Argument(help="A recipe by name, or a YAML file.")],
-    out: Annotated[Path | None, typer.Option("--out", help="The folder of the data set. Given again, an interrupted "
-                                                           "build goes on.")] = None,
+    out: Annotated[Path | None,
+        typer.Option("--out", help="The folder of the data set. Given again, an interrupted build goes on.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of all draws. Default: the recipe's.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Make at most this many items.")] = None,
-    script: Annotated[Path | None, typer.Option("--script", help="In place of --out: write the sheet of the lines that "
-                                                                 "people read aloud, with their file names.")] = None,
-    review: Annotated[bool, typer.Option("--review", help="Write sheets on which people accept, edit or drop the kept "
-                                                          "questions.")] = False,
+    script: Annotated[Path | None,
+        typer.Option("--script", help="In place of --out: write the sheet of the lines that people read aloud, with "
+                                      "their file names.")] = None,
+    review: Annotated[bool,
+        typer.Option("--review", help="Write sheets on which people accept, edit or drop the kept questions.")] = False,
     reviewed: Annotated[list[Path] | None,
         typer.Option("--reviewed", help="A file that a reviewer saved; give the option once for each.")] = None,
     push: Annotated[str | None,

@@ -29,10 +29,12 @@ def slurm(
         typer.Option("--time", help="The longest time of a part, as sbatch reads it: 4:00:00.")] = None,
     partition: Annotated[str | None, typer.Option("--partition", help="Where Slurm runs the parts.")] = None,
     at_once: Annotated[int | None, typer.Option("--at-once", help="How many parts run at a time.")] = None,
-    sbatch: Annotated[list[str] | None, typer.Option("--sbatch", help="A further argument of sbatch, such as "
-                                                                      "--account=me; may be given again.")] = None,
-    again: Annotated[bool, typer.Option("--go-on", help="Merge the parts, or submit those that are missing once more. "
-                                                        "The job that Slurm runs at the end does this.")] = False,
+    sbatch: Annotated[list[str] | None,
+        typer.Option("--sbatch",
+            help="A further argument of sbatch, such as --account=me; may be given again.")] = None,
+    again: Annotated[bool,
+        typer.Option("--go-on", help="Merge the parts, or submit those that are missing once more. The job that Slurm "
+                                     "runs at the end does this.")] = False,
 ) -> None:  # fmt: skip
     """Run eval, score or run in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR --parts
     64.

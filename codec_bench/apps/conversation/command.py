@@ -17,23 +17,25 @@ from codec_bench.terminal.request import parse_settings
 
 def converse(
     model: Annotated[str, typer.Option("--model", help="Models by name, separated by commas."), SEVERAL] = "",
-    scripts: Annotated[str, typer.Option("--scripts", help="What the user says: `embedded`, a script as YAML, a folder "
-                                                           "of Full-Duplex-Bench, or a benchmark of spoken questions "
-                                                           "such as big-bench-audio.")] = "embedded",
+    scripts: Annotated[str,
+        typer.Option("--scripts", help="What the user says: `embedded`, a script as YAML, a folder of "
+                                       "Full-Duplex-Bench, or a benchmark of spoken questions such as "
+                                       "big-bench-audio.")] = "embedded",
     out: Out = None,
     seed: Annotated[int | None,
         typer.Option("--seed", help="Seed of what the script draws. Default: the script's.")] = None,
     limit: Limit = None,
     speaks: Annotated[str | None,
         typer.Option("--speaks", help="A model that reads aloud what a model answers in text.")] = None,
-    end_of_turn: Annotated[str, typer.Option("--end-of-turn", help="How the end of a turn is found for a model that "
-                                                                   "answers whole turns: silero-vad:SECONDS or "
-                                                                   "energy:SECONDS.")] = "silero-vad:0.7",
-    words: Annotated[str | None, typer.Option("--words", help="A recogniser that writes down what was heard with the "
-                                                              "times of words, such as pocketsphinx, whisper-large-v3 "
-                                                              "or parakeet-tdt-0.6b-v2.")] = None,
-    judge: Annotated[str | None, typer.Option("--judge", help="A model that says what Full-Duplex-Bench's judges say "
-                                                              "of its sessions; needs words.")] = None,
+    end_of_turn: Annotated[str,
+        typer.Option("--end-of-turn", help="How the end of a turn is found for a model that answers whole turns: "
+                                           "silero-vad:SECONDS or energy:SECONDS.")] = "silero-vad:0.7",
+    words: Annotated[str | None,
+        typer.Option("--words", help="A recogniser that writes down what was heard with the times of words, such as "
+                                     "pocketsphinx, whisper-large-v3 or parakeet-tdt-0.6b-v2.")] = None,
+    judge: Annotated[str | None,
+        typer.Option("--judge", help="A model that says what Full-Duplex-Bench's judges say of its sessions; needs "
+                                     "words.")] = None,
     device: Device = "auto",
     at_once: Annotated[int, typer.Option("--at-once", min=1, help="Sessions that are held at the same time.")] = 8,
     replay: Annotated[Path | None,

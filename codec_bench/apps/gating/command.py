@@ -22,8 +22,8 @@ System = Annotated[str | None, typer.Option("--system", help="The system, where 
 
 @gate_app.command()
 def freeze(
-    runs: Annotated[list[Path], typer.Argument(help="A run folder, or several repeats of one system, such as with "
-                                                    "other seeds.")],
+    runs: Annotated[list[Path],
+        typer.Argument(help="A run folder, or several repeats of one system, such as with other seeds.")],
     out: Annotated[Path, typer.Option("--out", help="The baseline to write, such as baseline.parquet.")],
     system: System = None,
     as_json: Json = False,

@@ -27,27 +27,29 @@ def check(
     parts: Annotated[str | None,
         typer.Option("--parts", help="sounds, texts, or both with a comma. Default: what the model takes."),
         SEVERAL] = None,
-    rubrics: Annotated[str | None, typer.Option("--rubrics", help="Rubrics, or files of your own, with commas, by "
-                                                                  "which planted answers are marked. Default: all that "
-                                                                  "they fit."), SEVERAL] = None,
+    rubrics: Annotated[str | None,
+        typer.Option("--rubrics", help="Rubrics, or files of your own, with commas, by which planted answers are "
+                                       "marked. Default: all that they fit."), SEVERAL] = None,
     per_kind: Annotated[int, typer.Option("--per-kind", help="Sounds of each kind, a multiple of 4.")] = PER_KIND,
     repeats: Annotated[int, typer.Option("--repeats", help="How often each question is asked.")] = REPEATS,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sounds.")] = 0,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder; the same folder continues the check. Default: the "
-                                                           "unfinished check of the same command under runs/, or a new "
-                                                           "folder there.")] = None,
+    out: Annotated[Path | None,
+        typer.Option("--out", help="Folder; the same folder continues the check. Default: the unfinished check of the "
+                                   "same command under runs/, or a new folder there.")] = None,
     settings: Set = None,
     device: Device = "auto",
     wait: Annotated[bool,
         typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes.")] = False,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has "
-                                                          "shut it down.")] = False,
+    anyway: Annotated[bool,
+        typer.Option("--anyway",
+            help="Ask a model although its config says that its service has shut it down.")] = False,
     max_cost_usd: Annotated[float | None,
         typer.Option("--max-cost-usd", help="Ask nothing more once so much is spent.")] = None,
     max_hours: Annotated[float | None,
         typer.Option("--max-hours", help="Ask nothing more after so many hours.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show what the questions would cost, and the "
-                                                            "first three requests.")] = False,
+    dry_run: Annotated[bool,
+        typer.Option("--dry-run", help="Ask nothing: show what the questions would cost, and the first three "
+                                       "requests.")] = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Test a judge with sounds and texts of which the truth is known."""
@@ -99,11 +101,11 @@ def _print(result: JudgeCheck) -> None:
 
 @judge_app.command()
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders with verdicts of the old judge, or folders that hold "
-                                                    "some.")],
+    runs: Annotated[list[Path],
+        typer.Argument(help="Run folders with verdicts of the old judge, or folders that hold some.")],
     judges: Annotated[list[str], typer.Option("--judge", help="The old judge, and once more the new one.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder of the copies with the new judge's verdicts; the same "
-                                                    "folder goes on.")],
+    out: Annotated[Path,
+        typer.Option("--out", help="Folder of the copies with the new judge's verdicts; the same folder goes on.")],
     benchmark: Annotated[str | None, typer.Option("--benchmark", help="Folders of own benchmarks, with commas."),
         SEVERAL] = None,
     settings: Set = None,
@@ -144,8 +146,8 @@ def compare(
 
 @judge_app.command()
 def strengths(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders with verdicts on pairs of answers, or folders that "
-                                                    "hold some.")],
+    runs: Annotated[list[Path],
+        typer.Argument(help="Run folders with verdicts on pairs of answers, or folders that hold some.")],
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draws of items.")] = 0,
     as_json: Json = False,
 ) -> None:  # fmt: skip

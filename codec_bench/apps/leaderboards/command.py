@@ -65,12 +65,14 @@ def leaderboard(
     ] = None,
     latex: Annotated[Path | None,
         typer.Option("--latex", help="Also write the table in LaTeX, with ranks and significance groups.")] = None,
-    axis: Annotated[str, typer.Option("--axis", help="For codecs: what quality is set against: bitrate, tokens, "
-                                                     "real_time_factor, lookahead or parameters.")] = "bitrate",
+    axis: Annotated[str,
+        typer.Option("--axis", help="For codecs: what quality is set against: bitrate, tokens, real_time_factor, "
+                                    "lookahead or parameters.")] = "bitrate",
     metrics: Annotated[str | None, typer.Option("--metrics", help="For codecs: only these, with commas."),
         SEVERAL] = None,
-    anchor: Annotated[str | None, typer.Option("--anchor", help="For codecs: the family that delta rates (Bjøntegaard) "
-                                                                "are measured against.")] = None,
+    anchor: Annotated[str | None,
+        typer.Option("--anchor",
+            help="For codecs: the family that delta rates (Bjøntegaard) are measured against.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draws of other items.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False,
 ) -> None:  # fmt: skip

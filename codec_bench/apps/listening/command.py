@@ -26,11 +26,12 @@ listen_app = command_group("listen", "Listening and reading tests for people: wr
 @listen_app.command("export")
 def export(
     runs: Annotated[list[Path], typer.Argument(help="One run folder or several: of codecs, or of one benchmark.")],
-    kind: Annotated[str, typer.Option("--kind", help="mushra, bs1116, rating, dcr, ccr, cmos, p835, p804, abx, "
-                                                     "preference, options or review.")] = "mushra",
-    out: Annotated[Path | None, typer.Option("--out", help="The page, or a folder for webMUSHRA. The key gets its name "
-                                                           "with .key.json. Default: listening/KIND.html in the first "
-                                                           "run.")] = None,
+    kind: Annotated[str,
+        typer.Option("--kind", help="mushra, bs1116, rating, dcr, ccr, cmos, p835, p804, abx, preference, options or "
+                                    "review.")] = "mushra",
+    out: Annotated[Path | None,
+        typer.Option("--out", help="The page, or a folder for webMUSHRA. The key gets its name with .key.json. "
+                                   "Default: listening/KIND.html in the first run.")] = None,
     form: Annotated[str,
         typer.Option("--format", help="page, or webmushra for a configuration with its sounds.")] = "page",
     systems: Annotated[str | None, typer.Option("--systems", help="Only these, with commas. Default: all."),
@@ -39,42 +40,43 @@ def export(
     training: Annotated[int, typer.Option("--training", help="How many further items are for practice.")] = 0,
     repeats: Annotated[int, typer.Option("--repeats", help="How many trials are shown twice.")] = 0,
     by: By = None,
-    reference: Annotated[bool | None, typer.Option("--with-reference/--without-reference", help="Whether the reference "
-                                                                                                "can be played. "
-                                                                                                "Default: for mushra "
-                                                                                                "and preference.")] = None,
+    reference: Annotated[bool | None,
+        typer.Option("--with-reference/--without-reference", help="Whether the reference can be played. Default: for "
+                                                                  "mushra and preference.")] = None,
     anchors: Annotated[str,
         typer.Option("--anchors", help="Anchors of a MUSHRA test: 3.5k, 7k, both with a comma, or nothing."),
         SEVERAL] = "3.5k,7k",
     scale: Annotated[str | None, typer.Option("--scale", help="Scale of a rating: 0-5 (the default) or 1-5.")] = None,
     audio: Annotated[list[str] | None,
         typer.Option("--audio", help="SYSTEM=FOLDER: the audio of a system that the run did not keep.")] = None,
-    longest_s: Annotated[float | None, typer.Option("--longest-s", help="Leave out items with a longer reference. "
-                                                                        "Default: 12 for mushra, else no limit.")] = None,
+    longest_s: Annotated[float | None,
+        typer.Option("--longest-s", help="Leave out items with a longer reference. Default: 12 for mushra, else no "
+                                         "limit.")] = None,
     sound_mb: Annotated[float, typer.Option("--sound-mb", help="The most megabytes of sound in the page.")] = 100.0,
     title: Annotated[str, typer.Option("--title", help="What raters see above the instructions.")] = "Listening test",
     instructions: Annotated[Path | None,
         typer.Option("--instructions", help="A text file in place of the kind's own instructions.")] = None,
-    checks: Annotated[str, typer.Option("--checks", help="Before the test: qualification, hearing, headphones, "
-                                                         "environment, with commas."), SEVERAL] = "",
-    gold: Annotated[Path | None, typer.Option("--gold", help="A CSV of gold questions: audio, and answer or a column "
-                                                             "for each scale.")] = None,
+    checks: Annotated[str,
+        typer.Option("--checks", help="Before the test: qualification, hearing, headphones, environment, with commas."),
+        SEVERAL] = "",
+    gold: Annotated[Path | None,
+        typer.Option("--gold", help="A CSV of gold questions: audio, and answer or a column for each scale.")] = None,
     traps: Annotated[int,
         typer.Option("--traps", help="How many sounds break off into beeps, whose number is the answer.")] = 0,
     session: Annotated[int | None,
         typer.Option("--session", help="After how many trials a rater is asked to rest. Default: never.")] = None,
-    session_minutes: Annotated[float | None, typer.Option("--session-minutes", help="After how many minutes a rater is "
-                                                                                    "asked to rest, at the end of a "
-                                                                                    "trial. Default: never.")] = None,
-    digits: Annotated[Path | None, typer.Option("--digits", help="A folder of recorded digits for the check of "
-                                                                 "hearing: sound files named 0 to 9, in the raters' "
-                                                                 "language. Default: English ones.")] = None,
-    loudness_lufs: Annotated[float | None, typer.Option("--loudness-lufs", help="Bring all sounds to this loudness "
-                                                                                "(ITU-R BS.1770). Default: no level is "
-                                                                                "changed.")] = None,
-    screening: Annotated[str | None, typer.Option("--screening", help="Rules by which raters will be left out, named "
-                                                                      "before they answer; none for none. Default: "
-                                                                      "those of the kind.")] = None,
+    session_minutes: Annotated[float | None,
+        typer.Option("--session-minutes", help="After how many minutes a rater is asked to rest, at the end of a "
+                                               "trial. Default: never.")] = None,
+    digits: Annotated[Path | None,
+        typer.Option("--digits", help="A folder of recorded digits for the check of hearing: sound files named 0 to 9, "
+                                      "in the raters' language. Default: English ones.")] = None,
+    loudness_lufs: Annotated[float | None,
+        typer.Option("--loudness-lufs", help="Bring all sounds to this loudness (ITU-R BS.1770). Default: no level is "
+                                             "changed.")] = None,
+    screening: Annotated[str | None,
+        typer.Option("--screening", help="Rules by which raters will be left out, named before they answer; none for "
+                                         "none. Default: those of the kind.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw of items and of the orders.")] = 0,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -127,9 +129,9 @@ def import_(
         typer.Option("--run", help="The run folder that the page was written into, in place of --key.")] = None,
     out: Annotated[Path | None,
         typer.Option("--out", help="A CSV for the ratings. Default: ratings.csv beside the first file.")] = None,
-    screening: Annotated[str | None, typer.Option("--screening", help="Rules by which raters are left out, or none. "
-                                                                      "Default: those named when the test was "
-                                                                      "written.")] = None,
+    screening: Annotated[str | None,
+        typer.Option("--screening", help="Rules by which raters are left out, or none. Default: those named when the "
+                                         "test was written.")] = None,
     keep: Annotated[str,
         typer.Option("--keep", help="What counts all the same: edited, screened, or both with a comma."), SEVERAL] = "",
     as_json: Json = False,

@@ -27,8 +27,9 @@ def site(
     audio_mb: Annotated[float,
         typer.Option("--audio-mb", help="Megabytes of sound to copy from each run; 0 copies none.")] = 25.0,
     title: Annotated[str | None, typer.Option("--title", help="The title of the site.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Only say which runs contradict each other, and write nothing; "
-                                                        "exits with 3 if some do.")] = False,
+    check: Annotated[bool,
+        typer.Option("--check", help="Only say which runs contradict each other, and write nothing; exits with 3 if "
+                                     "some do.")] = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Make a static site over many runs: leaderboards, comparisons, samples with sound; or add runs to it."""
