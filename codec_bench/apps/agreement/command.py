@@ -215,8 +215,7 @@ def _print_stability(stability: StabilityTable) -> None:
         out.print(wide_table(*stability_rows(stability, metric), out.width))
     out.print(
         f"{len(stability.clips)} clips through {', '.join(stability.systems)}. A spread is the standard deviation of "
-        f"the metric's means over these "
-        "codecs. A place changes if that codec alone were changed so.",
+        "the metric's means over these codecs. A place changes if that codec alone were changed so.",
         markup=False,
     )
 

@@ -168,5 +168,8 @@ def _check_known(runs: Sequence[Run], judges: Sequence[str], metrics: Sequence[s
 
 def _in_order(known: Mapping[str, bool], requested: Sequence[str]) -> list[str]:
     """Order the raters: requested ones first, then the order of the runs."""
-    position = lambda name: next((n for n, one in enumerate(requested) if is_called(name, one)), len(requested))  # noqa: E731
+
+    def position(name: str) -> int:
+        return next((n for n, one in enumerate(requested) if is_called(name, one)), len(requested))
+
     return sorted(known, key=position)

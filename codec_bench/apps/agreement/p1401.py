@@ -222,8 +222,7 @@ def _notes(metrics: Sequence[Values], pairs: int) -> tuple[str, ...]:
         *(
             (
                 f"each p is multiplied by the {pairs} pair{'s' if pairs > 1 else ''} of metrics; the tests of the "
-                f"standard take the two metrics as "
-                "independent, and Williams' test does not",
+                "standard take the two metrics as independent, and Williams' test does not",
             )
             if pairs
             else ()

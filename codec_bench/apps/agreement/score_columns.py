@@ -113,8 +113,7 @@ def _facts(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
             if before.get("protocol") != about.get("protocol"):
                 raise UserError(
                     f"'{name}' is '{about.get('protocol')}' in the run '{run.folder}' and '{before.get('protocol')}' "
-                    f"in another "
-                    "one, so that its values make no column",
+                    "in another one, so that its values make no column",
                     hint="name fewer runs, or with --metrics only metrics that they measured alike",
                 )
     return facts

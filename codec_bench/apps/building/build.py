@@ -68,7 +68,10 @@ class Built:
             return f"0 of {funnel.items:,} items were kept, so no benchmark.yaml was written; {funnel.most_fell()}"
         reviewed = funnel.dropped["review"].total() if "review" in funnel.dropped else 0
         if self.target is not None and funnel.usable + reviewed < self.target:
-            return f"the recipe asks for {self.target:,} items, of which {funnel.usable:,} could be kept; {funnel.most_fell()}"
+            return (
+                f"the recipe asks for {self.target:,} items, of which {funnel.usable:,} could be kept; "
+                f"{funnel.most_fell()}"
+            )
         return ""
 
 

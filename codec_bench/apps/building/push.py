@@ -21,7 +21,10 @@ from codec_bench.errors import UserError, hub_fault
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _NOT_NAMED = re.compile(r"\s*|.*\b(unknown|not (known|named)|unclear)\b.*", re.IGNORECASE | re.DOTALL)
 _SENT = (f"data/{SPLIT}-*.parquet", "README.md", "benchmark.yaml", "dropped.jsonl", "funnel.json", PAGE)
-_WRITE = "a token that may write is made at https://huggingface.co/settings/tokens; give it as HF_TOKEN, or type: hf auth login"
+_WRITE = (
+    "a token that may write is made at https://huggingface.co/settings/tokens; give it as HF_TOKEN, or type: hf auth "
+    "login"
+)
 
 
 @dataclass(frozen=True, slots=True)

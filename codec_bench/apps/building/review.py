@@ -69,7 +69,10 @@ class Reviewed:
         stay = counts["accept"] + counts["edit"]
         waiting = max(0, item_count - stay)
         counts_text = ", ".join(f"{word}: {counts[name]:,}" for name, word in (*_DONE.items(), ("drop", "dropped")))
-        reviewed = f"People reviewed {len(self.decisions):,} questions ({counts_text}) and kept {100 * stay / len(self.decisions):.1f} % of them."
+        reviewed = (
+            f"People reviewed {len(self.decisions):,} questions ({counts_text}) and kept "
+            f"{100 * stay / len(self.decisions):.1f} % of them."
+        )
         return reviewed + (f" Questions of the data set that nobody reviewed: {waiting:,}." if waiting else "")
 
 

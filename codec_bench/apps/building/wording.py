@@ -27,7 +27,10 @@ _TIME = re.compile(r"\b([01]?\d|2[0-3]):([0-5]\d)\b(?:\s*([ap])\.?\s?m\b)?", re.
 _NUMERO = re.compile(r"\bNo\.\s?(?=\d)")
 _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b", re.IGNORECASE)
 _TELEPHONE = re.compile(r"(?<![\d-])\d{3}-(?:\d{3}-)?\d{4}(?![\d-])")
-_MONEY = re.compile(r"([$£€])\s?(\d+(?:,\d{3})*)(?:\.(\d\d))?(?![\d.,]*\d)(?:\s(hundred|thousand|million|billion)\b)?")
+_MONEY = re.compile(
+    r"([$£€])\s?(\d+(?:,\d{3})*)(?:\.(\d\d))?(?![\d.,]*\d)"
+    r"(?:\s(hundred|thousand|million|billion)\b)?"
+)
 _COINS = {"$": ("dollar", "cent"), "£": ("pound", "penny"), "€": ("euro", "cent")}
 _FORMULA = re.compile(r"\b[A-Za-z]\([A-Za-z0-9,+\-]{1,9}\)")
 """A function of a variable. Other formulas have signs without a spoken form."""

@@ -146,7 +146,10 @@ def price_words(judge: Model, questions: Sequence[SessionQuestion]) -> str:
         sound_s=0.0, text_bytes=texts, characters=0, most_tokens=limits, speaks=False
     )
     missing = f"; not known: {', '.join(unknown)}" if unknown else ""
-    return f"{judge.info.name}: {len(requests)} verdicts will cost {least:.2g} to {most:.2g} USD by the prices of {judge.prices.date or 'an unknown day'}{missing}"
+    return (
+        f"{judge.info.name}: {len(requests)} verdicts will cost {least:.2g} to {most:.2g} USD by the prices of "
+        f"{judge.prices.date or 'an unknown day'}{missing}"
+    )
 
 
 def _keep(question: SessionQuestion, verdict: Mapping[str, Any]) -> None:

@@ -18,8 +18,7 @@ def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
     day = model.prices.date or "an unknown day"
     return (
         f"{name}: {len(seconds)} sessions with at least {sound_s:.0f} s of sent sound will cost at least {least:.2g} "
-        f"USD by the prices of "
-        f"{day}; not known: {missing}"
+        f"USD by the prices of {day}; not known: {missing}"
     )
 
 
@@ -38,4 +37,7 @@ def cost_words(system: Mapping[str, Any]) -> str:
     usage, count = system["usage"], sum(system["sessions"].values())
     unsure = usage.get("cost_unsure_usd", 0.0)
     low = f"{usage['cost_usd'] - unsure:.3g} to " if unsure else ""
-    return f"{system['priced']} of {count} sessions cost {low}{usage['cost_usd']:.3g} USD by what was counted and the prices of its config"
+    return (
+        f"{system['priced']} of {count} sessions cost {low}{usage['cost_usd']:.3g} USD by what was counted and the "
+        "prices of its config"
+    )

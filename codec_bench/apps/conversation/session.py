@@ -251,8 +251,7 @@ def too_slow(late_s: np.ndarray, frame_s: float) -> str:
         return ""
     return (
         f"slower than real time: the 99th percentile of the frames' lateness is {1000 * p99:.0f} ms and the most is "
-        f"{1000 * most:.0f} ms; "
-        f"expected at most {1000 * frame_s:.0f} and {1000 * STALLED_S:.0f} ms"
+        f"{1000 * most:.0f} ms; expected at most {1000 * frame_s:.0f} and {1000 * STALLED_S:.0f} ms"
     )
 
 

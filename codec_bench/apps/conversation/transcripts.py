@@ -38,8 +38,7 @@ def load_timed(name: str, device: str) -> Feature:
         raise UserError(
             f"the recogniser '{name}' gives no times of words",
             hint="pocketsphinx, whisper-*, parakeet-*, hubert-large-ls960 and wav2vec2-* do; of any other, write its "
-            "words into output.json "
-            "and give --remark",
+            "words into output.json and give --remark",
         )
     return feature
 

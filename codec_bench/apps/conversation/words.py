@@ -43,8 +43,7 @@ def sentences(summary: Mapping[str, Any]) -> list[str]:
     """List the notes on the table."""
     out = [
         "Latencies are counted in seconds from the last frame with speech; a cell with three numbers holds the median, "
-        "the 90th and the "
-        "99th percentile, with 95 % intervals over sessions where there are values enough."
+        "the 90th and the 99th percentile, with 95 % intervals over sessions where there are values enough."
     ]
     for name, system in summary["systems"].items():
         count = ", ".join(f"{number} {status}" for status, number in sorted(system["sessions"].items()))

@@ -19,7 +19,10 @@ CLAIMED = (
     "Somebody says of this recording: {claim}\n\nDoes that agree with what you hear? Answer Yes or No, and nothing "
     "else.",
 )
-CHOSEN = "Listen to the recording. Which of these two statements about it is right?\n\nA. {first}\nB. {second}\n\nReply with A or B alone."
+CHOSEN = (
+    "Listen to the recording. Which of these two statements about it is right?\n\nA. {first}\nB. {second}\n\nReply "
+    "with A or B alone."
+)
 LONGER = " This is what anybody hears who listens to the whole recording with attention, from its beginning to its end."
 
 

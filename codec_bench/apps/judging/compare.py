@@ -83,7 +83,8 @@ def judge_compare(
         >>> written = Path("towns/rows.jsonl").write_text("\n".join(rows))
         >>> written = Path("towns/benchmark.yaml").write_text('''
         ... {version: 1, title: Towns, summary: Which town., category: QA, kind: qa, language: en,
-        ... data: {path: rows.jsonl, id: id, columns: {question: q}}, prompt: {messages: [{content: ["{{ question }}"]}]},
+        ... data: {path: rows.jsonl, id: id, columns: {question: q}},
+        ... prompt: {messages: [{content: ["{{ question }}"]}]},
         ... metrics: ["rating[alpaca-1-10]"], primary: "rating[alpaca-1-10]"}''')
         >>> for name, says in (("teller", "Paris"), ("strict", "[[6]]"), ("mild", "[[8]]")):
         ...     written = Path(f"{name}.py").write_text(f'''

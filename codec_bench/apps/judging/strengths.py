@@ -87,7 +87,8 @@ def judge_strengths(
         >>> written = Path("pairs/rows.jsonl").write_text("\n".join(rows))
         >>> written = Path("pairs/benchmark.yaml").write_text('''
         ... {version: 1, title: Pairs, summary: Two answers side by side., category: QA, kind: qa, language: en,
-        ... data: {path: rows.jsonl, id: id, columns: {question: q}}, prompt: {messages: [{content: ["{{ question }}"]}]},
+        ... data: {path: rows.jsonl, id: id, columns: {question: q}},
+        ... prompt: {messages: [{content: ["{{ question }}"]}]},
         ... metrics: ["rating[pair-answers]"], primary: "rating[pair-answers]"}''')
         >>> wins = "('course' in said.split('</first')[0]) != ('Question 1' in said)"
         >>> longer = f"'tie' if 'Question 3' in said else 'first' if {wins} else 'second'"

@@ -258,7 +258,8 @@ def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
             point = CodecPoint(
                 system, numbers.family(system), str(run.folder), costs, entry.value,
                 None if entry.ci95 is None else (entry.ci95[0], entry.ci95[1]), entry.n,
-                suspicion=numbers.doubts_text(held) or (entry.standing.why if entry.standing and not entry.standing.compared else None),
+                suspicion=numbers.doubts_text(held)
+                or (entry.standing.why if entry.standing and not entry.standing.compared else None),
                 continuous=run.systems[system].get("latents") is not None,
                 bits_per_token=held.tokens.bits if held.tokens else None,
             )  # fmt: skip
@@ -266,8 +267,7 @@ def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
             if before is not None and before.value != point.value:
                 notes.append(
                     f"{system} has {metric} {before.value:.6g} in {before.run} and {point.value:.6g} in {point.run}, "
-                    f"over the "
-                    "same data; the later one is shown"
+                    "over the same data; the later one is shown"
                 )
             table.points[system], table.changes[system] = point, changes_of(run, system, metric)
             if table.changes[system]:

@@ -98,8 +98,7 @@ def _print_board(board: CodecBoard) -> None:
         )
     talk(
         "* is on the Pareto front: no other codec is as good at the same cost or less; (80 %) is on it in 80 % of the "
-        "draws of "
-        "other items. Numbers of different tables are not comparable."
+        "draws of other items. Numbers of different tables are not comparable."
     )
     _print_rates(board)
 

@@ -202,8 +202,7 @@ def _print_items(item_tables: Sequence[Items]) -> None:
             talk(f"{one.column}: {one.note}")
     talk(
         "discrimination: the correlation, over the systems, of an item with the mean of all others; an item below 0 "
-        "(against the "
-        "rest) orders the systems the other way round. With few systems it is noisy"
+        "(against the rest) orders the systems the other way round. With few systems it is noisy"
     )
 
 
@@ -241,18 +240,16 @@ def _print_board(board: Board) -> None:
     out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
     talk(
         f"published rows: {board.source or 'none'}; rows that begin with > are from your runs, with 95 % intervals in "
-        f"brackets; (part): an average or a mean is over fewer columns; "
-        "(limit): only a part of the questions was taken, as was asked for; (questions missing): the data hold another "
-        "number of "
-        "questions than the benchmark; (other data), (other prompt) and the like: not the benchmark of the column, or "
-        "not its judge; such rows are "
-        "in no rank; (not finished): a run is not finished; (other model): the service says that another model answered"
+        "brackets; (part): an average or a mean is over fewer columns; (limit): only a part of the questions was "
+        "taken, as was asked for; (questions missing): the data hold another number of questions than the benchmark; "
+        "(other data), (other prompt) and the like: not the benchmark of the column, or not its judge; such rows are "
+        "in no rank; (not finished): a run is not finished; (other model): the service says that another model "
+        "answered"
     )
     if beyond:
         talk(
             "beyond the text: what the value has beyond that of the same model to the text alone, in points of the "
-            "column, more being better; "
-            "published rows and rows without that control have none"
+            "column, more being better; published rows and rows without that control have none"
         )
     for row in board.rows:
         for note in (row.note, row.parts_text, board.lacking(row), *_doubled(row), *_failures(row), *_wordings(row)):

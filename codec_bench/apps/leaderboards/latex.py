@@ -1,6 +1,6 @@
 """A leaderboard as a table in LaTeX, with ranks, rank intervals and significance groups.
 
-The best value is bold, and indistinguishable own rows have ≈ (`best`). Partial or unfinished rows are not compared. Own
+The best value is bold, indistinguishable own rows have ≈ (`best`). Partial or unfinished rows are not compared. Own
 rows that share a letter are not distinguishable (compact letter display). Published rows have no items, and so no
 letters or rank intervals.
 """

@@ -128,7 +128,7 @@ def robustness(points: Points) -> list[Robustness]:
     notes = [
         *([] if benchmarks is not None else ["there is one benchmark only, so none can be left out"]),
         *([] if groups is not None else ["there is one group of tasks only, so none can be left out"]),
-        *([] if scaled is not None else ["fewer than two rows are complete, so columns cannot be scaled over the rows"]),
+        *([] if scaled is not None else ["columns cannot be scaled over fewer than two complete rows"]),
         *([f"the rows are all equal in column {', '.join(points.named(constant))}, which counts nothing when columns "
            f"are scaled"] if constant else []),
     ]  # fmt: skip
@@ -255,7 +255,7 @@ def rank_draws(
         shares,
         above,
         tuple(
-            tuple(int(other) for other in np.flatnonzero(unsure[row]) if other != row and (row in moving or other in moving))
+            tuple(int(n) for n in np.flatnonzero(unsure[row]) if n != row and (row in moving or n in moving))
             for row in range(rows)
         ),
         tuple(notes),

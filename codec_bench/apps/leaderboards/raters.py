@@ -95,7 +95,10 @@ def bridges(columns: Mapping[str, Sequence[Rater]], factors: Mapping[str, int]) 
 
 def _between(first: Rater, second: Rater, known: Sequence[Succession], factor: int) -> Iterator[str]:
     if first.rubric and second.rubric and first.rubric != second.rubric:
-        yield f"values by {first.words} and by {second.words} are not of one wording, so that no bridge leads from one to the other"
+        yield (
+            f"values by {first.words} and by {second.words} are not of one wording, so that no bridge leads from one "
+            "to the other"
+        )
         return
     rubric = second.rubric or first.rubric
     for one in known:
@@ -104,4 +107,7 @@ def _between(first: Rater, second: Rater, known: Sequence[Succession], factor: i
             words = f"{one.words_in(factor)}, measured over {one.offset.n:,} answers"
             yield f"{words} with {rubric.removeprefix(f'{STEM}/')}; the two are not ranked against each other"
             return
-    yield f"values by {first.name} and by {second.name} are not ranked against each other, and no bridge between them was measured (codec-bench judge compare)"
+    yield (
+        f"values by {first.name} and by {second.name} are not ranked against each other, and no bridge between them "
+        "was measured (codec-bench judge compare)"
+    )

@@ -280,7 +280,10 @@ def import_listening(
         rows = screened(rows, {one.rater for one in screenings if one.marked and one.rule in rules})
     outcome = outcome_of(loaded_key, rows, [*problems, *wrong], screenings, rules)
     if set(rules) != set(before):
-        late = f"the test was written with the screening {', '.join(before) or 'none'}; {', '.join(rules) or 'none'} was named afterwards"
+        late = (
+            f"the test was written with the screening {', '.join(before) or 'none'}; {', '.join(rules) or 'none'} was "
+            "named afterwards"
+        )
         outcome = replace(outcome, notes=(late, *outcome.notes))
     if csv is None:
         return outcome

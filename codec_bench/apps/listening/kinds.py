@@ -128,7 +128,10 @@ _QUIET = (
     "Use headphones in a quiet room. Set a comfortable level with the first sounds, and do not change it afterwards."
 )
 _FREELY = "Change between the sounds as often as you like."
-_SPEECH = "Each trial has one sound. Listen to all of it, and then judge it on every scale below. You can hear it again as often as you like."
+_SPEECH = (
+    "Each trial has one sound. Listen to all of it, and then judge it on every scale below. You can hear it again as "
+    "often as you like."
+)
 _OVERALL = Scale("overall", "How good is it overall, for everyday talk?", _QUALITY[:5])
 _SIGNAL = Scale(
     "signal", "Attend only to the speech. How is it?",
@@ -260,8 +263,7 @@ _KINDS = {
             ("Which option does this answer mean?",) * 2,
             (
                 "Each trial has a question with options, and an answer to it in free words. Choose the option that is "
-                "closest to what "
-                "the answer says. Do not ask yourself whether the answer is right.",
+                "closest to what the answer says. Do not ask yourself whether the answer is right.",
                 "If the answer chooses none of the options, or several of them, choose “none of them”.",
             ),
             answer="option", needs_answers=True,

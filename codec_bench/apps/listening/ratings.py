@@ -112,7 +112,10 @@ def _rater_twice(before: AnswerFile, last: AnswerFile) -> Problem:
     held = {(one.trial, one.stimulus): one.value for one in last.answers}
     apart = sum(held.get((one.trial, one.stimulus)) != one.value for one in before.answers)
     later = f"'{last.name}'" if last.name != before.name else "another session of this file"
-    detail = f"{later} was saved later and is used; {apart} of {len(before.answers)} answers of this file are not in it, or differ"
+    detail = (
+        f"{later} was saved later and is used; {apart} of {len(before.answers)} answers of this file are not in it, or "
+        "differ"
+    )
     return Problem(RATER_TWICE, before.name, last.rater, detail)
 
 

@@ -182,7 +182,10 @@ def _bs1534(test: _Test, rater: str) -> _Verdicts:
         if judged and sum(value > HIGH for value in judged) <= TOO_GOOD * len(judged):
             informative[trial] = held
     void = len(anchors) - len(informative)
-    lacks = f"{void} of {len(anchors)} items do not count, because more than a quarter of the raters put the 7 kHz anchor above {HIGH} there"
+    lacks = (
+        f"{void} of {len(anchors)} items do not count, because more than a quarter of the raters put the 7 kHz anchor "
+        f"above {HIGH} there"
+    )
     grades = [held[rater] for held in informative.values() if rater in held]
     if not grades:
         yield None, lacks if void else "the 7 kHz anchor was not rated"

@@ -15,8 +15,8 @@ Which file to open
     `phones.py`      mutual information of codes and phones; `abx.py` ABX error rates.
     `language.py`    token statistics: `ngrams.py`, `zipf.py` and `token_model.py`, over `token_corpus.py`.
     `probes.py`      probes of codes by small classifiers (`classifiers.py`).
-    `rows.py`        rows that terminal and page share (texts: `rows.yaml`), made of `cells.py`, `language_rows.py` and `probe_rows.py`;
-                     `table.py` prints them, and `page/` shows them.
+    `rows.py`        rows of terminal and page with texts of `rows.yaml`, from `cells.py`, `language_rows.py` and
+                     `probe_rows.py`; `table.py` prints them, and `page/` shows them.
 """
 
 from __future__ import annotations

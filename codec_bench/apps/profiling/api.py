@@ -189,8 +189,7 @@ def _known(system: System) -> None:
     if name is None and system.live is not None:
         raise UserError(
             f"'{system.spec}' is {'a class' if isinstance(system.live, type) else 'an object'} of this process, and a "
-            f"codec "
-            "is profiled in a process of its own, which cannot import it",
+            "codec is profiled in a process of its own, which cannot import it",
             hint=f"put the class into a file and name it: ./my_codec.py:{system.cls.__name__}",
         )
     require_codec(name, system.spec)

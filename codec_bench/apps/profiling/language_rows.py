@@ -40,10 +40,8 @@ def language_section(codecs: Mapping[str, Any]) -> ProfileSection:
     return ProfileSection(
         "Tokens for a language model",
         "Order n is the entropy of a code that knows the n - 1 before it in its codebook, by Grassberger's estimator; "
-        "an order that the data "
-        "cannot carry has a dash. The transformer is the same for all codecs, and how much it learns depends on how "
-        "much data there is: "
-        "compare over the same data only.",
+        "an order that the data cannot carry has a dash. The transformer is the same for all codecs, and how much it "
+        "learns depends on how much data there is: compare over the same data only.",
         rows,
     )
 
@@ -58,9 +56,7 @@ def _order(codecs: Mapping[str, Any], index: int, order: int) -> ProfileRow:
 
 def _order_cell(index: int, language: Mapping[str, Any]) -> ProfileCell:
     estimate = language["orders"][index]
-    return (
-        ProfileCell("–", estimate["reason"]) if estimate["reason"] else ProfileCell(f"{estimate['bits_per_token']:.3f}")
-    )
+    return number_cell(estimate["bits_per_token"], "{:.3f}", estimate["reason"])
 
 
 def _best_rate(language: Mapping[str, Any]) -> ProfileCell:

@@ -28,9 +28,8 @@ def probes_section(codecs: Mapping[str, Any]) -> ProfileSection:
     return ProfileSection(
         "Probes",
         "Accuracy of small classifiers that read the codes, its 95 % interval, the same from the log-mel spectrogram "
-        "of what was coded, and the "
-        "accuracy of the linear probe on exchanged codes, which is chance. Higher says that more can be read; whether "
-        "that is wanted depends on the use.",
+        "of what was coded, and the accuracy of the linear probe on exchanged codes, which is chance. Higher says that "
+        "more can be read; whether that is wanted depends on the use.",
         rows,
     )
 

@@ -102,7 +102,8 @@ def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     for metric, families in profile["bd_rate"].items():
         for family, entry in families.items():
             refused = entry["value"] is None
-            key = (family, entry["reason"] if refused else f"{metric}\n{100 * entry['value']:+.1f} %".replace("-", "−"))
+            known = "" if refused else f"{metric}\n{100 * entry['value']:+.1f} %".replace("-", "−")
+            key = (family, entry["reason"] if refused else known)
             rows.setdefault(key, []).append(metric)
     table = []
     for (family, text), metrics in sorted(rows.items(), key=lambda row: row[0][0]):
@@ -209,9 +210,8 @@ def _phones(codecs: Mapping[str, Any]) -> ProfileSection:
     return ProfileSection(
         "Phones",
         "The mean of all codebooks (lowest to highest), and the same for codes that are independent of the phones. Few "
-        "frames raise "
-        "both; compare codecs over the same data, and phone purity at equal numbers of entries only. "
-        "Of an ABX error, 50 % is chance.",
+        "frames raise both; compare codecs over the same data, and phone purity at equal numbers of entries only. Of "
+        "an ABX error, 50 % is chance.",
         rows,
     )
 

@@ -15,7 +15,10 @@ _SAME_DB = 200
 def stability(codecs: Mapping[str, Any]) -> ProfileSection:
     """Build the rows of the section."""
     measured = [c["stability"] for c in codecs.values() if c["stability"]["state"] == "ok"]
-    note = "Share of codes that stay the same, the mean of all codebooks; higher is better. Quality is that of what comes out of the changed clip, against the changed clip."
+    note = (
+        "Share of codes that stay the same, the mean of all codebooks; higher is better. Quality is that of what comes "
+        "out of the changed clip, against the changed clip."
+    )
     if not measured:
         return ProfileSection("Stability", note, [])
     row = partial(row_of, codecs, section="stability")

@@ -183,7 +183,8 @@ class SiteFolder:
         with on_disk(f"the sound '{path}' cannot be copied into the site"):
             with path.open("rb") as file:
                 named = hashlib.file_digest(file, "blake2b").hexdigest()[:24]
-            name = f"{SOUNDS}/{named[:2]}/{named}{path.suffix.lower() if path.suffix.isascii() and path.suffix[1:].isalnum() else ''}"
+            ending = path.suffix.lower() if path.suffix.isascii() and path.suffix[1:].isalnum() else ""
+            name = f"{SOUNDS}/{named[:2]}/{named}{ending}"
             target = self.path / name
             if not target.is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)

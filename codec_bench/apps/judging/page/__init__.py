@@ -88,11 +88,9 @@ def write_check_page(
         Section(
             "figures", "What kind of judge it is",
             "J is Youden's J: the share of true statements that the judge affirms, less the share of false ones; of "
-            "marks, the share of pairs in "
-            "which the better answer gets the higher mark, less the share in which the worse one does. 1 is always "
-            "right, 0 is a coin. Changed is "
-            "the share of verdicts that were others when the same question was put again. Biases go from −1 to 1, and "
-            "0 is none.",
+            "marks, the share of pairs in which the better answer gets the higher mark, less the share in which the "
+            "worse one does. 1 is always right, 0 is a coin. Changed is the share of verdicts that were others when "
+            "the same question was put again. Biases go from −1 to 1, and 0 is none.",
             ("part", "J", "changed", *words.BIASES), rows, words.sentences(test),
         ),
         Section("kinds", "J by kind", "The 95 % intervals are over sounds, or over questions.", ("kind", "J", "part"),
@@ -143,9 +141,8 @@ def write_compare_page(
             f"or speakers; how many answers "
             "both mark alike; and whether the systems keep their order (Spearman's correlation of their means).",
             words.SUCCESSION, rows,
-            [f"rubric {words.part_name(one.rubric)}: {one.words}" for one in successions] + [f"the judge {name}: "
-                                                                                             f"{test_text}" for name,
-                                                                                             test_text in tested.items()],
+            [f"rubric {words.part_name(one.rubric)}: {one.words}" for one in successions]
+            + [f"the judge {name}: {test_text}" for name, test_text in tested.items()],
             -reach, reach,
         ),
         Section(
