@@ -23,15 +23,7 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.stats.cluster_variance import has_dominant_unit, t_quantile
 from codec_bench.stats.correlation import Coefficient
-from codec_bench.stats.intervals import (
-    LEVEL,
-    Interval,
-    check_level,
-    folded,
-    interval_of,
-    ratios,
-    too_few,
-)
+from codec_bench.stats.intervals import LEVEL, Interval, check_level, folded, interval_of, ratios, too_few
 from codec_bench.stats.notes import Note
 
 FEWEST_UNITS = 30

@@ -29,6 +29,6 @@ COMMANDS = {
         "Build a data set by a recipe: spoken texts, joined recordings, mixtures or questions; every item checked, "
         "every dropped one counted.",
         "codec_bench.apps.building.command:build",
-    ),
+    )
 }
 VERBS = {"build": "codec_bench.apps.building.api"}

@@ -15,13 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.data_set import (
-    benchmark_text,
-    card_text,
-    check_benchmark,
-    write_dropped,
-    write_tables,
-)
+from codec_bench.apps.building.data_set import benchmark_text, card_text, check_benchmark, write_dropped, write_tables
 from codec_bench.apps.building.described import Described
 from codec_bench.apps.building.item import Funnel, Item, Maker
 from codec_bench.apps.building.joined import Joined

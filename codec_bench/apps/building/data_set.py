@@ -153,10 +153,7 @@ def funnel_text(funnel: Funnel) -> str:
         table_text(("step", "items that reached it", "dropped because", "dropped"), funnel.rows()),
         f"There were {funnel.tries:,} tries for {funnel.items:,} items. Tries that failed, also those of items that "
         f"were kept in the end:\n",
-        table_text(
-            ("step", "reason", "tries"),
-            funnel.counts(funnel.failed) or [("-", "none failed", 0)],
-        ),
+        table_text(("step", "reason", "tries"), funnel.counts(funnel.failed) or [("-", "none failed", 0)]),
     ]
     for name, held in funnel.as_dict()["groups"].items():
         rows = [(value, *counts.values()) for value, counts in held.items()]

@@ -20,9 +20,7 @@ COMMANDS = {
         "codec_bench.apps.cluster.command:slurm",
     ),
     "progress": Command(
-        "Many machines",
-        "Show how far the parts of a run are.",
-        "codec_bench.apps.cluster.command:progress",
+        "Many machines", "Show how far the parts of a run are.", "codec_bench.apps.cluster.command:progress"
     ),
 }
 EXECUTORS = {"ray": "codec_bench.apps.cluster.ray:execute_on_ray"}

@@ -25,6 +25,6 @@ COMMANDS = {
         "Measure",
         "Talk with models at the speed of speech and measure turn-taking, latency, interruptions and pauses.",
         "codec_bench.apps.conversation.command:converse",
-    ),
+    )
 }
 VERBS = {"converse": "codec_bench.apps.conversation.api"}

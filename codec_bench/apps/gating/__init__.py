@@ -20,7 +20,7 @@ COMMANDS = {
         "Look at results",
         "Fail a build when quality regresses: freeze a baseline, calibrate margins, check a run.",
         "codec_bench.apps.gating.command:gate_app",
-    ),
+    )
 }
 VERBS = {
     "gate_calibrate": "codec_bench.apps.gating.api",

@@ -21,7 +21,7 @@ COMMANDS = {
         "Benchmarks",
         "Test a judge before it is believed, and see what another one changes.",
         "codec_bench.apps.judging.command:judge_app",
-    ),
+    )
 }
 VERBS = {
     "judge_check": "codec_bench.apps.judging.api",

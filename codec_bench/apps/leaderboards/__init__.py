@@ -23,6 +23,6 @@ COMMANDS = {
         "Show a published leaderboard with your runs among its rows.",
         "codec_bench.apps.leaderboards.command:leaderboard",
         common=True,
-    ),
+    )
 }
 VERBS = {"leaderboard": "codec_bench.apps.leaderboards.api"}

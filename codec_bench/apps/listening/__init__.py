@@ -26,6 +26,6 @@ COMMANDS = {
         "Look at results",
         "Listening and reading tests for people: write the page, and read the answers.",
         "codec_bench.apps.listening.command:listen_app",
-    ),
+    )
 }
 VERBS = {"export_listening": "codec_bench.apps.listening.api", "import_listening": "codec_bench.apps.listening.api"}

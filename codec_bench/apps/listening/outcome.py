@@ -139,11 +139,7 @@ class ListeningOutcome:
 
 
 def outcome_of(
-    key: Key,
-    rows: Sequence[Rating],
-    problems: Sequence[Problem],
-    findings: Sequence[Screening],
-    rules: tuple[str, ...],
+    key: Key, rows: Sequence[Rating], problems: Sequence[Problem], findings: Sequence[Screening], rules: tuple[str, ...]
 ) -> ListeningOutcome:
     """Compute the outcome of a test.
 

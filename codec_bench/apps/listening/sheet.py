@@ -13,15 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from codec_bench.apps.listening.checks import (
-    BEEPS,
-    GOLD,
-    SOUND_SLOT,
-    TRAP,
-    Gold,
-    beeping,
-    make_checks,
-)
+from codec_bench.apps.listening.checks import BEEPS, GOLD, SOUND_SLOT, TRAP, Gold, beeping, make_checks
 from codec_bench.apps.listening.key import (
     ANCHOR_ROLE,
     REFERENCE,

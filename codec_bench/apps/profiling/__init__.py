@@ -30,6 +30,6 @@ COMMANDS = {
         "mistakes.",
         "codec_bench.apps.profiling.command:profile",
         common=True,
-    ),
+    )
 }
 VERBS = {"profile": "codec_bench.apps.profiling.api"}

@@ -19,6 +19,6 @@ COMMANDS = {
         "Measure",
         "Keep metrics loaded and score audio over HTTP, for training loops and services.",
         "codec_bench.apps.serving.command:serve",
-    ),
+    )
 }
 VERBS = {"Scorer": "codec_bench.apps.serving.scorer"}

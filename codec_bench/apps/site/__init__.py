@@ -19,6 +19,6 @@ COMMANDS = {
         "Look at results",
         "Make a static site over many runs: leaderboards, comparisons, samples with sound; or add runs to it.",
         "codec_bench.apps.site.command:site",
-    ),
+    )
 }
 VERBS = {"site": "codec_bench.apps.site.api"}

@@ -96,8 +96,7 @@ def _copy(site: SiteFolder, other: SiteFolder, key: str, entry: dict[str, Any]) 
     lacking = set(named) - set(files)
     if lacking:
         raise UserError(
-            f"the run '{entry['name']}' of the site '{other.path}' lacks {', '.join(sorted(lacking))}",
-            hint=_AGAIN,
+            f"the run '{entry['name']}' of the site '{other.path}' lacks {', '.join(sorted(lacking))}", hint=_AGAIN
         )
     for name in files:
         payload = other.read_data(f"runs/{key}/{name}")

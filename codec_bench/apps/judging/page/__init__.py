@@ -17,9 +17,7 @@ from codec_bench.store.judge_successions import Succession
 from codec_bench.store.judge_tests import Figure, JudgeTest
 
 _LAYOUT = Layout(
-    (__package__, "judging.html.j2"),
-    ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "judging.css")),
-    (),
+    (__package__, "judging.html.j2"), ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "judging.css")), ()
 )
 Cells = Sequence[str | Figure]
 _WIDE = 100.0
