@@ -1,4 +1,4 @@
-"""Options that people choose as closest to an answer, and those read by runs and judges."""
+"""Options that people choose, and those that runs and judges read from answers."""
 
 from __future__ import annotations
 
@@ -33,11 +33,7 @@ class Options:
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> Options:
-        """Read the options of runs.
-
-        Raises:
-            UserError: a run holds no answers.
-        """
+        """Read the options of runs; raises UserError for a run without answers."""
         options = cls()
         for run in runs:
             if not has_answers(run):

@@ -42,7 +42,7 @@ OF_LABELS = ("kappa", "exact")
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement:
-    """Agreement of a rater with a reference on their `n` shared items in `units` units."""
+    """Agreement of a rater with a reference on `n` shared items in `units` units."""
 
     n: int
     units: int

@@ -149,11 +149,7 @@ class Material:
 
 
 def _check_known(runs: Sequence[Run], judges: Sequence[str], metrics: Sequence[str]) -> None:
-    """Check that every named judge and metric is in one of the runs.
-
-    Raises:
-        UnknownName: one is in none of them.
-    """
+    """Raise UnknownName for a named judge or metric that no run has."""
     judged = [judged_by(run) for run in runs]
     known = {judge for by_item in judged for _, judge in by_item.values()}
     for name in judges:

@@ -27,7 +27,7 @@ COEFFICIENTS = ("spearman", "pearson")
 
 @dataclass(frozen=True, slots=True)
 class MetricColumn:
-    """One metric, or the listeners, with its counts of values and of scores without one."""
+    """One metric, or the listeners, with counts of values and of missing ones."""
 
     name: str
     better: str
@@ -83,11 +83,7 @@ class MetricAgreement:
     judges: Mapping[str, str] = field(default_factory=dict)
 
     def pair(self, one: str, other: str) -> MetricPair:
-        """Return the pair of two metrics, in either order.
-
-        Raises:
-            KeyError: there is none.
-        """
+        """Return the pair of two metrics, in either order; raises KeyError."""
         for candidate in self.pairs:
             if {candidate.first, candidate.second} == {one, other}:
                 return candidate

@@ -88,11 +88,7 @@ def _rated(path: str | os.PathLike[str]) -> Ratings:
 
 
 def _add_people(columns: Scored, people: Ratings, path: Path) -> Votes:
-    """Fill the last column with people's mean ratings; returns votes by item number.
-
-    Raises:
-        UserError: none of them is about an item of the runs.
-    """
+    """Fill the last column with people's means; returns votes by item number."""
     index = columns.names.index(LISTENERS)
     sums, counts = np.zeros((2, len(columns.systems), len(columns.samples)))
     ratings: list[tuple[int, float]] = []

@@ -55,7 +55,7 @@ class Values(NamedTuple):
 
 
 class Votes(NamedTuple):
-    """The votes, one row each: file number, int64 `(votes,)`, and vote, float64 `(votes,)`."""
+    """One row per vote: file number, int64, and vote, float64, both `(votes,)`."""
 
     file: np.ndarray
     vote: np.ndarray
@@ -310,7 +310,7 @@ def _mapped(metric: Values, points: Points, mapping: str, level: str, scale: tup
 
 
 def _is_of(low: float, high: float, scale: tuple[float, float]) -> bool:
-    """Whether values are on this scale: PESQ's 1 to 4.64 are of 1 to 5, not of 0 to 100."""
+    """Whether values are on this scale: PESQ's 1 to 4.64 fit 1 to 5, not 0 to 100."""
     return scale[0] <= low and high <= scale[1] and 2 * (high - low) >= scale[1] - scale[0]
 
 

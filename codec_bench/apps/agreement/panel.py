@@ -242,7 +242,7 @@ def gaps(panel: Panel, reference: Rater, rater: Rater) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """An item of disagreement: the largest gap of compared raters, and ratings by rater."""
+    """An item of disagreement: the largest gap of compared raters, and all ratings."""
 
     item: RatedItem
     gap: float
@@ -277,11 +277,7 @@ class Agreement:
     standard: Standard | None = None
 
     def pair(self, reference: str, rater: str) -> Compared:
-        """Return two compared raters by name.
-
-        Raises:
-            KeyError: these two were not compared.
-        """
+        """Return two compared raters by name; raises KeyError."""
         for one in self.pairs:
             if (one.reference, one.rater) == (reference, rater):
                 return one

@@ -101,11 +101,7 @@ def scored(runs: Sequence[Run], metrics: Sequence[str] = (), extra: Mapping[str,
 
 
 def _facts(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
-    """Collect the facts of each metric of the runs.
-
-    Raises:
-        UserError: two runs measured one by different protocols.
-    """
+    """Collect metric facts; raises UserError where protocols differ between runs."""
     facts: dict[str, dict[str, Any]] = {}
     for run in runs:
         for name, about in run.metrics.items():

@@ -1,4 +1,4 @@
-"""Requests to models from several threads; one event loop serves them, so waiting requests share batches."""
+"""Requests to models from several threads through one event loop, for batches."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ModelCalls:
         return model
 
     def ask(self, model: Model, request: Request, *, draw: int = 0) -> Response:
-        """Return one response, cached; concurrent equal requests share one. `draw` numbers repeated requests."""
+        """Return one response, cached and shared; `draw` numbers repeated requests."""
         if not model.tells_apart:
             return self._submit(self._answer(model, request)).result()
         identity = {**model.identity, **({"draw": draw} if draw else {})}

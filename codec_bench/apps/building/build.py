@@ -56,7 +56,7 @@ class Built:
 
     @property
     def shortage(self) -> str:
-        """What is missing and at which step most items dropped; empty if the recipe's count was reached."""
+        """What is missing and where most items dropped; empty if complete."""
         funnel = self.funnel
         if not funnel.usable:
             return f"0 of {funnel.items:,} items were kept, so no benchmark.yaml was written; {funnel.most_fell()}"
@@ -70,11 +70,7 @@ class Built:
 
 
 def make_maker(recipe: Recipe, folder: Path, load: MetricLoader) -> Maker:
-    """Create the maker of a recipe, whose paths are relative to `folder`.
-
-    Raises:
-        UserError: the recipe's prompt or metrics make no benchmark, or as the makers.
-    """
+    """Create the maker of a recipe, whose paths are relative to `folder`."""
     check_benchmark(recipe)
     if isinstance(recipe, SpokenRecipe):
         return Spoken(recipe, folder, load)
@@ -109,8 +105,10 @@ def build_items(
             for source in facts["sources"]:
                 for excluded in source["left_out"]:
                     if excluded["reason"] != EXCLUDED_BY_RECIPE:
-                        part = f"{excluded['count']:,} of {source['recordings']:,} recordings of '{source['name']}'"
-                        notify(f"{part} are left out, each because {excluded['reason']}")
+                        recordings = (
+                            f"{excluded['count']:,} of {source['recordings']:,} recordings of '{source['name']}'"
+                        )
+                        notify(f"{recordings} are left out, each because {excluded['reason']}")
             keys = list(maker.keys())
             done = record.done()
             waiting = [key for key in keys if key not in done]

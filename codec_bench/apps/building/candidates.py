@@ -80,7 +80,7 @@ Is the question good? Reply with one word, yes or no."""
 
 
 def _unreadable(reason: Diagnostic, detail: str) -> Dropped:
-    """Build the error of a reply that cannot be parsed: a general reason, and the reply."""
+    """Build the error of an unreadable reply: a general reason, and the reply."""
     return Dropped(Failure("writing", reason, " ".join(detail.split())[:200]))
 
 
@@ -121,7 +121,7 @@ def ask_for_check(description: str, question: str, options: Sequence[str], answe
 
 
 def _request(template: str, texts: Mapping[str, str], **values: Any) -> Request:
-    """Build a request whose texts from data are fenced by marks derived from all of them."""
+    """Build a request whose texts from data are fenced by derived marks."""
     mark = hashlib.blake2b("\0".join(texts.values()).encode(), digest_size=6).hexdigest()
     fenced = {name: f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in texts.items()}
     rendered = render_text(template, {**values, **fenced}, "the request to a model")
@@ -129,11 +129,7 @@ def _request(template: str, texts: Mapping[str, str], **values: Any) -> Request:
 
 
 def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candidate]:
-    """Parse the questions of a reply, in order; `facts` are the names for `about`, next to `other`.
-
-    Raises:
-        Dropped: the reply is no such list, or has fewer than `each` questions.
-    """
+    """Parse at least `each` questions on `facts` or `other`; raises Dropped."""
     candidates = []
     for one in _list(reply):
         texts = [one.get(name) if isinstance(one, dict) else None for name in ("question", "answer")]
@@ -150,11 +146,7 @@ def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candida
 
 
 def read_options(reply: str, right: str, count: int) -> list[str]:
-    """Parse the wrong options of a reply.
-
-    Raises:
-        Dropped: the reply is no list of texts, has too few, or one is right or repeated.
-    """
+    """Parse distinct wrong options of a reply; raises Dropped."""
     options = [" ".join(one.split()) for one in _list(reply) if isinstance(one, str) and one.strip()]
     if len(options) < count:
         raise _unreadable(Diagnostic("too_few_options"), f"{len(options)} of {count}")
@@ -165,11 +157,7 @@ def read_options(reply: str, right: str, count: int) -> list[str]:
 
 
 def read_starts(reply: str, count: int) -> list[int]:
-    """Parse the lines at which topics begin, from 1.
-
-    Raises:
-        Dropped: the reply is no rising list of lines from 1 to `count` that begins with 1.
-    """
+    """Parse rising lines from 1 to `count` at which topics begin; raises Dropped."""
     starts = _list(reply)
     are_integers = all(isinstance(one, int) and not isinstance(one, bool) for one in starts)
     if not are_integers or starts[:1] != [1] or starts != sorted(set(starts)) or starts[-1] > count:

@@ -1,4 +1,4 @@
-"""Checks of spoken audio (length, rate, silence, clipping), and loudness normalisation."""
+"""Checks of spoken audio (length, rate, silence, clipping), and loudness."""
 
 from __future__ import annotations
 
@@ -57,11 +57,7 @@ def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", subject: s
 
 
 def check_part(audio: Audio, limits: Limits, *, step: str = "sound", subject: str = "sound") -> None:
-    """Check a part too short for a loudness measurement, for clipping and silence.
-
-    Raises:
-        Dropped: at the step.
-    """
+    """Check a part for clipping and silence alone; raises Dropped at the step."""
     levels = np.abs(audio.samples)
     clipped = float((levels >= FULL_SCALE).mean()) if audio.num_samples else 0.0
     if clipped > limits.most_clipped:
@@ -88,7 +84,7 @@ def join_sounds(parts: Sequence[Audio], pauses_s: Sequence[float], rate_hz: int)
 
 
 def level_sounds(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> list[Audio]:
-    """Scale the parts of one voice by one gain to a common loudness, as far as their peak allows.
+    """Scale the parts of one voice by one gain to a common loudness, within the peak limit.
 
     Raises:
         Dropped: at the step `sound`; they are silent, or together too short to measure.
@@ -99,11 +95,7 @@ def level_sounds(parts: Sequence[Audio], loudness: float, peak_dbfs: float) -> l
 
 
 def normalised(audio: Audio, loudness: float, peak_dbfs: float) -> tuple[Audio, float]:
-    """Scale audio to a loudness as far as its peak allows; returns the measured LUFS too.
-
-    Raises:
-        Dropped: at the step `sound`; it has no loudness.
-    """
+    """Normalise loudness within the peak limit; returns LUFS, raises Dropped."""
     scaled = Audio(audio.samples * np.float32(_gain(audio, loudness, peak_dbfs)), audio.sample_rate_hz)
     measured = loudness_lufs(scaled)
     if measured is None:

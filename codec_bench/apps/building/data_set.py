@@ -171,7 +171,7 @@ _HUB_LICENCES = {
 
 
 def benchmark_text(recipe: Recipe, groups: Sequence[str], item_count: int) -> str:
-    """Format the benchmark definition for `codec-bench run`; `groups` are columns that name subsets."""
+    """Format `benchmark.yaml`; `groups` are columns that name subsets."""
     form = recipe.form
     # The folder's name may not be one for a benchmark; and under a name of its own, a set with a looser check never
     # stands in one line with that of the strict one.
@@ -206,11 +206,7 @@ def benchmark_text(recipe: Recipe, groups: Sequence[str], item_count: int) -> st
 
 
 def check_benchmark(recipe: Recipe) -> None:
-    """Check before anything is made that `codec-bench run` will accept the definition.
-
-    Raises:
-        UserError: the recipe names an unknown prompt or metric.
-    """
+    """Check early that `codec-bench run` accepts the benchmark definition."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -234,7 +230,7 @@ def check_benchmark(recipe: Recipe) -> None:
 def card_text(
     recipe: Recipe, facts: Mapping[str, Any], funnel: Funnel, numbers: Mapping[str, Sequence[float]], review: str = ""
 ) -> str:
-    """Format the card: how the data set was made, the funnel, sources with licences, and the spread of numbers.
+    """Format the card: method, funnel, sources with licences, and the spread of numbers.
 
     Args:
         facts: as `Maker.facts`, and the versions of the tools.
@@ -275,7 +271,7 @@ def card_text(
 
 
 def _front_licence(licence: str) -> dict[str, str]:
-    """Return a licence by the hub's name; an unknown one is `other`, with a name in the hub's form."""
+    """Return a licence by the hub's name; others are `other`, with a name."""
     name = re.sub(r"[^a-z0-9.]+", "-", licence.lower()).strip("-.")
     return {"license": name} if name in _HUB_LICENCES else {"license": "other", "license_name": name or "other"}
 

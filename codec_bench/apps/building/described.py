@@ -1,4 +1,4 @@
-"""The maker of questions from descriptions: by class, or by a model; checked by rule or judge."""
+"""The maker of questions from descriptions, checked by rule or judge."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from codec_bench.types import Audio, Request, Sample
 
 
 class Wordings(Strict):
-    """A list of wordings of one question, `configs/wording/NAME.yaml`; the texts may name columns."""
+    """Wordings of a question, `configs/wording/NAME.yaml`; they may name columns."""
 
     version: int
     summary: str
@@ -119,7 +119,7 @@ class Described(Maker):
         return {str(value) for value in held if value is not None}
 
     def _class_names(self, classes: Classes) -> list[str]:
-        """List the options in a fixed order; raises UserError below two classes or above the limit of options."""
+        """List the options in order; raises UserError for too few or many."""
         class_names = sorted(set(classes.names.values()) or self._values_of(classes.column))
         if classes.others != "written" and len(class_names) < 2:
             raise UserError(
@@ -149,7 +149,7 @@ class Described(Maker):
         return {key: (segment, number) for key, segment, number in keys[: self.recipe.limit]}
 
     def keys(self) -> Sequence[str]:
-        """The recordings' ids, with the numbers of segment and question where there are several."""
+        """The recordings' ids, with numbers of segment and question if several."""
         return list(self._segments)
 
     def facts(self) -> Mapping[str, Any]:
@@ -285,7 +285,7 @@ class Described(Maker):
         return _Question(text.question, text.answer, text.about)
 
     def _checked(self, question: _Question, description: str, values: Mapping[str, Any], turn: int) -> str:
-        """Check a question by rule where its answer was measured, else by the judge; returns what checked it."""
+        """Check a question by rule if measured, else by judge; returns which."""
         if question.about in self.recipe.facts:
             self._follow_rule(question, self.recipe.facts[question.about], values)
             return "rule"
@@ -322,11 +322,7 @@ class Described(Maker):
 
 
 def wordings_of(classes: Classes) -> tuple[str, ...]:
-    """Return the wordings of a question.
-
-    Raises:
-        UnknownName: there is no list of this name. UserError: one of them is no template.
-    """
+    """Return the wordings of a question; raises UserError for a bad one."""
     named = classes.wordings
     wordings = read_config("wording", named, Wordings).wordings if isinstance(named, str) else named
     for wording in wordings:
@@ -341,13 +337,13 @@ def values_of(sample: Sample) -> dict[str, Any]:
 
 
 def _names(text: str, value: str) -> bool:
-    """Whether a text names a value as whole words, in any case, with or without its leading article."""
+    """Whether a text names a value as whole words, also without its article."""
     words = re.sub(r"^(the|a|an)\s+", "", value.strip().casefold())
     return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text.casefold()) is not None
 
 
 def _number(value: Any) -> float:
-    """Convert to a number; anything else is 0, which excludes questions about unknown differences."""
+    """Convert to a number; 0 for others, which excludes unknown differences."""
     try:
         return float(value)
     except (TypeError, ValueError):

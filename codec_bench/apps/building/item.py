@@ -1,4 +1,4 @@
-"""One item of a build: its result, its random numbers, and the funnel that counts every item once."""
+"""One item of a build: result, random numbers, and the funnel of counts."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Maker:
         raise NotImplementedError
 
     def nearness(self, row: Mapping[str, Any]) -> float | None:
-        """Return how close a kept item was to being dropped, from 0 to 1 (at the limit); None without a number."""
+        """Return the closeness to the limit of a kept item, 0 to 1; or None."""
         return None
 
     def close(self) -> None:
@@ -155,13 +155,13 @@ def tried(
 
 
 def draws(seed: int, *names: str | int) -> np.random.Generator:
-    """Create the random generator of one purpose, from seed and names alone, not the order of items."""
+    """Create a random generator from seed and names, independent of item order."""
     digest = hashlib.blake2b("\0".join(map(str, (seed, *names))).encode(), digest_size=16).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
 
 
 def at_once(concurrencies: Iterable[int]) -> int:
-    """Choose how many items to make at once: the models' concurrent requests, and one for each core."""
+    """Choose the number of concurrent items: model requests, and one per core."""
     return min(_MOST_AT_ONCE, sum(concurrencies) + (os.cpu_count() or 1))
 
 
@@ -228,7 +228,7 @@ class Funnel:
         return [*rows, ("kept", left, "", 0)]
 
     def most_fell(self) -> str:
-        """Describe the step with most drops and its most frequent reason; empty without drops."""
+        """Describe the step with most drops and its main reason; or empty."""
         if not self.dropped:
             return ""
         step, reasons = max(self.dropped.items(), key=lambda one: one[1].total())

@@ -1,4 +1,4 @@
-"""The maker of joined recordings: a recorded question, with options read by people or a synthesiser."""
+"""The maker of joined recordings: a question, with spoken options."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HASH = 6
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One option to read: its letter, its spoken text, and the name of its recording without the ending."""
+    """One option to read: letter, spoken text, and the recording's name."""
 
     letter: str
     spoken: str
@@ -43,7 +43,7 @@ class Line:
 
 
 def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
-    """Return the lines of one item; file names hold a hash of the line, so recordings cannot be mixed up.
+    """Return the lines of one item; file names hold a hash of the line, against mix-ups.
 
     Raises:
         Unspeakable: a line cannot be said, the options sound alike, or the answer names none of them.
@@ -60,7 +60,7 @@ def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
 
 
 def speech_of_item(key: str, text: Text, recipe: JoinedRecipe) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the lines of an item, and its stem and question; raises `Unspeakable` as `lines_of`."""
+    """Return lines, stem and question of an item; raises as `lines_of`."""
     return [line.spoken for line in lines_of(key, text, recipe)], [str(text.stem), text.question]
 
 
@@ -73,7 +73,7 @@ def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
 
 
 def check_line(recipe: JoinedRecipe) -> None:
-    """Check the template of a line; raises UserError if it reads more than `letter` and `choice`."""
+    """Check that a line's template reads `letter` and `choice` only."""
     if unknown := variables(recipe.line) - {"letter", "choice"}:
         raise UserError(f"the line reads {', '.join(sorted(unknown))}; expected 'letter' and 'choice' and nothing else")
 
@@ -81,7 +81,7 @@ def check_line(recipe: JoinedRecipe) -> None:
 def write_script(
     name: str | os.PathLike[str], file: str | os.PathLike[str], *, seed: int | None = None, limit: int | None = None
 ) -> tuple[int, dict[str, int]]:
-    """Write the script sheet of a recipe: every line for the readers, and the name of its file.
+    """Write the script sheet of a recipe: every line to read, and the name of its file.
 
     Args:
         seed, limit: as for `build`, which needs the same ones, since they decide who reads what.
@@ -145,7 +145,7 @@ class Read:
 
 
 class Joined(SpeechMaker):
-    """Makes the items of a recipe of joined recordings, whose paths are relative to `folder`.
+    """Makes the items of a recipe of joined recordings; paths are relative to `folder`.
 
     Raises:
         UserError: the texts or a folder of recordings cannot be read, or a model cannot be started.
@@ -179,7 +179,7 @@ class Joined(SpeechMaker):
         return base_facts
 
     def make_text(self, key: str, text: Text) -> Item:
-        """Join one stem with its options; recordings are tried once, a synthesiser as the recipe allows."""
+        """Join a stem with its options; only a synthesiser is retried."""
         groups: dict[str, Any] = {self.group: text.group} if text.group else {}
         try:
             lines = lines_of(key, text, self.recipe)
@@ -288,7 +288,7 @@ def _folder(name: str, folder: Path, subject: str) -> Path:
 
 
 def _read(path: Path, limits: Limits, step: str, subject: str) -> Audio:
-    """Read a recording as one channel; raises Dropped if it is unreadable or outside the limits."""
+    """Read a mono recording; raises Dropped if unreadable or outside the limits."""
     try:
         audio = as_mono(Audio.read(path))
     except AudioError as error:

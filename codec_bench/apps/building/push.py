@@ -29,7 +29,7 @@ _WRITE = (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a data set is pushed to: OWNER/NAME, whether it is private, and the token, which is never printed."""
+    """Where a data set is pushed to; the token is never printed."""
 
     repository: str
     private: bool
@@ -40,11 +40,7 @@ class Target:
 
 
 def target_of(repository: str, recipe: Recipe, sources: Sequence[Mapping[str, Any]], *, private: bool) -> Target:
-    """Check and collect what a push needs, before the build.
-
-    Raises:
-        UserError: the name is malformed, a licence is not named, or there is no token.
-    """
+    """Check name, licences and token before the build; raises UserError."""
     from huggingface_hub import get_token
 
     if not _REPOSITORY.fullmatch(repository):

@@ -124,7 +124,7 @@ class DescribedRecipe(BaseRecipe):
 
     @property
     def form(self) -> Form:
-        """A question with options or a judged free answer; questions about one recording are dependent."""
+        """A question with options or a judged free answer, by recording."""
         held = {"audio": "audio", "question": "question", "reference": "answer"}
         if self.classes is not None:
             return Form(
@@ -146,7 +146,7 @@ class SoundSource(RecordingSource):
 
 
 class Excerpt(Strict):
-    """The excerpt of a recording: `least_s` to `most_s` seconds at a random position, with fades of `fade_s`."""
+    """An excerpt of `least_s` to `most_s` seconds, faded over `fade_s`."""
 
     least_s: Annotated[float, Field(ge=0.4)] = 1.0
     most_s: Annotated[float, Field(ge=0.4, le=3600)] = 10.0
@@ -163,7 +163,7 @@ Overlap = Literal["none", "partial", "full"]
 
 
 class Level(Strict):
-    """The level of a mixture: `mean_lufs` averaged over its two sounds, with joint scaling below `peak_dbfs`."""
+    """A mixture's level: mean loudness of its two sounds, and the peak limit."""
 
     mean_lufs: Annotated[float, Field(ge=-60, le=-5)] = -26.0
     peak_dbfs: Annotated[float, Field(ge=-40, le=0)] = -1.0
@@ -182,7 +182,7 @@ class QuestionSpec(Strict):
 
 
 class Questions(Strict):
-    """Questions that measurement answers: which sound is louder, and which begins first."""
+    """Questions that measurement answers: which is louder, which begins first."""
 
     louder: QuestionSpec | None = None
     ahead: QuestionSpec | None = None
@@ -239,7 +239,7 @@ RECIPES: dict[str, type[Recipe]] = {
 
 
 def read_recipe(name: str) -> tuple[Recipe, Path]:
-    """Read a recipe by name (`codec-bench list recipes`) or path; returns it with the folder of its paths.
+    """Read a recipe by name or path; returns it with the folder of its paths.
 
     Raises:
         UnknownName: there is no such recipe. UserError: with file, line and field of every mistake.

@@ -126,7 +126,7 @@ class BaseRecipe(Strict):
         return UNIT if self.duplicates == "keep" else self.form.unit
 
     def limited(self, seed: int | None, limit: int | None) -> Self:
-        """Copy the recipe with another seed, and for at most `limit` items; None changes nothing."""
+        """Copy the recipe with another seed, and at most `limit` items."""
         changed: dict[str, Any] = {} if seed is None else {"seed": seed}
         if limit is not None:
             name = "count" if "count" in type(self).model_fields else "limit"

@@ -97,7 +97,7 @@ def _other_names(voices: tuple[Voice, ...] | str) -> tuple[Voice, ...] | str:
 
 
 class VoiceList(Strict):
-    """A file of voices: a mapping with the list `voices`. Paths are relative to the recipe."""
+    """A file of voices: a mapping with `voices`; paths as in the recipe."""
 
     voices: Annotated[tuple[Voice, ...], AfterValidator(_other_names), Field(min_length=1)]
 
@@ -171,7 +171,7 @@ class Speech(BaseRecipe):
     limit: Annotated[int | None, Field(ge=1)] = None
 
     def _form(self, kind: Literal["qa", "understanding"], prompt: str, columns: dict[str, str], rubric: str) -> Form:
-        """Build a form with the recipe's own prompt and metrics; `rubric` rates answers other than option letters."""
+        """Build a form with own prompt and metrics; `rubric` rates free answers."""
         options = self.texts.choices is not None
         return Form(
             kind=kind,

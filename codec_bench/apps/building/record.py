@@ -109,14 +109,14 @@ class BuildRecord:
             return int(rows.fetchone()[0])
 
     def close(self) -> None:
-        """Close the file; its header then says that it has no log, which exposes a leftover log of a copy."""
+        """Close the file without a log, which exposes one left by a copy."""
         with suppress(sqlite3.Error):  # another reader, or a full disk: the log stays
             self._db.execute("PRAGMA journal_mode=DELETE")
         self._db.close()
 
 
 class Distinct:
-    """The items of a record without duplicates: later items of another unit with the same audio are dropped.
+    """The items of a record without later items of another unit with the same audio.
 
     Where the recipe keeps duplicates, items with the same text, audio or unit share one value in the column `unit`: the
     id of the first of them.
@@ -154,7 +154,7 @@ class Distinct:
 
 
 def _united(marks: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Map each item to the first one that shares a mark with it, directly or through others."""
+    """Map each item to the first one that shares a mark, also indirectly."""
     above: dict[str, str] = {}
 
     def top(mark: str) -> str:

@@ -40,7 +40,7 @@ _DONE = {"accept": "accepted", "edit": "edited"}
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The reviewers' decision `accept`, `edit` or `drop` on a question, with edited texts by column."""
+    """The reviewers' decision `accept`, `edit` or `drop`, with edits by column."""
 
     decision: str
     reviewers: int = 1
@@ -96,7 +96,7 @@ def _decided(item: Item, row: Mapping[str, Any], decision: Decision) -> Item:
 
 
 def _right_option(row: Mapping[str, Any], new: Mapping[str, Any], edits: Mapping[str, str]) -> dict[str, Any]:
-    """Reconcile options, letter and answer: an edited answer is another option, or rewords the right one."""
+    """Reconcile options, letter and answer; an edit replaces or rewords one."""
     options, index = list(new["choices"]), LETTERS.index(row["answer"])
     if "answer_text" in edits and new["answer_text"] in options:
         index = options.index(new["answer_text"])
@@ -158,11 +158,7 @@ def _reviewable(item: Item, folder: Path) -> Reviewable:
 
 
 def read_decisions(out: Path) -> dict[str, Decision]:
-    """Read the decisions of a data set; empty without any.
-
-    Raises:
-        UserError: the file cannot be read.
-    """
+    """Read the decisions of a data set; empty without any."""
     path = out / DECISIONS
     if not path.exists():
         return {}

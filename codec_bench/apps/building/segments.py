@@ -1,4 +1,4 @@
-"""Whole recordings, and segments of long ones that a model cuts at changes of topic."""
+"""Whole recordings, and segments that a model cuts at changes of topic."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Segment:
 
 
 def cut(sample: Sample, topics: Topics, ask: Callable[[Request], str]) -> list[Segment]:
-    """Cut a recording at topics by a model; one that cannot be cut is one segment with a problem."""
+    """Cut a recording at topics; one that cannot be cut is a segment with a problem."""
     try:
         lines = _lines(sample.extra.get(topics.lines))
         texts = [line["text"] for line in lines]
@@ -72,7 +72,7 @@ class _Line(TypedDict):
 
 
 def _lines(value: Any) -> Sequence[_Line]:
-    """Validate the lines of a recording; raises Dropped without lines, text or rising times."""
+    """Validate the lines of a recording; raises Dropped."""
     try:
         lines = json.loads(value) if isinstance(value, str) else value
         candidates: list[_Line] = [

@@ -64,7 +64,7 @@ def source_facts(
 
 
 def located(data: str, folder: Path) -> str:
-    """Resolve a recipe's path from its folder; hub names and registered names stay as they are."""
+    """Resolve a recipe's path from its folder; registered names stay."""
     if data.startswith(PREFIX) or not (folder / data).exists():
         return data
     return str(folder / data)
@@ -103,7 +103,7 @@ def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0
 
 
 def _seconds(path: str) -> float:
-    """Return a recording's length, by its header if possible; infinite if unreadable, which costs a later try."""
+    """Return a recording's length; infinite if unreadable, which fails later."""
     import soundfile
 
     try:
@@ -276,11 +276,7 @@ def _answer(answer: str, choices: Sequence[str], source: TextSource) -> str:
 
 
 def parse_turns(held: Any, dialogue: Dialogue) -> tuple[DialogueTurn, ...]:
-    """Parse a dialogue from a list of turns, or a text with one turn a line.
-
-    Raises:
-        BadRow: it holds no turns, or a turn has no speaker.
-    """
+    """Parse a dialogue from a list or a text of lines; raises BadRow."""
     turns = held.splitlines() if isinstance(held, str) else held
     if not isinstance(turns, (list, tuple)):
         raise BadRow(Diagnostic("cell_without_turns", column=dialogue.column, type=type(held).__name__))

@@ -65,7 +65,7 @@ class VoicesOf:
         }
 
     def describe(self, index: int) -> dict[str, Any]:
-        """Describe one voice as JSON values: name, gender, options, fields, hash of its recording."""
+        """Describe one voice as JSON values, with a hash of its recording."""
         voice = self.voices[index]
         facts = {"name": voice.name, "gender": voice.gender, "options": voice.options, "fields": voice.fields}
         imitated = {name: clip_digest(clip) for name, clip in self._prompts[index].items()}
@@ -107,7 +107,7 @@ class VoicesOf:
         return {speaker: cast_of[speaker] for speaker in genders}
 
     def lowest_rate_hz(self, texts: Sequence[str]) -> int | None:
-        """Return the lowest sample rate of the voices, from a few texts; None if none of them speaks."""
+        """Return the lowest rate of voices, from a few texts; or None."""
 
         def rate_of(index: int) -> int | None:
             for text in texts:
@@ -119,11 +119,7 @@ class VoicesOf:
             return min(filter(None, pool.map(rate_of, range(len(self)))), default=None)
 
     def synthesise(self, text: str, index: int, again: int) -> Audio:
-        """Synthesise a text by one voice, in one channel; `again` numbers repetitions.
-
-        Raises:
-            Dropped: at the step `synthesis`.
-        """
+        """Synthesise a text in one channel; raises Dropped."""
         fields: dict[str, Any] = {"text": text, "language": self._language, **self.voices[index].fields}
         fields |= self._prompts[index]
         # The id is the same for all items: models that draw by it would otherwise give one text two sounds, and the
@@ -152,7 +148,7 @@ def _read_voices(file: str, folder: Path) -> tuple[Voice, ...]:
 
 
 def _prompt(voice: Voice, folder: Path) -> Mapping[str, Clip]:
-    """Return the recording that a voice imitates as a request field; raises UserError if it is missing."""
+    """Return a voice's recording as a request field; raises UserError."""
     if voice.recording is None:
         return {}
     path = folder / voice.recording
@@ -284,11 +280,7 @@ class ReadBack:
 
 
 def plain_text(rule: str, language: str) -> Callable[[str], str]:
-    """Return the normaliser of a text rule for a language.
-
-    Raises:
-        UserError: there is no such rule, or a package that it needs is missing.
-    """
+    """Return the normaliser of a text rule for a language; raises UserError."""
     known = get_rule(rule)
     known.check(language)
     return lambda text: known.compare(reference=[text], estimate=[text], language=[language])[0].reference
@@ -322,7 +314,7 @@ def twins_of(
 
 
 class SpeechMaker(Maker):
-    """The base of speech makers; they add `steps`, `columns` (with the `checked_columns`), `speech_of` and `make_text`.
+    """The base of speech makers; they add `steps`, `columns`, `speech_of` and `make_text`.
 
     Raises:
         UserError: a voice or a metric is wrong, or a model cannot be started.
@@ -388,7 +380,7 @@ class SpeechMaker(Maker):
         return [f"text {self._twins[key]}"]
 
     def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
-        """Return a row's spoken and written text; raises `Unspeakable` if it cannot be said."""
+        """Return a row's spoken and written text; raises `Unspeakable`."""
         raise NotImplementedError(f"{type(self).__name__} does not say what is asked")
 
     def make_text(self, key: str, text: Text) -> Item:
@@ -396,7 +388,7 @@ class SpeechMaker(Maker):
         raise NotImplementedError(f"{type(self).__name__} does not say how an item is made")
 
     def inspect(self, full: Audio, parts: Sequence[tuple[str, Audio]]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Check a whole item; returns the columns of `checked_columns`, and the provenance of the checks.
+        """Check a whole item; returns the `checked_columns`, and the provenance of the checks.
 
         Args:
             parts: text and audio, part by part.

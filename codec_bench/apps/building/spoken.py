@@ -1,4 +1,4 @@
-"""The maker of spoken texts: a template, a synthesiser, and recognisers that must read the text back."""
+"""The maker of spoken texts: template, synthesiser, and reading back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TEXTS_FOR_RATE = 3
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One part of an item: text, voice, earlier uses of that voice, and speaker of a dialogue."""
+    """One part of an item: text, voice, earlier uses of the voice, and speaker."""
 
     text: str
     voice: int
@@ -100,7 +100,7 @@ class Spoken(SpeechMaker):
                     yield self._lines(text)[0][1]
 
     def _at_rate(self, sound: Audio) -> Audio:
-        """Resample audio to the common rate after the check for clipping, which resampling would hide."""
+        """Resample to the common rate after the check for clipping."""
         check_part(sound, self.recipe.checks)
         rate, source_hz = self._rate_hz or sound.sample_rate_hz, sound.sample_rate_hz
         if source_hz < rate:
@@ -118,7 +118,7 @@ class Spoken(SpeechMaker):
         return [line for _, line in lines], written
 
     def _lines(self, text: Text) -> list[tuple[str | None, str]]:
-        """Return (speaker, text) of each part; raises Unspeakable if it cannot be said or options sound alike."""
+        """Return (speaker, text) of each part; raises Unspeakable."""
         source, language = self.recipe.texts, self.recipe.language
         if source.question is not None and not text.question:
             raise Unspeakable(Diagnostic("nothing_to_say"))

@@ -1,4 +1,4 @@
-"""An actor of a Ray cluster: runs shards in worker processes, as a class without Ray."""
+"""An actor of a Ray cluster: runs shards in worker processes; imports no Ray."""
 
 from __future__ import annotations
 

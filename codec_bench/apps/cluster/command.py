@@ -69,11 +69,7 @@ slurm.context_settings = {"allow_extra_args": True, "ignore_unknown_options": Tr
 
 
 def _command(context: typer.Context, parts: int) -> tuple[list[str], list[int]]:
-    """Return the checked command of each part, and the numbers of parts without samples.
-
-    Raises:
-        UserError: it does not run in parts, or its input is wrong or not on this machine.
-    """
+    """Return the checked command of a part, and the numbers of empty parts."""
     from codec_bench.api.check_request import check_request
     from codec_bench.terminal.request import values_of
 

@@ -79,7 +79,7 @@ def connected(address: str | None) -> Iterator[Any]:
 
 
 def head_answers(ray: Any) -> bool:
-    """Whether the head node is reachable; Ray's own calls would wait and end the process."""
+    """Whether the head node is reachable; Ray's own calls would block."""
     host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
@@ -119,11 +119,7 @@ class ClusterSize:
 
     @classmethod
     def of(cls, ray: Any, plan: Plan, running: Running, cluster: OnRay) -> ClusterSize:
-        """Choose actors for the living nodes; without any, none.
-
-        Raises:
-            UserError: GPUs were requested, and the cluster has none.
-        """
+        """Choose actors for the living nodes; raises UserError without GPUs."""
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         cpus = [int(node.get("CPU", 0)) for node in nodes]
         with_gpu = [(int(node["GPU"]), int(node.get("CPU", 0))) for node in nodes if node.get("GPU", 0) >= 1]

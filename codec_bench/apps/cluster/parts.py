@@ -70,11 +70,7 @@ class PartFolders:
         self._finished[shard] = folder
 
     def join(self, shard: Shard, pieces: Sequence[Path]) -> None:
-        """Join the runs of a shard's pieces.
-
-        Raises:
-            UserError: a piece is damaged, or the record cannot be written.
-        """
+        """Join the runs of a shard's pieces; raises UserError."""
         folder = self.next(shard, fresh=True)
         join_pieces(pieces, folder, str(shard))
         self._finished[shard] = folder

@@ -34,7 +34,7 @@ class _Split:
 
 
 class ShardQueue:
-    """The unfinished shards of a run; `sizes` gives a shard's samples, `clock` seconds."""
+    """The unfinished shards; `sizes` gives a shard's samples, `clock` seconds."""
 
     def __init__(
         self, shards: Iterable[Shard], sizes: Callable[[Shard], int], clock: Callable[[], float] = monotonic
@@ -59,7 +59,7 @@ class ShardQueue:
         return len(self._waiting)
 
     def take(self, free: int = 1) -> Shard | None:
-        """Return the next shard for one of `free` idle actors; None if there is nothing to do."""
+        """Return the next shard for one of `free` idle actors, or None."""
         if not self._waiting:
             self._split_slowest(free)
         if not self._waiting:

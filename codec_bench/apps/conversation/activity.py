@@ -20,7 +20,7 @@ Stretch = tuple[float, float]
 
 
 def levels_dbfs(samples: np.ndarray, rate_hz: int) -> np.ndarray:
-    """Compute the RMS in dB of full scale `(windows,)`, from 16-bit or float32, zero-padded to a whole window."""
+    """Compute the RMS in dB of full scale `(windows,)`, zero-padded at the end."""
     size = round(WINDOW_S * rate_hz)
     signal = samples.astype(np.float64) / (32768.0 if samples.dtype == np.int16 else 1.0)
     if signal.size % size:

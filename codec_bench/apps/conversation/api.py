@@ -195,7 +195,7 @@ def converse(
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """How sessions are measured: recogniser, judge with its requested name, page, and receiver of prices."""
+    """How sessions are measured: recogniser, judge, page, receiver of prices."""
 
     words: Feature | None
     judge: tuple[str, Model] | None
@@ -204,7 +204,7 @@ class _Marks:
 
 
 def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, device: str) -> tuple[str, Model]:
-    """Load a judge with its own name; raises UserError if it is unknown, shut down, or cannot judge."""
+    """Load a judge with its own name; raises UserError if unsuitable."""
     judge_options = options.get(name) or {}
     if not anyway:
         check_served(name, judge_options)
@@ -217,7 +217,7 @@ def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, de
 
 
 def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> Partner:
-    """Return a partner for a model, in a cascade if it takes whole turns; raises UserError if impossible."""
+    """Return a partner for a model, in a cascade if it takes whole turns."""
     if isinstance(model, StreamingModel):
         return Streaming(model)
     if isinstance(model, SocketModel) and type(model) in SERVICES:
@@ -226,7 +226,7 @@ def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> Partner:
 
 
 def _joined(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge the request of a run with this one; raises UserError for a different request."""
+    """Merge a run's request with this one; raises UserError if they differ."""
     before = _facts(folder)
     if not before:
         return {**identity, "generation": 1}
@@ -241,14 +241,14 @@ def _joined(folder: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _facts(run: Path) -> dict[str, Any]:
-    """Read the request in `run.json`, or {}; raises DamagedRecord for files of different moments."""
+    """Read the request in `run.json`, or {}; raises DamagedRecord."""
     facts, summary = (read_json(path) if path.exists() else {} for path in (run / "run.json", run / "summary.json"))
     check_states(run, facts, summary)
     return facts
 
 
 def _users_of(run: Path) -> dict[str, Session]:
-    """Load the sessions with repeatable users, by conversation id; those of the first system."""
+    """Load the first system's sessions with repeatable users, by conversation."""
     known = read_json(run / "run.json", hint="it is no run of `codec-bench converse`")
     users: dict[str, Session] = {}
     for system in known.get("systems", {}):

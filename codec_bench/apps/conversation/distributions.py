@@ -24,7 +24,7 @@ MEANS = ("share", "count", "1/s", "1/turn", "points", "words/min", "Hz", "dB", "
 
 
 def summarise(sessions: Sequence[Session], values: Sequence[Value]) -> dict[str, Any]:
-    """Summarise one system as JSON values: sessions by status, lateness of frames, and every measure."""
+    """Summarise one system as JSON values: statuses, lateness, all measures."""
     return {
         "sessions": dict(Counter(session.status for session in sessions)),
         "reasons": dict(Counter(f"{one.status}: {one.reason}" for one in sessions if one.reason)),

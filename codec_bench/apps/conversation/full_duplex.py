@@ -35,11 +35,7 @@ Word = tuple[float, float]
 
 
 def script_of(folder: Path) -> Script:
-    """Convert a folder of samples, at any depth, to a script.
-
-    Raises:
-        UserError: there is no sample, or one of its files is malformed.
-    """
+    """Convert a folder of samples, at any depth, to a script; raises UserError."""
     folders = sorted(Path(root) for root, _, names in os.walk(folder) if "input.wav" in names)
     if not folders:
         raise UserError(
@@ -95,7 +91,7 @@ def _with_event(kind: str, times: Sequence[float], texts: tuple[str, str]) -> li
 
 
 def _people(folder: Path) -> dict[str, list[float]]:
-    """Read people's backchannels by sample, from the folder or one above it; empty without a file."""
+    """Read people's backchannels by sample, from the folder or its parent."""
     for parent in (folder, *folder.absolute().parents[:3]):
         if (parent / PEOPLE).is_file():
             return _read(parent / PEOPLE)
@@ -145,7 +141,7 @@ def backchannels(speech: Sequence[Stretch], words: Sequence[Word]) -> tuple[bool
 
 
 def divergence(stretches: Sequence[Stretch], people: Sequence[float], length_s: float) -> float:
-    """Compute the Jensen-Shannon distance of model's and people's backchannel times; 1 without the model's."""
+    """Compute the Jensen-Shannon distance of backchannel times; 1 without any."""
     from scipy.spatial.distance import jensenshannon
 
     if not stretches:
@@ -158,7 +154,7 @@ def divergence(stretches: Sequence[Stretch], people: Sequence[float], length_s: 
 
 
 def timing(user: Sequence[Stretch], model: Sequence[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
-    """Return where a model speaks over the user, and where it answers, by the rules of version 1.5.
+    """Return where a model overlaps the user, and where it answers, by version 1.5.
 
     Gaps up to 0.6 s of the user and 0.5 s of the model are bridged. Of several that end at the same millisecond the
     shortest counts.

@@ -285,11 +285,7 @@ class CascadeSession(InProcess):
         return _Turns(self)
 
     async def spoken(self, name: str, messages: tuple[Message, ...]) -> tuple[Response, Audio]:
-        """Return the response to a turn, and its audio.
-
-        Raises:
-            RequestFailed: there is none.
-        """
+        """Return the response to a turn, and its audio; raises RequestFailed."""
         async with self._places:
             request = Request(name, messages, wants="text" if self.speaks is not None else "audio")
             response = _there(await self.model.ask(request), "answer")

@@ -39,7 +39,7 @@ RATING, BEHAVIOUR, RIGHT = "full-duplex-bench", "full-duplex-behaviour", "big-be
 
 @dataclass(frozen=True, slots=True)
 class SessionQuestion:
-    """One session's request to a judge; `clean` is the folder of the conversation without the event, if shown."""
+    """One session's request to a judge; `clean` is without the event."""
 
     folder: Path
     index: int
@@ -58,7 +58,7 @@ class SessionQuestion:
 def questions(
     session: Session, folder: Path, talk: Conversation | None, clean: Path | None, judge: str
 ) -> Iterator[SessionQuestion]:
-    """Yield the requests about a session in `folder`; `clean` is the folder of the same one without the event."""
+    """Yield requests about a session; `clean` is the folder without the event."""
     chunks = read_chunks(folder / WORDS) if session.status == "ok" else None
     if talk is None or chunks is None:
         return
@@ -100,11 +100,7 @@ def _lines(chunks: Sequence[Chunk]) -> str:
 
 
 async def judge_all(judge: Model, questions: Sequence[SessionQuestion], notify: Callable[[str], None]) -> None:
-    """Request missing verdicts, and store each on arrival.
-
-    Raises:
-        UserError: the judge cannot be used at all.
-    """
+    """Request missing verdicts, and store each on arrival; raises UserError."""
     todo = [one for one in questions if not _read_verdict(one)]
     for answered in questions:
         if answered not in todo and (held := _read(answered.folder)) is not None:
@@ -175,7 +171,7 @@ def _read(folder: Path) -> Mapping[str, Any] | None:
 
 
 def verdicts(session: Session, folder: Path, clean: Path | None = None) -> Iterator[Value]:
-    """Yield the stored verdict of a session: its rating, or one value per behaviour, 1 for the observed one.
+    """Yield a session's stored verdict: its rating, or 1 or 0 for each behaviour.
 
     Raises:
         DamagedRecord: the verdict belongs to other words, or to another session.

@@ -67,8 +67,8 @@ MEASURES = {name: Measure(**facts) for name, facts in load_yaml(files(__package_
 for _behaviour in BEHAVIOURS:
     _described = f"share of events after which the model {_behaviour.replace('_', ' ')}, by a judge"
     MEASURES[f"{OFFICIAL_15}/{_behaviour}"] = Measure(_described, "share", None, "event")
-for (_part, _when), (_name, _unit) in product(PARTS.items(), VOICE.items()):
-    MEASURES[f"{OFFICIAL_15}/{_part}/{_name}"] = Measure(
+for (_section, _when), (_name, _unit) in product(PARTS.items(), VOICE.items()):
+    MEASURES[f"{OFFICIAL_15}/{_section}/{_name}"] = Measure(
         f"{_name} of the model's speech {_when}", _unit, None, "session"
     )
 
@@ -107,9 +107,10 @@ def measure(session: Session) -> list[Value]:
 
 
 def from_people(session: Session, people: Sequence[float]) -> Iterator[Value]:
-    """Yield the divergence of the model's backchannels from people's over equal parts of the session, in bits.
+    """Yield the divergence of the model's backchannels from people's, in bits.
 
-    A backchannel counts where its middle lies. 0 is the same distribution, 1 is disjoint.
+    A backchannel counts in the equal part of the session that holds its middle. 0 is the same distribution, 1 is
+    disjoint.
     """
     if session.status != "ok" or not sum(people):
         return
@@ -225,7 +226,7 @@ class _Marks:
         return self._value(number, "kept_talking", float(turn[1] - begin_s >= STOPS_WITHIN_S), begin_s)
 
     def _was_whole(self, at_s: float) -> bool:
-        """Whether the audio that ends at a time was played completely, by the service's messages."""
+        """Whether the audio up to a time was played completely."""
         ends = [(p.begin + p.samples) / self.session.heard_hz for p in self.session.packets]
         return any(abs(end - at_s) <= 2 * STALL_S for end in ends)
 

@@ -15,7 +15,7 @@ from codec_bench.apps.conversation.script import Network
 
 
 class Link:
-    """One direction; `random` draws one number per message and per transmission, `act` receives a message."""
+    """One direction; `random` draws per message and transmission, `act` receives."""
 
     def __init__(self, network: Network, random: np.random.Generator, act: Callable[[Any], Awaitable[None]]) -> None:
         self.network, self.random, self.act = network, random, act

@@ -31,12 +31,12 @@ TAKES_S, TAKES_WORDS = 1.0, 3
 
 
 def takes_turn(words: Sequence[Word]) -> bool:
-    """Whether words `(begin, end)` in seconds are a turn: at least 1 s from first to last, or more than three."""
+    """Whether words `(begin, end)` are a turn: over 1 s, or more than three."""
     return bool(words) and (words[-1][1] - words[0][0] >= TAKES_S or len(words) > TAKES_WORDS)
 
 
 def latency_s(words: Sequence[Word], end_s: float) -> float | None:
-    """Return the time from the user's end to the first word, at least 0; None if the words are no turn."""
+    """Return the time from the user's end to the first word; None for no turn."""
     return max(0.0, words[0][0] - end_s) if takes_turn(words) else None
 
 
@@ -47,16 +47,12 @@ def read_words(folder: Path) -> list[Word] | None:
 
 
 def is_of_session(path: Path, held: Mapping[str, Any]) -> bool:
-    """Whether codec-bench's words are of the session next to them; others' words carry no session."""
+    """Whether codec-bench's words are of the session next to them."""
     return held.get("session") in (None, content_hash(path.parent / FACTS))
 
 
 def read_chunks(path: Path) -> list[Chunk] | None:
-    """Read words with their times; None without a file.
-
-    Raises:
-        UserError: the file is not what `get_transcript` writes.
-    """
+    """Read words with their times; None without a file; raises UserError."""
     if not path.exists():
         return None
     try:
@@ -76,7 +72,7 @@ def read_chunks(path: Path) -> list[Chunk] | None:
 
 
 def official(session: Session, words: Sequence[Word] | None, talk: Conversation | None = None) -> Iterator[Value]:
-    """Yield the values of a session; `talk` is its conversation if the script states it."""
+    """Yield the values of a session; `talk` is its scripted conversation."""
     if session.status != "ok":
         return
     if talk is not None and talk.recording is not None:

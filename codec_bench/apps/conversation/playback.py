@@ -53,11 +53,7 @@ class Playback:
     _active: list[int] = field(default_factory=list)
 
     def add(self, at_s: float, samples: np.ndarray, answer: str, item: str) -> None:
-        """Add 16-bit audio that came at a time.
-
-        Raises:
-            TooMuch: the track would grow beyond `most_s`.
-        """
+        """Add 16-bit audio that came at a time; raises TooMuch beyond `most_s`."""
         begin = max(self.end, round(at_s * self.rate_hz))
         end = begin + samples.size
         if end > self.most_s * self.rate_hz:

@@ -1,4 +1,4 @@
-"""Costs of sessions: expected from the user's minimum, then counted by the service."""
+"""Costs of sessions: expected from the user's minimum, then counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codec_bench.apps.conversation.session import Partner, Session
 
 
 def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
-    """Describe the minimum cost of sessions that send at least `seconds` each; empty without prices."""
+    """Describe the least cost of sessions of `seconds`; empty without prices."""
     if model.prices is None or not model.prices.known or not seconds:
         return ""
     sound_s = sum(seconds)

@@ -31,7 +31,7 @@ from codec_bench.stats.notes import Note, too_few
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """A quantile: the smallest `value` that at least this `share` of the values does not exceed."""
+    """The smallest `value` that at least this `share` of the values does not exceed."""
 
     share: float
     value: float

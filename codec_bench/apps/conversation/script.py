@@ -208,11 +208,7 @@ class Script(Strict):
 
 
 def read_script(name: str | os.PathLike[str], seed: int | None = None) -> tuple[Script, Path]:
-    """Read `embedded` or a YAML file; returns the script with the folder of its paths.
-
-    Raises:
-        UserError: the file cannot be read, or a field is wrong.
-    """
+    """Read `embedded` or a YAML file, with the folder of its paths."""
     text = os.fspath(name)
     file = files(__package__) / "embedded.yaml" if text == EMBEDDED else Path(text).expanduser()
     document = load_yaml(str(file))
@@ -229,7 +225,7 @@ def random_of(seed: int, *key: str) -> np.random.Generator:
 
 
 def conversations_of(script: Script, sounds: list[str]) -> list[Conversation]:
-    """List the stated conversations, then the drawn ones; `sounds` are the ids of the data."""
+    """List the stated, then the drawn conversations; `sounds` are data ids."""
     out = list(script.conversations)
     for drawn in script.draw:
         for number in range(drawn.count):

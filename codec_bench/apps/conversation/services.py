@@ -75,7 +75,7 @@ class RealtimeService(Service[OpenAiRealtime]):
         return f'{{"type":"input_audio_buffer.append","audio":"{b64encode(samples).decode("ascii")}"}}'
 
     def read(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """As `Service.read`. Playback stops on detected speech, unless `turn_detection` forbids it."""
+        """As `Service.read`; speech stops playback unless `turn_detection` is off."""
         kind = event["type"]
         about: dict[str, Any] = {"answer": str(event.get("response_id") or ""), "item": str(event.get("item_id") or "")}
         about["id"] = str(event.get("event_id") or "")
@@ -107,7 +107,7 @@ class RealtimeService(Service[OpenAiRealtime]):
 
 
 class LiveService(Service[OpenAiLive]):
-    """OpenAI's Live models. The session is a stream without turns: the service stops by itself."""
+    """OpenAI's Live models: a stream without turns; the service stops itself."""
 
     def conversation(self, instructions: str) -> list[str]:
         """Return the message that starts the session."""
@@ -176,6 +176,6 @@ def _check_session_rate(session: Any, rate_hz: int) -> None:
 
 
 def _check_rate(stated: Any, rate_hz: int) -> None:
-    """Check a stated sample rate (None is no statement); raises RequestFailed for another one."""
+    """Raise RequestFailed for another sample rate than stated, if any."""
     if stated not in (None, rate_hz, str(rate_hz)):
         raise RequestFailed(f"the service speaks at {stated} Hz; expected {rate_hz} Hz")

@@ -112,7 +112,7 @@ class _Over(Exception):
 
 
 class TooSlow(Exception):
-    """The partner is slower than real time, so session times would be those of this machine."""
+    """The partner is slower than real time, so times would be this machine's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class ServiceEvent:
 
 
 class Partner(ABC):
-    """A model as the other side of a conversation: behind a WebSocket, or of this process.
+    """A model as the other side of a conversation: a service, or of this process.
 
     Attributes
         rate_hz, output_rate_hz: of its input and output. prices: of a service, else None.
@@ -189,7 +189,7 @@ class Partner(ABC):
         """Parse a message."""
 
     def cut_off(self, item: str, played_s: float) -> str | None:
-        """Return the message with the seconds played of an interrupted `item`; None for none."""
+        """Return the message on seconds played of an interrupted `item`, or None."""
         return None
 
 
@@ -323,7 +323,7 @@ class _Line:
             raise _Over(f"more sound came than the {self.playback.most_s:g} s of the longest session hold") from None
 
     def _check(self, event: ServiceEvent) -> None:
-        """Raise `_Over` for a repeated message, or audio after the end of its answer or after a later one."""
+        """Raise `_Over` for a repeated message, or audio after its answer's end."""
         if event.id and event.id in self._ids:
             raise _Over(f"the message '{clean(event.id)}' came twice")
         self._ids.add(event.id)

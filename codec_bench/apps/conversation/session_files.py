@@ -29,11 +29,7 @@ def folder_of(run: Path, system: str, name: str) -> Path:
 
 
 def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> None:
-    """Write a session atomically, in place of an earlier one; `about` identifies it.
-
-    Raises:
-        UserError: the folder cannot be written.
-    """
+    """Write a session atomically; `about` identifies it."""
     import soundfile
 
     with on_disk(f"the session '{folder}' cannot be written"):
@@ -56,11 +52,7 @@ def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> N
 
 
 def read_session(folder: Path, about: Mapping[str, Any] | None = None) -> Session | None:
-    """Read a session; None if there is none, or `about` differs.
-
-    Raises:
-        DamagedRecord: its files were not written together.
-    """
+    """Read a session; None if missing or `about` differs; raises DamagedRecord."""
     if not (folder / FACTS).exists():
         return None
     try:

@@ -35,7 +35,7 @@ class Spoken:
 
 
 def asks(folder: Path) -> bool:
-    """Whether `--scripts` names a benchmark: a user's file or folder, or the name of one where no file has it."""
+    """Whether `--scripts` names a benchmark: a user's path, or a known name."""
     return folder.name == FILE or (folder / FILE).is_file() or (not folder.exists() and has_benchmark(str(folder)))
 
 
@@ -64,7 +64,7 @@ def questions_of(name: str, limit: int | None) -> tuple[Script, list[Spoken]]:
 
 
 def answer_of(session: Session, talk: Conversation, chunks: Sequence[Chunk]) -> Answer:
-    """Return the transcript after the beginning of the question, with the accepted answers."""
+    """Return the transcript after the question's start, with accepted answers."""
     begin_s = next((event.speech[0][0] for event in session.events if event.speech), 0.0)
     answer = " ".join(word for word, begin, _ in chunks if begin >= begin_s)
     return Answer(session.id, answer, talk.references)

@@ -39,7 +39,7 @@ class StreamingModel(Model):
 
     @abstractmethod
     def open(self, instructions: str) -> Stream:
-        """Begin a conversation; several may be open, each with its `step` called in one thread at a time."""
+        """Begin a conversation; `step` is called by one thread at a time."""
 
     async def ask(self, request: Request) -> Response:
         """Refuse the request: the model has no single responses."""

@@ -28,7 +28,7 @@ Run = tuple[int, int]
 
 
 class Tick(NamedTuple):
-    """Who speaks in a tick, whether the user's speech is a backchannel, and which of `ASIDES` begins."""
+    """Who speaks in a tick, whether as a backchannel, and which aside begins."""
 
     user: bool = False
     model: bool = False

@@ -31,7 +31,7 @@ EARLY_S = 0.1
 
 
 def load_timed(name: str, device: str) -> Feature:
-    """Load a recogniser with word times; raises UserError if it is unknown or gives none."""
+    """Load a recogniser with word times; raises UserError if unsuitable."""
     # On a GPU, what computes some recognisers by default aligns no words.
     feature = load_feature(exact_name(name, gpu=False), device=resolve_devices(device)[0])
     if not feature.times_words:
@@ -44,7 +44,7 @@ def load_timed(name: str, device: str) -> Feature:
 
 
 def write_words(folder: Path, session: Session, recogniser: Feature, user: bool = False) -> None:
-    """Write the words of a session, and of the user if `user`, unless present or another's."""
+    """Write the session's words, and the user's if `user`, unless present."""
     if not _there(folder / WORDS, recogniser):
         words = _transcribe(session.heard, session.heard_hz, recogniser)
         discarded = [_count_discarded(session, number, recogniser) for number in range(len(session.stops))]
@@ -67,7 +67,7 @@ def _keep(path: Path, words: Sequence[Named], recogniser: Feature, **more: Any) 
 
 
 def _count_discarded(session: Session, number: int, recogniser: Feature) -> int:
-    """Count the words after a stop, by transcribing the answer with its discarded rest."""
+    """Count the words after a stop, by transcribing the discarded rest."""
     stop_s, _ = session.stops[number]
     begin_s = max((begin for begin, _ in turns_of(session)[0] if begin < stop_s), default=stop_s)
     sizes = [round(end * session.heard_hz) - round(at * session.heard_hz) for at, end in session.stops]

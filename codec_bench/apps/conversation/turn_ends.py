@@ -29,7 +29,7 @@ class Detector(Protocol):
     window_s: float
 
     def push(self, samples: np.ndarray) -> Iterator[bool]:
-        """Take float32 `(samples,)` at `RATE_HZ`, and yield for every complete window whether it is speech."""
+        """Yield for every complete window of `(samples,)` whether it is speech."""
 
 
 class _Windows:

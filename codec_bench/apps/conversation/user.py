@@ -1,4 +1,4 @@
-"""The user's side of a session, frame by frame: the script, timed by the answers so far."""
+"""The user's side of a session, frame by frame, timed by the answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class UserEvent:
 
 
 class User(Protocol):
-    """The user's side. `track` was sent, `clean` is the same without background, 16 bits `(samples,)`."""
+    """The user's side: `track` as sent, `clean` without background, 16-bit."""
 
     events: list[UserEvent]
 
@@ -65,7 +65,7 @@ class Utterance:
 
 
 class Sounds:
-    """The sounds of a script at one rate: by id from `source` (`id` and `audio` as for `Clip`), or by path."""
+    """The sounds of a script at one rate: by id from `source`, or by path."""
 
     def __init__(self, source: Iterable[Any] | None, folder: Path, rate_hz: int) -> None:
         self.folder, self.rate_hz = folder, rate_hz
@@ -79,11 +79,7 @@ class Sounds:
         return self._read[name]
 
     def read(self, name: str) -> np.ndarray:
-        """Read a sound without caching.
-
-        Raises:
-            UserError: there is no such sound, or it cannot be read.
-        """
+        """Read a sound without caching; raises UserError."""
         try:
             audio = self._clip(name).read()
         except AudioError as error:
@@ -111,7 +107,7 @@ class Sounds:
         return str(path)
 
     def utterance(self, event: Event) -> Utterance:
-        """Return the audio of an event, with speech and pauses. Raises as `get`, and without speech."""
+        """Return an event's audio with speech and pauses; raises as `get`."""
         parts, speech, gaps, at = [], [], [], 0
         for piece_spec in event.say:
             if piece_spec.pause_s is not None:
@@ -133,11 +129,7 @@ class Sounds:
 
 
 class ScriptedUser:
-    """A user who follows a script.
-
-    Raises:
-        UserError: a sound cannot be read.
-    """
+    """A user who follows a script; raises UserError for unreadable audio."""
 
     def __init__(self, script: Script, talk: Conversation, sounds: Sounds, frame_samples: int) -> None:
         self.script, self.rate_hz, self.size = script, sounds.rate_hz, frame_samples
@@ -239,7 +231,7 @@ class ScriptedUser:
 
 
 class ReplayedUser:
-    """A user with a stored track: the same samples at the same times, whatever the model says."""
+    """A user with a stored track, whatever the model says."""
 
     def __init__(
         self, track: np.ndarray, clean: np.ndarray, events: list[UserEvent], frame_samples: int, rate_hz: int
@@ -262,11 +254,7 @@ class ReplayedUser:
 
 
 def recorded_user(talk: Conversation, sounds: Sounds, frame_samples: int) -> ReplayedUser:
-    """Create a user from a recording, padded to whole frames, and its marked speech.
-
-    Raises:
-        UserError: the recording cannot be read, or has no speech where marked.
-    """
+    """Create a user from a recording in whole frames; raises UserError."""
     signal = sounds.read(talk.recording or "")  # each recording is sent once
     track = _int16(np.pad(signal, (0, -signal.size % frame_samples)))
     speech = speech_of_user(signal, sounds.rate_hz)

@@ -34,7 +34,7 @@ TRIMMED = 0.05
 def voice(
     session: Session, folder: Path, talk: Conversation | None, sessions: Mapping[str, Session]
 ) -> Iterator[Value]:
-    """Yield the values of a session in a recording with an event and known words; `sessions` are all of the system."""
+    """Yield the values of a recorded session with an event and known words."""
     words = read_words(folder) if session.status == "ok" and talk is not None and talk.clean is not None else None
     if talk is None or talk.clean is None or words is None:
         return
@@ -54,7 +54,7 @@ def voice(
 
 
 def cut_at(event_s: float, words: Sequence[Word]) -> float:
-    """Return the beginning of the word in which an event ends or the next one, else the last end, else `event_s`."""
+    """Return the start of the word where an event ends, or of the next, or `event_s`."""
     ordered = sorted(words, key=lambda word: word[0])
     return next(
         (begin for begin, end in ordered if event_s < end or event_s < begin), ordered[-1][1] if ordered else event_s
@@ -68,7 +68,7 @@ def words_per_minute(words: Sequence[Word]) -> float:
 
 
 def speech_alone(signal: np.ndarray) -> np.ndarray:
-    """Join the speech of a signal `(samples,)` at 16 kHz; the whole signal without any."""
+    """Join the speech of a signal `(samples,)` at 16 kHz; or all of it."""
     spans = stretches(signal, MIN_SPEECH_MS, MIN_SILENCE_MS)
     return np.concatenate([signal[begin:end] for begin, end in spans]) if spans else signal
 

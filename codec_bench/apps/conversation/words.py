@@ -13,7 +13,7 @@ ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
 def rows(summary: Mapping[str, Any]) -> list[list[str]]:
-    """Build the rows: measure, unit, and for each system its value or quantiles with counts."""
+    """Build the rows: measure, unit, and each system's values with counts."""
     out = []
     for name, measure in MEASURES.items():
         summaries = [one["measures"][name] for one in summary["systems"].values()]
@@ -23,7 +23,7 @@ def rows(summary: Mapping[str, Any]) -> list[list[str]]:
 
 
 def cell(entry: Mapping[str, Any]) -> str:
-    """Format a value with its interval, or the median and higher quantiles, with the number of values."""
+    """Format a value with its interval, or quantiles, with the number of values."""
     if not entry["n"]:
         return "–"
     if "value" in entry:

@@ -23,11 +23,7 @@ _HINT = "make it again with: codec-bench gate freeze RUN --out FILE"
 
 
 def write_baseline(repeats: Sequence[RunScores], file: Path) -> None:
-    """Write comparable repeats of one system over the same items, atomically.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write comparable repeats of one system atomically."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -62,11 +58,7 @@ def write_baseline(repeats: Sequence[RunScores], file: Path) -> None:
 
 
 def read_baseline(file: Path) -> list[RunScores]:
-    """Read a baseline: the scores of each repeat.
-
-    Raises:
-        UserError: the file cannot be read, is no baseline, was cut or edited, or holds an item twice.
-    """
+    """Read the scores of each repeat; raises UserError for a damaged file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

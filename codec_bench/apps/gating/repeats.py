@@ -193,7 +193,7 @@ class PairedRuns:
 
 
 def measure_loss(runs: PairedRuns, *, margin: float, level: float) -> Loss | None:
-    """Measure the loss with interval and p beyond the accepted `margin`; None if undefined."""
+    """Measure the loss with interval and p beyond `margin`; None if undefined."""
     interval = runs.interval(level)
     if interval is None:
         return None

@@ -51,7 +51,7 @@ class GatedMetric:
 
 @dataclass(frozen=True, slots=True)
 class ItemScore:
-    """One item's score; `value` is None unless `status` is `ok`, `parts` add to the sums."""
+    """One item's score: `value` only if `status` is `ok`, and `parts` of sums."""
 
     value: float | None
     status: str

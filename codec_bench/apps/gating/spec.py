@@ -44,7 +44,7 @@ class MetricSpec(BaseModel):
 
 
 class Limits(BaseModel):
-    """Limits of a whole run: most items without an estimate, silent estimates, answers without their end."""
+    """Limits of a run: items without an estimate, silent ones, truncated answers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -79,20 +79,12 @@ class GateSpec(BaseModel):
 
 
 def read_spec(file: Path) -> GateSpec:
-    """Read a gate's YAML file.
-
-    Raises:
-        UserError: it cannot be read, or a field is wrong; the message names file and field.
-    """
+    """Read a gate's YAML file; raises UserError naming file and field."""
     return fit(load_mapping(file), GateSpec, source=str(file))
 
 
 def write_spec(spec: GateSpec, file: Path) -> None:
-    """Write a gate's YAML file, atomically.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write a gate's YAML file, atomically."""
     import yaml
 
     document = spec.model_dump(by_alias=True, exclude_none=True, mode="json")

@@ -88,7 +88,7 @@ class LimitCheck:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """The result of a gate; with `fail_undecided`, a metric that cannot be told fails it."""
+    """The result of a gate; `fail_undecided` fails it for undecided metrics."""
 
     system: str
     repeats: int
@@ -120,11 +120,7 @@ class GateResult:
 
 
 def judge_run(baseline: Sequence[RunScores], candidate: Sequence[RunScores], spec: GateSpec) -> GateResult:
-    """Compare a run, or repeats of it, with a baseline over the same items.
-
-    Raises:
-        UserError: a metric has scores of fewer than six items.
-    """
+    """Compare repeats of a run with a baseline; raises UserError below six items."""
     names = list(spec.metrics) or list(baseline[0].metrics)
     compared = [_compare(baseline, candidate, name, spec.metrics.get(name, MetricSpec()), spec) for name in names]
     adjusted = holm([None if one.loss is None else one.loss.p for one in compared])
@@ -139,7 +135,7 @@ def judge_run(baseline: Sequence[RunScores], candidate: Sequence[RunScores], spe
 
 
 def shared_parts(runs: Sequence[RunScores], metric: str) -> tuple[list[str], list[np.ndarray]]:
-    """Return the sorted ids with scores in every run, and each run's parts, `(items, k)`."""
+    """Return ids with scores in every run, and each run's parts `(items, k)`."""
     held = [run.scores[metric] for run in runs]
     ids = sorted(id for id in held[0] if all(of[id].value is not None and of[id].parts for of in held))
     return ids, [
@@ -148,11 +144,7 @@ def shared_parts(runs: Sequence[RunScores], metric: str) -> tuple[list[str], lis
 
 
 def find_units(run: RunScores, metric: str, ids: Sequence[str]) -> tuple[np.ndarray | None, bool]:
-    """Return unit codes: speakers, or items below six speakers, and whether that applies.
-
-    Raises:
-        UserError: there are fewer than six items.
-    """
+    """Return unit codes (speakers, or items below six) and which; needs six items."""
     if len(ids) < FEW_UNITS:
         raise UserError(
             f"{metric} has scores of {len(ids)} items in every run; a gate needs {FEW_UNITS}",

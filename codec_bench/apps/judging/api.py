@@ -1,4 +1,4 @@
-"""The verb `judge_check`: `run_benchmark` asks a judge questions with known answers."""
+"""The verb `judge_check`: asks a judge questions with known answers."""
 
 from __future__ import annotations
 
@@ -188,11 +188,7 @@ def _select_parts(
     judge: str, settings: Mapping[str, Mapping[str, Any]], parts: str | Sequence[str] | None,
     rubrics: str | Sequence[str] | None, running: Running
 ) -> tuple[dict[str, JudgeMetric], list[tuple[str, str]], tuple[str, ...]]:  # fmt: skip
-    """Select rubrics and kinds of sounds, and give reasons for the others.
-
-    Raises:
-        UserError: the model does not support the request, or a rubric does not fit.
-    """
+    """Select rubrics and kinds of sounds, with reasons for the others."""
     requested = names(parts or PARTS)
     for part_name in requested:
         if part_name not in PARTS:
@@ -223,7 +219,7 @@ def _select_parts(
 
 
 def _start_or_resume(folder: Path, request: Mapping[str, Any]) -> str:
-    """Return the day when the check in a folder began; raises UserError for another check."""
+    """Return the start day of a folder's check; raises UserError."""
     path = folder / CHECK_FILE
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)

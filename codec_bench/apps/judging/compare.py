@@ -232,11 +232,7 @@ def _find_definitions(folders: Sequence[Path]) -> dict[str, str]:
 
 
 def _check_can_mark(folders: Sequence[Path], old: str, own_paths: Mapping[str, str]) -> None:
-    """Check that a new judge can mark each run: verdicts of the old one, and the benchmark.
-
-    Raises:
-        UserError: one has none, its verdicts are next to another run's answers, or there is no such benchmark.
-    """
+    """Check each run for the old judge's verdicts and the benchmark."""
     for folder in folders:
         with closing(Run(folder)) as run:
             if old not in _labels(run):

@@ -20,7 +20,7 @@ from codec_bench.types import Request
 
 
 class Fact(NamedTuple):
-    """A question with its reference, a paraphrase, a plausible wrong answer, and German."""
+    """A question with reference, paraphrase, plausible wrong answer, and German."""
 
     question: str
     reference: str

@@ -1,4 +1,4 @@
-"""The questions of a test as benchmarks for `run_benchmark`, and the recorded replies."""
+"""The questions of a test as benchmarks, and the recorded replies."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Claims = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PlantedSound:
-    """A sound, float32 `(samples,)` or `(channels, samples)`, with a true and a false statement."""
+    """A mono or `(channels, samples)` sound, with true and false statements."""
 
     samples: np.ndarray
     true: Claims

@@ -77,7 +77,7 @@ def leaderboard(
 
 
 def _rank(row: Row, rules: Rules) -> tuple[bool, Decimal, Decimal, str]:
-    """Return the sort key: best exact average first; incomplete and uncompared rows last."""
+    """Return the sort key: best exact average first, incomplete rows last."""
     from codec_bench.apps.leaderboards.board import exact_average
 
     shown = row.shown_average
@@ -174,7 +174,7 @@ def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str])
 
 
 def _sizes(columns: Sequence[Column]) -> dict[str, int]:
-    """Return the number of questions of each column's benchmark; raises UserError if unstated."""
+    """Return the number of questions by column; raises UserError if unstated."""
     from codec_bench.benchmark import load_benchmark
 
     sizes = {}

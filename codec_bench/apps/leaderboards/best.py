@@ -40,7 +40,7 @@ def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
 
 
 def _out(row: Row, column: Column) -> bool:
-    """Whether the run reports findings of the system's checks, or output without speech."""
+    """Whether the run reports findings of the system, or output without speech."""
     if row.published:
         return False
     source = row.sources[column.name]

@@ -107,7 +107,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A mean over columns of one unit, such as the mean word error rate; it decides no rank."""
+    """A mean over columns of one unit; it decides no rank."""
 
     name: str
     columns: tuple[str, ...]
@@ -245,7 +245,7 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """Rank correlations of a board's columns, and an order that puts similar ones side by side."""
+    """Rank correlations of a board's columns, and an order by similarity."""
 
     columns: tuple[str, ...]
     pairs: tuple[ColumnPair, ...]

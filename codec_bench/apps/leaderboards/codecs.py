@@ -84,7 +84,7 @@ class CodecPoint:
 
 @dataclass(frozen=True, slots=True)
 class DeltaRate:
-    """A family's relative bitrate at the anchor's quality: -0.25 is a quarter less; None with a reason."""
+    """A family's relative bitrate at the anchor's quality (-0.25: a quarter less)."""
 
     family: str
     value: float | None
@@ -121,7 +121,7 @@ class CodecTable:
 
 @dataclass(frozen=True, slots=True)
 class CodecBoard:
-    """Codecs by one cost (`axis`), own tables first, with notes and the anchor's family."""
+    """Codecs by one cost (`axis`), own tables first, with notes and anchor."""
 
     axis: str
     tables: tuple[CodecTable, ...]

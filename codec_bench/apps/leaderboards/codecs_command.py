@@ -1,4 +1,4 @@
-"""`codec-bench leaderboard codecs`: codecs of runs and of publications side by side."""
+"""`codec-bench leaderboard codecs`: codecs of runs and of publications."""
 
 from __future__ import annotations
 

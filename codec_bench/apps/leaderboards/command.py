@@ -1,4 +1,4 @@
-"""`codec-bench leaderboard`: published rows with one's own among them, and how much to trust their order."""
+"""`codec-bench leaderboard`: published rows with own ones, and their ranks."""
 
 from __future__ import annotations
 
@@ -330,7 +330,7 @@ def _mean_head(group: str, column: Column) -> str:
 
 
 def _head(column: Column) -> str:
-    """Build a column's heading: data, then metric with direction, unit, and chance level."""
+    """Build a column's heading: data, metric, direction, unit, and chance level."""
     data, _, measured = column.name.partition("/")
     chance = "" if column.chance is None else f"(chance {column.chance})"
     return f"{data}\n" + " ".join(filter(None, (measured, ARROWS[column.counts != "error"], column.unit, chance)))

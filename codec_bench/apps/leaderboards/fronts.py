@@ -1,4 +1,4 @@
-"""Pictures of codecs: quality against cost with the Pareto front, and their three sides."""
+"""Pictures of codecs: Pareto fronts, and their three sides."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def board_items(board: Board) -> list[Items]:
 
 
 def _values(row: Row, column: Column) -> dict[str, float]:
-    """Return the value of each item by id; empty without a value, or for a partial benchmark."""
+    """Return the value of each item by id; empty for a partial benchmark."""
     source = row.sources.get(column.name)
     if source is None or column.subset is not None:
         return {}

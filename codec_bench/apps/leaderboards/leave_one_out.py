@@ -17,7 +17,7 @@ Changes = dict[str, float]
 
 
 def changes_of(run: Run, system: str, metric: str) -> Changes:
-    """Return the change of a metric without each unit; empty if undefined, as for sets."""
+    """Return a metric's change without each unit; empty if undefined."""
     if metric not in run.metrics or system not in run.systems:
         return {}
     parts = parts_of(RecordedRun(run), system, metric)

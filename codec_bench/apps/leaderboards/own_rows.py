@@ -93,7 +93,7 @@ class _Result(NamedTuple):
 
 @dataclass(slots=True)
 class _Values:
-    """The values of one row's runs: see `Row`. `ratings` holds judged values by column with judges."""
+    """The values of one row's runs: see `Row`; `ratings` with their judges."""
 
     cells: dict[str, Decimal] = field(default_factory=dict)
     ratings: dict[str, tuple[Decimal, Rater]] = field(default_factory=dict)
@@ -215,7 +215,7 @@ def _rated_by_several(results: Sequence[_Result]) -> set[tuple[str, str]]:
 
 
 def _read_by_their_own(results: Sequence[_Result]) -> dict[tuple[str, str], str]:
-    """Return the judges of systems whose read metrics have one judge each: they share a row."""
+    """Return judges of systems with one reading judge per metric."""
     readers: dict[tuple[str, str], dict[str, dict[RaterKey, Rater]]] = {}
     for one in results:
         if one.rater is not None and not one.rated:
@@ -230,7 +230,7 @@ def _read_by_their_own(results: Sequence[_Result]) -> dict[tuple[str, str], str]
 
 
 def _most_readers(results: Sequence[_Result]) -> dict[tuple[str, str], RaterKey]:
-    """Return the rubric's judge, or that of most systems (ties: latest), by column and variant."""
+    """Return the rubric's judge, or the most frequent, by column and variant."""
     systems: dict[tuple[str, str], dict[RaterKey, set[str]]] = {}
     others: set[RaterKey] = set()
     for one in results:
@@ -273,7 +273,7 @@ def _settle_conditions(results: Sequence[_Result]) -> dict[tuple[str, str], Cond
 def _is_other(
     conditions: Conditions, settled: Conditions | None, questions: Callable[[str], Mapping[str, str]]
 ) -> bool:
-    """Whether a run's questions differ from the column's; of parts, shared ones are compared."""
+    """Whether a run's questions differ from the column's, of shared ones."""
     if settled is None:
         return conditions.is_complete
     if conditions.rows == settled.rows or (conditions.is_complete and settled.is_complete):
@@ -426,7 +426,7 @@ def _text_alone(summary: Summary, metric: str) -> Controlled | None:
 
 
 def _counts_all(entry: MetricSummary | Subset) -> bool:
-    """Whether the toolkit's rule applies: failures need a worst value to count as wrong."""
+    """Whether the toolkit's rule applies: failures need a worst value."""
     rules = entry.policies if isinstance(entry, MetricSummary) else None
     return not rules or rules.official.value is not None
 

@@ -20,7 +20,7 @@ DRAWS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Which points are on the front, and in which share of draws of other items (None without items)."""
+    """Which points are on the front, and in which share of draws (or None)."""
 
     on: tuple[bool, ...]
     shares: tuple[float, ...] | None = None

@@ -21,11 +21,7 @@ from codec_bench.stats.correlation import correlations, similar_first
 
 
 def trust(board: Board, seed: int = 0) -> Trust:
-    """Compute the certainty of a board's ranks.
-
-    Raises:
-        UserError: the board has no average over its columns, or every sample counts as one in it.
-    """
+    """Compute the certainty of a board's ranks; raises UserError without averages."""
     if not board.averages:
         raise UserError(
             f"the board '{board.name}' has no average, so its rows have no ranks", hint="choose a board with an average"
@@ -45,11 +41,7 @@ def trust(board: Board, seed: int = 0) -> Trust:
 
 
 def likeness(board: Board) -> Likeness:
-    """Compute all rank correlations of a board's columns, and an order of similar ones.
-
-    Raises:
-        UserError: the board has one column only.
-    """
+    """Compute rank correlations of two or more columns, and an order by similarity."""
     if len(board.columns) < 2:
         raise UserError(f"the board '{board.name}' has one column, which correlates with no other")
     pairs = correlations(points_of(board, printed=False).values)
@@ -138,7 +130,7 @@ def _without_each_row(board: Board, points: Points, ranked: Sequence[int]) -> tu
 
 
 def _changes(board: Board, row: Row, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
-    """Return changes of a row's average by benchmark and unit, and columns without any."""
+    """Return changes of a row's average by benchmark, and columns without any."""
     by_column: dict[str, Changes] = {}
     missing: list[str] = []
     for column in (column for column in board.columns if column.name in weights):

@@ -142,7 +142,7 @@ def robustness(points: Points) -> list[Robustness]:
 
 
 def _without_each(points: Points, labels: Sequence[str]) -> np.ndarray | None:
-    """Rank without each label's columns, `(labels, rows)`; None if nothing would be left."""
+    """Rank without each label's columns, `(labels, rows)`; or None."""
     different = list(dict.fromkeys(labels))
     if len(different) < 2:
         return None

@@ -83,7 +83,7 @@ def _published(metric: str) -> tuple[str, str] | None:
 
 
 def bridges(columns: Mapping[str, Sequence[Rater]], factors: Mapping[str, int]) -> list[str]:
-    """Describe the known offsets of each column's judges; `factors` convert rubric units."""
+    """Describe known offsets of a column's judges; `factors` convert units."""
     known = saved_successions() if any(len(held) > 1 for held in columns.values()) else []
     of: dict[str, list[str]] = {}
     for column, raters in columns.items():

@@ -35,7 +35,7 @@ REFUSED = (UNREADABLE, OTHER_TEST, UNKNOWN, OUT_OF_RANGE, TWICE)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem of a file or answer; `count` answers (or files), `detail` in one sentence."""
+    """A problem of `count` files or answers, with a sentence `detail`."""
 
     what: str
     file: str
@@ -131,11 +131,7 @@ def sheets_of(paths: Sequence[Path]) -> list[str]:
 
 
 def _read_page_file(path: Path) -> tuple[str, AnswerFile]:
-    """Read test id and answers of a page's file.
-
-    Raises:
-        UserError: it cannot be read, or is no file of answers.
-    """
+    """Read test id and answers of a page's file; raises UserError."""
     document = read_json(path, hint=None)
     if document.get("format") != FORMAT:
         raise UserError(f"'{path}' is no file of answers that a listening test saved")

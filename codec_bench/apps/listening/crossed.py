@@ -23,7 +23,7 @@ CANCELLED = Note("cancelled")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A mean's standard error (None with a `note`), degrees of freedom, and smaller number of units."""
+    """A mean's standard error (or None with `note`), freedom and number of units."""
 
     mean: float
     error: float | None

@@ -105,21 +105,13 @@ def sheet_id(content: Mapping[str, Any]) -> str:
 
 
 def write_key(key: Key, path: Path) -> None:
-    """Write a key atomically.
-
-    Raises:
-        UserError: it cannot be written.
-    """
+    """Write a key atomically."""
     content = {"format": FORMAT, "version": VERSION, **asdict(key)}
     write_json(path, {**content, "sha256": hashlib.sha256(_text(content)).hexdigest()})
 
 
 def read_key(path: Path) -> Key:
-    """Read a key.
-
-    Raises:
-        UserError: it cannot be read, is no key, or was changed.
-    """
+    """Read a key; raises UserError if it was changed."""
     label, hint = f"the key '{path}'", "listen export writes the key beside the page"
     held = read_json(path, hint=hint)
     if held.get("format") != FORMAT:
@@ -139,11 +131,7 @@ def read_key(path: Path) -> Key:
 
 
 def find_key(run: Path, sheets: Sequence[str]) -> Path:
-    """Find the key of the tests `sheets` in a run folder.
-
-    Raises:
-        UserError: there is none.
-    """
+    """Find the key of the tests `sheets` in a run folder; raises UserError."""
     keys = sorted(run.rglob(f"*{SUFFIX}"))
     for path in keys:
         try:

@@ -291,11 +291,7 @@ def question_of(kind: Kind, *, has_reference: bool, answers: bool) -> str:
 
 
 def kind_of(name: str) -> Kind:
-    """Return a kind by name.
-
-    Raises:
-        UnknownName: there is none of this name.
-    """
+    """Return a kind by name; raises UnknownName."""
     if name not in _KINDS:
         raise UnknownName("kind of listening test", name, _KINDS)
     return _KINDS[name]
@@ -335,7 +331,7 @@ def scales_of(kind: Kind, scale: tuple[int, int], *, has_reference: bool, answer
 
 
 def is_valid(value: Any, kind: str, scale: tuple[int, int], stimuli: tuple[str, ...], options: int) -> bool:
-    """Whether a value is a possible answer, given stimulus ids and the number of options."""
+    """Whether a value is a possible answer, given ids and number of options."""
     listening_kind = kind_of(kind)
     if listening_kind.answer in ("number", "comparison"):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)

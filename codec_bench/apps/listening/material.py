@@ -66,7 +66,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The usable items of runs with the selected systems, and counts of excluded ones by reason."""
+    """The usable items of runs with selected systems, and excluded ones."""
 
     items: Sequence[Item]
     systems: tuple[str, ...]

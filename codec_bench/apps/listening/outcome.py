@@ -260,7 +260,7 @@ def _choices(kind: Kind, names: Sequence[str], used: Sequence[Rating]) -> dict[s
 def _below(
     kind: Kind, system: str, rows: Sequence[Rating], reference: Mapping[tuple[str, str], float | None]
 ) -> float | None:
-    """Average a system's scores minus the hidden reference's in the same trial and rater."""
+    """Average a system's scores minus the hidden reference's, within trials."""
     if system == REFERENCE or kind.trial != "all":
         return None
     both = [(row.score, reference.get((row.rater, row.trial))) for row in counted(rows)]

@@ -31,7 +31,7 @@ NOBODY = "none"
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """A rule's finding on a rater, marked or not (None: not applicable), with one sentence."""
+    """A rule's finding on a rater (None: not applicable), with a sentence."""
 
     rater: str
     rule: str
@@ -219,11 +219,7 @@ RULES: Mapping[str, Callable[[_Test, str], _Verdicts]] = {
 
 
 def rules_of(names: Sequence[str]) -> tuple[str, ...]:
-    """Return rules by name; empty for `none`.
-
-    Raises:
-        UnknownName: there is no such rule.
-    """
+    """Return rules by name; empty for `none`; raises UnknownName."""
     for name in names:
         if name not in RULES and name != NOBODY:
             raise UnknownName("rule of post-screening", name, [*RULES, NOBODY])

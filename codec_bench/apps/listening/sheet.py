@@ -195,7 +195,7 @@ def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: in
 def _checks(
     plan: ListeningPlan, material: Material, items: Sequence[Item], first: Mapping[str, Audio], rate_hz: int | None
 ) -> Iterator[tuple[Drawn, Mapping[str, Audio]]]:
-    """Yield the rater checks with audio: questions, gold and traps; `first` is the first item's audio."""
+    """Yield the rater checks with audio; `first` is the first item's audio."""
     if plan.checks:
         if not first:
             raise UserError("the checks of a rater are for tests with sounds", hint="leave --checks out")
@@ -339,11 +339,7 @@ def make_key(material: Material, plan: ListeningPlan, trials: tuple[Trial, ...])
 
 
 def write_sheet(material: Material, plan: ListeningPlan, page: Path) -> ListeningSheet:
-    """Write the page of a test, and next to it the key with the ending `.key.json`.
-
-    Raises:
-        UserError: no item can be used, the audio is larger than planned, or a file cannot be written.
-    """
+    """Write the page of a test, and its key with the ending `.key.json`."""
     selection = take(material, plan, equal_files)
     key = make_key(material, plan, name_trials(selection, plan))
     clips: list[bytes] = []
@@ -393,7 +389,7 @@ def written_sheet(
 def _shown(
     trial: Trial, drawn: Drawn, files: Mapping[str, bytes], material: Material, clips: list[bytes], *, is_open: bool
 ) -> dict[str, Any]:
-    """Build a trial for the page, and add its audio; only checks with own questions are marked."""
+    """Build a trial for the page, and add its audio; hides ordinary-looking checks."""
     item = drawn.item
 
     def clip(name: str) -> int | None:

@@ -130,11 +130,7 @@ _FULL = 1 - 1e-6
 
 
 def low_pass(cutoff_hz: float, sample_rate_hz: int) -> np.ndarray:
-    """Design the taps of an anchor's filter, float64, an odd number of them.
-
-    Raises:
-        UserError: audio of this rate has nothing above the cut-off.
-    """
+    """Design an anchor's filter taps, float64, an odd number; raises UserError."""
     from scipy.signal import firwin, kaiser_beta, kaiserord
 
     half_hz = sample_rate_hz / 2
@@ -154,11 +150,7 @@ def low_pass(cutoff_hz: float, sample_rate_hz: int) -> np.ndarray:
 
 
 def anchor(reference: Audio, cutoff_hz: float) -> Audio:
-    """Low-pass the reference: same rate, channels and length, clipped.
-
-    Raises:
-        UserError: as `low_pass`.
-    """
+    """Low-pass the reference: same rate, channels and length, clipped."""
     from scipy.signal import oaconvolve
 
     coefficients = low_pass(cutoff_hz, reference.sample_rate_hz)

@@ -38,11 +38,7 @@ Row = tuple[str, str, Any, float | None]
 
 
 def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> ListeningSheet:
-    """Write a MUSHRA test for webMUSHRA into a folder, with its key.
-
-    Raises:
-        UserError: the test is of another kind, no item can be used, or a file cannot be written.
-    """
+    """Write a MUSHRA test for webMUSHRA into a folder, with its key."""
     if plan.kind.name != "mushra":
         raise UserError(
             f"webMUSHRA is written for tests of the kind mushra; this one is of the kind {plan.kind.name}",

@@ -35,8 +35,10 @@ Speaker = Literal["within", "across"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhoneItem:
-    """One phone in its context. `frames` are codes, integers `(frames, codebooks)`, or vectors, floats `(frames,
-    dimensions)`.
+    """One phone in its context.
+
+    Args:
+        frames: codes, integers `(frames, codebooks)`, or vectors, floats `(frames, dimensions)`.
     """
 
     phone: str
@@ -48,7 +50,7 @@ class PhoneItem:
 
 @dataclass(frozen=True, slots=True)
 class AbxError:
-    """An ABX error rate, 0 to 1 (None without a triple), and its counts; pairs of phones count in each order."""
+    """An ABX error rate, 0 to 1, and its counts; pairs count in each order."""
 
     error: float | None
     cells: int
@@ -58,7 +60,7 @@ class AbxError:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group:
-    """The items of one phone, context and speaker: concatenated frames, and where each item starts."""
+    """The items of one phone, context and speaker, concatenated with their starts."""
 
     phone: str
     speaker: str
@@ -107,7 +109,7 @@ def abx_error(
 def _groups(
     items: Iterable[PhoneItem], vectors: Callable[[np.ndarray], np.ndarray] | None, rng: np.random.Generator
 ) -> list[_Group]:
-    """Group the items of one context; vectors are normalised to length 1, and zeros stay zeros."""
+    """Group the items of one context; vectors are normalised, and zeros stay."""
     groups = []
     for (phone, speaker), members in groupby(items, key=lambda item: (item.phone, item.speaker)):
         selected = list(members)
@@ -128,7 +130,7 @@ def _groups(
 def _cells(
     groups: Sequence[_Group], speaker: Speaker, rng: np.random.Generator
 ) -> Iterator[tuple[str, str, str, float, int]]:
-    """Yield the cells of one context: phones of A and B, speaker of both, error, number of triples."""
+    """Yield cells of one context: phones of A and B, speaker, error, triples."""
     distances: dict[tuple[int, int], np.ndarray] = {}
 
     def apart(x: int, y: int) -> np.ndarray:
@@ -198,7 +200,7 @@ class AbxItems:
         self._unknown = 0
 
     def add(self, name: str, codes: Sent) -> None:
-        """Add the phones of one sample, from the codes of its audio or of one of its channels."""
+        """Add the phones of one sample, from its codes or those of a channel."""
         alignment, speaker = self._alignments.get(name), self._speakers.get(name)
         self._unknown += speaker is None
         for stream in codes.streams:
@@ -210,7 +212,7 @@ class AbxItems:
                 items += _items(alignment, values, float(stream.frame_rate_hz), speaker)
 
     def result(self, seed: int, alive: Callable[[], None], vectors: Vectors | None = None) -> dict[str, Any]:
-        """Return the error rates as JSON values. `vectors` is the codec's own method, if it has one.
+        """Return the error rates as JSON values. `vectors` is the codec's own method, if any.
 
         Raises:
             NotApplicable: the codec has no codes with a frame rate, or no phone can be compared.
@@ -284,7 +286,7 @@ def _items(alignment: Alignment, values: np.ndarray, frame_rate_hz: float, speak
 def _errors(
     items: list[PhoneItem], seed: int, alive: Callable[[], None], vectors: Vectors | None = None
 ) -> dict[str, Any]:
-    """Compute the errors within and across speakers, with a reason where there is none."""
+    """Compute the errors within and across speakers, or a reason."""
     return {
         mode: _describe_error(abx_error(items, speaker=mode, seed=seed, vectors=vectors, alive=alive), mode)
         for mode in SPEAKER_MODES

@@ -57,7 +57,7 @@ class Profile:
 
     @property
     def faults(self) -> Mapping[str, Sequence[str]]:
-        """What failed, in one sentence each, by codec; codecs without a failure are absent."""
+        """What failed, in one sentence each, by codec with failures."""
         return {name: codec["faults"] for name, codec in self.codecs.items() if codec["faults"]}
 
     @property
@@ -176,7 +176,7 @@ def _profile_in(request: ProfileRun, page: bool) -> Profile:
 
 
 def _excluded_steps(steps: Sequence[str]) -> tuple[str, ...]:
-    """Return the steps to skip, each once; raises UnknownName for one that is unknown or required."""
+    """Return the steps to skip, each once; raises UnknownName."""
     for step in steps:
         if step not in OPTIONAL:
             raise UnknownName("measurement that can be left out", step, OPTIONAL)
@@ -184,7 +184,7 @@ def _excluded_steps(steps: Sequence[str]) -> tuple[str, ...]:
 
 
 def _known(system: System) -> None:
-    """Raise UserError where a codec, operating point or file is unknown, or only this process has the class."""
+    """Raise UserError for an unknown codec, or a class of this process alone."""
     name = system.codec
     if name is None and system.live is not None:
         raise UserError(
@@ -196,7 +196,7 @@ def _known(system: System) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to JSON: numbers that are not finite become None, NumPy's numbers become Python's."""
+    """Convert to JSON: non-finite numbers become None, NumPy's Python's."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -20,11 +20,7 @@ from codec_bench.types import Audio, Codes, CodeStream, Latents
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Flip single bits of a clip, and measure the damage.
-
-    Raises:
-        NotApplicable: nothing that is sent has bits.
-    """
+    """Flip single bits of a clip, and measure the damage; raises NotApplicable."""
     (clip,) = material.cut(1, settings.loss_s)
     (sent,), (undisturbed,) = recode(codec, [clip])
     if isinstance(sent, Latents):
@@ -50,11 +46,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
 
 
 def turned(sent: Codes, rng: np.random.Generator) -> Codes:
-    """Flip one bit, each as likely as any other; flips to a code that does not exist are redrawn.
-
-    Raises:
-        NotApplicable: there are no bits.
-    """
+    """Flip a random bit, redrawn if the code would not exist; raises NotApplicable."""
     sizes = [8 * len(packet) for packet in sent.packets] or [
         _bits(stream) * stream.values.size for stream in sent.streams
     ]

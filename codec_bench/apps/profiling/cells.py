@@ -18,7 +18,7 @@ from codec_bench.messages import Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class ProfileCell:
-    """The value of one codec in one row; `flag` marks a suspicious value, `skipped` one excluded by the caller."""
+    """One codec's value in a row; `flag` marks a doubtful one."""
 
     text: str
     reason: str | None = None
@@ -38,7 +38,7 @@ class ProfileRow:
 
 @dataclass(frozen=True, slots=True)
 class ProfileSection:
-    """Rows that belong together, and the rows in which no codec has a value (`without`)."""
+    """Rows that belong together; `without` has those without any value."""
 
     title: str
     note: str
@@ -52,7 +52,7 @@ def number_cell(value: float | None, form: str, reason: str | None) -> ProfileCe
 
 
 def spread_text(values: Sequence[float], form: str, ends: str | None = None) -> str:
-    """Format the mean, with minimum and maximum where there are several (by `ends`); `–` without values."""
+    """Format the mean, with minimum and maximum by `ends`; `–` without values."""
     if not values:
         return "–"
     mean, low, high = form.format(sum(values) / len(values)), min(values), max(values)
@@ -67,7 +67,7 @@ def row_of(
     section: str,
     render: Callable[[Mapping[str, Any]], Any],
 ) -> ProfileRow:
-    """Build a row from one section of each codec; `render` gives the text or cell of a measured section."""
+    """Build a row from a section of each codec; `render` gives the text or cell."""
     cells = []
     for codec in codecs.values():
         values = codec[section]

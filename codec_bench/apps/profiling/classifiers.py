@@ -122,7 +122,7 @@ def _log_probabilities(scores: np.ndarray) -> np.ndarray:
 def loss(
     flat: np.ndarray, features: np.ndarray, targets: np.ndarray, shapes: list[tuple[int, ...]]
 ) -> tuple[float, np.ndarray]:
-    """Compute loss and gradient from flat weights, features, one-hot targets `(items, classes)` and layer shapes."""
+    """Compute loss and gradient from flat weights and one-hot `(items, classes)`."""
     layers, items = _cut(flat, shapes), len(targets)
     inputs = _through(features, layers)
     log = _log_probabilities(inputs[-1])

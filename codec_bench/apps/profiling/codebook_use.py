@@ -43,11 +43,7 @@ class CodebookCounts:
 
     @classmethod
     def of(cls, codes: np.ndarray, cardinality: int) -> CodebookCounts:
-        """Count codes, integers `(codebooks, frames)`.
-
-        Raises:
-            UserError: codes outside [0, cardinality).
-        """
+        """Count codes, `(codebooks, frames)`; raises UserError out of range."""
         outside = ((codes < 0) | (codes >= cardinality)).sum(axis=1)
         if outside.any():
             worst = int(outside.argmax())
@@ -145,11 +141,11 @@ class CodebookSummary:
         return frame_rate_hz * self.nominal_bits
 
     def entropy_coded_bps(self, frame_rate_hz: float) -> float | None:
-        """Bits per second with each codebook entropy-coded, bias-corrected; None without tokens."""
+        """Bits per second, entropy-coded and bias-corrected."""
         return None if self.entropy_bits_corrected is None else frame_rate_hz * self.entropy_bits_corrected
 
     def joint_bps(self, frame_rate_hz: float) -> float | None:
-        """Bits per second with each codebook conditioned on the one before it; None if unknown."""
+        """Bits per second, conditioned on the codebook before."""
         return None if self.joint.bits_corrected is None else frame_rate_hz * self.joint.bits_corrected
 
 

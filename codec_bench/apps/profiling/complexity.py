@@ -34,11 +34,7 @@ _FREE = (
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Count one pass of one clip through encoder and decoder.
-
-    Raises:
-        NotApplicable: the codec has no torch module.
-    """
+    """Count one pass through encoder and decoder; raises NotApplicable."""
     modules = _modules(codec)
     if not modules:
         raise NotApplicable(Diagnostic("no_module"))
@@ -60,7 +56,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
 
 
 def _modules(codec: Any) -> list[Any]:
-    """List the outermost torch modules in the attributes of an object, and in the objects there."""
+    """List the outermost torch modules in an object's attributes."""
     if "torch" not in sys.modules:
         return []
     from torch import nn
@@ -110,7 +106,7 @@ def len_of(used: set[int], modules: list[Any]) -> int:
 
 
 def _counting() -> Any:
-    """Build the class that counts torch's operations, without importing torch at the top."""
+    """Build the class that counts torch's operations, importing torch late."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
@@ -165,7 +161,7 @@ def _counting() -> Any:
 
 
 def _fused() -> dict[Any, Any]:
-    """Operators without a formula in torch.utils.flop_counter: fused layers, products in place or with a vector."""
+    """Operators without a formula in torch.utils.flop_counter."""
     import torch
 
     return {
@@ -187,18 +183,18 @@ def _of_product(args: Any) -> int:
 
 
 def _of_mkldnn(args: Any) -> int:
-    """Count one direction of one recurrent layer over `(time, batch, features)`: two weight matrices a step."""
+    """Count one direction of a recurrent layer over `(time, batch, features)`."""
     steps, batch = args[0].shape[:2]
     return steps * batch * (args[1].numel() + args[2].numel())
 
 
 def _of_attention(args: Any) -> int:
-    """Count the two products of attention over `(batch, heads, time, features)`, ignoring masks."""
+    """Count attention over `(batch, heads, time, features)`, without masks."""
     query, key, value = args[:3]
     return query.shape[0] * query.shape[1] * query.shape[2] * key.shape[2] * (query.shape[3] + value.shape[3])
 
 
 def _of_cudnn(args: Any) -> int:
-    """Count all layers of a recurrent network over `(time, batch, features)` or `(batch, time, features)`."""
+    """Count all layers of a recurrent network, time or batch first."""
     first, second = args[0].shape[:2]
     return first * second * sum(weight.numel() for weight in args[1] if weight.ndim == 2)

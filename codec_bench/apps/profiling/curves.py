@@ -58,7 +58,7 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
 
 
 def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Compute Bjøntegaard's delta rate of each family against the anchor family by metric, or a reason."""
+    """Compute each family's Bjøntegaard delta rate by metric, or a reason."""
     out: dict[str, dict[str, dict[str, Any]]] = {}
     for metric, facts in curves_by_metric.items():
         points = {name: [(p["bitrate_bps"], p["value"]) for p in ps] for name, ps in facts["families"].items()}
@@ -79,11 +79,7 @@ def delta_rates(curves_by_metric: Mapping[str, Mapping[str, Any]], anchor: str) 
 
 
 def anchor_family(anchor: str, groups: Mapping[str, Sequence[str]]) -> str:
-    """Return the family that `--anchor` names: itself, or one of its codecs.
-
-    Raises:
-        UnknownName: none of the profiled codecs has that name or family.
-    """
+    """Return the family of `--anchor`, or of that codec; raises UnknownName."""
     for name, members in groups.items():
         if anchor == name or anchor in members:
             return name

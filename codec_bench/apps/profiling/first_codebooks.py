@@ -65,7 +65,7 @@ def sweep(count: int) -> list[int]:
 
 
 def _codebooks(sent: Sent) -> int:
-    """Count the codebooks of the only stream; raises NotApplicable for several streams, no codes or one codebook."""
+    """Count the only stream's codebooks; raises NotApplicable."""
     if not sent.streams:
         raise NotApplicable(Diagnostic("no_codebooks"))
     if len(sent.streams) != 1:

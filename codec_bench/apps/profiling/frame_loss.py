@@ -63,7 +63,7 @@ class GilbertElliott:
         return mask
 
     def typical(self, frames: int, seed: int) -> np.ndarray:
-        """Draw many masks, and return the one whose share is nearest to the channel's rate."""
+        """Draw many masks, and return the one closest to the rate."""
         rng = np.random.default_rng(seed)
         return min(
             (self.draw(frames, rng) for _ in range(_DRAWS)), key=lambda mask: abs(float(mask.mean()) - self.rate)
@@ -106,7 +106,7 @@ def mute_gaps(mask: np.ndarray) -> np.ndarray:
 
 
 def repeat_last(mask: np.ndarray) -> np.ndarray:
-    """Return the source of each frame: the last that arrived, or silence before the first."""
+    """Return each frame's source: the last that arrived, or silence."""
     return np.maximum.accumulate(np.where(mask, SILENT, np.arange(mask.size)))
 
 
@@ -137,7 +137,7 @@ def replace_frames(sent: Sent, silent: Sent, source: np.ndarray) -> Sent:
 
 
 def _slowest(sent: Sent) -> CodeStream | None:
-    """Return the stream with the longest frames; None without codes that have a frame rate."""
+    """Return the stream with the longest frames; or None."""
     timed = [stream for stream in sent.streams if stream.frame_rate_hz > 0]
     return min(timed, key=lambda stream: stream.frame_rate_hz, default=None)
 
@@ -156,7 +156,7 @@ def _stream(one: CodeStream, other: CodeStream, slowest: CodeStream, source: np.
 
 
 def _columns(values: np.ndarray, silent: np.ndarray, frame: np.ndarray, source: np.ndarray) -> np.ndarray:
-    """Rearrange columns `(rows, places)`, by the frame of each place and the source of each frame."""
+    """Rearrange columns `(rows, places)` by frame and source."""
     first = np.searchsorted(frame, np.arange(source.size))
     length = np.bincount(frame, minlength=source.size)
     origins = source[frame]

@@ -34,7 +34,7 @@ class Spoken:
         return _per_s({name: len(alignment.phones) for name, alignment in self.alignments.items()}, seconds)
 
     def characters_per_s(self, seconds: Mapping[str, float]) -> float | None:
-        """Characters without spaces per second over the clips that have a text; None without one."""
+        """Characters without spaces per second of clips with text."""
         return _per_s({name: len("".join(text.split())) for name, text in self.texts.items()}, seconds)
 
 
@@ -76,7 +76,7 @@ def _of_stream(stream: TokenStream, seed: int) -> dict[str, Any]:
 
 
 def _over_books(order: int, rates: list[EntropyRate], stream: TokenStream) -> dict[str, Any]:
-    """Sum the entropy rates of a stream's codebooks, or return the reason of the worst covered one."""
+    """Sum the entropy rates of codebooks, or return the worst one's reason."""
     worst = min(rates, key=lambda rate: rate.coverage or 0.0)
     reason = worst.reason
     bits = None if reason else sum(rate.bits or 0.0 for rate in rates)

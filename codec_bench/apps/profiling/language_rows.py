@@ -78,7 +78,7 @@ def _spread(key: str, language: Mapping[str, Any]) -> ProfileCell:
 
 
 def language_lines(codecs: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Build each codec's line: [position, bits per second] of equally likely codes, orders, transformer."""
+    """Build each codec's line: [position, bits per second]."""
     lines = []
     for text, codec in zip(labels, codecs.values()):
         if codec["language"]["state"] != "ok":

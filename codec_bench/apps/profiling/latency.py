@@ -38,7 +38,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     """Measure the look-ahead of a codec.
 
     Raises:
-        NotApplicable: the same input does not give the same output, or no change of the input changes the output.
+        NotApplicable: equal inputs give different outputs, or no change of the input changes the output.
     """
     rng = np.random.default_rng(settings.seed)
     clip = material.exactly(settings.latency_s)
@@ -120,7 +120,7 @@ def _hop(frame_rate_hz: float | None, rate_hz: int) -> int | None:
 
 
 def _changes(num_samples: int, hop: int | None) -> list[int]:
-    """Choose where to change the input: five positions within a frame, and both ends of another frame."""
+    """Choose five changes within a frame, and both ends of another frame."""
     step = hop or num_samples // 41
     inside = sorted({0, step // 4, step // 2, 3 * step // 4, step - 1})
     first, second = (int(share * num_samples) // step * step for share in _PLACES)

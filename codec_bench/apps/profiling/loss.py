@@ -42,11 +42,7 @@ DEAF = Diagnostic("codes_unused")
 
 
 class Link:
-    """A codec over a lossy channel, with a few clips in its format.
-
-    Raises:
-        NotApplicable: no frame can be lost alone.
-    """
+    """A codec over a lossy channel, with a few clips; raises NotApplicable."""
 
     def __init__(self, codec: Any, clips: Sequence[Audio]) -> None:
         self._codec, self.clips = codec, list(clips)
@@ -80,7 +76,7 @@ class Link:
 
     @property
     def deaf(self) -> bool:
-        """Whether losing all frames of the first clip changes nothing: the decoder uses other data."""
+        """Whether losing all frames of the first clip changes nothing."""
         (out,) = self.received(UNREPAIRED, [0], [np.ones(self.counts[0], bool)])
         return bool(self.undisturbed[0].samples.any()) and np.array_equal(out.samples, self.undisturbed[0].samples)
 
@@ -92,11 +88,7 @@ class Link:
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Lose frames of a few clips, and measure quality and recovery.
-
-    Raises:
-        NotApplicable: no frame can be lost alone.
-    """
+    """Lose frames of a few clips, and measure quality and recovery."""
     link = Link(codec, material.cut(settings.loss_clips, settings.loss_s))
     scorer = SectionScorer(settings.robust_metrics)
     repairs = link.repairs()
@@ -152,7 +144,7 @@ def _fault(attempt: Callable[[], Any]) -> Diagnostic | None:
 
 
 def _quality(link: Link, scorer: SectionScorer, repair: str, gone: Sequence[np.ndarray]) -> dict[str, Any]:
-    """Measure the quality with a repair, or give each metric the reason why there is none."""
+    """Measure the quality with a repair, or give each metric a reason."""
     try:
         return scorer(link.clips, link.received(repair, range(len(link.clips)), gone))
     except Exception as error:  # as above
@@ -193,7 +185,7 @@ def loud_frames(link: Link, count: int) -> list[tuple[int, int]]:
 
 
 def last_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> float:
-    """Return the end of the last window in which two waves differ, in seconds; 0 if none does."""
+    """Return the end of the last window of difference in seconds, or 0."""
     apart = windows_apart(undisturbed, other, rate_hz, distance_db)
     return float(apart[-1] + 1) * max(1, round(WINDOW_S * rate_hz)) / rate_hz if apart.size else 0.0
 

@@ -61,7 +61,7 @@ def grassberger_bits(counts: np.ndarray) -> float:
 
 
 def entropy_rates(sequences: Sequence[np.ndarray], cardinality: int) -> list[EntropyRate]:
-    """Estimate the entropy rates of one codebook by each of `ORDERS`, from the codes `(frames,)` of each clip."""
+    """Estimate one codebook's entropy rates by `ORDERS`, from each clip."""
     rates: list[EntropyRate] = []
     bound = math.log2(cardinality)
     for order in ORDERS:
@@ -86,7 +86,7 @@ def _rate(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> Entr
 
 
 def _coverage(counts: np.ndarray) -> float:
-    """Compute Good and Turing's probability of the values that were seen; 1 for no counts."""
+    """Compute Good and Turing's probability of seen values; 1 without counts."""
     return 1 - float((counts == 1).sum()) / max(1, int(counts.sum()))
 
 
@@ -95,7 +95,7 @@ def _insufficient_data(order: int, seen: int, coverage: float) -> Diagnostic:
 
 
 def _ngrams(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Number each n-gram and its context, int64 `(n-grams,)`; equal ones have equal numbers."""
+    """Number each n-gram and its context, int64 `(n-grams,)`."""
     long = [np.asarray(s, np.int64) for s in sequences if len(s) >= order]
     if not long:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)

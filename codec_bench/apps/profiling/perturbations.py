@@ -111,7 +111,7 @@ def with_reverberation(clip: Audio, index: int, *, seed: int) -> Audio:
 
 
 def room(rate_hz: int, seed: int) -> np.ndarray:
-    """Build the impulse response: 1, and a tail of -5 dB that falls by 60 dB in half a second."""
+    """Build the impulse response: 1, and a tail of -5 dB with 60 dB in 0.5 s."""
     count = round(_DECAY_S * rate_hz)
     tail = np.random.default_rng(seed).standard_normal(count) * 10 ** (-3 * np.arange(1, count + 1) / count)
     return np.concatenate([[1.0], tail * np.sqrt(10 ** (-_DIRECT_DB / 10) / np.square(tail).sum())])

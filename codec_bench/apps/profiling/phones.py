@@ -65,7 +65,7 @@ class PhoneAssociation:
 
 
 def measure_association(counts: np.ndarray, *, seed: int) -> list[PhoneAssociation]:
-    """Measure the association of each codebook with phones; `seed` decides the draws of chance."""
+    """Measure each codebook's association with phones, by seed."""
     return [_measure_table(table, np.random.default_rng([seed, book])) for book, table in enumerate(counts)]
 
 
@@ -99,7 +99,7 @@ def _independent(table: np.ndarray, rng: np.random.Generator) -> list[np.ndarray
 
 
 def _measures(table: np.ndarray) -> tuple[float, float, float]:
-    """Compute information in bits, phone purity and cluster purity of a table `(codes, phones)`."""
+    """Compute bits, phone purity and cluster purity of `(codes, phones)`."""
     frames = table.sum()
     bits = entropy_bits(table.sum(axis=1)) + entropy_bits(table.sum(axis=0)) - entropy_bits(table)
     return max(0.0, float(bits)), float(table.max(axis=1).sum() / frames), float(table.max(axis=0).sum() / frames)

@@ -121,7 +121,7 @@ def _key(name: str) -> bytes:
 
 
 def _columns(corpus: TokenCorpus) -> dict[str, tuple[np.ndarray, float]]:
-    """Return the column of each code by clip, `(frames, codebooks)`, with the frame rate; first channels only."""
+    """Return each code's column by clip, and the frame rate; first channels."""
     streams = corpus.streams
     rate_hz = max(stream.frame_rate_hz for stream in streams)
     parts: dict[str, list[np.ndarray]] = {}
@@ -189,7 +189,7 @@ def _of_frames(
 
 
 def _sparse(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, items: int) -> Any:
-    """Build one-hot features of a mean squared length of 1, without columns that never occur."""
+    """Build one-hot features of a mean squared length of 1, for used columns."""
     from scipy.sparse import csr_array
 
     used, places = np.unique(columns, return_inverse=True)
@@ -199,7 +199,7 @@ def _sparse(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, items: in
 
 
 def _by_speaker(speakers: list[str]) -> np.ndarray:
-    """Assign folds to speakers by the order of their hashes; raises NotApplicable below two speakers."""
+    """Assign folds to two or more speakers by hash; raises NotApplicable."""
     names = sorted(set(speakers), key=_key)
     if len(names) < 2:
         raise NotApplicable(Diagnostic("too_few_speakers", speakers=len(names)))

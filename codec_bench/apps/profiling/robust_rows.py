@@ -82,7 +82,7 @@ def _disturbed_span(section: Mapping[str, Any]) -> ProfileCell:
 
 
 def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Plot each metric over the share of randomly lost frames, one line for each codec and repair."""
+    """Plot each metric over random losses, a line per codec and repair."""
     courses = [
         (metric, facts, f"{label}, {REPAIRED.get(repair, '–')}", _course(section, metric, repair))
         for label, section, metric, facts in _measured(profile, labels, "loss")
@@ -92,7 +92,7 @@ def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict
 
 
 def first_codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
-    """Build the rows of quality, similarity and errors by the number of codebooks decoded."""
+    """Build the rows of quality by the number of codebooks decoded."""
     measured = [c["codebooks_kept"] for c in codecs.values() if c["codebooks_kept"]["state"] == "ok"]
     metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
     rows = [
@@ -216,7 +216,7 @@ Course = tuple[str, Mapping[str, Any], str, Sequence[Sequence[Any]]]
 
 
 def figures_of(title: str, x_title: str, courses: Iterable[Course]) -> list[dict[str, Any]]:
-    """Build a plot for each metric that has a point, as `figures.js` draws it; `title` has a slot for the metric."""
+    """Build a plot for each metric with points, as `figures.js` draws it."""
     figures: dict[str, dict[str, Any]] = {}
     for metric, facts, label, points in courses:
         higher = facts["higher_is_better"]
@@ -229,7 +229,7 @@ def figures_of(title: str, x_title: str, courses: Iterable[Course]) -> list[dict
 
 
 def _course(section: Mapping[str, Any], metric: str, repair: str | None) -> list[list[float]]:
-    """Return (percent lost, value) from no loss on; empty without values for this repair."""
+    """Return (percent lost, value) from no loss on; or empty."""
     points = [
         [100 * point["rate"], value]
         for point in section["points"]

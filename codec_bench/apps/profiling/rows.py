@@ -1,4 +1,4 @@
-"""The rows of a profile for terminal and page, from the content of `profile.json`; see `cells.py`."""
+"""The rows of a profile (`profile.json`) for terminal and page; see `cells.py`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sections(profile: Mapping[str, Any]) -> list[ProfileSection]:
 
 
 def reasons(shown: Sequence[ProfileSection], labels: Sequence[str]) -> list[tuple[str, str, str]]:
-    """List why cells have no value: (codecs, rows, reason), each reason once, without those of `--skip`."""
+    """List (codecs, rows, reason) of missing values, without those of `--skip`."""
     by_reason: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for section in shown:
         for row in (*section.rows, *section.without):
@@ -86,7 +86,7 @@ def speed_note(profile: Mapping[str, Any]) -> str:
 
 
 def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """List every finding that is not ok with its codec's label: failed ones first, then suspect ones."""
+    """List every finding that is not ok with its codec, failed ones first."""
     rows = [
         (label(profile, name), finding)
         for name, codec in profile["codecs"].items()
@@ -97,7 +97,7 @@ def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """List (metrics, family, value, reason) of the delta rates; metrics with one reason share a row."""
+    """List (metrics, family, value, reason), grouped by reason."""
     rows: dict[tuple[str, str], list[str]] = {}
     for metric, families in profile["bd_rate"].items():
         for family, entry in families.items():
@@ -125,7 +125,7 @@ def label(profile: Mapping[str, Any], name: str) -> str:
 
 
 def head(profile: Mapping[str, Any], name: str) -> str:
-    """Return the name of a codec over its numbers, marked if its checks found something."""
+    """Return the name of a codec, marked if its checks found something."""
     results = profile["codecs"][name]["findings"].get("findings", [])
     return label(profile, name) + (numbers.SUSPECT if wrong(results) else "")
 

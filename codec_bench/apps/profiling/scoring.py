@@ -1,4 +1,4 @@
-"""Scores a few clips in the codec's process, for measurements with many conditions."""
+"""Scores a few clips in the codec's process, over many conditions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codec_bench.types import Audio, Score
 
 
 class SectionScorer:
-    """Means of some metrics or groups such as `dnsmos` over a few clips; metrics are loaded on first use."""
+    """Means of metrics or groups over a few clips, loaded on first use."""
 
     def __init__(self, metrics: Sequence[str]) -> None:
         from codec_bench.metrics import expand
@@ -41,7 +41,7 @@ class SectionScorer:
     def __call__(
         self, references: Sequence[Audio], estimates: Sequence[Audio], texts: Sequence[str | None] | None = None
     ) -> dict[str, dict[str, Any]]:
-        """Return each metric's mean `value` over the `n` clips that have one, or a `reason`."""
+        """Return each metric's mean `value` over `n` clips, or `reason`."""
         results: dict[str, dict[str, Any]] = {}
         for requested, members in self._members.items():
             try:

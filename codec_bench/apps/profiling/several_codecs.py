@@ -1,4 +1,4 @@
-"""Measures each codec in a worker process, then compares them: curves, delta rates, quality."""
+"""Measures each codec in a worker process, then compares them."""
 
 from __future__ import annotations
 
@@ -161,11 +161,7 @@ class ProfileRun:
 
 
 def measure_codecs(request: ProfileRun) -> dict[str, Any]:
-    """Measure all codecs and return the content of `profile.json`.
-
-    Raises:
-        UserError: none of the codecs can be loaded, or the anchor is not among them.
-    """
+    """Measure all codecs, and return the content of `profile.json`."""
     if request.anchor:
         curves.anchor_family(request.anchor, curves.families(_early_names(request)))
     results = _measured_before(request)
@@ -220,7 +216,7 @@ def codecs_measured(folder: Path) -> list[str]:
 
 
 def _marks(request: ProfileRun) -> dict[str, str]:
-    """Identify the owner of a file of measured codecs: the request, and the finished profile that it replaces."""
+    """Identify the request, and the finished profile that it replaces."""
     before = request.folder / PROFILE
     content = before.read_bytes() if before.exists() else b""
     return {"request": request_hash(request.request), "replaces": hashlib.blake2b(content, digest_size=16).hexdigest()}
@@ -271,13 +267,13 @@ def _measure(run: ProfileRun, number: int, name: str) -> dict[str, Any]:
 
 
 def _relative(path: str, folder: Path) -> str:
-    """Shorten a path for display: relative to the folder if inside, else the file's name."""
+    """Shorten a path: relative to the folder if inside, else its name."""
     resolved, root = Path(path).resolve(), folder.resolve()
     return resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else resolved.name
 
 
 def _early_names(run: ProfileRun) -> dict[str, str]:
-    """Predict the result of `_names` before measuring; own code is loaded, since only it knows its name."""
+    """Predict `_names` before measuring; own code is loaded for its name."""
     loaded: dict[str, Mapping[str, Any]] = {}
     for system in run.systems:
         loaded[system.name] = {"info": {"state": "not measured"}}
@@ -289,7 +285,7 @@ def _early_names(run: ProfileRun) -> dict[str, str]:
 
 
 def _names(request: ProfileRun, results: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Name each codec by the caller's name, its registered name or its `info`; on a clash as typed."""
+    """Name codecs by the caller, registry or `info`; on a clash as typed."""
     itself = [s.name for s in request.systems if s.names_itself]
     own_names = {n: results[n]["info"]["name"] for n in itself if results[n]["info"]["state"] == "ok"}
     used = [*own_names.values(), *(n for n in results if n not in own_names)]
@@ -297,7 +293,7 @@ def _names(request: ProfileRun, results: Mapping[str, Mapping[str, Any]]) -> dic
 
 
 def _gather_findings(sections: dict[str, Any]) -> None:
-    """Merge all findings of a codec; measured look-ahead replaces the coarser check of its label."""
+    """Merge findings; measured look-ahead replaces the coarser check."""
     gather_findings(sections)
     if sections["info"]["state"] == "ok" and "lookahead_samples" in sections.get("latency", {}):
         info = CodecInfo(**{k: v for k, v in sections["info"].items() if k in CodecInfo.__dataclass_fields__})

@@ -22,11 +22,7 @@ from codec_bench.types import Codes, Sent
 
 
 def measure(codec: Any, material: Material, settings: Settings, speakers: Mapping[str, str]) -> dict[str, Any]:
-    """Exchange the global parts of pairs of clips, and measure the voices.
-
-    Raises:
-        NotApplicable: it has no global part, or there are no two speakers.
-    """
+    """Exchange global parts of pairs of clips, and measure the voices."""
     clips, ids = material.first_clips, material.ids
     sent, waves = recode(codec, clips)
     global_side = codec.info.global_side
@@ -52,14 +48,14 @@ def measure(codec: Any, material: Material, settings: Settings, speakers: Mappin
 
 
 def pairs_of(speakers: list[str | None]) -> list[tuple[int, int]]:
-    """Pair (content, voice) clips of different speakers; unknown speakers count as different ones."""
+    """Pair (content, voice) clips of different or unknown speakers."""
     return [
         (a, b) for a, b in permutations(range(len(speakers)), 2) if speakers[a] is None or speakers[a] != speakers[b]
     ]
 
 
 def exchange_voice(content: Sent, voice: Sent, global_side: tuple[str, ...] = ()) -> Codes:
-    """Combine one clip's codes with another's global codes and side information under `global_side`."""
+    """Combine a clip's codes with another's global codes and side data."""
     assert isinstance(content, Codes) and isinstance(voice, Codes)
     streams = [b if a.frame_rate_hz == 0 else a for a, b in zip(content.streams, voice.streams)]
     exchanged = {key: voice.side[key] if key in global_side else value for key, value in content.side.items()}

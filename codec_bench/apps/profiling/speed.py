@@ -28,7 +28,7 @@ _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class PeakMemory:
-    """The peak memory of this process, and of its tensors on a GPU, since this object was created."""
+    """The peak memory of this process and its GPU tensors since creation."""
 
     def __init__(self, device: str) -> None:
         self._gpu = device if device.startswith("cuda") and "torch" in sys.modules else None
@@ -44,7 +44,7 @@ class PeakMemory:
             torch.cuda.reset_peak_memory_stats(self._gpu)
 
     def result(self) -> dict[str, Any]:
-        """Return the peaks in bytes; `resident_since_start` says that the peak covers the whole process."""
+        """Return peaks in bytes, and whether they cover the whole process."""
         out: dict[str, Any] = {"resident_bytes": _peak_resident(), "resident_since_start": self.since_start}
         if self._gpu:
             import torch

@@ -113,7 +113,7 @@ def agreement(codes: Sequence[Sent], others: Sequence[Sent]) -> list[float] | No
 
 
 def latent_snr_db(latents: Sequence[Sent], others: Sequence[Sent]) -> float | None:
-    """Return the SNR of other latents without each dimension's mean; None for codes or no signal."""
+    """Return the SNR of other latents, without means; or None."""
     pairs = [(a, b) for a, b in zip(latents, others) if isinstance(a, Latents) and isinstance(b, Latents)]
     if not pairs:
         return None
@@ -132,7 +132,7 @@ def _no_tokens(codes: Sent) -> Diagnostic:
 
 
 def snr_db(references: Sequence[Audio], others: Sequence[Audio]) -> float | None:
-    """Return the signal-to-noise ratio of waves to others in dB, up to 200; None without a signal."""
+    """Return the signal-to-noise ratio in dB, up to 200; None without a signal."""
     signal = sum(float(np.square(r.samples, dtype=np.float64).sum()) for r in references)
     noise = sum(
         float(np.square(r.samples.astype(np.float64) - o.samples.astype(np.float64)).sum())

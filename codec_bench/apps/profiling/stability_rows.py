@@ -44,7 +44,7 @@ def stability(codecs: Mapping[str, Any]) -> ProfileSection:
 
 
 def noise_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Plot the share of equal codes, and the quality of the output, over noise in the input."""
+    """Plot equal codes and output quality over noise in the input."""
     measured = [
         (label, c["stability"]) for label,
         c in zip(labels, profile["codecs"].values()) if c["stability"]["state"] == "ok"

@@ -90,7 +90,7 @@ class ProfileJob(steps.CheckJob):
 def _section(
     name: str, measure: Callable[..., dict[str, Any]], *fields: str
 ) -> Callable[[Any], dict[str, dict[str, Any]]]:
-    """Build the step of one section; `measure` receives codec, clips, settings, and these fields of the request."""
+    """Build the step of one section; `measure` receives these request fields."""
 
     def step(self: Measuring) -> dict[str, dict[str, Any]]:
         arguments = (getattr(self._request, field_name) for field_name in fields)
@@ -195,7 +195,7 @@ class Measuring(Checking):
         return {"probes": probes.measure(corpus, labels, self._material.read(), seed=seed, alive=self._announce)}
 
     def _corpus_of_tokens(self) -> TokenCorpus:
-        """Return the codes of the corpus; raises NotApplicable after a restart, as they are incomplete."""
+        """Return the corpus's codes; NotApplicable after a restart."""
         if not self._is_coded:
             raise NotApplicable(Diagnostic("not_coded"))
         return self._tokens

@@ -29,11 +29,7 @@ _WARM_STEPS = 3
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Stream one clip, and compare with coding it as a whole.
-
-    Raises:
-        NotApplicable: the codec cannot stream.
-    """
+    """Stream one clip, and compare with coding it as a whole."""
     stream = open_stream(codec)
     if isinstance(stream, str):
         raise NotApplicable(stream)
@@ -74,7 +70,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
 
 
 def largest_lag_ms(costs_ms: Sequence[float], step_ms: float) -> float:
-    """Return the largest delay of a step that arrives every `step_ms` and waits for the one before it."""
+    """Return the largest lag of queued steps that arrive every `step_ms`."""
     done = lag = 0.0
     for number, cost in enumerate(costs_ms):
         arrives = (number + 1) * step_ms
@@ -88,7 +84,7 @@ def _percentiles(values: np.ndarray) -> dict[str, float]:
 
 
 def _equal_codes(streamed: list[Sent], late: list[Sent], offline: Sent) -> float | None:
-    """Return the share of codes, or frames of latents, equal to the whole signal's; None without either.
+    """Return the share of codes or latent frames equal to the whole signal's; or None.
 
     The codes of silence after the clip count as far as the whole signal has codes there.
     """

@@ -20,7 +20,7 @@ TIMELESS = Diagnostic("no_frame_rate")
 
 @dataclass(slots=True, eq=False)
 class TokenStream:
-    """The codes of one stream; `sequences` has (clip id, int32 `(codebooks, frames)`) of each item or channel."""
+    """The codes of one stream: int32 `(codebooks, frames)` with clip ids."""
 
     name: str
     codebooks: int

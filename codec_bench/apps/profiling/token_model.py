@@ -102,7 +102,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _dealt(stream: TokenStream) -> list[list[np.ndarray]]:
-    """Split the clips for training, choice and measurement; int64 `(frames, codebooks)`, at least one frame each."""
+    """Split clips to train, choose and measure, int64 `(frames, codebooks)`."""
     order = sorted({name for name, _ in stream.sequences}, key=lambda name: hashlib.sha256(name.encode()).digest())
     fold_of = {name: number % _PARTS for number, name in enumerate(order)}
     parts: list[list[np.ndarray]] = [[], [], []]
@@ -131,7 +131,7 @@ def _enough(stream: TokenStream, parts: list[list[np.ndarray]]) -> None:
 
 
 def _model(stream: TokenStream) -> Any:
-    """Build the module that gives the bits of each code of windows `(windows, frames, codebooks)`."""
+    """Build the module of bits for windows `(windows, frames, codebooks)`."""
     import torch
     from torch import nn
 
@@ -189,7 +189,7 @@ def _copy(model: Any) -> dict[str, Any]:
 
 
 def _draw_batch(clips: list[np.ndarray], frames: int, rng: np.random.Generator) -> list[torch.Tensor]:
-    """Draw training windows, grouped by length; each code is equally likely to be drawn."""
+    """Draw training windows by length; each code is equally likely."""
     import torch
 
     sizes = np.array([len(clip) for clip in clips], np.float64)
@@ -216,7 +216,7 @@ def _tried(model: Any, clips: list[np.ndarray], most: int) -> tuple[float, int]:
 
 
 def _windows(clips: list[np.ndarray], frames: int) -> Iterator[tuple[np.ndarray, int]]:
-    """Yield windows that hold each frame once, with the number of leading context frames."""
+    """Yield windows with the number of leading context frames."""
     step = max(1, frames // 2)
     for clip in clips:
         yield clip[:frames], 0

@@ -19,7 +19,7 @@ _STEEPEST = 20.0
 
 
 def zipf_exponent(counts: np.ndarray, *, seed: int) -> float | None:
-    """Estimate Zipf's exponent from the counts of all entries; None below two codes or two used entries."""
+    """Estimate Zipf's exponent from counts; None below two used entries."""
     if counts.sum() < 2 or np.count_nonzero(counts) < 2:
         return None
     half = np.random.default_rng(seed).binomial(counts, 0.5)
@@ -40,7 +40,7 @@ def _exponent(counts: np.ndarray) -> float:
     seen = float(counts @ logs / counts.sum())
 
     def surplus(s: float) -> float:
-        """Compute the expected logarithm of the rank less the observed one; it falls with s."""
+        """Compute the expected less the observed log rank; it falls with s."""
         weights = np.exp(-s * (logs - logs[0]) - max(0.0, -s * float(logs[-1])))
         return float(weights @ logs / weights.sum()) - seen
 
@@ -50,7 +50,7 @@ def _exponent(counts: np.ndarray) -> float:
 
 
 def heaps_exponent(counts: np.ndarray) -> float | None:
-    """Estimate Heaps' exponent (0 to 1) over the last tenfold of a codebook's codes; None below ten codes."""
+    """Estimate Heaps' exponent, 0 to 1; None below ten codes."""
     total = int(counts.sum())
     if total < 10:
         return None

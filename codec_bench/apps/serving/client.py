@@ -37,11 +37,7 @@ class RemoteScorer:
         self.higher_is_better = {one["name"]: one["higher_is_better"] for one in metrics}
 
     def score(self, items: Iterable[Item | Mapping[str, Any]]) -> list[Result]:
-        """Score items together; a bad item gets failed scores.
-
-        Raises:
-            UserError: the service cannot be reached.
-        """
+        """Score items together; a bad item gets failed scores."""
         return list(self._threads.map(self._score_or_fail, items))
 
     def submit(self, item: Item | Mapping[str, Any]) -> Future[Result]:
@@ -49,27 +45,15 @@ class RemoteScorer:
         return self._threads.submit(self._score, item)
 
     async def score_async(self, item: Item | Mapping[str, Any]) -> Result:
-        """Score an item.
-
-        Raises:
-            BadItem: the item cannot be scored. UserError: the service cannot be reached.
-        """
+        """Score an item; raises BadItem or UserError."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._score, item)
 
     def reward(self, item: Item | Mapping[str, Any]) -> dict[str, Any]:
-        """Return the reward of an item: `score`, and the values of its metrics.
-
-        Raises:
-            BadItem: the item has no reward. UserError: the service cannot be reached.
-        """
+        """Return an item's `score` and metric values; raises BadItem."""
         return self._send("POST", "/v1/reward", as_item(item))
 
     def put_reference(self, id: str, audio: AudioInput) -> None:
-        """Store a reference at the service.
-
-        Raises:
-            BadItem: the audio cannot be used. UserError: the service cannot be reached.
-        """
+        """Store a reference at the service; raises BadItem."""
         self._call("PUT", f"/v1/references/{urllib.parse.quote(id, safe='')}", audio_bytes(audio, "the reference"))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""One item to score: its fields, and the checks of its audio before a worker gets it."""
+"""One item to score: its fields, and the checks of its audio."""
 
 from __future__ import annotations
 
@@ -72,11 +72,7 @@ class Result:
 
 
 def as_item(value: Item | Mapping[str, Any]) -> Item:
-    """Build an item from a mapping of its fields.
-
-    Raises:
-        BadItem: a field is unknown, missing or of another type.
-    """
+    """Build an item from a mapping of its fields; raises BadItem."""
     if isinstance(value, Item):
         return value
     if not isinstance(value, Mapping):
@@ -154,11 +150,7 @@ def check_shape(samples: int, channels: int, rate_hz: int, name: str) -> None:
 
 
 def wav_bytes(samples: Any, rate_hz: int, name: str) -> bytes:
-    """Encode float samples, `(channels, samples)` or `(samples,)`, as a WAV file of 32-bit floats.
-
-    Raises:
-        BadItem: there are none, or one is not finite.
-    """
+    """Encode float samples as 32-bit float WAV; raises BadItem."""
     import soundfile
 
     array = np.atleast_2d(np.asarray(samples, np.float32))

@@ -145,7 +145,7 @@ class ClusterService(Service):
 
 
 class Replica:
-    """One replica: a scorer and its service; `references` is the handle of `References`."""
+    """One replica: a scorer and its service; `references` is a handle."""
 
     def __init__(self, arguments: Arguments, references: Any) -> None:
         token = os.environ.get(arguments.token_env, "") if arguments.token_env else None
@@ -186,11 +186,7 @@ class Replica:
         return StreamingResponse(parts(), reply.status, forwarded)
 
     def check_health(self) -> None:
-        """Fail for a scorer that has ended, so that Ray Serve starts another replica.
-
-        Raises:
-            RuntimeError: the scorer has ended.
-        """
+        """Fail with RuntimeError for an ended scorer; Ray starts another."""
         if not self._scorer.is_running:
             raise RuntimeError("the scorer has ended")
 

@@ -47,7 +47,7 @@ class Threshold(BaseModel):
 
 
 class Transform(BaseModel):
-    """One step: `clip: [low, high]`, `linear`, `negate: true`, `threshold`, or `exp: scale` (exp(scale * x))."""
+    """One step: `clip`, `linear`, `negate`, `threshold`, or `exp` (exp(scale * x))."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     clip: tuple[Number, Number] | None = None
@@ -148,11 +148,7 @@ def is_reward_file(reward: str) -> bool:
 
 
 def parse_reward(reward: str | Path | Mapping[str, Any] | RewardSpec) -> RewardSpec:
-    """Parse a reward of a YAML file or a mapping, before the scored metrics are known.
-
-    Raises:
-        UserError: a field is wrong.
-    """
+    """Parse a reward before the metrics are known; raises UserError."""
     if isinstance(reward, RewardSpec):
         return reward
     if isinstance(reward, Mapping):
@@ -161,13 +157,13 @@ def parse_reward(reward: str | Path | Mapping[str, Any] | RewardSpec) -> RewardS
 
 
 def flag_code(score: Score) -> str | None:
-    """Return the code of a doubtful score, such as `silent_estimate`; None without a flag."""
+    """Return the code of a doubtful score, such as `silent_estimate`; or None."""
     flag = score.detail.get("flag")
     return flag.code if isinstance(flag, Diagnostic) else None
 
 
 def _has_value(score: Score) -> bool:
-    """Whether a value describes the audio: one of silence or of another sound does not."""
+    """Whether a value describes the audio; that of silence does not."""
     flag = score.detail.get("flag")
     is_doubtful = isinstance(flag, Diagnostic) and flag.severity == "error"
     return score.value is not None and score.denominator != 0 and not is_doubtful
@@ -179,11 +175,7 @@ def _is_refused(score: Score | None) -> bool:
 
 
 def compute_reward(spec: RewardSpec, scores: Mapping[str, Score]) -> Reward:
-    """Compute the reward of an item.
-
-    Raises:
-        NoReward: a metric of a term has no value, and the term has no substitute.
-    """
+    """Compute the reward of an item; raises NoReward."""
     terms: dict[str, float] = {}
     missing: dict[str, str] = {}
     values = {name: s.value for name, s in scores.items() if s.value is not None and _has_value(s)}

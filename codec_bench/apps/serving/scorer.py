@@ -49,7 +49,7 @@ RESERVED_FILES = 256
 
 
 def _room_for_files() -> int:
-    """Return the limit of open items with two files each, after raising the file limit."""
+    """Return the limit of open items, after raising the file limit."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -245,11 +245,7 @@ class Scorer:
         return future
 
     def score(self, items: Iterable[Item | Mapping[str, Any]]) -> list[Result]:
-        """Score items together; a bad item gets failed scores.
-
-        Raises:
-            UserError: the scorer has ended.
-        """
+        """Score items together; a bad item gets failed scores."""
         futures: list[Future[Result] | Result] = []
         for index, item in enumerate(items):
             while True:
@@ -264,11 +260,7 @@ class Scorer:
         return [one.result() if isinstance(one, Future) else one for one in futures]
 
     async def score_async(self, item: Item | Mapping[str, Any]) -> Result:
-        """Score an item.
-
-        Raises:
-            BadItem: the item cannot be scored. QueueFull: too many items wait. UserError: the scorer has ended.
-        """
+        """Score an item; raises as `submit`."""
         future = await asyncio.get_running_loop().run_in_executor(None, self.submit, item)
         return await asyncio.wrap_future(future)
 
@@ -284,11 +276,7 @@ class Scorer:
         self.finished, self.failed, self.audio_s = 0, 0, 0.0
 
     def put_reference(self, id: str, audio: AudioInput) -> None:
-        """Store a reference, such as a prompt; its embeddings are computed once.
-
-        Raises:
-            BadItem: the audio cannot be used, or there are too many references.
-        """
+        """Store a reference; its embeddings are computed once."""
         data = check_reference(id, audio)
         with self._lock:
             if not fits_references(self._references, id, data):

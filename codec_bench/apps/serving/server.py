@@ -269,7 +269,7 @@ class Service:
 
     @contextmanager
     def _room(self) -> Iterator[Callable[[int], None]]:
-        """Count bytes of a request among those of all, negative to free them; frees the rest."""
+        """Count a request's bytes among all, and free the rest at the end."""
         held = 0
 
         def take(size: int) -> None:
@@ -411,11 +411,7 @@ async def _lines(request: web.Request, take: Callable[[int], None]) -> AsyncIter
 
 
 def check_port(host: str, port: int) -> None:
-    """Check that a port is free, before networks are loaded.
-
-    Raises:
-        UserError: it cannot be used.
-    """
+    """Check that a port is free, before networks are loaded."""
     try:
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:

@@ -17,11 +17,7 @@ VERSION = "1"
 
 
 def verl_item(value: Mapping[str, Any]) -> Item:
-    """Parse the item of a request.
-
-    Raises:
-        BadItem: it is no request of version 1.
-    """
+    """Parse the item of a version 1 request; raises BadItem."""
     if value.get("protocol_version") != VERSION:
         raise BadItem(
             f"protocol_version is {value.get('protocol_version')!r:.40}; expected '{VERSION}'", code="bad_protocol"

@@ -1,4 +1,4 @@
-"""Requests of the service as items, and results as JSON. No file named by a client is opened."""
+"""Requests of the service as items; no file named by a client is opened."""
 
 from __future__ import annotations
 
@@ -80,11 +80,7 @@ def item_of(value: Mapping[str, Any], audio: bytes | None = None, reference: byt
 
 
 def audio_of(value: Mapping[str, Any], name: str) -> bytes:
-    """Decode audio in JSON: a file, or little-endian floats with a rate, in base64.
-
-    Raises:
-        BadItem: there is none, or it is malformed.
-    """
+    """Decode base64 of a file, or of floats with a rate; raises BadItem."""
     if (text := value.get("audio_base64")) is not None:
         return decode_base64(text, f"{name} (audio_base64)")
     if (text := value.get("waveform_f32_base64")) is None:

@@ -51,7 +51,7 @@ def mark_best(
 
 
 def _out(rivals: Sequence[Row], column: int) -> set[int]:
-    """Return rows that are not compared: suspects, and those excluded by their own run."""
+    """Return rows that are not compared: suspects, and those of their own run."""
     return {n for n, row in enumerate(rivals) if row.get("suspect") or column in row.get("barred", ())}
 
 

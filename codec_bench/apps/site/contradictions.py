@@ -33,7 +33,7 @@ class Contradiction:
     versions: tuple[str, ...] = ()
 
     def as_row(self) -> list[Any]:
-        """As in the data file `checks`: system, metric, keys, values with intervals, versions."""
+        """As in the data file `checks`: keys, values, intervals, versions."""
         sides = ([self.value_a, *self.interval_a], [self.value_b, *self.interval_b])
         return [self.system, self.metric, self.key_a, self.key_b, *sides, list(self.versions)]
 

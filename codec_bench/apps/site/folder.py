@@ -86,21 +86,13 @@ class SiteFolder:
     # ------------------------------------------------------------------------------------------------------------- data
 
     def write_data(self, name: str, payload: Any) -> None:
-        """Write a data file atomically: `data/NAME.js`, with a hash of its content.
-
-        Raises:
-            UserError: it cannot be written.
-        """
+        """Write `data/NAME.js` atomically, with a hash of its content."""
         # Half a character, which a transcript may hold, cannot be written, and would change the hash.
         held = f"{as_json(name)},{as_json(payload)}".encode("utf-8", "replace").decode("utf-8")
         self._write(Path("data", f"{name}.js"), f'{_HEAD}{held},"{_digest(held)}"{_TAIL}')
 
     def read_data(self, name: str) -> Any:
-        """Read a data file without executing it.
-
-        Raises:
-            UserError: it cannot be read, or was changed.
-        """
+        """Read a data file without executing it; raises UserError."""
         file = self.path / "data" / f"{name}.js"
         try:
             text = file.read_text("utf-8")
@@ -137,11 +129,7 @@ class SiteFolder:
         return sorted(path.parent.name for path in files if _KEY.fullmatch(path.parent.name))
 
     def entry(self, key: str) -> dict[str, Any] | None:
-        """Return the entry of a run, or None.
-
-        Raises:
-            UserError: the file was changed.
-        """
+        """Return the entry of a run, or None; raises UserError if changed."""
         if not (self.run_folder(key) / "run.js").is_file():
             return None
         value = self.read_data(f"runs/{key}/run")
@@ -175,11 +163,7 @@ class SiteFolder:
         return {key: path for key, path in by_key.items() if path.is_dir()}
 
     def keep_sound(self, path: Path) -> str:
-        """Copy audio once, named by its content; returns its name from the site's folder.
-
-        Raises:
-            UserError: it cannot be copied.
-        """
+        """Copy audio once, named by its content; returns its name."""
         with on_disk(f"the sound '{path}' cannot be copied into the site"):
             with path.open("rb") as file:
                 named = hashlib.file_digest(file, "blake2b").hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""Imports the runs of another site; its data files are parsed as JSON, never executed."""
+"""Imports the runs of another site; data files are parsed, never executed."""
 
 from __future__ import annotations
 

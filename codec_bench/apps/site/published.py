@@ -1,4 +1,4 @@
-"""Published leaderboards with the site's runs, and published codecs, as JSON values."""
+"""Published leaderboards with the site's runs, and codecs, as JSON values."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def published_codecs(board: CodecBoard) -> dict[str, Any]:
 
 
 def _codec_table(source: str, data: str, tables: Sequence[CodecTable]) -> dict[str, Any]:
-    """Build a table of codecs; `front` has the columns in which a codec is on the front."""
+    """Build a table of codecs; `front` has the columns of front points."""
     points = {point.name: point for table in tables for point in table.points}
     of = [{point.name: point for point in table.points} for table in tables]
     heads = [head_of("bitrate", "", _KBPS, [Estimate(point.costs["bitrate"]) for point in points.values()])]

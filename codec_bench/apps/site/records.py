@@ -212,7 +212,7 @@ def _hash(value: Any, size: int) -> str:
 
 
 class _Scores:
-    """The scores of a run as arrays `(systems, metrics, samples)`, filled from its rows."""
+    """The scores of a run as arrays `(systems, metrics, samples)`."""
 
     def __init__(self, run: Run, ids: list[str]) -> None:
         self.systems, self.metrics = list(run.systems), run.metrics

@@ -1,4 +1,4 @@
-"""The page of an agreement: tables, and items of most disagreement with their audio.
+"""The page of an agreement: tables, and items of most disagreement to hear.
 
 `collect.py` gathers the template's variables. The file opens from disk and loads nothing. Style and security policy are
 those of a run's page, without scripts. The template escapes text from data.

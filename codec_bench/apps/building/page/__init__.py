@@ -43,7 +43,7 @@ _SOUND_BYTES = 12_000_000
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A histogram: minimum, median and maximum as text; bars as (height in percent of the highest, label)."""
+    """A histogram with texts of its range; bars as (percent of the highest, label)."""
 
     title: str
     count: int
@@ -95,7 +95,7 @@ def write_build_page(
 
 
 def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> Picture:
-    """Build a histogram of at least one value; `over` gives the range of the bars, by default the values."""
+    """Build a histogram of at least one value; `over` gives the range of the bars."""
     low, high = float(min(over or values)), float(max(over or values))
     if high == low:
         bars: tuple[tuple[float, str], ...] = ((0.0, ""), (100.0, f"{_text(low)}: {len(values):,}"), (0.0, ""))
@@ -126,7 +126,7 @@ def _worst(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
 
 
 def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
-    """List the dropped items that came furthest, closest to the limit first, with the reason."""
+    """List the dropped items closest to the limit, with the reason."""
 
     def dropped() -> Iterator[tuple[int, float, str, str]]:
         for item in items:

@@ -125,7 +125,7 @@ def _placed(words: Sequence[Chunk], scale: float) -> Iterator[dict[str, Any]]:
 
 
 def _wave(samples: np.ndarray, middle: int) -> str:
-    """Return the waveform as a path around `middle`: peaks of each column, full scale at half a track."""
+    """Return the waveform of column peaks as a path around `middle`."""
     if not samples.size:
         return ""
     size = -(-samples.size // _COLUMNS)
@@ -138,7 +138,7 @@ def _wave(samples: np.ndarray, middle: int) -> str:
 
 
 def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
-    """Collect the values of each measure but shares of 0 and 1, one strip a system, on one scale a measure."""
+    """Collect each measure's values but shares, one strip a system."""
     out = []
     for name, measure in MEASURES.items():
         by_system = {system: sorted(v.value for v in held if v.measure == name and v.value is not None) for system,

@@ -1,4 +1,4 @@
-"""The static page of a gate's result: verdicts, limits, and the worst items with audio."""
+"""The static page of a gate's result, with the worst items and audio."""
 
 from __future__ import annotations
 
@@ -40,11 +40,7 @@ class ShownMetric:
 
 
 def write_page(result: GateResult, run: str | os.PathLike[str], path: Path) -> None:
-    """Write the page of a result, with audio of the checked run.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write the page of a result, with audio of the checked run."""
     with closing(Run(run)) as record:
         audio = {item.id: item.audio for item in record.items(result.system)}
         left = BUDGET_BYTES

@@ -176,7 +176,7 @@ def _plots(
 def _streams(
     profile: Mapping[str, Any], labels: Sequence[str]
 ) -> Iterator[tuple[str, Mapping[str, Any], int, Mapping[str, Any]]]:
-    """Yield every stream: label and sections of its codec, codebooks of earlier streams, counts."""
+    """Yield every stream: label, sections, codebooks of earlier streams, counts."""
     for text, codec in zip(labels, profile["codecs"].values()):
         before = 0
         for stream in codec["rate"]["streams"] if codec["rate"]["state"] == "ok" else ():
@@ -185,7 +185,7 @@ def _streams(
 
 
 def _codebooks(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """List by codec and stream how often each entry is used, most frequent first, as multiples of equal use."""
+    """List the relative use of entries by codec and stream, sorted."""
     out = []
     for text, _, _, stream in _streams(profile, labels):
         books = [_bars(book["histogram"]) for book in stream["per_codebook"]]
@@ -205,7 +205,7 @@ def _bars(histogram: Sequence[int]) -> list[float]:
 
 
 def _book_tables(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Build a codebook table by codec and stream, with the share of codes preserved in each re-encoding."""
+    """Build codebook tables with the share of codes kept in re-encodings."""
     out = []
     for text, codec, before, stream in _streams(profile, labels):
         stability = codec["stability"] if codec["stability"]["state"] == "ok" else {}
@@ -334,7 +334,7 @@ class _Sounds:
         self.files: list[Path] = []
 
     def take(self, tracks: list[tuple[int, Path]]) -> list[tuple[int, int]]:
-        """Add all tracks of a clip or none; returns (position of the codec or -1, number of the audio) of each."""
+        """Add all tracks of a clip or none; returns codec and audio numbers."""
         tracks = [(index, path) for index, path in tracks if is_sound(path)]
         size = sum(4 * -(-path.stat().st_size // 3) for _, path in tracks)
         if size > self._left:

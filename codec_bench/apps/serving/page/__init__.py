@@ -1,4 +1,4 @@
-"""The static page at `/` of the service: load, throughput, latency, the latest errors."""
+"""The static page at `/`: load, throughput, latency, latest errors."""
 
 from __future__ import annotations
 
