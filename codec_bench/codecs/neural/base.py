@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
@@ -358,18 +359,43 @@ def one_stream(values: np.ndarray, audio: Audio, info: CodecInfo, cardinality: i
     return Codes((stream,), audio.num_samples, audio.sample_rate_hz)
 
 
+def code_info(
+    name: str, rate_hz: int, hop: int, cardinality: int, codebooks: int = 1, *, causal: bool = False, **facts: Any
+) -> CodecInfo:
+    """The facts of a codec of one stream with a frame every `hop` samples."""
+    frame_rate_hz = rate_hz / hop
+    bits = math.log2(cardinality)
+    return CodecInfo(
+        name, (rate_hz,), frame_rate_hz=frame_rate_hz, nominal_bitrate_bps=codebooks * frame_rate_hz * bits,
+        tokens_per_s=codebooks * frame_rate_hz, causal=causal, **facts,
+    )  # fmt: skip
+
+
 def check_stream(item: Codes, info: CodecInfo, shape: tuple[int, int], cardinality: int) -> None:
-    """Checks that codes are one stream of this shape, each code from 0 to `cardinality - 1`.
+    """Check that codes are one stream of this shape, each code from 0 to `cardinality - 1`.
 
     Raises:
         UserError: they are not.
     """
-    got = item.streams[0].values.shape if len(item.streams) == 1 else f"{len(item.streams)} streams"
-    if got != shape:
-        raise UserError(f"{info.name}: codes are {got}; {item.num_samples} samples have {shape}")
-    values = item.streams[0].values
-    if values.min() < 0 or values.max() >= cardinality:
-        raise UserError(f"{info.name}: codes from {values.min()} to {values.max()}; expected 0 to {cardinality - 1}")
+    check_streams(item, info, [shape], [cardinality])
+
+
+def check_streams(
+    item: Codes, info: CodecInfo, shapes: Sequence[tuple[int, int]], cardinalities: Sequence[int]
+) -> None:
+    """Check that codes are streams of these shapes, each code from 0 to its `cardinality - 1`.
+
+    Raises:
+        UserError: they are not.
+    """
+    got = [stream.values.shape for stream in item.streams]
+    if got != list(shapes):
+        held, expected = (" and ".join(map(str, one)) or "no streams" for one in (got, shapes))
+        raise UserError(f"{info.name}: codes are {held}; {item.num_samples} samples have {expected}")
+    for stream, cardinality in zip(item.streams, cardinalities):
+        low, high = stream.values.min(), stream.values.max()
+        if low < 0 or high >= cardinality:
+            raise UserError(f"{info.name}: codes from {low} to {high}; expected 0 to {cardinality - 1}")
 
 
 def check_codebooks(codec: str, codebooks: int | None, most: int) -> int:

@@ -21,16 +21,15 @@ import numpy as np
 
 from codec_bench.audio.padded_passes import passes
 from codec_bench.codecs.base import CodecInfo, check_input
-from codec_bench.codecs.neural.base import PublishedCodec, stack
+from codec_bench.codecs.neural.base import PublishedCodec, check_streams, code_info, stack
 from codec_bench.codecs.neural.random_weights import RANDOM, fill_with_noise, seeded
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.errors import WeightsError
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream
 
 _RATE_HZ, _HOP, _FIELD = 16_000, 320, 400
 _CLIP_SAMPLES = 6 * _RATE_HZ
 _CODEWORDS, _SPEAKER_CODES, _SPEAKER_ENTRIES = 8192, 32, 4096
-_BITS_PER_CODE = 13
 # Of the volume normalisation, relative to full scale: the average that loud samples are brought to, and the level below
 # which a sample is not counted.
 _LOUD, _AUDIBLE = 0.2, 0.01
@@ -61,14 +60,7 @@ class BiCodec(PublishedCodec):
     @classmethod
     def describe(cls) -> CodecInfo:
         """The facts of the codec. Nothing is loaded."""
-        return CodecInfo(
-            name="spark-bicodec",
-            sample_rates_hz=(_RATE_HZ,),
-            frame_rate_hz=_RATE_HZ / _HOP,
-            nominal_bitrate_bps=_RATE_HZ / _HOP * _BITS_PER_CODE,
-            tokens_per_s=_RATE_HZ / _HOP,
-            causal=False,
-        )
+        return code_info("spark-bicodec", _RATE_HZ, _HOP, _CODEWORDS)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the reference gives them for that item alone."""
@@ -100,7 +92,8 @@ class BiCodec(PublishedCodec):
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
         """Audio of each item: what the reference decodes, then silence up to the item's length."""
         for item in codes:
-            _check(item, self.info.name)
+            shapes = [(1, _frames(item.num_samples)), (1, _SPEAKER_CODES)]
+            check_streams(item, self.info, shapes, [_CODEWORDS, _SPEAKER_ENTRIES])
         waves: list[Any] = [None] * len(codes)
         with computing(self._device, "float32"):
             for group in passes([item.num_samples for item in codes], self._device):
@@ -166,19 +159,6 @@ def _codes(semantic: np.ndarray, speaker: np.ndarray, audio: Audio) -> Codes:
         CodeStream(np.ascontiguousarray(speaker), _SPEAKER_ENTRIES, 0.0, "speaker"),
     )
     return Codes(streams, audio.num_samples, audio.sample_rate_hz)
-
-
-def _check(item: Codes, name: str) -> None:
-    expected = [((1, _frames(item.num_samples)), _CODEWORDS), ((1, _SPEAKER_CODES), _SPEAKER_ENTRIES)]
-    got = [stream.values.shape for stream in item.streams]
-    if got != [shape for shape, _ in expected]:
-        shapes = " and ".join(map(str, (shape for shape, _ in expected)))
-        raise UserError(f"{name}: the streams have shapes {got}; {item.num_samples} samples have {shapes}")
-    for stream, (_, entries) in zip(item.streams, expected):
-        if stream.values.min() < 0 or stream.values.max() >= entries:
-            raise UserError(
-                f"{name}: codes from {stream.values.min()} to {stream.values.max()}; expected 0 to {entries - 1}"
-            )
 
 
 def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:

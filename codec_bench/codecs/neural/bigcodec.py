@@ -15,13 +15,12 @@ from functools import partial
 from typing import Any
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec
+from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 
 _RATE_HZ = 16000
 _HOP = 200
 _CARDINALITY = 8192
-_BITS_PER_CODE = 13
 _SMALL: dict[str, Any] = {"filters": 4, "latent_dim": 32}
 
 
@@ -50,14 +49,7 @@ class BigCodec(NeuralCodec):
     @classmethod
     def describe(cls) -> CodecInfo:
         """The facts of the codec. Nothing is loaded."""
-        return CodecInfo(
-            name="bigcodec",
-            sample_rates_hz=(_RATE_HZ,),
-            frame_rate_hz=_RATE_HZ / _HOP,
-            nominal_bitrate_bps=_RATE_HZ / _HOP * _BITS_PER_CODE,
-            tokens_per_s=_RATE_HZ / _HOP,
-            causal=False,
-        )
+        return code_info("bigcodec", _RATE_HZ, _HOP, _CARDINALITY)
 
     def _frames(self, num_samples: int) -> int:
         return num_samples // _HOP + 1
@@ -76,13 +68,8 @@ def _quantiser(decoder: Any) -> Any:
     from codec_bench.kernels.rvq import dispatch
 
     layer = decoder.projected
-    return dispatch.Factorised(
-        layer._codebook.weight[None],
-        layer.in_proj.weight[None],
-        layer.in_proj.bias[None],
-        layer.out_proj.weight[None],
-        layer.out_proj.bias[None],
-    )
+    projections = (p[None] for proj in (layer.in_proj, layer.out_proj) for p in (proj.weight, proj.bias))
+    return dispatch.Factorised(layer._codebook.weight[None], *projections)
 
 
 def _load(weights: str | None) -> tuple[Any, Any, str]:

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec
+from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, fill_with_noise, seeded
 from codec_bench.errors import WeightsError
-from codec_bench.types import Codes, CodeStream
+from codec_bench.types import Codes
 
 _RATE_HZ, _HOP, _SHORTEST = 24_000, 256, 513
 _CODEBOOKS, _ENTRIES = 4, 625
@@ -58,15 +58,7 @@ class ChatTtsDvae(NeuralCodec):
     @classmethod
     def describe(cls) -> CodecInfo:
         """The facts of the codec. Nothing is loaded."""
-        stream = CodeStream(np.zeros((_CODEBOOKS, 1), np.int64), _ENTRIES, _RATE_HZ / _HOP / 2)
-        return CodecInfo(
-            name="chattts-dvae",
-            sample_rates_hz=(_RATE_HZ,),
-            frame_rate_hz=stream.frame_rate_hz,
-            nominal_bitrate_bps=stream.nominal_bitrate_bps,
-            tokens_per_s=_CODEBOOKS * stream.frame_rate_hz,
-            causal=False,
-        )
+        return code_info("chattts-dvae", _RATE_HZ, 2 * _HOP, _ENTRIES, _CODEBOOKS)
 
     def _frames(self, num_samples: int) -> int:
         return (1 + max(num_samples, _SHORTEST) // _HOP) // 2
@@ -111,10 +103,8 @@ def _load(weights: str | None, device: str, bound_first: bool) -> tuple[Any, Any
             hint="give the folder that holds asset/DVAE_full.pt and asset/Vocos.pt",
         )
     loaded = []
-    for name, build in (
-        ("chattts-dvae", partial(chattts_net.Dvae, bound_first=bound_first)),
-        ("chattts-vocos", chattts_net.Vocos),
-    ):
+    dvae_net = partial(chattts_net.Dvae, bound_first=bound_first)
+    for name, build in (("chattts-dvae", dvae_net), ("chattts-vocos", chattts_net.Vocos)):
         checkpoint = find(name, weights)
         net = unfilled(build)
         load_into(net, chattts_net.renamed(load_state(checkpoint.path)), path=checkpoint.path)

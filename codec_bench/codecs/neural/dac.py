@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks
+from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.types import Codes
@@ -46,13 +46,8 @@ class _Model:
 
     @property
     def config(self) -> dict[str, Any]:
-        return {
-            "sampling_rate": self.rate_hz,
-            "downsampling_ratios": list(self.strides),
-            "n_codebooks": self.codebooks,
-            "codebook_size": _CARDINALITY,
-            "codebook_dim": 8,
-        }
+        sizes = {"n_codebooks": self.codebooks, "codebook_size": _CARDINALITY, "codebook_dim": 8}
+        return {"sampling_rate": self.rate_hz, "downsampling_ratios": list(self.strides), **sizes}
 
 
 _MODELS = {
@@ -103,15 +98,8 @@ class Dac(NeuralCodec):
             raise UserError(f"DAC has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
         count = check_codebooks(f"dac-{model}", codebooks, facts.codebooks)
-        frame_rate_hz = facts.rate_hz / facts.hop
-        return CodecInfo(
-            name=f"dac-{model}" if count == facts.codebooks else f"dac-{model}-{count}cb",
-            sample_rates_hz=(facts.rate_hz,),
-            frame_rate_hz=frame_rate_hz,
-            nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
-            tokens_per_s=count * frame_rate_hz,
-            causal=False,
-        )
+        name = f"dac-{model}" if count == facts.codebooks else f"dac-{model}-{count}cb"
+        return code_info(name, facts.rate_hz, facts.hop, _CARDINALITY, count)
 
     def _input_samples(self, num_samples: int) -> int:
         return self._frames(num_samples) * self._hop

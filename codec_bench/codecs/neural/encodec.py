@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
-from codec_bench.codecs.neural.base import PublishedCodec, check_stream, equal_lengths, one_stream, stack
+from codec_bench.codecs.neural.base import PublishedCodec, check_stream, code_info, equal_lengths, one_stream, stack
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
@@ -50,12 +50,8 @@ _MODELS: dict[str, dict[str, Any]] = {
 _CHUNK, _STRIDE = 48000, 47520  # 48 kHz: one second, of which 10 ms overlap
 _REDUCED = {"num_filters": 8, "hidden_size": 32, "codebook_dim": 32}
 _SCALE_BITS = 32  # the reference writes one float a chunk
-_SHORT_FRAMES = (
-    6  # the padding of the widest convolution at the frame rate: up to this length it reflects appended zeros
-)
-_PIECE_FRAMES = (
-    300  # 4 s on a CPU. With longer pieces every layer asks the system for new memory; shorter ones cost overhead.
-)
+_SHORT_FRAMES = 6  # padding of the widest convolution at the frame rate: shorter items reflect appended zeros
+_PIECE_FRAMES = 300  # 4 s on a CPU: longer pieces make every layer allocate memory, shorter ones cost overhead
 _CHUNKS_AT_ONCE = 32  # bounds memory on long files: one pass holds about 12 MB of activations a chunk and layer
 
 
@@ -98,18 +94,11 @@ class Encodec(PublishedCodec):
             raise UserError(
                 f"EnCodec {model} does not run at {bitrate_bps / 1000:g} kbps", hint=f"it runs at {known} kbps"
             )
-        frame_rate_hz = facts["sampling_rate"] / _HOP
-        codebooks = _codebooks(model, bitrate_bps)
-        return CodecInfo(
-            name=f"encodec-{model}@{bitrate_bps / 1000:g}",
-            sample_rates_hz=(facts["sampling_rate"],),
-            channels=(facts["audio_channels"],),
-            frame_rate_hz=frame_rate_hz,
-            nominal_bitrate_bps=codebooks * frame_rate_hz * _BITS_PER_CODE,
-            tokens_per_s=codebooks * frame_rate_hz,
-            causal=model == "24khz",
+        return code_info(
+            f"encodec-{model}@{bitrate_bps / 1000:g}", facts["sampling_rate"], _HOP, _CARDINALITY,
+            _codebooks(model, bitrate_bps), channels=(facts["audio_channels"],), causal=model == "24khz",
             lookahead_s=0.0 if model == "24khz" else _CHUNK / facts["sampling_rate"],
-        )
+        )  # fmt: skip
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the `encodec` package gives them for that item alone."""
@@ -184,10 +173,8 @@ class Encodec(PublishedCodec):
         lengths = [value.shape[1] for value in values]
         groups = _groups(lengths, short=_SHORT_FRAMES)
         there = sent([stack([values[k] for k in g], max(lengths[k] for k in g)) for g in groups], self._device)
-        decoded = fetched(
-            [self._decoded(tensors, [lengths[k] for k in group]) for group, tensors in zip(groups, there)]
-        )
-        for group, tensors in zip(groups, decoded):
+        decoded = [self._decoded(tensors, [lengths[k] for k in group]) for group, tensors in zip(groups, there)]
+        for group, tensors in zip(groups, fetched(decoded)):
             for k, wave in zip(group, tensors):
                 waves[k] = wave[:, : codes[k].num_samples]
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
@@ -206,9 +193,8 @@ class Encodec(PublishedCodec):
 
         if not batch:
             return []
-        latents = meeting_in_lstm(
-            self._net.encoder, [torch.from_numpy(audio.samples)[None] for audio in batch], _PIECE_FRAMES * _HOP
-        )
+        waves = [torch.from_numpy(audio.samples)[None] for audio in batch]
+        latents = meeting_in_lstm(self._net.encoder, waves, _PIECE_FRAMES * _HOP)
         values = self._nearest(torch.cat(latents, dim=-1))[0].split([item.shape[-1] for item in latents], dim=-1)
         return [self._codes(item.numpy(), audio) for item, audio in zip(values, batch)]
 
@@ -271,10 +257,8 @@ class Encodec(PublishedCodec):
 
     def _chunks(self, values: Any, levels: Any) -> Any:
         """Waves of chunks of one length, `(chunks, codebooks, frames)`, at their scales `(chunks,)`."""
-
-        return in_rows(
-            lambda codes, scales: self._net.decoder(self._lookup(codes)) * scales[:, None, None], [values, levels]
-        )
+        wave = lambda codes, scales: self._net.decoder(self._lookup(codes)) * scales[:, None, None]  # noqa: E731
+        return in_rows(wave, [values, levels])
 
     def _codes(self, values: np.ndarray, audio: Audio, scales: np.ndarray | None = None) -> Codes:
         codes = one_stream(values, audio, self.info, _CARDINALITY)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec
+from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded, spread_codewords
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes
@@ -132,21 +132,14 @@ class FunCodec(NeuralCodec):
         """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
         if model not in _MODELS:
             raise UserError(f"FunCodec has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
-        frame_rate_hz = _RATE_HZ / _hop(model)
-        each_bps = frame_rate_hz * _BITS_PER_CODE
+        each_bps = _RATE_HZ / _hop(model) * _BITS_PER_CODE
         if bitrate_bps not in [each_bps * count for count in range(1, _CODEBOOKS + 1)]:
             raise UserError(
                 f"FunCodec {model} does not run at {bitrate_bps / 1000:g} kbps",
                 hint=f"it runs at every multiple of {each_bps / 1000:g} kbps up to {_CODEBOOKS * each_bps / 1000:g}",
             )
-        return CodecInfo(
-            name=f"funcodec-{model}@{bitrate_bps / 1000:g}",
-            sample_rates_hz=(_RATE_HZ,),
-            frame_rate_hz=frame_rate_hz,
-            nominal_bitrate_bps=float(bitrate_bps),
-            tokens_per_s=bitrate_bps / _BITS_PER_CODE,
-            causal=False,
-        )
+        name, codebooks = f"funcodec-{model}@{bitrate_bps / 1000:g}", round(bitrate_bps / each_bps)
+        return code_info(name, _RATE_HZ, _hop(model), _CARDINALITY, codebooks)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the reference gives them for that item alone, and its scale."""
@@ -209,11 +202,8 @@ def _sizes(path: Path, model: str) -> dict[str, Any]:
 
     document = load_yaml(path)
     settings = document if isinstance(document, dict) else {}
-    wrong = [
-        f"{key} {settings.get(key)!r} (expected {name!r})"
-        for key, name in _CLASSES.items()
-        if settings.get(key) != name
-    ]
+    held = {key: settings.get(key) for key in _CLASSES}
+    wrong = [f"{key} {held[key]!r} (expected {name!r})" for key, name in _CLASSES.items() if held[key] != name]
     parts: tuple[tuple[str, dict[str, Any], bool], ...] = (
         ("encoder_conf", _CODER_SETTINGS, True),
         ("decoder_conf", _CODER_SETTINGS, True),
@@ -229,10 +219,9 @@ def _sizes(path: Path, model: str) -> dict[str, Any]:
     encoder, decoder = (settings.get(section) or {} for section in ("encoder_conf", "decoder_conf"))
     sizes = {key: encoder.get(key, usual) for key, (_, usual) in _SIZES.items()}
     for key, (_, usual) in _SIZES.items():
-        if key != "dimension" and decoder.get(key, usual) != sizes[key]:  # the decoder is given the quantiser's
-            wrong.append(
-                f"decoder_conf.{key} {decoder.get(key, usual)!r} (expected {sizes[key]!r}, as the encoder has)"
-            )
+        of_decoder = decoder.get(key, usual)
+        if key != "dimension" and of_decoder != sizes[key]:  # the decoder has the quantiser's
+            wrong.append(f"decoder_conf.{key} {of_decoder!r} (expected {sizes[key]!r}, as the encoder has)")
     if np.prod(sizes["ratios"]) != _hop(model):
         wrong.append(f"encoder_conf.ratios {sizes['ratios']} (expected a product of {_hop(model)})")
     if wrong:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, equal_lengths, of_transformers
+from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, code_info, equal_lengths, of_transformers
 from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, fill_with_noise, seeded
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
@@ -50,20 +50,15 @@ class HiggsAudioV2(NeuralCodec):
     def __init__(self, codebooks: int | None = None, device: str = "cpu", weights: str | None = None) -> None:
         info = self.describe(codebooks)  # before the weights are loaded: a wrong number is found at once
         self._codebooks = check_codebooks("higgs-audio-v2", codebooks, _CODEBOOKS)
-        self._install(
-            info, device, *of_transformers(weights, "higgs-audio-v2", "HiggsAudioV2TokenizerModel", _FACTS, _random_net)
-        )
+        net = of_transformers(weights, "higgs-audio-v2", "HiggsAudioV2TokenizerModel", _FACTS, _random_net)
+        self._install(info, device, *net)
         self._latents = _Latents(self._net, device)
 
     @classmethod
     def describe(cls, codebooks: int | None = None) -> CodecInfo:
         """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
         count = check_codebooks("higgs-audio-v2", codebooks, _CODEBOOKS)
-        rate_hz = _RATE_HZ / cls._hop
-        return CodecInfo(
-            name=f"higgs-audio-v2-{count}cb", sample_rates_hz=(_RATE_HZ,), frame_rate_hz=rate_hz, causal=False,
-            nominal_bitrate_bps=count * rate_hz * math.log2(_CARDINALITY), tokens_per_s=count * rate_hz,
-        )  # fmt: skip
+        return code_info(f"higgs-audio-v2-{count}cb", _RATE_HZ, cls._hop, _CARDINALITY, count)
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
         """The vectors that codes stand for, float32 `(frames, dimensions)`: of all codebooks together."""
@@ -142,9 +137,8 @@ class _Latents:
         from torchaudio.transforms import Resample
 
         self._net = net
-        self._resample = Resample(net.config.sample_rate, net.config.semantic_sample_rate, dtype=torch.float32).to(
-            device
-        )
+        resample = Resample(net.config.sample_rate, net.config.semantic_sample_rate, dtype=torch.float32)
+        self._resample = resample.to(device)
 
     def __call__(self, waves: Any) -> Any:
         import torch

@@ -10,7 +10,6 @@ Where padding could change a result, and what prevents it
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +19,7 @@ from codec_bench.codecs.neural.base import (
     NeuralCodec,
     check_codebooks,
     check_stream,
+    code_info,
     of_transformers,
     one_stream,
     stack,
@@ -91,16 +91,8 @@ class Mimi(NeuralCodec):
     def describe(cls, codebooks: int | None = None, stream: bool = False) -> CodecInfo:
         """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
         count = check_codebooks("mimi", codebooks, _CODEBOOKS)
-        frame_rate_hz = _RATE_HZ / _FRAME
-        return CodecInfo(
-            name=f"mimi-{count}cb" + ("-streaming" if stream else ""),
-            sample_rates_hz=(_RATE_HZ,),
-            frame_rate_hz=frame_rate_hz,
-            nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
-            tokens_per_s=count * frame_rate_hz,
-            causal=True,
-            lookahead_s=0.0,
-        )
+        name = f"mimi-{count}cb" + ("-streaming" if stream else "")
+        return code_info(name, _RATE_HZ, _FRAME, _CARDINALITY, count, causal=True, lookahead_s=0.0)
 
     def _input_samples(self, num_samples: int) -> int:
         return _frames(num_samples) * _FRAME

@@ -19,7 +19,8 @@ from codec_bench.codecs.neural.random_weights import fill_with_noise, seeded
 
 _RATE_HZ, _DIMENSIONS = 24000, 32
 _FACTS: dict[str, Any] = {
-    "sampling_rate": _RATE_HZ, "upsampling_ratios": [6, 5, 4], "latent_stride": 16, "latent_dim": _DIMENSIONS, "use_causal_conv": True,
+    "sampling_rate": _RATE_HZ, "upsampling_ratios": [6, 5, 4], "latent_stride": 16, "latent_dim": _DIMENSIONS,
+    "use_causal_conv": True,
 }  # fmt: skip
 _REDUCED = {
     "hidden_size": 64,
@@ -46,11 +47,8 @@ class PocketTts(CausalLatents):
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         from codec_bench.networks.transfer import sizes_on_host
 
-        self._install(
-            self.describe(),
-            device,
-            *of_transformers(weights, "pocket-tts", "PocketTTSAudioTokenizerModel", _FACTS, _random_net),
-        )
+        net = of_transformers(weights, "pocket-tts", "PocketTTSAudioTokenizerModel", _FACTS, _random_net)
+        self._install(self.describe(), device, *net)
         sizes_on_host(self._net)
 
     @classmethod

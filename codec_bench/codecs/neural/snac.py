@@ -22,7 +22,7 @@ import numpy as np
 
 from codec_bench.audio.padded_passes import passes
 from codec_bench.codecs.base import CodecInfo, check_input
-from codec_bench.codecs.neural.base import PublishedCodec, stack
+from codec_bench.codecs.neural.base import PublishedCodec, check_streams, stack
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.networks.batch_shapes import in_shape
@@ -101,13 +101,9 @@ class Snac(PublishedCodec):
         finest_hz = facts["sampling_rate"] / math.prod(facts["encoder_rates"])
         tokens_per_s = sum(finest_hz / stride for stride in facts["vq_strides"])
         return CodecInfo(
-            name=f"snac-{model}",
-            sample_rates_hz=(facts["sampling_rate"],),
-            frame_rate_hz=finest_hz,
-            nominal_bitrate_bps=tokens_per_s * _BITS_PER_CODE,
-            tokens_per_s=tokens_per_s,
-            causal=False,
-        )
+            f"snac-{model}", (facts["sampling_rate"],), frame_rate_hz=finest_hz, causal=False,
+            nominal_bitrate_bps=tokens_per_s * _BITS_PER_CODE, tokens_per_s=tokens_per_s,
+        )  # fmt: skip
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the package gives them for that item alone."""
@@ -138,16 +134,12 @@ class Snac(PublishedCodec):
         with computing(self._device, "float32"):
             for group in passes(lengths, self._device, slack=None):
                 mine = [lengths[k] for k in group]
-                levels = [
-                    stack(
-                        [codes[k].streams[level].values.astype(np.int64, copy=False) for k in group],
-                        max(mine) // self._hop // stride,
-                    )[:, 0]
-                    for level, stride in enumerate(self._strides)
-                ]
-                noise = self._batch.noise(
-                    [length // self._hop for length in mine], [self._noise_of(codes[k]) for k in group]
-                )
+                levels = []
+                for level, stride in enumerate(self._strides):
+                    values = [codes[k].streams[level].values.astype(np.int64, copy=False) for k in group]
+                    levels.append(stack(values, max(mine) // self._hop // stride)[:, 0])
+                generators = [self._noise_of(codes[k]) for k in group]
+                noise = self._batch.noise([length // self._hop for length in mine], generators)
                 there = sent([*levels, *noise], self._device)
                 rate_hz = self.info.sample_rates_hz[0]
                 decoded = in_shape(self._decoded, there, mine, steps_per_s=rate_hz, unit=self._block).cpu().numpy()
@@ -184,26 +176,16 @@ class Snac(PublishedCodec):
         return torch.Generator().manual_seed(int.from_bytes(digest.digest()[:8], "little", signed=True))
 
     def _codes(self, levels: Sequence[np.ndarray], audio: Audio) -> Codes:
-        streams = tuple(
-            CodeStream(
-                np.ascontiguousarray(values[None]),
-                _CARDINALITY,
-                self.info.frame_rate_hz / stride,
-                f"every {stride} frames" if stride > 1 else "every frame",
-            )
-            for values, stride in zip(levels, self._strides)
-        )
-        return Codes(streams, audio.num_samples, audio.sample_rate_hz)
+        streams = []
+        for values, stride in zip(levels, self._strides):
+            name = f"every {stride} frames" if stride > 1 else "every frame"
+            rate_hz = self.info.frame_rate_hz / stride
+            streams.append(CodeStream(np.ascontiguousarray(values[None]), _CARDINALITY, rate_hz, name))
+        return Codes(tuple(streams), audio.num_samples, audio.sample_rate_hz)
 
     def _check(self, item: Codes) -> None:
         expected = [(1, count) for count in self._frames(item.num_samples)]
-        got = [stream.values.shape for stream in item.streams]
-        if got != expected:
-            raise UserError(f"{self.info.name}: codes are {got}; {item.num_samples} samples have {expected}")
-        for stream in item.streams:
-            low, high = stream.values.min(), stream.values.max()
-            if low < 0 or high >= _CARDINALITY:
-                raise UserError(f"{self.info.name}: codes from {low} to {high}; expected 0 to {_CARDINALITY - 1}")
+        check_streams(item, self.info, expected, [_CARDINALITY] * len(expected))
 
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:

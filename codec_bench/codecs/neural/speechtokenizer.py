@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec
+from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded, spread_codewords
 from codec_bench.errors import UserError
 
@@ -60,17 +60,10 @@ class SpeechTokenizer(NeuralCodec):
         rates = [_BPS_PER_CODEBOOK * count for count in range(1, _CODEBOOKS + 1)]
         if bitrate_bps not in rates:
             known = ", ".join(f"{bps / 1000:g}" for bps in rates)
-            raise UserError(
-                f"SpeechTokenizer does not run at {bitrate_bps / 1000:g} kbps", hint=f"it runs at {known} kbps"
-            )
-        return CodecInfo(
-            name=f"speechtokenizer@{bitrate_bps / 1000:g}",
-            sample_rates_hz=(_RATE_HZ,),
-            frame_rate_hz=_RATE_HZ / _HOP,
-            nominal_bitrate_bps=float(bitrate_bps),
-            tokens_per_s=bitrate_bps / _BPS_PER_CODEBOOK * _RATE_HZ / _HOP,
-            causal=False,
-        )
+            reason = f"SpeechTokenizer does not run at {bitrate_bps / 1000:g} kbps"
+            raise UserError(reason, hint=f"it runs at {known} kbps")
+        name, codebooks = f"speechtokenizer@{bitrate_bps / 1000:g}", bitrate_bps // _BPS_PER_CODEBOOK
+        return code_info(name, _RATE_HZ, _HOP, _CARDINALITY, codebooks)
 
     def _read_quantiser(self, net: Any) -> Any:
         import torch

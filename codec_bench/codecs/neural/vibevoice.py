@@ -43,11 +43,8 @@ class VibeVoice(CausalLatents):
     _hop = 3200
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
-        self._install(
-            self.describe(),
-            device,
-            *of_transformers(weights, "vibevoice", "VibeVoiceAcousticTokenizerModel", _FACTS, _random_net),
-        )
+        net = of_transformers(weights, "vibevoice", "VibeVoiceAcousticTokenizerModel", _FACTS, _random_net)
+        self._install(self.describe(), device, *net)
 
     @classmethod
     def describe(cls) -> CodecInfo:

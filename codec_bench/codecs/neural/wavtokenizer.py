@@ -15,13 +15,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec
+from codec_bench.codecs.neural.base import NeuralCodec, code_info
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
 
 _RATE_HZ = 24000
 _CARDINALITY = 4096
-_BITS_PER_CODE = 12
 _RATIOS: dict[int, tuple[int, ...]] = {75: (8, 5, 4, 2), 40: (6, 5, 5, 4)}
 _WINDOW_HOPS = 4
 _SMALL = {"filters": 4, "latent_dim": 32, "dim": 256, "intermediate_dim": 256, "layers": 2}
@@ -59,17 +58,9 @@ class WavTokenizer(NeuralCodec):
     def describe(cls, frame_rate_hz: int, checkpoint: str) -> CodecInfo:
         """The facts of one variant. Nothing is loaded. UserError is raised where there is none such."""
         if frame_rate_hz not in _RATIOS:
-            raise UserError(
-                f"WavTokenizer does not run at {frame_rate_hz} frames a second", hint="it runs at 75 or at 40"
-            )
-        return CodecInfo(
-            name=checkpoint,
-            sample_rates_hz=(_RATE_HZ,),
-            frame_rate_hz=float(frame_rate_hz),
-            nominal_bitrate_bps=float(frame_rate_hz * _BITS_PER_CODE),
-            tokens_per_s=float(frame_rate_hz),
-            causal=False,
-        )
+            reason = f"WavTokenizer does not run at {frame_rate_hz} frames a second"
+            raise UserError(reason, hint="it runs at 75 or at 40")
+        return code_info(checkpoint, _RATE_HZ, _RATE_HZ // frame_rate_hz, _CARDINALITY)
 
     def _read_quantiser(self, net: Any) -> Any:
         from codec_bench.kernels.rvq.dispatch import Euclidean

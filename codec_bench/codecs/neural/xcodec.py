@@ -10,13 +10,12 @@ Where padding could change a result, and what prevents it
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, of_transformers
+from codec_bench.codecs.neural.base import NeuralCodec, code_info, equal_lengths, of_transformers
 from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.networks.batch_shapes import in_rows
@@ -82,15 +81,8 @@ class Xcodec(NeuralCodec):
         if isinstance(count, bool) or count not in _CODEBOOKS:
             known = ", ".join(map(str, _CODEBOOKS))
             raise UserError(f"X-codec does not run with {count!r} codebooks", hint=f"it runs with {known}")
-        frame_rate_hz = _RATE_HZ / _HOP
-        return CodecInfo(
-            name=f"xcodec-{model}" if count == _CODEBOOKS[-1] else f"xcodec-{model}-{count}cb",
-            sample_rates_hz=(_RATE_HZ,),
-            frame_rate_hz=frame_rate_hz,
-            nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
-            tokens_per_s=count * frame_rate_hz,
-            causal=False,
-        )
+        name = f"xcodec-{model}" if count == _CODEBOOKS[-1] else f"xcodec-{model}-{count}cb"
+        return code_info(name, _RATE_HZ, _HOP, _CARDINALITY, count)
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         return equal_lengths(lengths)

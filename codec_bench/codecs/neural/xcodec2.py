@@ -14,7 +14,6 @@ How items are filled up
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +23,7 @@ import numpy as np
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, of_transformers
+from codec_bench.codecs.neural.base import NeuralCodec, code_info, equal_lengths, of_transformers
 from codec_bench.codecs.neural.random_weights import fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
@@ -107,15 +106,7 @@ class Xcodec2(NeuralCodec):
         """The facts of one model. Nothing is loaded. UserError is raised where there is none such."""
         if model not in _MODELS:
             raise UserError(f"X-codec2 has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
-        frame_rate_hz = _ENCODER_HZ / _ENCODER_HOP
-        return CodecInfo(
-            name=model,
-            sample_rates_hz=(_MODELS[model].rate_hz,),
-            frame_rate_hz=frame_rate_hz,
-            nominal_bitrate_bps=frame_rate_hz * math.log2(_CARDINALITY),
-            tokens_per_s=frame_rate_hz,
-            causal=False,
-        )
+        return code_info(model, _MODELS[model].rate_hz, _MODELS[model].hop, _CARDINALITY)
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         return equal_lengths(lengths)
