@@ -26,11 +26,13 @@ _TRIES = 5
 class Aac(RatedCodec):
     """AAC-LC at an average bitrate, at the sample rates at which the encoder reaches it.
 
-    The encoder has no constant bitrate. Its `fast` coder is used, since on speech it comes within 2 % of most targets.
-    (The default coder misses them by 20 % and more, and has the lower SI-SDR.) With more than 2.5 bits a sample for one
-    channel it is up to 12 % above the target. An item whose bitrate is more than 3 % off the target is encoded again at
-    another requested bitrate, at most four times, and the nearest result is kept. Very short items and silence may stay
-    further off, because no request makes the encoder spend more on them.
+    The encoder has no constant bitrate. Its `fast` coder is within 2 % of most targets on speech; the default coder
+    misses
+    them by 20 % and more with a lower SI-SDR. Above 2.5 bits a sample for one channel it exceeds the target by up to 12
+    %.
+    Items more than 3 % off are encoded again with another requested bitrate, at most four times; the nearest result
+    counts.
+    Very short items and silence may stay further off.
 
     Args:
         bitrate_bps: 8000 to 128000.
@@ -73,14 +75,10 @@ class Aac(RatedCodec):
 
 
 def _next_request(requests: dict[float, int], spent: float) -> int:
-    """The bitrate to request next.
-
-    It lies on a straight line between the nearest results below and above the target. If all results are on one side,
-    it is scaled in proportion.
+    """The bitrate to request next: interpolated between the nearest results below and above, else scaled.
 
     Args:
-        requests: the bitrates requested, by the ratio of the bits spent to the target.
-        spent: the ratio of the latest request.
+        requests: the bitrates requested, by the ratio of the bits spent to the target. spent: the latest ratio.
     """
     below, above = (ratio for ratio in requests if ratio < 1), (ratio for ratio in requests if ratio > 1)
     low, high = max(below, default=None), min(above, default=None)

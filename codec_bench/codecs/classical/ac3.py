@@ -1,6 +1,4 @@
-"""AC-3 and E-AC-3 (ETSI TS 102 366, Dolby Digital and Dolby Digital Plus) through FFmpeg's own encoders, at constant
-bitrate.
-"""
+"""AC-3 and E-AC-3 (ETSI TS 102 366, Dolby Digital and Plus) through FFmpeg's encoders, at constant bitrate."""
 
 from __future__ import annotations
 

@@ -27,18 +27,18 @@ DELAY_SAMPLES = 40
 
 
 class Amr(RatedCodec):
-    """One mode of AMR, without discontinuous transmission, whose decoder is opencore-amr.
+    """One mode of AMR, without discontinuous transmission, decoded by opencore-amr.
 
-    A packet holds the speech bits of one frame of 20 ms, padded to whole bytes. The storage format puts a byte in front
-    of every frame. It is the same for all frames of a mode, and is not counted.
+    A packet holds the speech bits of one frame of 20 ms, padded to whole bytes, without the storage format's byte,
+    which is
+    constant in a mode.
 
     Args:
-        family: the name of the format. bitrate_bps: of the mode. rate_hz, frame, delay_samples: as `one_rate` takes
-            them.
+        family: the name of the format. rate_hz, frame, delay_samples: as for `one_rate`.
 
     Class attributes
         modes_bps: in the order of the format's frame type. decoder: FFmpeg's name for it.
-        missing: the type of the frame for which the decoder calls its concealment.
+        missing: the frame type for which the decoder calls its concealment.
     """
 
     modes_bps: ClassVar[tuple[int, ...]]
@@ -57,14 +57,14 @@ class Amr(RatedCodec):
         return self.decode_gaps(packets, num_samples, rate_hz, channels)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay, with the concealment that the standard describes of what is missing."""
+        """The decoded signal without its delay, with the standard's concealment of missing packets."""
         check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], self._frame_bytes)
         framed = [_header(self.missing) if packet is None else self._header + packet for packet in packets]
         return decode_packets(self.decoder, framed, rate_hz=rate_hz, channels=channels)[:, self._delay_samples :]
 
 
 def _header(frame_type: int) -> bytes:
-    """The byte before a frame: its type in bits 3 to 6, and the bit that marks it as undamaged."""
+    """The byte before a frame: its type in bits 3 to 6, and the flag of an undamaged frame."""
     return bytes([frame_type << 3 | 0b100])
 
 

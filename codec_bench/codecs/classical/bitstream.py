@@ -1,10 +1,10 @@
 """Classical codecs in this process: FFmpeg's encoders and decoders through PyAV, without files or containers.
 
 Conventions
-    Only the payload packets are kept and counted. What a container or a call set-up would carry once (sample rate,
-    channel count, length, pre-skip, AAC's AudioSpecificConfig) is not counted: the decoder derives it from `Codes`.
-    Every item gets a new encoder and a new decoder with one thread, so that no item affects another.
-    Packets at the end that no sample of the item depends on are not sent.
+    Only payload packets are counted. The decoder derives from `Codes` what a container or call set-up carries once
+    (rate,
+    channels, length, pre-skip, AAC's AudioSpecificConfig). Every item gets a new single-threaded encoder and decoder.
+    Packets at the end that no sample depends on are not sent.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Encoder:
     Args:
         name: FFmpeg's name for it.
         sample_format: of its input: `s16`, `flt` (interleaved), `fltp` or `s32p` (planar).
-        frame_samples: samples per channel of each frame that it is given.
-        bit_rate_bps: the bitrate that it is asked for; None if it has no such setting.
+        frame_samples: samples per channel of each input frame.
+        bit_rate_bps: the requested bitrate; None if it has no such setting.
         options: further options of this encoder.
     """
 
@@ -40,7 +40,7 @@ class Encoder:
     options: Mapping[str, str] | None = None
 
     def encode(self, samples: np.ndarray, rate_hz: int, packets: int) -> list[bytes]:
-        """Encodes float32 `(channels, samples)`, extended with silence, into the first `packets` packets.
+        """Encode float32 `(channels, samples)`, extended with silence, into the first `packets` packets.
 
         Raises:
             UserError: FFmpeg does not have the encoder, refuses the settings, or gives fewer packets.
@@ -78,14 +78,14 @@ class Encoder:
 
 @dataclass(frozen=True, slots=True)
 class Coder:
-    """FFmpeg's encoder and decoder of one operating point, whose frames have one size.
+    """FFmpeg's encoder and decoder of one operating point with frames of one size.
 
     Args:
-        encoder: the encoder. decoder: FFmpeg's name for the decoder; empty if it is that of the encoder.
+        decoder: FFmpeg's name for the decoder; empty if it is the encoder's.
         delay_samples: of both together, which decoding cuts off.
         packet_bytes: the size of every packet, or None if they differ.
-        word: samples and bytes of a code word, if the last packet is cut after the last word that is needed.
-        extradata, options: of the decoder, as `decode_packets` takes them.
+        word: samples and bytes of a code word, if the last packet is cut after the last word needed.
+        extradata, options: of the decoder, as for `decode_packets`.
     """
 
     encoder: Encoder
@@ -111,11 +111,10 @@ def decode_packets(
     extradata: bytes | None = None,
     options: Mapping[str, str] | None = None,
 ) -> np.ndarray:
-    """Decodes packets with one of FFmpeg's decoders.
+    """Decode packets with one of FFmpeg's decoders.
 
     Args:
-        extradata: what a container would carry once for the decoder.
-        options: the decoder's options.
+        extradata: what a container would carry once for the decoder. options: the decoder's options.
 
     Returns:
         float32 `(channels, samples)`, delay included, at the decoder's own rate.
@@ -151,8 +150,7 @@ class BitstreamCodec(Codec):
     """A codec whose output is a sequence of packets.
 
     Args:
-        info: its facts.
-        coder: what codes one item. A subclass without one has `encode_one` and `decode_one` of its own.
+        coder: codes one item. A subclass without one overrides `encode_one` and `decode_one`.
     """
 
     where: ClassVar = "cpu"
@@ -162,7 +160,7 @@ class BitstreamCodec(Codec):
 
     @classmethod
     def describe(cls, **options: Any) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded."""
+        """The facts of one operating point, without loading."""
         return cls(**options).info
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
@@ -177,7 +175,7 @@ class BitstreamCodec(Codec):
         return packets
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """float32 `(channels, at least num_samples)`, aligned with what was encoded."""
+        """float32 `(channels, at least num_samples)`, aligned with the input."""
         coder = self._coder
         assert coder is not None
         if coder.packet_bytes is not None:
@@ -187,7 +185,7 @@ class BitstreamCodec(Codec):
         return decode_packets(name, packets, rate_hz=rate_hz, channels=channels, **options)[:, coder.delay_samples :]
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """As `decode_one`, with None for each packet that did not arrive: the decoder conceals it.
+        """As `decode_one`, with None for each lost packet, which the decoder conceals.
 
         Raises:
             UserError: the decoder has no concealment of its own.
@@ -198,7 +196,7 @@ class BitstreamCodec(Codec):
         """Packets of each item.
 
         Raises:
-            UserError: a rate or channel count that the codec does not take, or no samples.
+            UserError: an unsupported rate or channel count, or no samples.
         """
         for audio in batch:
             check_input(audio, self.info)
@@ -214,7 +212,7 @@ class BitstreamCodec(Codec):
         ]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item, aligned with the encoded audio and as long.
+        """Audio of each item, aligned with the input and as long.
 
         Raises:
             UserError: a packet is damaged, or the packets hold too few samples.
@@ -225,7 +223,7 @@ class BitstreamCodec(Codec):
         ]  # fmt: skip
 
     def conceal(self, codes: Sequence[Codes], dropped: Sequence[np.ndarray]) -> list[Audio]:
-        """Audio of each item of which some packets did not arrive, by the decoder's own concealment."""
+        """Audio of each item with lost packets, by the decoder's own concealment."""
         arrived = [
             [None if missing else packet for packet, missing in zip(item.packets, gone, strict=True)]
             for item, gone in zip(codes, dropped, strict=True)
@@ -236,7 +234,7 @@ class BitstreamCodec(Codec):
         ]  # fmt: skip
 
     def _as_long(self, item: Codes, samples: np.ndarray) -> Audio:
-        """What was decoded of an item, as long as the item was."""
+        """Cut the decoded samples to the item's length."""
         length = item.num_samples
         if samples.shape[1] < length:
             reason = f"the {len(item.packets)} packets decode to {samples.shape[1]} samples; expected {length}"
@@ -245,12 +243,10 @@ class BitstreamCodec(Codec):
 
 
 class RatedCodec(BitstreamCodec):
-    """A bitstream codec that runs at several bitrates; an instance runs at one of them.
+    """A bitstream codec with several bitrates; an instance has one.
 
     Args:
-        family: the codec's name, which comes before the `@`.
-        bitrate_bps: of the instance.
-        coder: as `BitstreamCodec` takes it. facts: the other facts of `CodecInfo`.
+        family: the codec's name before the `@`. coder: as for `BitstreamCodec`. facts: other facts of `CodecInfo`.
     """
 
     def __init__(self, family: str, bitrate_bps: int, coder: Coder | None = None, **facts: Any) -> None:
@@ -260,10 +256,10 @@ class RatedCodec(BitstreamCodec):
 
 
 def one_rate(rate_hz: int, frame_samples: int, delay_samples: float) -> dict[str, Any]:
-    """The facts of `CodecInfo` that a causal codec of one sample rate and one frame size has.
+    """Facts of `CodecInfo` of a causal codec with one sample rate and frame size.
 
     Args:
-        rate_hz: the sample rate. frame_samples: samples in a frame. delay_samples: how far the codec looks ahead.
+        delay_samples: its look-ahead.
     """
     return {
         "sample_rates_hz": (rate_hz,), "frame_rate_hz": rate_hz / frame_samples, "causal": True, "lookahead_s": delay_samples / rate_hz,
@@ -271,14 +267,13 @@ def one_rate(rate_hz: int, frame_samples: int, delay_samples: float) -> dict[str
 
 
 def check_bitrate(codec: str, bitrate_bps: int, known_bps: Sequence[int]) -> None:
-    """Checks that a codec has a bitrate.
+    """Check that a codec has a bitrate.
 
     Args:
         codec: its name in the message.
-        known_bps: the bitrates that it has.
 
     Raises:
-        UserError: it does not have this bitrate; the message names those that it has.
+        UserError: it does not; the message names its bitrates.
     """
     if bitrate_bps not in known_bps:
         known = ", ".join(f"{bps / 1000:g}" for bps in known_bps)
@@ -286,7 +281,7 @@ def check_bitrate(codec: str, bitrate_bps: int, known_bps: Sequence[int]) -> Non
 
 
 def check_packet_sizes(codec: str, packets: Sequence[bytes], size: int) -> None:
-    """Checks that all packets have the one size that the codec has.
+    """Check that all packets have the codec's one size.
 
     Raises:
         UserError: a packet has another size; the message names the packet.
@@ -306,13 +301,13 @@ def _layout(channels: int) -> str:
 
 
 def _plain(error: Exception) -> str:
-    """FFmpeg's last log line if there is one, else the text of the error, on one line."""
+    """FFmpeg's last log line, else the text of the error, on one line."""
     log = getattr(error, "log", None)
     return " ".join(str(log[2] if log else getattr(error, "strerror", None) or error).split())
 
 
 def _pack(samples: np.ndarray, length: int, sample_format: str) -> np.ndarray:
-    """Float samples in the layout of a sample format; a short piece is extended with silence."""
+    """Convert float samples to a sample format; a short piece is extended with silence."""
     if samples.shape[1] < length:
         samples = np.pad(samples, ((0, 0), (0, length - samples.shape[1])))
     if sample_format.startswith("s16"):
@@ -325,7 +320,7 @@ def _pack(samples: np.ndarray, length: int, sample_format: str) -> np.ndarray:
 
 
 def _unpack(frame: Any) -> np.ndarray:
-    """A decoded frame as float32 `(channels, samples)`."""
+    """Convert a decoded frame to float32 `(channels, samples)`."""
     samples = frame.to_ndarray()
     if not frame.format.is_planar:
         samples = samples.reshape(-1, frame.layout.nb_channels).T

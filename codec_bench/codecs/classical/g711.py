@@ -34,8 +34,6 @@ class G711(BitstreamCodec):
 
 
 class _G711Stream(CodecStream):
-    """Encoder and decoder of one stream."""
-
     step_samples = _FRAME
 
     def __init__(self, codec: G711) -> None:

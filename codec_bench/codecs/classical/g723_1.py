@@ -13,11 +13,10 @@ DELAY_SAMPLES = 60  # the encoder looks one subframe (7.5 ms) ahead
 
 
 class G7231(BitstreamCodec):
-    """G.723.1 at the higher of its two rates, the only one that FFmpeg encodes; without discontinuous transmission and
-    with the decoder's post-filter.
+    """G.723.1 at its higher rate, the only one of FFmpeg's encoder, with the decoder's post-filter.
 
-    A packet is one frame of 24 bytes, 1.6 % above the declared rate: 6.4 kbps. One of another size is a frame of the
-    other rate, or of comfort noise, and is refused.
+    There is no discontinuous transmission. A packet is one frame of 24 bytes, 1.6 % above the declared rate: 6.4 kbps.
+    Packets of other sizes, of the other rate or comfort noise, are refused.
     """
 
     def __init__(self) -> None:

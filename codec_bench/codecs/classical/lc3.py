@@ -24,7 +24,7 @@ def delay_samples(rate_hz: int) -> int:
 
 
 class Lc3(RatedCodec):
-    """LC3 at a constant bitrate in frames of 10 ms, as `lc3py` has it.
+    """LC3 at a constant bitrate in frames of 10 ms, through `lc3py`.
 
     Args:
         bitrate_bps: 16000 to 320000, of all channels together; stereo from 32000.
@@ -44,7 +44,7 @@ class Lc3(RatedCodec):
 
     @classmethod
     def require_weights(cls, weights: str | None, **options: Any) -> None:
-        """Raises MissingExtra if the package is not installed: a command then says so before it begins."""
+        """Raise MissingExtra if the package is not installed, before a command begins."""
         _package()
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
@@ -63,7 +63,7 @@ class Lc3(RatedCodec):
         return self.decode_gaps(packets, num_samples, rate_hz, channels)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay, with liblc3's concealment of what is missing."""
+        """The decoded signal without its delay, with liblc3's concealment of missing packets."""
         with _coder("Decoder", rate_hz, channels) as coder:
             size = coder.get_frame_bytes(self.bitrate_bps)
             check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], size)
@@ -74,10 +74,7 @@ class Lc3(RatedCodec):
 
 
 def _missing(coder: Any, size: int) -> Any:
-    """The samples of a packet of some bytes that did not arrive:
-
-    `lc3_decode` conceals where it is given no data, which `lc3py` never does.
-    """
+    """The samples of a lost packet: `lc3_decode` conceals without data, which `lc3py` never does."""
     channels = coder.num_channels
     out = (ctypes.c_float * (channels * coder.get_frame_samples()))()
     for index, held in enumerate(coder._Decoder__decoders):
@@ -93,7 +90,7 @@ def _package() -> Any:
 
 @contextmanager
 def _coder(kind: str, rate_hz: int, channels: int) -> Iterator[Any]:
-    """An encoder or decoder of `lc3py`. Its memory is freed here, since the package's own `__del__` frees none."""
+    """An encoder or decoder of `lc3py`. Its memory is freed here, since the package's `__del__` frees none."""
     coder = getattr(_package(), kind)(_FRAME_US, rate_hz, channels)
     try:
         yield coder

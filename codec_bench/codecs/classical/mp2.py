@@ -14,8 +14,7 @@ _KBPS = {**dict.fromkeys((16000, 22050, 24000), _MPEG_2), **dict.fromkeys((32000
 
 
 class Mp2(RatedCodec):
-    """Layer II, at the sample rates whose MPEG version has that bitrate. A frame has its header: a decoder needs it in
-    every frame.
+    """Layer II at the sample rates whose MPEG version has that bitrate. Frames include their headers.
 
     Args:
         bitrate_bps: one of the format's bitrates.

@@ -1,6 +1,4 @@
-"""Nellymoser Asao, the speech codec of Flash, through FFmpeg: 2 bits a sample, so the bitrate follows from the sample
-rate.
-"""
+"""Nellymoser Asao, the speech codec of Flash, through FFmpeg: 2 bits a sample."""
 
 from __future__ import annotations
 

@@ -34,8 +34,7 @@ _ONE_FRAME = 0xFC  # the first byte of a packet without its last two bits, which
 class Opus(RatedCodec):
     """Opus at a constant bitrate, 20 ms frames, tuned for any sound (`application=audio`).
 
-    `voip` is not used: its adaptive high-pass filter delays low frequencies differently from high ones, so that no
-    single delay aligns its output with the input.
+    `voip` is not used: its adaptive high-pass filter has a delay that depends on frequency.
 
     Args:
         bitrate_bps: 6000 to 510000; above 256000 stereo only.
@@ -70,17 +69,17 @@ class Opus(RatedCodec):
         return resample(out[:, start : start + num_samples * (_DECODED_HZ // rate_hz)], _DECODED_HZ, rate_hz)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal with libopus' concealment of what is missing. Forward error correction is not used.
+        """The decoded signal with libopus' concealment of missing packets, without forward error correction.
 
-        A packet whose frame is empty is how RFC 6716 (section 3.2.1) says that a frame is missing, and for such a one
-        libopus calls its concealment. Its first byte is that of the last packet that arrived; before any arrived, that
-        of the first that does.
+        An empty frame means a lost one (RFC 6716, section 3.2.1), and libopus conceals it. Its first byte is that of
+        the last
+        packet that arrived, at first that of the next.
         """
         return self.decode_one(_with_gaps(packets), num_samples, rate_hz, channels)
 
 
 def delay_samples(packets: Sequence[bytes], rate_hz: int) -> int:
-    """The delay of what these packets decode to, in samples at 48 kHz, for audio encoded at `rate_hz`.
+    """The delay of these packets' decoded signal, in samples at 48 kHz, for audio encoded at `rate_hz`.
 
     The first five bits of a packet name its mode (RFC 6716, section 3.1). The most frequent mode decides.
     """
@@ -89,7 +88,7 @@ def delay_samples(packets: Sequence[bytes], rate_hz: int) -> int:
 
 
 def _with_gaps(packets: Sequence[bytes | None]) -> list[bytes]:
-    """The packets with an empty frame of the same kind and length in place of each that is missing."""
+    """Replace each missing packet by an empty frame of the same kind and length."""
     last = next((packet for packet in packets if packet is not None), None)
     if last is None:
         raise UserError("no packet arrived")

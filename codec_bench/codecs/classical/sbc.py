@@ -1,4 +1,4 @@
-"""SBC, the sub-band codec of Bluetooth: its general form, and mSBC for calls."""
+"""SBC, the sub-band codec of Bluetooth, and mSBC for calls."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ class Frame:
     """The shape of a frame, which follows from bitrate, rate and channels.
 
     Args:
-        subbands: 4 or 8.
-        bitpool: bits that a block's sub-bands share (of both channels).
+        subbands: 4 or 8. bitpool: bits shared by a block's sub-bands (of both channels).
         bytes: length, header and scale factors included.
     """
 
@@ -48,7 +47,7 @@ class Frame:
 
     @property
     def delay_samples(self) -> int:
-        """The delay of encoder and decoder together: polyphase filters of ten taps a sub-band."""
+        """The delay of encoder and decoder: polyphase filters of ten taps a sub-band."""
         return delay_samples(self.subbands)
 
 
@@ -58,7 +57,7 @@ def delay_samples(subbands: int) -> int:
 
 
 def frame_of(bitrate_bps: int, rate_hz: int, channels: int) -> Frame | None:
-    """The frame of FFmpeg's encoder at its longest delay; None if the format has no such frame (A2DP 1.3, appendix B).
+    """The frame of FFmpeg's encoder at its longest delay; None if the format has none (A2DP 1.3, appendix B).
 
     Four sub-bands above 270 kbps (mono) and 420 kbps (stereo), else eight. Stereo is joint below 180 and above 420
     kbps.
@@ -74,8 +73,7 @@ def frame_of(bitrate_bps: int, rate_hz: int, channels: int) -> Frame | None:
 
 
 class Sbc(RatedCodec):
-    """SBC at a constant bitrate: 16 blocks, loudness allocation, at the sample rates whose frames come within 5 % of
-    it.
+    """SBC at a constant bitrate: 16 blocks, loudness allocation, at the sample rates whose frames come within 5 %.
 
     Args:
         bitrate_bps: 24000 to 512000, of all channels together.
@@ -102,7 +100,7 @@ class Sbc(RatedCodec):
         )
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Frames with their header of four bytes: a decoder needs it in every frame."""
+        """Frames with their header of four bytes, which a decoder needs in every frame."""
         frame = self._frame(rate_hz, samples.shape[0])
         encoder = Encoder("sbc", "s16", frame.samples, self.bitrate_bps)
         return encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + frame.delay_samples, frame.samples))
@@ -122,8 +120,7 @@ class Sbc(RatedCodec):
 class Msbc(BitstreamCodec):
     """mSBC, the wide-band speech codec of Bluetooth's hands-free profile: 16 kHz mono, 15 blocks, bit pool 26.
 
-    57 bytes every 7.5 ms are 60.8 kbps. Over the air, the transport adds two bytes of header and a byte of padding to
-    each frame, which makes 64 kbps. These are not counted.
+    57 bytes every 7.5 ms are 60.8 kbps. The transport's three bytes a frame (64 kbps) are not counted.
     """
 
     def __init__(self) -> None:

@@ -18,11 +18,10 @@ _BLOCK = 16384  # libsndfile holds what it is given at once on its stack
 
 
 class Vorbis(BitstreamCodec):
-    """Vorbis at a variable bitrate. The headers, which a file carries once, are not counted: the receiver makes them
-    again.
+    """Vorbis at a variable bitrate. The headers are not counted: the receiver makes them again.
 
     Args:
-        quality: 0 to 10, as `oggenc -q` has it.
+        quality: 0 to 10, as of `oggenc -q`.
     """
 
     def __init__(self, quality: float) -> None:

@@ -1,4 +1,4 @@
-"""What adapters of neural codecs share: the loops of encoding and decoding, checks of codes, and full float32."""
+"""Base classes of neural codec adapters: passes over ragged batches, checks of codes, float32 precision."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ class PublishedCodec(Codec):
     Args:
         device: `cpu` or `cuda:N`.
         weights: a file or folder in the codec's layout or a hub id, optionally `@REVISION`; None for the published
-            weights on this machine; `random` for small networks of seeded noise, and of most codecs `random-full` for
-            those of the published size. Both are only for tests and benches.
+            weights on this machine. For tests and benches: `random` for small networks of seeded noise, and of most
+                codecs
+            `random-full` for those of the published size.
 
     Raises:
         WeightsError: the weights are not on this machine, or belong to another model.
 
     Class attributes
         checkpoints: names of the weights in the catalogue, in which `{option}` stands for an option of the class.
-        residual: whether each codebook says what those before it left, so that the first ones can be decoded alone.
+        residual: whether codebooks are residual, so that the first ones can be decoded alone.
 
     Attributes that an adapter sets
         _device: `cpu` or `cuda:N`.
-        _quantiser: its codebooks, as `kernels/rvq` looks codes up in them; None if it has no such codebooks.
+        _quantiser: its codebooks in the form of `kernels/rvq`, or None.
         _codebooks: how many of them are sent.
     """
 
@@ -52,10 +53,7 @@ class PublishedCodec(Codec):
 
     @classmethod
     def find_weights(cls, **options: Any) -> str | None:
-        """The folder that holds the published weights on this machine, or None if they are not all there.
-
-        Of a codec with several checkpoints it is the folder of the first.
-        """
+        """The folder of the published weights (the first checkpoint's) on this machine; None if some are missing."""
         from codec_bench.weights import lookup
 
         checkpoints = [lookup(name.format(**options)) for name in cls.checkpoints]
@@ -63,9 +61,7 @@ class PublishedCodec(Codec):
 
     @classmethod
     def published(cls, **options: Any) -> PublishedWeights:
-        """What the catalogue of weights states of them: the revision, and the bytes of all files if those of each are
-        known.
-        """
+        """The revision and size of the weights in the catalogue, as far as all are known."""
         from codec_bench.weights import checkpoint
 
         held = [checkpoint(name.format(**options)) for name in cls.checkpoints]
@@ -77,18 +73,17 @@ class PublishedCodec(Codec):
 
     @classmethod
     def require_weights(cls, weights: str | None, **options: Any) -> None:
-        """Raises WeightsError unless the weights are on this machine: the published ones, or those that are named."""
+        """Raise WeightsError unless the weights, published or named, are on this machine."""
         from codec_bench.weights import find_all
 
         if weights not in (RANDOM, RANDOM_FULL):
             find_all((name.format(**options) for name in cls.checkpoints), weights)
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """The vectors that codes stand for, float32 `(frames, dimensions)`: of all codebooks together, as the decoder
-        is given them.
+        """The vectors of codes, float32 `(frames, dimensions)`: the sum over codebooks, as the decoder gets it.
 
         Raises:
-            UserError: its codes are not looked up in codebooks of vectors.
+            UserError: it has no codebooks of vectors.
         """
         if self._quantiser is None:
             return super().vectors(values)
@@ -100,8 +95,7 @@ class PublishedCodec(Codec):
             return lookup(there, self._quantiser).value[0].T.float().cpu().numpy()
 
     def first(self, codebooks: int) -> PublishedCodec:
-        """The same codec with its first codebooks only, on the same networks, if each codebook says what those before
-        it left.
+        """The same codec with its first codebooks only, on the same networks, if the codebooks are residual.
 
         Raises:
             UserError: it has no such number of codebooks, or decodes all of them only.
@@ -120,17 +114,17 @@ class PublishedCodec(Codec):
     def _in_shape(
         self, forward: Callable[..., Any], moving: Sequence[Any], frames: Sequence[int], still: Sequence[Any] = ()
     ) -> Any:
-        """A pass of the decoder, on a GPU in one of a few shapes (`networks/batch_shapes.py`)."""
+        """Run the decoder, on a GPU in one of a few shapes (`networks/batch_shapes.py`)."""
         return in_shape(forward, moving, frames, still, steps_per_s=self.info.frame_rate_hz or 1.0)
 
     def _in_shape_of_waves(
         self, forward: Callable[..., Any], waves: Any, samples: Sequence[int], unit: int, still: Sequence[Any] = ()
     ) -> Any:
-        """A pass of the encoder, in the same way; its length is a multiple of `unit` samples."""
+        """Run the encoder in the same way; its length is a multiple of `unit` samples."""
         return in_shape(forward, [waves], samples, still, steps_per_s=self.info.sample_rates_hz[0], unit=unit)
 
     def _nearest(self, latents: Any) -> Any:
-        """Codes `(items, codebooks, frames)` of latents `(items, channels, frames)`, with the codebooks that are sent."""
+        """Codes `(items, codebooks, frames)` of latents `(items, channels, frames)`."""
         from codec_bench.kernels.rvq.dispatch import search
 
         return search(latents, self._quantiser, self._codebooks).value
@@ -145,17 +139,17 @@ class PublishedCodec(Codec):
 class NeuralCodec(PublishedCodec):
     """A codec of one stream of codes whose network codes several items in one pass.
 
-    This class checks what comes in, groups the items into passes and cuts each item to its own length. On a GPU, what
-    all passes need is sent there together, and their results are fetched together. An adapter says where it differs:
-    how many frames an item has (`_frames`) and how many samples its encoder hears of them (`_heard`), what its network
-    is given (`_inputs`), what it does with one pass (`_search`, `_waves`).
+    This class checks the input, groups items into passes and cuts each item to its length. On a GPU, all passes are
+    sent
+    together and fetched together. An adapter overrides what differs: frames of an item (`_frames`), its encoder's
+    samples
+    (`_input_samples`), inputs (`_inputs`), and the computation of a pass (`_search`, `_waves`).
 
     Class attributes
         cardinality: entries of each codebook.
 
     Attributes that an adapter sets, all but `_codebooks` with `_install` where it has one network
-        info: the codec's facts.
-        _net: the network, in eval mode. _hop: samples of a frame.
+        info: the codec's facts. _net: the network, in eval mode. _hop: samples of a frame.
     """
 
     cardinality: ClassVar[int]
@@ -166,7 +160,7 @@ class NeuralCodec(PublishedCodec):
         """Codes of each item, as the reference gives them for that item alone.
 
         Raises:
-            UserError: a rate or channel count that the codec does not take, or no samples.
+            UserError: an unsupported rate or channel count, or no samples.
         """
         for audio in batch:
             check_input(audio, self.info)
@@ -186,7 +180,7 @@ class NeuralCodec(PublishedCodec):
         """Audio of each item, cut to its length.
 
         Raises:
-            UserError: codes whose shape does not fit the item's length and this operating point, or out of range.
+            UserError: codes of another shape than the item's length and this operating point need, or out of range.
         """
         for item in codes:
             self._check(item)
@@ -203,94 +197,83 @@ class NeuralCodec(PublishedCodec):
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     def _to_codes(self, values: np.ndarray, audio: Audio) -> Any:
-        """What an item is sent as, made of its codes `(codebooks, frames)`."""
+        """Wrap the codes `(codebooks, frames)` of an item."""
         return one_stream(values, audio, self.info, self.cardinality)
 
     def _values(self, item: Any) -> np.ndarray:
-        """The codes of an item, as the decoder is given them."""
+        """The codes of an item as the decoder's input."""
         return item.streams[0].values.astype(np.int64, copy=False)
 
     def _frames(self, num_samples: int) -> int:
-        """Frames of an item of so many samples: here the last one may be filled up."""
+        """Frames of an item; here the last one may be filled up."""
         return -(-num_samples // self._hop)
 
     def _input_samples(self, num_samples: int) -> int:
-        """Samples of an item as its encoder hears it: here as many as it has."""
+        """Samples of an item that its encoder reads; here as many as it has."""
         return num_samples
 
     def _sent_together(self, groups: Iterable[list[int]]) -> list[list[list[int]]]:
-        """Passes whose inputs are sent together: all of them on a GPU, each by itself on a CPU, to hold less in memory."""
+        """Group passes whose inputs are sent together: all on a GPU; each alone on a CPU, to save memory."""
         passes = list(groups)
         return [[group] for group in passes] if self._device == "cpu" else [passes] if passes else []
 
     def _encoded(self, inputs: Sequence[Any], samples: Sequence[int]) -> Any:
-        """As `_search`, on a GPU in one of a few shapes: padding must not change an item's codes."""
+        """Run `_search`, on a GPU in one of a few shapes: padding must not change an item's codes."""
         return self._in_shape_of_waves(self._search, inputs[0], samples, self._hop)
 
     def _decoded(self, inputs: Sequence[Any], frames: Sequence[int]) -> Any:
-        """As `_waves`, on a GPU in one of a few shapes: padding must not change an item's wave."""
+        """Run `_waves`, on a GPU in one of a few shapes: padding must not change an item's wave."""
         return self._in_shape(self._waves, inputs, frames)
 
     def _computed(
         self, inputs: Sequence[Sequence[np.ndarray]], runs: Sequence[Callable[[list[Any]], Any]]
     ) -> list[np.ndarray]:
-        """The result of each pass.
-
-        Args:
-            inputs: what each pass is given. runs: compute each pass from its inputs on the device.
-        """
+        """Compute each pass on the device from its own inputs."""
         from codec_bench.networks.transfer import fetched, sent
 
         there = iter(sent([array for arrays in inputs for array in arrays], self._device))
         return fetched([run([*islice(there, len(arrays))]) for run, arrays in zip(runs, inputs, strict=True)])
 
     def _inputs(self, waves: Sequence[np.ndarray], samples: Sequence[int]) -> Sequence[np.ndarray]:
-        """What one pass of the encoder is given: here the waves, with zeros after each item's end.
-
-        Args:
-            waves: of each item, float32 `(1, samples)`.
-            samples: how many the encoder hears of each item.
-        """
+        """Inputs of one encoder pass: here the waves, float32 `(1, samples)` each, with zeros after each item's end."""
         return (stack(waves, max(samples)),)
 
     def _search(self, waves: Any, samples: Sequence[int]) -> Any:
-        """The encoder and the search, over one pass.
+        """Encode and quantise one pass.
 
         Args:
             waves: float32 tensor `(items, 1, samples of the longest item)`, zero after each item's end.
-            samples: how many the encoder hears of each item.
+            samples: how many the encoder reads of each item.
 
         Returns:
-            A tensor of integers `(items, codebooks, frames of the longest item)`.
+            An integer tensor `(items, codebooks, frames of the longest item)`.
         """
         return self._nearest(self._net.encoder(waves, samples))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        """The lookup and the decoder, over one pass.
+        """Look up and decode one pass.
 
         Args:
-            values: int64 tensor `(items, codebooks, frames of the longest item)`.
-            frames: of each item.
+            values: int64 tensor `(items, codebooks, frames of the longest item)`. frames: of each item.
 
         Returns:
-            A tensor float32 `(items, 1, samples)`; what lies beyond an item means nothing.
+            A float32 tensor `(items, 1, samples)`; samples beyond an item are undefined.
         """
         return self._net.decoder(self._lookup(values), frames)
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
-        """Which items share a pass of the encoder, given how many samples it hears of each."""
+        """Group items into encoder passes by their sample counts."""
         return passes(lengths, self._device)
 
     def _decoder_passes(self, frames: Sequence[int]) -> Iterable[list[int]]:
-        """Which items share a pass of the decoder, given their lengths in frames."""
+        """Group items into decoder passes by their frame counts."""
         return passes(frames, self._device)
 
     def _install(self, info: CodecInfo, device: str, net: Any, used: str) -> None:
-        """Takes a network with its quantiser to the device.
+        """Move a network with its quantiser to the device.
 
         Args:
-            info: the facts of the operating point.
-            used: which weights the network has.
+            info: the facts of the operating point. used: which weights the network has.
         """
         from codec_bench.networks.convolutions import on_tensor_cores
 
@@ -300,29 +283,28 @@ class NeuralCodec(PublishedCodec):
         self.info = replace(info, weights=used)
 
     def _read_quantiser(self, net: Any) -> Any:
-        """The codebooks of a network: here those of a model of transformers."""
+        """The codebooks of a network: here of a transformers model."""
         from codec_bench.kernels.rvq.dispatch import adopt
 
         return adopt(net.quantizer)
 
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
-        """What an item gets of its row of the decoder's result, `(1, item.num_samples)`."""
+        """Cut an item's row of the decoder's result to `(1, item.num_samples)`."""
         return wave[:, : item.num_samples]
 
     def _check(self, item: Codes) -> None:
-        """Refuses codes that this operating point does not have."""
+        """Refuse codes that this operating point does not have."""
         check_stream(item, self.info, (self._codebooks, self._frames(item.num_samples)), self.cardinality)
 
 
 def of_transformers(
     weights: str | None, checkpoint: str, model: str, facts: dict[str, Any], random_net: Callable[..., Any]
 ) -> tuple[Any, str]:
-    """A network of transformers on the CPU, and which weights it has.
+    """Load a transformers network on the CPU; also return which weights it has.
 
     Args:
-        weights: as the codec takes them. checkpoint: the name of its weights in the catalogue.
-        model: the class of transformers. facts: what its configuration must say.
-        random_net: makes a network of noise, with `reduced` in a small size.
+        checkpoint: the name of its weights in the catalogue. model: the class of transformers.
+        facts: required values of its configuration. random_net: makes a network of noise, small with `reduced`.
 
     Raises:
         WeightsError: the weights are not on this machine, or belong to another model.
@@ -337,7 +319,7 @@ def of_transformers(
 
 
 def stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:
-    """Arrays `(rows, columns)` as one `(batch, rows, length)`, zeros after each item's end."""
+    """Stack arrays `(rows, columns)` to `(batch, rows, length)`, zeros after each item's end."""
     out = np.zeros((len(items), items[0].shape[0], length), items[0].dtype)
     for row, item in zip(out, items):
         row[:, : item.shape[1]] = item
@@ -345,7 +327,7 @@ def stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:
 
 
 def equal_lengths(lengths: Sequence[int]) -> list[list[int]]:
-    """The indices of the items, in groups of one length."""
+    """Group the indices of items by length."""
     groups: dict[int, list[int]] = defaultdict(list)
     for index, length in enumerate(lengths):
         groups[length].append(index)
@@ -399,7 +381,7 @@ def check_streams(
 
 
 def check_codebooks(codec: str, codebooks: int | None, most: int) -> int:
-    """How many codebooks are used: the number requested, or all for None.
+    """The number of codebooks in use: the requested one, or all for None.
 
     Raises:
         UserError: the codec does not have this number of codebooks.

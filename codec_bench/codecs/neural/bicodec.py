@@ -1,13 +1,8 @@
-"""BiCodec, the codec of Spark-TTS: 50 codes a second for the content, and 32 codes an utterance for the speaker.
+"""BiCodec, the codec of Spark-TTS: 50 codes a second for the content, and 32 an utterance for the speaker.
 
-Where padding could change a result, and what prevents it
-    Every convolution sees zeros beyond an item's end, attention is masked there, and the wave is normalised over the
-    item's own samples. The reference clip always has 6 s: a shorter wave is repeated.
-
-What differs from coding an item with the reference
-    For items of 400 samples (25 ms) or more, the codes are equal. The reference refuses shorter items; here silence
-    extends them to 400 samples. The reference returns 320 samples a frame, 80 to 399 fewer than it was given; here
-    silence follows, up to the item's length.
+Convolutions see zeros beyond an item's end, attention is masked, and the wave is normalised over its own samples. The
+reference clip always has 6 s. Silence extends items to 400 samples (25 ms), which the reference refuses, and fills the
+80 to 399 samples that it does not return. From 400 samples on, codes are equal.
 """
 
 from __future__ import annotations
@@ -41,13 +36,11 @@ class BiCodec(PublishedCodec):
 
     Codes: a stream `semantic` of one codebook with 8192 entries at 50 frames a second, and a stream `speaker` of 32
     codes
-    with 4096 entries that is sent once: its frame rate is 0, its 384 bits are in `Codes.bits`, not in the nominal
-    bitrate.
-    The level is not sent: the output is as loud as the normalised input.
+    with 4096 entries that is sent once: its frame rate is 0, and its 384 bits are in `Codes.bits`, not in the nominal
+    bitrate. The level is not sent: the output is as loud as the normalised input.
 
     Args:
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of
-            SparkAudio/Spark-TTS-0.5B.
+        device, weights: as for `PublishedCodec`; own weights are a folder in the layout of SparkAudio/Spark-TTS-0.5B.
     """
 
     checkpoints = ("spark-bicodec", "spark-wav2vec2-xlsr-53")
@@ -59,7 +52,7 @@ class BiCodec(PublishedCodec):
 
     @classmethod
     def describe(cls) -> CodecInfo:
-        """The facts of the codec. Nothing is loaded."""
+        """The facts of the codec, without loading."""
         return code_info("spark-bicodec", _RATE_HZ, _HOP, _CODEWORDS)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
@@ -90,7 +83,7 @@ class BiCodec(PublishedCodec):
         return self._net.encode(speech_features(self._speech, waves, lengths), clips, frames)
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item: what the reference decodes, then silence up to the item's length."""
+        """Audio of each item: the reference's output, then silence up to the item's length."""
         for item in codes:
             shapes = [(1, _frames(item.num_samples)), (1, _SPEAKER_CODES)]
             check_streams(item, self.info, shapes, [_CODEWORDS, _SPEAKER_ENTRIES])
@@ -119,11 +112,12 @@ class BiCodec(PublishedCodec):
 
 
 def prepared(wave: np.ndarray) -> np.ndarray:
-    """A wave at the volume at which BiCodec codes it, float64 `(samples,)`, at least 400 samples long.
+    """Normalise a wave as BiCodec does, float64 `(samples,)`, at least 400 samples long.
 
-    One whose peak is below 0.1 is raised to that peak (from 0.001 up). Then its loud samples, those between the 90th
-    and the 99th percentile of the magnitudes above 0.01, are brought to 0.2 on average, by a factor of 0.1 to 10; a
-    peak beyond 1 is brought back to 1. Where ten samples or fewer are above 0.01, the second step is omitted.
+    Peaks below 0.1 (from 0.001 up) are raised to 0.1. Then the samples between the 90th and 99th percentile of the
+    magnitudes above 0.01 are brought to 0.2 on average, by a factor of 0.1 to 10, and peaks above 1 to 1. With at most
+    ten
+    samples above 0.01, the second step is omitted.
     """
     wave = np.asarray(wave, np.float64)
     wave = np.pad(wave, (0, max(0, _FIELD - wave.size)))
@@ -140,7 +134,7 @@ def prepared(wave: np.ndarray) -> np.ndarray:
 
 
 def reference_clip(wave: np.ndarray) -> np.ndarray:
-    """The first 6 s of a wave at 16 kHz, which tell the speaker. A shorter wave is repeated."""
+    """The first 6 s of a wave at 16 kHz, repeated if shorter; it identifies the speaker."""
     return np.resize(wave, _CLIP_SAMPLES)
 
 
@@ -149,7 +143,6 @@ def _frames(num_samples: int) -> int:
 
 
 def _fitted(wave: np.ndarray, num_samples: int) -> np.ndarray:
-    """A wave cut, or followed by silence, to a length."""
     return np.pad(wave[:num_samples], (0, max(0, num_samples - wave.size)))
 
 
@@ -162,7 +155,7 @@ def _codes(semantic: np.ndarray, speaker: np.ndarray, audio: Audio) -> Codes:
 
 
 def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
-    """The self-supervised encoder, the codec's networks, and which weights they have."""
+    """Load the speech encoder and the codec's networks; also return which weights they have."""
     from codec_bench.networks import bicodec as bicodec_net
     from codec_bench.networks.bicodec_config import PUBLISHED
     from codec_bench.networks.speech_encoder import SpeechEncoder
@@ -188,7 +181,7 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
 
 
 def _random_nets() -> tuple[Any, Any]:
-    """Small networks of seeded noise whose codewords point wherever latents do, and whose wave is not clipped."""
+    """Small networks of seeded noise with codewords about as wide as the latents, whose wave is not clipped."""
     import torch
 
     from codec_bench.networks import bicodec as bicodec_net
@@ -213,7 +206,7 @@ def _random_nets() -> tuple[Any, Any]:
 
 
 def _check_settings(path: Path) -> None:
-    """Checks that a checkpoint's own settings are those that this code implements.
+    """Check that a checkpoint's settings are those of this code.
 
     Raises:
         WeightsError: settings differ; the message names them.

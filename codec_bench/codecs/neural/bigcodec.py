@@ -1,10 +1,8 @@
 """BigCodec, one codebook at 80 frames a second at 16 kHz, in batches that equal the reference one item at a time.
 
-Where padding could change a result, and what prevents it
-    The convolutions look both ways and the activations repeat an item's last sample: both are masked layer by layer
-    (`networks/bigcodec.py`). The LSTMs run only forwards.
-    As in the reference, zeros fill the last frame of an item, and an item of whole frames gets one more: an item of n
-    samples has n // 200 + 1 frames, from one sample on.
+Convolutions look both ways and activations repeat an item's last sample: both are masked layer by layer
+(`networks/bigcodec.py`). The LSTMs run only forwards. As in the reference, n samples have n // 200 + 1 frames: zeros
+fill the last frame, and whole frames get one more.
 """
 
 from __future__ import annotations
@@ -30,8 +28,7 @@ class BigCodec(NeuralCodec):
     Codes: one stream of one codebook of 8192 entries at 80 frames a second.
 
     Args:
-        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout, or a folder
-            that holds it.
+        device, weights: as for `PublishedCodec`; own weights are a file in the published layout, or a folder with it.
     """
 
     cardinality = _CARDINALITY
@@ -48,7 +45,7 @@ class BigCodec(NeuralCodec):
 
     @classmethod
     def describe(cls) -> CodecInfo:
-        """The facts of the codec. Nothing is loaded."""
+        """The facts of the codec, without loading."""
         return code_info("bigcodec", _RATE_HZ, _HOP, _CARDINALITY)
 
     def _frames(self, num_samples: int) -> int:
@@ -73,7 +70,7 @@ def _quantiser(decoder: Any) -> Any:
 
 
 def _load(weights: str | None) -> tuple[Any, Any, str]:
-    """Encoder and decoder in eval mode on the CPU, and which weights they have."""
+    """Load encoder and decoder in eval mode on the CPU; also return which weights they have."""
     from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, Shape
     from codec_bench.networks.weight_norm import fold_weight_norm
     from codec_bench.weights import find, load_into, load_state, unfilled
@@ -88,7 +85,7 @@ def _load(weights: str | None) -> tuple[Any, Any, str]:
 
 
 def _random_nets(shape: Any) -> tuple[Any, Any]:
-    """Networks of seeded noise whose latents follow their input and whose codewords point wherever latents do."""
+    """Networks of seeded noise whose latents follow their input, with codewords about as wide as the latents."""
     import torch
 
     from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder

@@ -1,16 +1,9 @@
-"""ChatTTS's audio codec: a quantised mel spectrogram at 46.875 frames a second, and Vocos to make a wave of it.
+"""ChatTTS's audio codec: a quantised mel spectrogram at 46.875 frames a second, decoded by Vocos.
 
-Where padding could change a result, and what prevents it
-    Spectrograms are taken of each item alone; every convolution sees zeros beyond an item's end; the overlap-add is
-    divided by the windows of the item's own frames.
-
-What differs from coding an item with the original
-    For items of 513 samples (21 ms) or more, the codes are equal. The original refuses shorter items; here silence
-    extends them to 513 samples. The original returns the samples between the first and the last mel frame, up to 511
-    fewer than it was given; here silence follows, up to the item's length.
-
-The original code has the AGPL as its licence. None of it is used here (see `networks/chattts.py` for what this was
-written from).
+Spectrograms are computed per item, convolutions see zeros beyond an item's end, and overlap-add uses its own windows.
+Silence extends items to 513 samples (21 ms), which the original refuses, and fills up to 511 samples that it does not
+return. From 513 samples on, codes are equal. The original has the AGPL: none of its code is used (`networks/chattts.py`
+names the sources).
 """
 
 from __future__ import annotations
@@ -37,12 +30,13 @@ class ChatTtsDvae(NeuralCodec):
     """The DVAE of ChatTTS with its Vocos, for mono speech at 24 kHz.
 
     Codes: one stream of four codebooks with 625 entries at 46.875 frames a second: two halves of the channels, each
-    coarse and then fine.
+    coarse
+    and then fine.
 
     Args:
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of 2Noise/ChatTTS.
-        bound_first: whether the quantiser bounds its input once more, as the releases of vector_quantize_pytorch did
-            with which the weights were trained and published; False for what releases from 1.18.5 to 1.25 do with them.
+        device, weights: as for `PublishedCodec`; own weights are a folder in the layout of 2Noise/ChatTTS.
+        bound_first: whether the quantiser bounds its input once more, as the releases of vector_quantize_pytorch with
+            which the weights were trained; False for releases from 1.18.5 to 1.25.
     """
 
     cardinality = _ENTRIES
@@ -57,7 +51,7 @@ class ChatTtsDvae(NeuralCodec):
 
     @classmethod
     def describe(cls) -> CodecInfo:
-        """The facts of the codec. Nothing is loaded."""
+        """The facts of the codec, without loading."""
         return code_info("chattts-dvae", _RATE_HZ, 2 * _HOP, _ENTRIES, _CODEBOOKS)
 
     def _frames(self, num_samples: int) -> int:
@@ -86,7 +80,7 @@ class ChatTtsDvae(NeuralCodec):
 
 
 def _load(weights: str | None, device: str, bound_first: bool) -> tuple[Any, Any, str]:
-    """The networks in eval mode on their device, and which weights they have."""
+    """Load the networks in eval mode on their device; also return which weights they have."""
     from codec_bench.networks import chattts as chattts_net
     from codec_bench.weights import find, load_into, load_state, unfilled
 

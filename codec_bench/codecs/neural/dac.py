@@ -1,13 +1,8 @@
 """DAC at 16, 24 and 44.1 kHz through transformers, in batches that equal transformers one item at a time.
 
-Where padding could change a result, and what prevents it
-    The convolutions look both ways, over about 7 frames in the encoder and 2000 samples in the decoder. Every item is
-    followed by zeros to its own multiple of the hop, as DAC's own preprocessing does, and everything beyond that is
-    zeroed before every convolution (`networks/dac.py`), so that each item sees the zeros that it would see alone.
-
-What is not done
-    The volume normalisation and the one-second windows of the `dac` package's `compress` are omitted. The whole signal
-    is encoded and decoded at once, as in transformers and for the numbers of the paper.
+Every item is followed by zeros to its own multiple of the hop, as in DAC's preprocessing; everything beyond is zeroed
+before every convolution (`networks/dac.py`). The whole signal is coded at once, as in transformers and the paper,
+without the volume normalisation and one-second windows of the `dac` package's `compress`.
 """
 
 from __future__ import annotations
@@ -31,9 +26,7 @@ _REDUCED = {"encoder_hidden_size": 8, "decoder_hidden_size": 64}
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """One published model: rate, strides of the encoder, codebooks, and channels of the latents where they are not
-    1024.
-    """
+    """One published model; `latent` is the channels of the latents if not 1024."""
 
     rate_hz: int
     strides: tuple[int, ...]
@@ -65,10 +58,12 @@ class Dac(NeuralCodec):
 
     Args:
         model: `16khz`, `24khz`, `44khz` (the published "8kbps"), or `44khz-16kbps`.
-        codebooks: how many of its 12, 32, 9 or 18 codebooks are sent, the first ones; None for all. The models were
-            trained with quantiser dropout, so that any number works.
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers (of
-            the original package for `44khz-16kbps`).
+        codebooks: how many of its 12, 32, 9 or 18 codebooks are sent, the first ones; None for all. Training with
+            quantiser
+            dropout allows any number.
+        device, weights: as for `PublishedCodec`; own weights are a folder in the layout of transformers (of the
+            original
+            package for `44khz-16kbps`).
 
     Raises:
         UserError: there is no such model, or it does not have so many codebooks.
@@ -93,7 +88,7 @@ class Dac(NeuralCodec):
 
     @classmethod
     def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
+        """The facts of one operating point, without loading; UserError if there is none."""
         if model not in _MODELS:
             raise UserError(f"DAC has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
@@ -128,7 +123,7 @@ class Dac(NeuralCodec):
 
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
-    """The network on the CPU, and which weights it has."""
+    """Load the network on the CPU; also return which weights it has."""
     from transformers import DacModel
 
     from codec_bench.weights import find, unfilled
@@ -155,7 +150,7 @@ def _empty_net(facts: _Model, **sizes: int) -> Any:
 
 
 def _random_net(facts: _Model, *, reduced: bool) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codewords are about as large as they are."""
+    """A network of seeded noise whose latents follow its input and whose codewords are about as large."""
     import torch
 
     with seeded():

@@ -1,7 +1,6 @@
-"""Reading a DAC checkpoint of the original package into transformers' model, without unpickling anything but tensors.
+"""Read a DAC checkpoint of the original package into transformers' model, unpickling tensors only.
 
-The file holds `state_dict` and `metadata`. Every convolution is stored as a direction and a gain (weight
-normalisation), which are folded into one weight here, as transformers' published files have it.
+Weight normalisation (a direction and a gain) is folded into one weight, as in transformers' published files.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ _TENSOR_NAME = re.compile(
 
 
 def load_original(net: Any, path: Path) -> Any:
-    """Gives transformers' `DacModel` the tensors of a checkpoint of the original package.
+    """Load a checkpoint of the original package into transformers' `DacModel`.
 
     Raises:
-        WeightsError: the file is broken, or another model's: tensors are missing, left over or of another shape.
+        WeightsError: the file is broken, or another model's: tensors are missing, superfluous or of another shape.
     """
     load_into(net, renamed(load_state(path, key="state_dict")), path=path)
     return net
 
 
 def renamed(state: dict[str, Any]) -> dict[str, Any]:
-    """The tensors under transformers' names, with each gain folded into its weight; unknown names stay as they are."""
+    """Rename tensors to transformers' names and fold gains into weights; unknown names stay."""
     out = {}
     for name, tensor in state.items():
         if name.endswith("weight_g"):

@@ -1,15 +1,9 @@
 """EnCodec 24 kHz and 48 kHz through transformers, in batches that equal the `encodec` package one item at a time.
 
-Where padding could change a result, and what prevents it
-    24 kHz: the convolutions and the LSTM are causal, so that silence after an item does not reach it. But if a length
-    is no multiple of a convolution's stride, the reference reflects the item's last samples. This reflection is written
-    into the padding, layer by layer, from each item's own length. Items of at most six frames reflect zeros that the
-    reference appends; they share a pass only with items of exactly their length.
-    On a CPU a batch does not make convolutions faster, and padding costs as much as signal. There, each item goes
-    through the convolutions alone. The items share the search and the LSTM, whose 17 MB of weights are then read once a
-    step for all of them.
-    48 kHz: every chunk of one second is scaled, normalised over time and convolved in both directions by itself. Only
-    chunks of exactly equal length share a batch.
+24 kHz: convolutions and LSTM are causal. Where a length is no multiple of a stride, each item's reflection is written
+into the padding, layer by layer. Items of up to six frames reflect appended zeros: they share passes with equals only.
+On a CPU padding costs as much as signal: items share only the search and the LSTM, whose 17 MB of weights are read once
+a step. 48 kHz: one-second chunks are scaled and normalised over time alone; only chunks of one length share a batch.
 """
 
 from __future__ import annotations
@@ -59,12 +53,13 @@ class Encodec(PublishedCodec):
     """EnCodec.
 
     Codes: one stream of `bitrate / (frame rate x 10 bits)` codebooks of 1024 entries, at 75 frames a second (24 kHz) or
-    150 (48 kHz, where the chunks overlap by 1 %, and each adds 32 side bits for its scale).
+    150
+    (48 kHz, where chunks overlap by 1 % and each adds 32 side bits for its scale).
 
     Args:
         model: `24khz` or `48khz`.
         bitrate_bps: 1500 (24 kHz only), 3000, 6000, 12000 or 24000.
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
+        device, weights: as for `PublishedCodec`; own weights are a folder in the layout of transformers.
     """
 
     residual = True
@@ -85,7 +80,7 @@ class Encodec(PublishedCodec):
 
     @classmethod
     def describe(cls, model: str, bitrate_bps: int) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
+        """The facts of one operating point, without loading; UserError if there is none."""
         if model not in _MODELS:
             raise UserError(f"EnCodec has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
@@ -119,7 +114,7 @@ class Encodec(PublishedCodec):
             return self._decode_apart(codes) if self._device == "cpu" else self._decode_causal(codes)
 
     def streaming(self) -> AbstractContextManager[CodecStream]:
-        """One signal coded 320 samples at a time with carried state (24 kHz); the first codes come with sample 2240.
+        """Code one signal 320 samples at a time with carried state (24 kHz); the first codes come with sample 2240.
 
         Raises:
             UserError: the 48 kHz model normalises every layer over whole chunks of a second.
@@ -151,7 +146,7 @@ class Encodec(PublishedCodec):
         return self._in_shape_of_waves(self._search, waves, lengths, _HOP)
 
     def _search(self, waves: Any, lengths: Sequence[int]) -> Any:
-        """The encoder, over waves that each end at their own length, and the search."""
+        """Encode waves that end at their own lengths, and quantise."""
         from torch.nn.functional import pad
 
         from codec_bench.networks.ragged import on_device
@@ -180,10 +175,7 @@ class Encodec(PublishedCodec):
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     def _decoded(self, values: Any, frames: Sequence[int]) -> Any:
-        """Waves of codes `(items, codebooks, frames)`.
-
-        The decoder is causal, so what follows an item does not change it.
-        """
+        """Decode codes `(items, codebooks, frames)`. The decoder is causal, so padding does not change an item."""
         if max(frames) <= _SHORT_FRAMES:  # such items are reflected at their end, so nothing may follow them
             return self._net.decoder(self._lookup(values))
         return self._in_shape(lambda padded, _: self._net.decoder(self._lookup(padded)), [values], frames)
@@ -282,23 +274,23 @@ def _frames(num_samples: int) -> int:
 
 
 def _chunk_frames(num_samples: int) -> list[int]:
-    """Frames of each chunk of the 48 kHz model: a chunk starts at every multiple of the stride below the length."""
+    """Frames of each 48 kHz chunk. A chunk starts at every multiple of the stride below the length."""
     return [_frames(min(_CHUNK, num_samples - offset)) for offset in range(0, num_samples, _STRIDE)]
 
 
 def _groups(lengths: Sequence[int], *, short: int) -> list[list[int]]:
-    """Indices that may share a padded batch: all above `short` together, the others with their equals."""
+    """Group items for padded batches: all above `short` together, the others with their equals."""
     return equal_lengths([length if length <= short else 0 for length in lengths])
 
 
 def _equal(lengths: Sequence[int], at_once: int) -> list[list[int]]:
-    """Indices of equal lengths, at most `at_once` together."""
+    """Group equal lengths, at most `at_once` together."""
     groups = equal_lengths(lengths)
     return [group[k : k + at_once] for group in groups for k in range(0, len(group), at_once)]
 
 
 def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
-    """The network in eval mode on its device, and which weights it has."""
+    """Load the network in eval mode on its device; also return which weights it has."""
     from transformers import EncodecConfig, EncodecModel
 
     from codec_bench.networks.transfer import sizes_on_host
@@ -320,7 +312,7 @@ def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
 
 
 def _random_net(model_class: Any, config: Any) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide as they are."""
+    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide."""
     import torch
     from torch import nn
 

@@ -1,14 +1,9 @@
-"""EnCodec 24 kHz piece by piece: the codes and waves of the whole signal, with the state carried from piece to piece.
+"""EnCodec 24 kHz in pieces: the codes and waves of the whole signal, with carried state.
 
-What is carried
-    Every convolution keeps the end of what it has seen, every transposed convolution its last input, which still adds
-    to the next outputs, and the LSTMs their states. Wherever a strided convolution meets the end of a signal that is no
-    multiple of its stride, that end is reflected, as in the whole signal.
-
-The delay at the start of a signal
-    The model reflects the first samples of a signal, and of every layer's input, in front of it. The widest reflection,
-    at the frame rate, needs seven frames. So the first codes come with sample 2240 (93 ms), seven frames at once. After
-    that, every 320 samples (13.3 ms) give a frame.
+Convolutions keep the end of their input, transposed ones their last input, LSTMs their states. Ends that are no
+multiple of a stride are reflected, as in the whole signal. The model also reflects the first samples of every layer's
+input in front of it; the widest reflection needs seven frames. So the first codes come with sample 2240 (93 ms), seven
+frames at once; then every 320 samples (13.3 ms) give a frame.
 """
 
 from __future__ import annotations
@@ -32,15 +27,13 @@ _FIRST_FRAMES = 7  # the last convolution of the encoder and the first of the de
 class EncodecStream(CodecStream):
     """Encoder and decoder of one stream of EnCodec 24 kHz.
 
-    The first pieces are kept until there are 2240 samples: until then codes have no frames, and their `num_samples` is
-    0. A piece that is no multiple of 320 samples ends the signal. A signal shorter than 2240 samples whose length is a
-    multiple of 320 ends with a piece without samples.
+    Pieces are buffered until there are 2240 samples; until then codes have no frames and `num_samples` 0. A piece that
+    is
+    no multiple of 320 samples ends the signal; a signal below 2240 samples that is a multiple ends with an empty piece.
 
     Args:
         net: transformers' `EncodecModel` of the 24 kHz model in eval mode.
-        info: of the codec whose stream this is.
-        codebooks: how many are sent.
-        device: where the network is.
+        info: of the codec. codebooks: how many are sent. device: where the network is.
     """
 
     step_samples = _HOP
@@ -54,14 +47,13 @@ class EncodecStream(CodecStream):
         self._held = np.zeros((1, 0), np.float32)
 
     def encode(self, segment: Audio) -> Codes:
-        """The codes that this piece completes, for `num_samples` samples; none while the first 2240 samples come in.
+        """Return the codes that this piece completes, for `num_samples` samples.
 
         Args:
-            segment: a multiple of 320 samples; any other number of them, or a piece without samples, ends the signal.
+            segment: a multiple of 320 samples; any other number of samples, or none, ends the signal.
 
         Raises:
-            UserError: a rate or channel count that the model does not take, a piece after the last, or an end before
-                any samples.
+            UserError: an unsupported rate or channel count, a piece after the last, or an end before any samples.
         """
         from codec_bench.kernels.rvq.dispatch import search
         from codec_bench.networks.transfer import sent
@@ -85,14 +77,15 @@ class EncodecStream(CodecStream):
         return self._codes(values, wave.shape[1])
 
     def decode(self, codes: Codes) -> Audio:
-        """The samples of these codes, `codes.num_samples` of them.
+        """Return the `codes.num_samples` samples of these codes.
 
         Args:
-            codes: as `encode` gives them, or several of those in one; the first ones with frames have at least seven,
-                or are the whole signal.
+            codes: from `encode`, or several of those joined; the first ones with frames have at least seven, or are the
+                whole
+                signal.
 
         Raises:
-            UserError: codes whose shape does not fit that many samples, or codes after the last.
+            UserError: codes of another shape than that many samples need, or codes after the last.
         """
         from codec_bench.kernels.rvq.dispatch import lookup
         from codec_bench.networks.transfer import sent

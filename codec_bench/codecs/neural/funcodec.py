@@ -1,18 +1,9 @@
 """FunCodec's time-domain models, up to 32 codebooks at 25 or 50 frames a second at 16 kHz, in exact batches.
 
-This project's own network, built on `networks/seanet.py`: the toolkit would bring its trainer and
-speech recogniser with it, and forty packages.
-
-What is sent
-    The models code speech scaled to a power of one. The scale of each item is sent with its codes, as 32 bits. The
-    toolkit's scripts do not send it, so that their output has another level. The toolkit's `inference` multiplies by
-    it.
-
-Where padding could change a result, and what prevents it
-    Every convolution is normalised over all of an utterance: mean and variance are those of each item's own length.
-    Convolutions reflect each item at its own end. The LSTMs run only forwards.
-    Items of one sample or more are coded. An item that is too short to be reflected is followed by zeros, as in the
-    reference.
+An own network on `networks/seanet.py`, since the toolkit brings its trainer and forty packages. Speech is coded at a
+power of one; each item's scale is sent as 32 bits, and multiplied back as in the toolkit's `inference` (its scripts do
+not). Normalisation and reflection use each item's own length; the LSTMs run only forwards. Items too short for a
+reflection are followed by zeros, as in the reference.
 """
 
 from __future__ import annotations
@@ -109,12 +100,13 @@ class FunCodec(NeuralCodec):
     """FunCodec (Alibaba DAMO Academy), the models of the time domain.
 
     Codes: one stream of one to 32 codebooks of 1024 entries, at 25 frames a second (`ds640`) or 50 (`ds320`), and 32
-    side bits an item for its scale; ceil(samples / hop) frames.
+    side
+    bits an item for its scale; ceil(samples / hop) frames.
 
     Args:
         model: `zh-en-ds640`, `zh-en-ds320`, `libritts-ds640` or `libritts-ds320`.
         bitrate_bps: 250 for each codebook at 25 frames a second, 500 at 50.
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder with `model.pth` and `config.yaml`.
+        device, weights: as for `PublishedCodec`; own weights are a folder with `model.pth` and `config.yaml`.
     """
 
     cardinality = _CARDINALITY
@@ -129,7 +121,7 @@ class FunCodec(NeuralCodec):
 
     @classmethod
     def describe(cls, model: str, bitrate_bps: int) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
+        """The facts of one operating point, without loading; UserError if there is none."""
         if model not in _MODELS:
             raise UserError(f"FunCodec has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         each_bps = _RATE_HZ / _hop(model) * _BITS_PER_CODE
@@ -174,7 +166,7 @@ def _scale(samples: np.ndarray) -> np.float32:
 
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
-    """The network in eval mode on the CPU, and which weights it has."""
+    """Load the network in eval mode on the CPU; also return which weights it has."""
     from codec_bench.networks.funcodec import FunCodecNet, Shape
     from codec_bench.weights import find, load_into, load_state, unfilled
 
@@ -193,10 +185,10 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
 
 
 def _sizes(path: Path, model: str) -> dict[str, Any]:
-    """The sizes in a checkpoint's own settings.
+    """Read the sizes from a checkpoint's own settings.
 
     Raises:
-        WeightsError: the settings request something that this network does not have; the message names it.
+        WeightsError: a setting does not fit this network; the message names it.
     """
     from codec_bench.config import load_yaml
 
@@ -231,7 +223,7 @@ def _sizes(path: Path, model: str) -> dict[str, Any]:
 
 
 def _random_net(shape: Any) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codewords are about as wide as what they code."""
+    """A network of seeded noise whose latents follow its input and whose codewords are about as wide."""
     import torch
 
     from codec_bench.networks.funcodec import FunCodecNet

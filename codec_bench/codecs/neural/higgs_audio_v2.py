@@ -1,11 +1,7 @@
-"""The tokenizer of Higgs Audio v2 (Boson AI) through transformers, in batches that equal transformers one item at a
-time.
+"""The tokenizer of Higgs Audio v2 (Boson AI) through transformers, in batches equal to one item at a time.
 
-Where padding could change a result, and what prevents it
-    Encoder: its semantic branch, a HuBERT without a mask, normalises over time and attends to everything. Every item is
-    followed by zeros to its own multiple of 960 samples, and only items of exactly equal length share a pass. Decoder:
-    the convolutions look both ways; everything beyond an item's length is zeroed before each of them
-    (`networks/dac.py`), and items of any length share a pass.
+The encoder's HuBERT has no mask, so items are followed by zeros to a multiple of 960 samples, and only equal lengths
+share a pass. In the decoder everything beyond an item is zeroed before each convolution (`networks/dac.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +33,7 @@ class HiggsAudioV2(NeuralCodec):
 
     Args:
         codebooks: how many of the 8 are sent, the first ones, at 0.25 kbps each; None for all.
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
+        device, weights: as for `PublishedCodec`; own weights are a folder in the layout of transformers.
 
     Raises:
         UserError: it does not have so many codebooks.
@@ -56,12 +52,12 @@ class HiggsAudioV2(NeuralCodec):
 
     @classmethod
     def describe(cls, codebooks: int | None = None) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
+        """The facts of one operating point, without loading; UserError if there is none."""
         count = check_codebooks("higgs-audio-v2", codebooks, _CODEBOOKS)
         return code_info(f"higgs-audio-v2-{count}cb", _RATE_HZ, cls._hop, _CARDINALITY, count)
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """The vectors that codes stand for, float32 `(frames, dimensions)`: of all codebooks together."""
+        """The vectors of codes, float32 `(frames, dimensions)`: of all codebooks together."""
         import torch
 
         with computing(self._device, "float32"):
@@ -99,7 +95,7 @@ class HiggsAudioV2(NeuralCodec):
 
 
 def _random_net(*, reduced: bool) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide as they are."""
+    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide."""
     import torch
 
     from codec_bench.weights.pretrained import class_of
@@ -126,10 +122,11 @@ def _random_net(*, reduced: bool) -> Any:
 
 
 class _Latents:
-    """What the model's `encode` quantises, `(items, hidden, frames)`, of waves of a multiple of 960 samples.
+    """The latents `(items, hidden, frames)` that the model quantises, of waves of a multiple of 960 samples.
 
-    Of such lengths both branches make one frame every 960 samples; transformers pads the acoustic one at others. It
-    also makes the filter of the resampler again for every call, for which a GPU would wait.
+    Both branches then have one frame every 960 samples; transformers pads the acoustic one otherwise. It also rebuilds
+    the
+    resampling filter in every call, for which a GPU would wait.
     """
 
     def __init__(self, net: Any, device: str) -> None:

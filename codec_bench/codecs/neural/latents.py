@@ -1,6 +1,4 @@
-"""What adapters of continuous neural codecs share: latents in place of codes, and networks to which padding does no
-harm.
-"""
+"""Base class of continuous, causal neural codecs."""
 
 from __future__ import annotations
 
@@ -14,13 +12,13 @@ from codec_bench.types import Audio, Latents
 
 
 class CausalLatents(NeuralCodec):
-    """A continuous codec of which nothing looks ahead: zeros after an item's last frame change none of its own.
+    """A continuous codec without look-ahead: zeros after an item's last frame change none of its own.
 
-    An adapter gives `_search`, which returns latents `(items, dimensions, frames)`, and `_waves`, which is given them.
+    An adapter's `_search` returns latents `(items, dimensions, frames)`, and `_waves` decodes them.
     """
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """Refused: there are no codes."""
+        """Refuse: there are no codes."""
         raise UserError(f"{self.info.name} has no codes; its latents are vectors")
 
     def _to_codes(self, values: np.ndarray, audio: Audio) -> Latents:

@@ -1,11 +1,8 @@
 """Mimi through transformers: the whole signal at once, or frame by frame with the same codes and waves.
 
-Where padding could change a result, and what prevents it
-    The convolutions and the two transformers (with a window of 250 positions, 10 s) are causal: what comes after an
-    item does not reach it. There is one exception. If a length is no multiple of a convolution's stride, transformers
-    pads it layer by layer. Here every item is first followed by zeros up to a multiple of 1920 samples, as Kyutai's own
-    code does and as coding frame by frame must. More zeros then fill the batch. For lengths that are multiples of 1920
-    the result equals transformers'; for others the last frame differs from that of transformers.
+The convolutions and both transformers (a window of 250 positions, 10 s) are causal. Every item is first followed by
+zeros to a multiple of 1920 samples, as in Kyutai's code and as frame-by-frame coding needs; transformers pads layer by
+layer instead, so the last frame differs for other lengths.
 """
 
 from __future__ import annotations
@@ -63,9 +60,10 @@ class Mimi(NeuralCodec):
 
     Args:
         codebooks: how many of the 32 are sent, the first ones; None for all. Moshi uses 8.
-        stream: whether `encode` and `decode` go frame by frame with carried state, as `streaming` does, in place of the
-            whole signal at once. The results are the same. With it, streaming can be evaluated like any codec.
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
+        stream: whether `encode` and `decode` go frame by frame with carried state, as `streaming` does, so that
+            streaming
+            can be evaluated like any codec. The results are the same.
+        device, weights: as for `PublishedCodec`; own weights are a folder in the layout of transformers.
 
     Raises:
         UserError: it does not have so many codebooks.
@@ -89,7 +87,7 @@ class Mimi(NeuralCodec):
 
     @classmethod
     def describe(cls, codebooks: int | None = None, stream: bool = False) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
+        """The facts of one operating point, without loading; UserError if there is none."""
         count = check_codebooks("mimi", codebooks, _CODEBOOKS)
         name = f"mimi-{count}cb" + ("-streaming" if stream else "")
         return code_info(name, _RATE_HZ, _FRAME, _CARDINALITY, count, causal=True, lookahead_s=0.0)
@@ -118,7 +116,7 @@ class Mimi(NeuralCodec):
 
     @contextmanager
     def streaming(self) -> Iterator[CodecStream]:
-        """One signal coded frame by frame: 1920 samples in, a frame of codes out, and back, with carried state."""
+        """Code one signal frame by frame with carried state: 1920 samples are one frame of codes."""
         yield _MimiStream(self)
 
     def _latents(self, waves: Any) -> Any:
@@ -141,8 +139,6 @@ class Mimi(NeuralCodec):
 
 
 class _MimiStream(CodecStream):
-    """Encoder and decoder of one stream of a `Mimi`."""
-
     step_samples = _FRAME
 
     def __init__(self, codec: Mimi) -> None:
@@ -151,10 +147,10 @@ class _MimiStream(CodecStream):
         self._ended = False
 
     def encode(self, segment: Audio) -> Codes:
-        """The codes of the next frame or frames. An incomplete frame ends the stream.
+        """The codes of the next frames. An incomplete frame ends the stream.
 
         Raises:
-            UserError: a rate or channel count that the model does not take, no samples, or a piece after the last.
+            UserError: an unsupported rate or channel count, no samples, or a piece after the last.
         """
         codec = self._codec
         check_input(segment, codec.info)
@@ -169,10 +165,10 @@ class _MimiStream(CodecStream):
         return one_stream(values, segment, codec.info, _CARDINALITY)
 
     def decode(self, codes: Codes) -> Audio:
-        """The samples of the next frame or frames, `codes.num_samples` of them.
+        """The `codes.num_samples` samples of the next frames.
 
         Raises:
-            UserError: codes whose shape does not fit that many samples.
+            UserError: codes of another shape than that many samples need.
         """
         codec = self._codec
         check_stream(codes, codec.info, (codec._codebooks, _frames(codes.num_samples)), _CARDINALITY)
@@ -187,7 +183,7 @@ def _frames(num_samples: int) -> int:
 
 
 def _random_net(*, reduced: bool) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide as they are."""
+    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide."""
     import torch
     from transformers import MimiConfig, MimiModel
 

@@ -1,10 +1,7 @@
-"""The audio tokenizer of Pocket TTS (Kyutai) through transformers: a Mimi without codebooks, with latents of 32 real
-numbers.
+"""The audio tokenizer of Pocket TTS (Kyutai) through transformers: a Mimi without codebooks.
 
-Where padding could change a result, and what prevents it
-    The convolutions and the two transformers (with a window of 250 positions) are causal, so what comes after an item
-    does not reach it. Every item is followed by zeros up to a multiple of 1920 samples, as transformers' extractor
-    does.
+Convolutions and both transformers (a window of 250 positions) are causal. Every item is followed by zeros to a multiple
+of 1920 samples, as transformers' extractor does.
 """
 
 from __future__ import annotations
@@ -38,7 +35,7 @@ class PocketTts(CausalLatents):
     Latents: 32 real numbers 12.5 times a second.
 
     Args:
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
+        device, weights: as for `PublishedCodec`; own weights are a folder in the layout of transformers.
     """
 
     checkpoints = ("pocket-tts",)
@@ -53,7 +50,7 @@ class PocketTts(CausalLatents):
 
     @classmethod
     def describe(cls) -> CodecInfo:
-        """The facts. Nothing is loaded."""
+        """The facts, without loading."""
         rate_hz = _RATE_HZ / cls._hop
         return CodecInfo(
             "pocket-tts", (_RATE_HZ,), frame_rate_hz=rate_hz, causal=True, lookahead_s=0.0, latents=_DIMENSIONS

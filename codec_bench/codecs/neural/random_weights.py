@@ -1,4 +1,4 @@
-"""Noise in place of weights: networks for tests and benches, whose codes and waves still follow what comes in."""
+"""Networks of seeded noise for tests and benches, whose codes and waves follow the input."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ REDUCED_HUBERT = {
     "num_conv_pos_embeddings": 16,
     "num_conv_pos_embedding_groups": 2,
 }
-"""The size of a HuBERT or WavLM inside of a codec in a reduced network."""
+"""The size of a HuBERT or WavLM inside a reduced codec network."""
 
 
 @contextmanager
 def seeded(seed: int = 0) -> Iterator[None]:
-    """Seeds torch's random numbers, and restores the caller's generator afterwards."""
+    """Seed torch's random numbers, and restore the caller's generator afterwards."""
     import torch
 
     with torch.random.fork_rng(devices=[]), torch.no_grad():
@@ -32,12 +32,7 @@ def seeded(seed: int = 0) -> Iterator[None]:
 
 
 def spread_codewords(codebooks: Iterable[Any], latents: Any) -> None:
-    """Fills codebooks with noise that is spread about as widely as what each of them codes.
-
-    Args:
-        codebooks: tensors `(entries, dims)`, filled here.
-        latents: `(frames, dims)`.
-    """
+    """Fill codebooks `(entries, dims)` with noise about as wide as their residuals of latents `(frames, dims)`."""
     import torch
 
     residual = latents
@@ -47,7 +42,7 @@ def spread_codewords(codebooks: Iterable[Any], latents: Any) -> None:
 
 
 def fill_with_noise(net: Any) -> None:
-    """Fills every convolution and linear layer with noise that keeps the power of a signal, and with small biases."""
+    """Fill convolutions and linear layers with power-preserving noise and small biases."""
     import torch
     from torch import nn
 

@@ -1,12 +1,8 @@
 """SNAC through its package, in batches that equal it one item at a time, with reproducible noise.
 
-Where padding could change a result, and what prevents it
-    Convolutions look both ways: what lies beyond an item is zeroed in front of each. The package appends zeros to whole
-    blocks (of the coarsest codebook, and of the attention's window at 32 and 44.1 kHz), so that in every layer an
-    item's length is the same part of the batch's, and attention never looks across an item's end. Any length from one
-    sample on becomes at least one such block.
-    The decoder multiplies noise into its activations. Here the noise comes from a generator that the item's own codes
-    seed: decoding again, in another order or in another batch, gives the same wave. Another `seed` gives another wave.
+Convolutions see zeros beyond an item's end. The package pads items to whole blocks (of the coarsest codebook, and of
+the attention's window at 32 and 44.1 kHz), so attention never crosses an item's end. The decoder multiplies noise into
+its activations; the item's own codes and `seed` seed it, so a wave depends on no batch or order.
 """
 
 from __future__ import annotations
@@ -61,14 +57,15 @@ _SMALL = {"encoder_dim": 4, "decoder_dim": 64}  # the attention needs 64 channel
 class Snac(PublishedCodec):
     """SNAC.
 
-    Codes: three (24 kHz) or four streams of one codebook of 4096 entries each, each at twice the frame rate of the one
-    before it.
+    Codes: three (24 kHz) or four streams of one codebook of 4096 entries, each at twice the frame rate of the one
+    before.
 
     Args:
         model: `24khz`, `32khz` or `44khz` (44.1 kHz).
         seed: of the decoder's noise.
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the published layout
-            (`pytorch_model.bin` and `config.json`).
+        device, weights: as for `PublishedCodec`; own weights are a folder in the published layout (`pytorch_model.bin`
+            and
+            `config.json`).
 
     Raises:
         MissingExtra: the package `snac` is not installed.
@@ -94,7 +91,7 @@ class Snac(PublishedCodec):
 
     @classmethod
     def describe(cls, model: str) -> CodecInfo:
-        """The facts of one model. Nothing is loaded. UserError is raised where there is none such."""
+        """The facts of one model, without loading; UserError if there is none."""
         if model not in _MODELS:
             raise UserError(f"SNAC has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
@@ -153,7 +150,7 @@ class Snac(PublishedCodec):
             return self._net.quantizer(self._net.encoder(waves))[1]
 
     def _decoded(self, *inputs: Any) -> Any:
-        """Waves `(items, 1, samples)` of the codes of each level, the noise of each block, and lengths in samples."""
+        """Waves `(items, 1, samples)` of each level's codes, each block's noise, and lengths in samples."""
         *there, lengths = inputs
         levels, noise = there[: len(self._strides)], there[len(self._strides) :]
         with self._batch.of(lengths, self._device, noise):
@@ -163,11 +160,10 @@ class Snac(PublishedCodec):
         return -(-num_samples // self._block) * self._block
 
     def _frames(self, num_samples: int) -> list[int]:
-        """Frames of each level."""
         return [self._padded(num_samples) // self._hop // stride for stride in self._strides]
 
     def _noise_of(self, item: Codes) -> Any:
-        """The generator of one item's noise, on the CPU, so that every device gets the same."""
+        """The generator of an item's noise, on the CPU for equal noise on every device."""
         import torch
 
         digest = hashlib.sha256(str(self._seed).encode())
@@ -189,7 +185,7 @@ class Snac(PublishedCodec):
 
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
-    """The network in eval mode on the CPU, its weight normalisation folded, and which weights it has."""
+    """Load the network in eval mode on the CPU, weight normalisation folded; also return which weights it has."""
     from codec_bench.networks.weight_norm import fold_weight_norm
     from codec_bench.weights import find, load_into, load_state, unfilled
 
@@ -215,7 +211,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
 
 
 def _built(facts: dict[str, Any]) -> Any:
-    """The package's network, with a weight in each convolution in place of a gain and a direction."""
+    """The package's network with plain weights instead of weight normalisation."""
     from snac import layers
     from snac.snac import SNAC
 
@@ -228,7 +224,7 @@ def _built(facts: dict[str, Any]) -> Any:
 
 
 def _check_config(path: Any, facts: dict[str, Any]) -> None:
-    """Checks that a configuration is that of the model.
+    """Check that a configuration is that of the model.
 
     Raises:
         WeightsError: it cannot be read, or it differs; the message names the differences.

@@ -1,14 +1,8 @@
-"""SpeechTokenizer, eight codebooks at 50 frames a second at 16 kHz, in batches that equal its package one item at a
-time.
+"""SpeechTokenizer, eight codebooks at 50 frames a second at 16 kHz, in batches equal to one item at a time.
 
-This project's own network, built on `networks/seanet.py`: importing the package imports its
-trainer, and with it accelerate, matplotlib and more.
-
-Where padding could change a result, and what prevents it
-    Convolutions reflect each item at its own end, layer by layer. The encoder's LSTM, which runs in both directions,
-    starts backwards at each item's own last frame (packed sequences). The decoder's runs forwards only.
-    Items of one sample or more are coded. An item that is too short to be reflected is followed by zeros, as in the
-    reference.
+An own network on `networks/seanet.py`, since the package imports its trainer with accelerate and matplotlib.
+Convolutions reflect each item at its own end. The encoder's LSTM runs backwards from each item's own last frame. Items
+too short for a reflection are followed by zeros, as in the reference.
 """
 
 from __future__ import annotations
@@ -35,13 +29,13 @@ _UNUSED_ENDS = ("._codebook.inited", "._codebook.cluster_size", "._codebook.embe
 class SpeechTokenizer(NeuralCodec):
     """SpeechTokenizer.
 
-    Codes: one stream of one to eight codebooks of 1024 entries at 50 frames a second. The first was trained to follow
-    a HuBERT. An item has ceil(samples / 320) frames.
+    Codes: one stream of one to eight codebooks of 1024 entries at 50 frames a second, ceil(samples / 320) frames. The
+    first
+    was trained to follow a HuBERT.
 
     Args:
         bitrate_bps: 500 for each codebook, to 4000.
-        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout, or a folder
-            that holds it.
+        device, weights: as for `PublishedCodec`; own weights are a file in the published layout, or a folder with it.
     """
 
     cardinality = _CARDINALITY
@@ -56,7 +50,7 @@ class SpeechTokenizer(NeuralCodec):
 
     @classmethod
     def describe(cls, bitrate_bps: int) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
+        """The facts of one operating point, without loading; UserError if there is none."""
         rates = [_BPS_PER_CODEBOOK * count for count in range(1, _CODEBOOKS + 1)]
         if bitrate_bps not in rates:
             known = ", ".join(f"{bps / 1000:g}" for bps in rates)
@@ -74,7 +68,7 @@ class SpeechTokenizer(NeuralCodec):
 
 
 def _load(weights: str | None) -> tuple[Any, str]:
-    """The network in eval mode on the CPU, and which weights it has."""
+    """Load the network in eval mode on the CPU; also return which weights it has."""
     from codec_bench.networks.speechtokenizer import Shape, SpeechTokenizerNet
     from codec_bench.networks.weight_norm import fold_weight_norm
     from codec_bench.weights import find, load_into, load_state, unfilled, without
@@ -89,7 +83,7 @@ def _load(weights: str | None) -> tuple[Any, str]:
 
 
 def _random_net(shape: Any) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codewords are about as wide as what they code."""
+    """A network of seeded noise whose latents follow its input and whose codewords are about as wide."""
     import torch
 
     from codec_bench.networks.speechtokenizer import SpeechTokenizerNet

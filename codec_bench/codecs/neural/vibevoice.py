@@ -1,13 +1,8 @@
-"""The acoustic tokenizer of VibeVoice (Microsoft) through transformers: latents of 64 real numbers 7.5 times a second.
+"""The acoustic tokenizer of VibeVoice (Microsoft) through transformers: 64 real numbers 7.5 times a second.
 
-Conventions
-    As transformers' extractor does, a clip is brought to -25 dB of full scale first (lower if it would clip). The
-    factor is sent next to the latents, and the decoder undoes it; so the codec as a whole is not causal, although its
-    networks are. The encoder's noise of training (`sample`) is off: the same sound has the same latents.
-
-Where padding could change a result, and what prevents it
-    All convolutions are causal, and norms are over channels. Every item is followed by zeros up to a multiple of 3200
-    samples.
+As in transformers' extractor, a clip is first brought to -25 dB of full scale (lower if it would clip). The factor is
+sent next to the latents and undone by the decoder, so the codec is not causal, although its networks are. The encoder's
+training noise (`sample`) is off. Every item is followed by zeros to a multiple of 3200 samples.
 """
 
 from __future__ import annotations
@@ -36,7 +31,7 @@ class VibeVoice(CausalLatents):
     Latents: 64 real numbers 7.5 times a second, and the clip's level once.
 
     Args:
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
+        device, weights: as for `PublishedCodec`; own weights are a folder in the layout of transformers.
     """
 
     checkpoints = ("vibevoice",)
@@ -48,7 +43,7 @@ class VibeVoice(CausalLatents):
 
     @classmethod
     def describe(cls) -> CodecInfo:
-        """The facts. Nothing is loaded."""
+        """The facts, without loading."""
         return CodecInfo(
             "vibevoice", (_RATE_HZ,), frame_rate_hz=_RATE_HZ / cls._hop, causal=False, latents=_DIMENSIONS
         )  # fmt: skip
@@ -70,7 +65,7 @@ class VibeVoice(CausalLatents):
 
 
 def _factor(samples: np.ndarray) -> np.float32:
-    """By what a clip is multiplied before it is coded."""
+    """The gain of a clip before it is coded."""
     factor = _LEVEL / (np.sqrt(np.mean(np.square(samples))) + _EPS)
     peak = np.abs(samples * factor).max()
     return np.float32(factor / (peak + _EPS) if peak > 1 else factor)

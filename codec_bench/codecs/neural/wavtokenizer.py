@@ -1,12 +1,8 @@
 """WavTokenizer, one codebook at 75 or 40 frames a second, in batches that equal the reference one item at a time.
 
-Where padding could change a result, and what prevents it
-    Encoder: reflecting convolutions; each item is reflected at its own end, layer by layer. The LSTM runs only
-    forwards.
-    Decoder: group normalisation and attention over time take an item's own frames alone, convolutions see zeros beyond
-    it, and the overlap-add is normalised by its own windows.
-    Items of one sample or more are coded. An item that is too short to be reflected is followed by zeros, as in the
-    reference.
+Encoder: each item is reflected at its own end, layer by layer; the LSTM runs only forwards. Decoder: normalisation and
+attention use an item's own frames, convolutions see zeros beyond it, and overlap-add its own windows. Items too short
+for a reflection are followed by zeros, as in the reference.
 """
 
 from __future__ import annotations
@@ -35,13 +31,15 @@ class WavTokenizer(NeuralCodec):
     """WavTokenizer.
 
     Codes: one stream of one codebook of 4096 entries, at 75 or 40 frames a second; ceil(samples / hop) frames, the last
-    one of which is cut to the item's length when it is decoded.
+    cut
+    to the item's length by the decoder.
 
     Args:
         frame_rate_hz: 75 or 40.
         checkpoint: the name of its published weights in the catalogue.
-        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout (a checkpoint
-            of Lightning), or a folder that holds it.
+        device, weights: as for `PublishedCodec`; own weights are a file in the published layout (a Lightning
+            checkpoint),
+            or a folder with it.
     """
 
     cardinality = _CARDINALITY
@@ -56,7 +54,7 @@ class WavTokenizer(NeuralCodec):
 
     @classmethod
     def describe(cls, frame_rate_hz: int, checkpoint: str) -> CodecInfo:
-        """The facts of one variant. Nothing is loaded. UserError is raised where there is none such."""
+        """The facts of one variant, without loading; UserError if there is none."""
         if frame_rate_hz not in _RATIOS:
             reason = f"WavTokenizer does not run at {frame_rate_hz} frames a second"
             raise UserError(reason, hint="it runs at 75 or at 40")
@@ -75,7 +73,7 @@ class WavTokenizer(NeuralCodec):
 
 
 def _load(frame_rate_hz: int, checkpoint: str, weights: str | None) -> tuple[Any, str]:
-    """The network in eval mode on the CPU, and which weights it has."""
+    """Load the network in eval mode on the CPU; also return which weights it has."""
     from codec_bench.networks.wavtokenizer import Shape, WavTokenizerNet
     from codec_bench.networks.weight_norm import fold_weight_norm
     from codec_bench.weights import find, load_into, load_state, unfilled, without
@@ -93,7 +91,7 @@ def _load(frame_rate_hz: int, checkpoint: str, weights: str | None) -> tuple[Any
 
 
 def _random_net(shape: Any) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codewords are about as wide as they are."""
+    """A network of seeded noise whose latents follow its input and whose codewords are about as wide."""
     import torch
 
     from codec_bench.networks.wavtokenizer import WavTokenizerNet

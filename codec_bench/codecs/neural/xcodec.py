@@ -1,11 +1,7 @@
 """X-codec through transformers, in batches that equal transformers one item at a time.
 
-Where padding could change a result, and what prevents it
-    Encoder: its semantic branch, a HuBERT or WavLM without a mask, normalises over time and attends to everything.
-    Every item is followed by zeros to its own multiple of 320 samples, as X-codec's feature extractor does, and only
-    items of exactly equal length share a pass.
-    Decoder: the convolutions look both ways; everything beyond an item's length is zeroed before each of them
-    (`networks/dac.py`), and items of any length share a pass.
+The encoder's HuBERT or WavLM has no mask, so items are followed by zeros to a multiple of 320 samples, and only equal
+lengths share a pass. In the decoder everything beyond an item is zeroed before each convolution (`networks/dac.py`).
 """
 
 from __future__ import annotations
@@ -49,7 +45,7 @@ class Xcodec(NeuralCodec):
     Args:
         model: `hubert-librispeech`, `hubert-general`, `hubert-general-balanced`, `wavlm-mls` or `wavlm-more-data`.
         codebooks: 1, 2, 3, 4 or 8 of them, at 0.5 kbps each; None for all.
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
+        device, weights: as for `PublishedCodec`; own weights are a folder in the layout of transformers.
 
     Raises:
         UserError: there is no such model, or not that number of codebooks.
@@ -74,7 +70,7 @@ class Xcodec(NeuralCodec):
 
     @classmethod
     def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
+        """The facts of one operating point, without loading; UserError if there is none."""
         if model not in _MODELS:
             raise UserError(f"X-codec has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         count = _CODEBOOKS[-1] if codebooks is None else codebooks
@@ -103,7 +99,7 @@ class Xcodec(NeuralCodec):
 
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
-    """The network on the CPU, and which weights it has."""
+    """Load the network on the CPU; also return which weights it has."""
     semantic = _MODELS[model]
     random_net = partial(_random_net, semantic)
     net, used = of_transformers(weights, f"xcodec-{model}", "XcodecModel", _FACTS, random_net)
@@ -116,7 +112,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
 
 
 def _random_net(semantic: str, *, reduced: bool) -> Any:
-    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide as they are."""
+    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide."""
     import torch
     from transformers import XcodecConfig, XcodecModel
 
@@ -141,9 +137,9 @@ def _random_net(semantic: str, *, reduced: bool) -> Any:
 
 
 def _latents(net: Any, waves: Any) -> Any:
-    """What `XcodecModel.encode` quantises, `(items, hidden, frames)`, of waves of a multiple of 320 samples.
+    """The latents `(items, hidden, frames)` that `XcodecModel.encode` quantises, of waves of a multiple of 320 samples.
 
-    Of such lengths both branches make one frame every 320 samples; transformers pads the acoustic one at others.
+    Both branches then have one frame every 320 samples; transformers pads the acoustic one otherwise.
     """
     import torch
 

@@ -1,15 +1,8 @@
 """X-codec2 and NeuCodec through transformers, in batches that equal transformers one item at a time.
 
-Where padding could change a result, and what prevents it
-    It could everywhere: the features of the semantic branch are normalised over time, its encoder is a wav2vec 2.0
-    BERT, the acoustic encoder's filters repeat the signal's ends, and the decoder normalises over time and attends to
-    all frames. The masks of transformers cover only the two transformers. So only items of exactly equal length share a
-    pass.
-
-How items are filled up
-    X-codec2's feature extractor always adds at least one zero, so that a signal of whole frames gets one frame more.
-    NeuCodec's does too, but gives one frame of features less, so that up to 20 ms would be lost at the end. Here
-    NeuCodec's items are first followed by zeros up to a multiple of the frame, so that the whole signal is coded.
+Padding would change results everywhere (features normalised over time, filters that repeat the ends, attention), so
+only items of exactly equal length share a pass. X-codec2's feature extractor adds at least one zero, so whole frames
+get one more. NeuCodec's would lose up to 20 ms at the end: its items are first followed by zeros to whole frames.
 """
 
 from __future__ import annotations
@@ -53,7 +46,7 @@ _REDUCED = {
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """One published model: rate of its audio, what its configuration says, and transformers' name of its classes."""
+    """One published model: the rate of its audio, its configuration, and the prefix of transformers' classes."""
 
     rate_hz: int
     facts: dict[str, Any]
@@ -77,9 +70,8 @@ class Xcodec2(NeuralCodec):
     Codes: one stream of one codebook of 65536 entries at 50 frames a second.
 
     Args:
-        model: `xcodec2` or `neucodec`. NeuCodec counts as a codec of 24 kHz, the rate of its output. Its encoder is
-            given the signal at 16 kHz.
-        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
+        model: `xcodec2` or `neucodec`. NeuCodec's rate is 24 kHz, that of its output; its encoder reads 16 kHz.
+        device, weights: as for `PublishedCodec`; own weights are a folder in the layout of transformers.
 
     Raises:
         UserError: there is no such model.
@@ -103,7 +95,7 @@ class Xcodec2(NeuralCodec):
 
     @classmethod
     def describe(cls, model: str = "xcodec2") -> CodecInfo:
-        """The facts of one model. Nothing is loaded. UserError is raised where there is none such."""
+        """The facts of one model, without loading; UserError if there is none."""
         if model not in _MODELS:
             raise UserError(f"X-codec2 has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         return code_info(model, _MODELS[model].rate_hz, _MODELS[model].hop, _CARDINALITY)
@@ -140,7 +132,7 @@ class Xcodec2(NeuralCodec):
         return self._frames(num_samples) * self._facts.hop
 
     def _at_encoders_rate(self, wave: np.ndarray, samples: int) -> np.ndarray:
-        """The samples of one item at 16 kHz, as the feature extractor is given them."""
+        """The samples of one item at 16 kHz, for the feature extractor."""
         if self._facts.rate_hz == _ENCODER_HZ:
             return wave[0]
         count = samples * _ENCODER_HZ // self._facts.rate_hz
