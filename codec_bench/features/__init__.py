@@ -70,6 +70,7 @@ TABLE = {
     "ttsds2-wav2vec2": "codec_bench.features.ttsds2_activations:Ttsds2Wav2vec2",
     "ttsds2-whisper": "codec_bench.features.ttsds2_activations:Ttsds2Whisper",
     "spoken-language": "codec_bench.features.recognisers.whisper:WhisperLanguage",
+    "noresqa-frames": "codec_bench.features.noresqa:NoresqaFrames",
     "squim-frames": "codec_bench.features.squim:SquimFrames",
     "utmos": "codec_bench.features.utmos:Utmos",
     "utmosv2": "codec_bench.features.utmosv2:UtmosV2",

@@ -82,6 +82,7 @@ TABLE = {
     "speech_token_distance": "codec_bench.metrics.units:SpeechTokenDistance",
     "speechbertscore": "codec_bench.metrics.speechbertscore:SpeechBertScore",
     "speechbleu": "codec_bench.metrics.units:SpeechBleu",
+    "noresqa_mos": "codec_bench.metrics.noresqa_mos:NoresqaMos",
     "squim_mos": "codec_bench.metrics.squim_mos:SquimMos",
     "srmr": "codec_bench.metrics.srmr:Srmr",
     "silence_kept": "codec_bench.metrics.speech_activity:SilenceRetention",
@@ -134,7 +135,7 @@ TOPICS = {
     "fidelity": (
         *("cbak", "cd", "covl", "csig", "csii_high", "csii_low", "csii_mid", "estoi", "fwsegsnr", "llr", "log_wmse"),
         *("lsd", "mcd", "mel_distance", "ncm", "pesq_nb", "pesq_wb", *_learned("fidelity"), "sdr", "si_sdr"),
-        *("snr", "snr_seg", "squim_mos", "stft_distance", "stoi", "visqol", "warpq", "wss"),
+        *("snr", "snr_seg", "noresqa_mos", "squim_mos", "stft_distance", "stoi", "visqol", "warpq", "wss"),
     ),
     "prosody": (
         *("duration_error", "energy_corr", "f0_corr", "f0_rmse", "speaking_rate", "speaking_rate_error"),

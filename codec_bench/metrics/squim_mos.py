@@ -37,7 +37,9 @@ class SquimMos(ItemMetric):
     estimate_features = reference_features = (SquimFrames.name,)
 
     def _score(self, item: Inputs) -> Score:
-        reference, estimate = (np.asarray(result["frames"], np.float64) for result in item.features(SquimFrames.name))
+        reference, estimate = (
+            np.asarray(result["frames"], np.float64) for result in item.features(*self.estimate_features)
+        )
         apart = frames_apart((len(estimate) - len(reference)) * FRAME_S)
         if apart is not None:
             return Score.refused(apart, self.protocol)

@@ -82,8 +82,8 @@ NUMBERS: dict[str, Number] = {
     "vqscore": Number("vqscore", True, ANY, False),
     "pam_score": Number("pam", True, ANY, False),
     "nomad": Number("nomad", False, ANY),
-    "noresqa_mos": Number("noresqa", True, ANY),
-    "noresqa_score": Number("noresqa_type_0", False, ANY),
+    "noresqa_mos": Number("noresqa", False, (0.0, 4.0)),  # how far below 5: the authors subtract it from 5
+    "noresqa_score": Number("noresqa_type_0", True, SHARE),  # the probability that the estimate is the cleaner one
     "asvspoof_score": Number("asvspoof_score", True, ANY, False),
     "speaking_rate": Number("speaking_rate", None, POSITIVE, False),
     "asr_match_error_rate": Number("asr_match", False, POSITIVE),

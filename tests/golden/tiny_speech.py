@@ -13,6 +13,7 @@ from codec_bench.features import learned
 from codec_bench.features.audiobox import Audiobox
 from codec_bench.features.audioseal import AudioSeal
 from codec_bench.features.emotion2vec import Emotion2vecPlusLarge
+from codec_bench.features.noresqa import NoresqaFrames
 from codec_bench.features.scoreq import Nomad, Scoreq, ScoreqEmbedding
 from codec_bench.features.speakers.redimnet import ReDimNetB5
 from codec_bench.features.speakers.three_d_speaker import CamPlusPlus, ERes2Net
@@ -23,6 +24,7 @@ from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2
 from codec_bench.features.units import HubertUnits
 from codec_bench.features.utmosv2 import UtmosV2
 from codec_bench.features.wvmos import Wvmos
+from codec_bench.networks.noresqa import NoresqaNet
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.registry import load_attribute
 
@@ -285,6 +287,24 @@ def write_ssl_mos(folder, name):
         state[published] = torch.from_numpy(deterministic_weights.values_for(published, tuple(value.shape)))
     torch.save(state, folder / "weights.pth")
     return str(folder / "weights.pth")
+
+
+class SmallNoresqaFrames(NoresqaFrames):
+    """The feature with a small network."""
+
+    @classmethod
+    def _architecture(cls):
+        return NoresqaNet(POST_NORM)
+
+
+def write_noresqa(folder):
+    """The weights of the small network under the published names, and one that only training used."""
+    state = {"main_model.ssl_model.final_proj.bias": torch.zeros(3), "preference.linear1.bias": torch.zeros(1)}
+    for inner, value in SmallNoresqaFrames._architecture().state_dict().items():
+        name = inner.replace("encoder.", "main_model.ssl_model.", 1) if inner.startswith("encoder.") else inner
+        state[name] = torch.from_numpy(deterministic_weights.values_for(name, tuple(value.shape)))
+    torch.save({"state_dict": state}, folder / "noresqa.pth")
+    return str(folder / "noresqa.pth")
 
 
 def small_squim_subjective():

@@ -264,6 +264,7 @@ CASES["emo-vad"] = (
     lambda device, weights: tiny_speech.SmallEmoVad(device, weights),
     lambda folder: tiny_speech.write_emo_vad(folder),
 )
+CASES["noresqa-frames"] = (tiny_speech.SmallNoresqaFrames, tiny_speech.write_noresqa)
 for ssl_mos, small in tiny_speech.SSL_MOS.items():
     CASES[ssl_mos] = (small, lambda folder, name=ssl_mos: tiny_speech.write_ssl_mos(folder, name))
 # Of the same classes as others here. CTranslate2's network of the Whispers is not torch's.
@@ -286,7 +287,7 @@ OF_LENGTHS = (
 OF_LENGTHS |= (
     TRANSDUCERS
     | STEPS
-    | {"aasist", "auto-att", "distillmos", "spoken-language", "squim", "squim-frames", "whisper-tiny"}
+    | {"aasist", "auto-att", "distillmos", "noresqa-frames", "spoken-language", "squim", "squim-frames", "whisper-tiny"}
 )
 """Features whose shapes follow from the lengths or from what is heard: docs/design/engine.md says why."""
 TOLERANCES = {"whisper-tiny": 2e-4, "singmos-v1": 1e-4}

@@ -124,3 +124,26 @@ def test_the_score_with_a_reference_is_torchaudios(tmp_path, signals):
         assert score(reference, estimate).value == pytest.approx(expected, abs=1e-5)
     assert score(0, 2).value != pytest.approx(score(2, 0).value, abs=1e-6)
     assert score(0, 1).status == "refused"
+
+
+NORESQA = {
+    (1, 2, 8_000): 2.387018681,
+    (2, 1, 8_000): 2.574125528,
+    (3, 4, 5_321): 2.541267633,
+    (5, 5, 16_001): 2.807024240,
+}
+"""By the seeds of reference and estimate and the length: 5 less the output of the authors' class at 8d56b95."""
+
+
+@pytest.mark.compares("noresqa-frames", "noresqa_mos", weights="stand-in")
+def test_noresqa_is_the_authors(tmp_path):
+    """Over s3prl's wav2vec 2.0 in place of fairseq's, which has the same layers."""
+    feature = tiny_speech.SmallNoresqaFrames(weights=tiny_speech.write_noresqa(tmp_path))
+    metric = build_metric("noresqa_mos")
+    for (reference, estimate, size), expected in NORESQA.items():
+        pair = [
+            (0.1 * np.random.default_rng(s).standard_normal(size)).astype(np.float32) for s in (reference, estimate)
+        ]
+        frames = [{"noresqa-frames": result} for result in feature.compute(pair)]
+        (score,) = metric.compute([Inputs("x", 16_000, reference_features=frames[0], estimate_features=frames[1])])
+        assert score.value == pytest.approx(expected, abs=1e-5)
