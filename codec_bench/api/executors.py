@@ -44,9 +44,6 @@ def run_prepared(schema: type[Request], prepare: Callable[..., Evaluation], valu
 
     Args:
         schema: declares the options. prepare: makes the evaluation. values: all arguments of the verb.
-
-    Raises:
-        UserError: as for `evaluate`.
     """
     running, shard, out = chosen_running(values["running"], values["running_fields"]), values["shard"], values["out"]
     request = {name: value for name, value in values.items() if name in signature(prepare).parameters}

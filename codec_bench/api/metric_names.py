@@ -40,9 +40,6 @@ def metric_rows(by: str) -> list[dict[str, Any]]:
 
     Args:
         by: their order: `about`, `needs` (fewest first) or `cost` (cheapest first, unmeasured last).
-
-    Raises:
-        UnknownName: there is no such order.
     """
     from codec_bench import metrics
 

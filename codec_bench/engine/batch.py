@@ -264,11 +264,7 @@ class Dispatcher:
         return min(stage.budget_s, CPU_BATCH_S / stage.cost) if stage.cost else 0.0
 
     def follow(self, event: Done | Died) -> None:
-        """Deliver results, or requeue items after a fault.
-
-        Raises:
-            UserError: worker processes end as soon as they start.
-        """
+        """Deliver results, or requeue items after a fault, or raise UserError."""
         if isinstance(event, Died):
             self._on_death(event)
         else:

@@ -46,11 +46,7 @@ def has_gpu(device: str) -> bool:
 
 
 def resolve_devices(device: str) -> list[str]:
-    """Devices of `auto` (all GPUs, else the CPU), `cpu`, `cuda`, `cuda:0` or a list.
-
-    Raises:
-        UserError: this machine has no such device.
-    """
+    """Devices of `auto` (all GPUs, else the CPU), `cpu`, `cuda`, `cuda:0` or a list."""
     count = cuda_count() if device != "cpu" else 0
     if device == "auto":
         return [f"cuda:{k}" for k in range(count)] or ["cpu"]

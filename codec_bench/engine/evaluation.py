@@ -71,11 +71,7 @@ def execute(evaluation: Evaluation, out: str | os.PathLike[str] | None, running:
 
 
 def plan_evaluation(evaluation: Evaluation, running: Running) -> Plan:
-    """Plan an evaluation.
-
-    Raises:
-        UserError: a name, the data or an option is wrong.
-    """
+    """Plan an evaluation, or raise UserError."""
     source = evaluation.source
     if not len(source):
         raise UserError(f"'{source.name}' holds no samples", hint="name data that holds at least one")
@@ -90,9 +86,6 @@ def open_folders(
     """The folders to try in turn; the block of the first one that fits returns.
 
     If `out` is None a second, new folder follows: other weights than those of the unfinished run show only when loaded.
-
-    Raises:
-        UserError: the folder cannot be written.
     """
     if out is not None:
         yield named_folder(out)
@@ -118,9 +111,6 @@ def execute_shard(evaluation: Evaluation, shard: Shard, folder: Path, running: R
 
     Args:
         evaluation: with the whole data set.
-
-    Raises:
-        UserError: as for `execute`.
     """
     shard_evaluation = replace(evaluation, source=part_of(evaluation.source, shard))
     plan = plan_evaluation(shard_evaluation, running)

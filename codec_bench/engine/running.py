@@ -80,11 +80,7 @@ class Workers:
 
 
 def chosen_running(running: Running | None, fields: Mapping[str, Any]) -> Running:
-    """The call's `running`, or one of the separate fields.
-
-    Raises:
-        UserError: both are present.
-    """
+    """The call's `running`, or one of the separate fields, or raise UserError."""
     if running is not None and fields:
         named = ", ".join(f"{name}=" for name in fields)
         raise UserError(
@@ -145,9 +141,6 @@ def working_engine(
     Args:
         keep: numbers of the samples whose audio is kept. workers: reused and left running; None starts new ones.
         items: of the run, if known.
-
-    Raises:
-        UserError: the run folder cannot be written.
     """
     devices = tuple(resolve_devices(running.device))
     batch_s, limit_s, check, impatient = running.batch_s, running.time_limit_s, running.check, running.impatient

@@ -139,11 +139,7 @@ def split_name(text: str) -> tuple[str | None, str]:
 
 
 def check_name(name: Any, of: str) -> str:
-    """Return a valid name of a row.
-
-    Raises:
-        UserError: it is no text, empty, too long, `unprocessed`, or holds a comma or an unprintable character.
-    """
+    """Return a valid name of a row, or raise UserError."""
     hint = f"name the row: NAME={of}"
     if not isinstance(name, str) or not name.strip():
         raise UserError(f"the name of '{of}' is {name!r}; expected a text that is not empty", hint=hint)

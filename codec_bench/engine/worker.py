@@ -55,11 +55,7 @@ class Stages:
         self._broken: dict[str, UserError] = {}
 
     def load(self, key: str) -> Any:
-        """Return a stage, built on first use.
-
-        Raises:
-            UserError: it cannot be built.
-        """
+        """Return a stage, built on first use, or raise UserError."""
         if key in self._broken:  # so that unusable weights are not read again for every batch
             raise self._broken[key]
         if key not in self._built:

@@ -42,11 +42,7 @@ class SummaryPart:
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> Self:
-        """The part from its JSON value.
-
-        Raises:
-            TypeError: an entry is missing, or is not of its kind.
-        """
+        """The part from its JSON value, or raise TypeError."""
         kinds = _kinds(cls)  # type: ignore[arg-type]
         codes = {name: read(held[f"{name}{CODE}"]) for name in kinds if isinstance(held.get(f"{name}{CODE}"), Mapping)}
         return cls(**{name: _read(kind, held[name]) for name, kind in kinds.items() if name in held} | codes)

@@ -223,11 +223,7 @@ class AnswerWriter(RunWriter):
         self._grown += 1
 
     def write_answers(self, pairs: Sequence[tuple[QuestionRecord, AnswerRecord]]) -> None:
-        """Write questions with their answers in one transaction; earlier answers are replaced.
-
-        Raises:
-            UserError: the record cannot be written.
-        """
+        """Write questions with their answers in one transaction; earlier answers are replaced."""
         samples, questions, answers = [], [], []
         for q, a in pairs:
             id, text = storable(q.id), storable(q.expected[0] if q.expected else None)

@@ -80,9 +80,6 @@ def check_format(form: str, known: Sequence[str], subject: str, otherwise: str) 
 
     Args:
         subject, otherwise: the format and the alternative, for the message.
-
-    Raises:
-        UserError: there is no such format.
     """
     if form not in known:
         raise UserError(f"there is no {subject}", hint=f"use one of {', '.join(known)}; {otherwise}")
@@ -90,11 +87,7 @@ def check_format(form: str, known: Sequence[str], subject: str, otherwise: str) 
 
 @contextmanager
 def opened(out: Target, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """Open a file for a table, or use an open stream or standard output.
-
-    Raises:
-        UserError: it cannot be written.
-    """
+    """Open a file for a table, or use an open stream or standard output."""
     stream = sys.stdout if out is None or isinstance(out, Path) else out
     try:
         if not isinstance(out, Path):

@@ -14,11 +14,7 @@ WRITTEN_AGAIN = "delete it and run the same command again, which writes it again
 
 
 def write_text(path: Path, text: str, *, hint: str | None = None) -> None:
-    """Write a text file atomically; `hint` says what to do if it cannot be written.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write a text file atomically; `hint` says what to do if it cannot be written."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with on_disk(f"'{path}' cannot be written", hint=hint):
         try:

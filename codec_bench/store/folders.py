@@ -109,9 +109,6 @@ def own_folder(command: str, request: Mapping[str, Any], *, also_finished: bool 
     Args:
         command: start of a new folder's name. request: JSON values that identify the request.
         also_finished: whether a finished run of the same request is continued too.
-
-    Raises:
-        UserError: the folder cannot be written.
     """
     why = ""
     for path, started in _started_runs(command, request):
@@ -130,11 +127,7 @@ def own_folder(command: str, request: Mapping[str, Any], *, also_finished: bool 
 
 
 def new_folder(command: str, request: Mapping[str, Any], why: str = "") -> RunFolder:
-    """A new folder under `runs/`, named by command and time; `why` is added to its words.
-
-    Raises:
-        UserError: the folder cannot be written.
-    """
+    """A new folder under `runs/`, named by command and time; `why` is added to its words."""
     now = datetime.now()
     stem, number = f"{command}-{now.strftime('%Y%m%d-%H%M%S')}", 1
     while True:
@@ -192,11 +185,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def started_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Fingerprint of the run in a folder; empty without a run.
-
-    Raises:
-        UserError: the folder holds an unreadable record.
-    """
+    """Fingerprint of the run in a folder; empty without a run, or raise UserError."""
     path = Path(folder) / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return {}
@@ -209,11 +198,7 @@ def started_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def run_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
-    """The run folders at or under one or several folders.
-
-    Raises:
-        UserError: there are none in one of them.
-    """
+    """The run folders at or under one or several folders, or raise UserError."""
     out = []
     for folder in [folders] if isinstance(folders, (str, os.PathLike)) else folders:
         runs = sorted(path.parent for path in Path(folder).rglob(DATABASE))

@@ -96,11 +96,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a record for reading.
-
-    Raises:
-        DamagedRecord: as `check_journals`.
-    """
+    """Open a record for reading, or raise DamagedRecord."""
     check_journals(path)
     if _has_bytes(path, _JOURNAL):
         # Who wrote it was killed while closing it. What was half done must be taken back, which a reader may not.
@@ -128,11 +124,7 @@ def has_started(path: Path) -> bool:
 
 
 def json_cell(text: Any, path: Path, where: str) -> Any:
-    """Parse a cell of JSON; the only way to read one.
-
-    Raises:
-        DamagedRecord: it is not JSON; the message names `where`.
-    """
+    """Parse a cell of JSON; the only way to read one, or raise DamagedRecord."""
     try:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
@@ -140,11 +132,7 @@ def json_cell(text: Any, path: Path, where: str) -> Any:
 
 
 def diagnostic_of(held: Any, path: Path, where: str) -> Diagnostic:
-    """A reason, note or flag from its JSON value.
-
-    Raises:
-        DamagedRecord: it is no code with parameters; the message names `where`.
-    """
+    """A reason, note or flag from its JSON value, or raise DamagedRecord."""
     try:
         return read(held)
     except ValueError as error:
@@ -321,11 +309,7 @@ def _check_counts(db: sqlite3.Connection, path: Path) -> None:
 
 
 def check_table(db: sqlite3.Connection, path: Path, layout: TableLayout) -> None:
-    """Check every row of a table.
-
-    Raises:
-        DamagedRecord: a row has another checksum than this run wrote.
-    """
+    """Check every row of a table, or raise DamagedRecord."""
     identity = identity_of(db)
     # NOT INDEXED: an index is not read, since it is only a copy.
     for *cells, checksum in db.execute(
@@ -355,11 +339,7 @@ def seal_of(path: Path) -> Seal:
 
 
 def read_seal(folder: Path) -> Seal | None:
-    """The seal next to a record, or None.
-
-    Raises:
-        DamagedRecord: it is not a seal. UserError: it cannot be read.
-    """
+    """The seal next to a record, or None, or raise DamagedRecord or UserError."""
     path = folder / SEAL
     try:
         with on_disk(f"'{path}' cannot be read"):
@@ -380,11 +360,7 @@ def read_seal(folder: Path) -> Seal | None:
 
 
 def check_seal(path: Path) -> bool:
-    """Check a record by its seal; False if it has none.
-
-    Raises:
-        DamagedRecord: the record has changed since it was closed.
-    """
+    """Check a record by its seal; False if it has none, or raise DamagedRecord."""
     seal = read_seal(path.parent)
     while seal is not None:
         with on_disk(f"the run record '{path}' cannot be read"):
@@ -415,11 +391,7 @@ def remove_seal(folder: Path) -> None:
 
 
 def check_content(path: Path) -> None:
-    """Check the whole record, by its seal or row by row.
-
-    Raises:
-        DamagedRecord: something is not as written.
-    """
+    """Check the whole record, by its seal or row by row, or raise DamagedRecord."""
     if check_seal(path):
         return
     check_pages(path)

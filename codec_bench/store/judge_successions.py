@@ -100,11 +100,7 @@ def keep_succession(succession: Succession) -> Path:
 
 
 def saved_successions() -> list[Succession]:
-    """The saved results, in the order of the files' names.
-
-    Raises:
-        UserError: a file is invalid.
-    """
+    """The saved results, in the order of the files' names, or raise UserError."""
     known = []
     for path in sorted(_folder().glob("*.json")):
         hint = "delete it; codec-bench judge compare measures the two judges again"

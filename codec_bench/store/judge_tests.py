@@ -101,11 +101,7 @@ def _path(judge: str) -> Path:
 
 
 def saved_test(judge: str) -> JudgeTest:
-    """The saved test of a judge; without parts if there is none.
-
-    Raises:
-        UserError: its file is invalid.
-    """
+    """The saved test of a judge; without parts if there is none, or raise UserError."""
     path = _path(judge)
     if not path.is_file():
         return JudgeTest(judge)

@@ -50,11 +50,7 @@ class ShardRun:
 
 
 def mark_part(run: Run) -> None:
-    """Mark the run of a shard as finished; a run of all samples gets no mark.
-
-    Raises:
-        UserError: the mark cannot be written.
-    """
+    """Mark the run of a shard as finished; a run of all samples gets no mark."""
     shard = (run.meta.get("fingerprint") or {}).get("shard")
     if shard is None:
         return

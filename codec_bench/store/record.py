@@ -92,11 +92,7 @@ class Run:
                     )
 
     def check(self) -> None:
-        """Check the content of the record, once; all readers of rows do.
-
-        Raises:
-            DamagedRecord: something is not as written.
-        """
+        """Check the content of the record, once; all readers of rows do."""
         with self._lock:
             if not self._checked:
                 integrity.check_content(self._path)
@@ -164,11 +160,7 @@ class Run:
         return next((path for path in places if path.is_file()), None)
 
     def sound_path(self, path: str) -> Path:
-        """Path of a sound in the run folder.
-
-        Raises:
-            DamagedRecord: it leads out of the folder; a record may be somebody else's.
-        """
+        """Path of a sound in the run folder, or raise DamagedRecord."""
         if os.path.isabs(path) or os.path.normpath(path).startswith(".."):
             raise integrity.damaged(self._path, f"it keeps a sound at '{path}', which is not in its folder")
         return self.folder / path
@@ -268,20 +260,12 @@ class Run:
         return held
 
     def to_pandas(self) -> Any:
-        """The rows of `rows` as a `pandas.DataFrame`.
-
-        Raises:
-            UserError: pandas is not installed.
-        """
+        """The rows of `rows` as a `pandas.DataFrame`, or raise UserError."""
         frame = _package("pandas").DataFrame.from_records(list(self.rows()), columns=list(TableRow._fields))
         return frame.astype(dict.fromkeys(NUMBERS, "float64"))
 
     def to_polars(self) -> Any:
-        """The rows of `rows` as a `polars.DataFrame`.
-
-        Raises:
-            UserError: polars is not installed.
-        """
+        """The rows of `rows` as a `polars.DataFrame`, or raise UserError."""
         polars = _package("polars")
         kinds = {name: polars.Float64 if name in NUMBERS else polars.String for name in TableRow._fields}
         return polars.DataFrame(list(self.rows()), schema=kinds, orient="row")
@@ -369,11 +353,7 @@ class Run:
         return list(self.query_lazily(sql, values))
 
     def json(self, text: str, where: str) -> Any:
-        """Parse a cell of JSON.
-
-        Raises:
-            DamagedRecord: it is not JSON; the message names `where`.
-        """
+        """Parse a cell of JSON, or raise DamagedRecord."""
         return integrity.json_cell(text, self._path, where)
 
     def counts(self) -> dict[str, int]:

@@ -97,11 +97,7 @@ class Survey:
 
 
 def survey(folder: Path) -> Survey:
-    """Read everything in a record that can be read.
-
-    Raises:
-        UserError: nothing can be: the file is no record, or the request is lost.
-    """
+    """Read everything in a record that can be read, or raise UserError."""
     path = folder / DATABASE
     if not path.is_file():
         raise UserError(f"'{folder}' is not a run folder: it holds no {DATABASE}")

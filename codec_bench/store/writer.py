@@ -231,9 +231,6 @@ class RunWriter:
         """Add samples with their items at the end, in one transaction.
 
         A known id gets the number of its sample as a suffix.
-
-        Raises:
-            UserError: they cannot be written.
         """
         with self._transaction() as rows:
             (first,) = self._db.execute("SELECT COALESCE(MAX(number) + 1, 0) FROM samples").fetchone()
@@ -277,9 +274,6 @@ class RunWriter:
 
         Args:
             checks: results by system. check: its name. metrics: to flag. flag: its code and parameters.
-
-        Raises:
-            UserError: it cannot be written.
         """
         for system in self._systems:
             unchecked = any(one["check"] == check for one in checks.get(system, {}).get("unchecked", ()))
@@ -315,9 +309,6 @@ class RunWriter:
 
         Args:
             records: the databases. leave_out: tables that are not copied.
-
-        Raises:
-            UserError: it cannot be written.
         """
         try:
             self._db.execute("PRAGMA journal_mode = OFF")
