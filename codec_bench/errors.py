@@ -174,7 +174,6 @@ def server_status(error: BaseException) -> int | None:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """An error and its causes."""
     chain = [error]
     while (below := chain[-1].__cause__ or chain[-1].__context__) is not None and below not in chain:
         chain.append(below)

@@ -127,14 +127,7 @@ def room(device: str) -> int:
 
 
 def placed(name: str, device: str, make: Callable[[], Built]) -> Built:
-    """Make the first object of this process on a device.
-
-    Args:
-        name: of the object, for the message. device: `cpu` or `cuda:N`.
-
-    Raises:
-        DeviceFull: the GPU has no room for it. On a CPU the error of `make` is raised.
-    """
+    """Make the first object of this process on a device, or raise DeviceFull."""
     try:
         return make()
     except Exception as error:
@@ -147,7 +140,6 @@ def placed(name: str, device: str, make: Callable[[], Built]) -> Built:
 
 
 def _free(device: str) -> str:
-    """Free memory of a GPU in words."""
     import torch
 
     try:

@@ -27,14 +27,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def find_program(name: str, path: Path, role: str) -> str:
-    """The path of a program: relative to its file's folder if it has a slash, else on PATH.
-
-    Args:
-        name: as in the file. path: of the file. role: of the program, for the message.
-
-    Raises:
-        UserError: there is no such program.
-    """
+    """The path of a program: relative to its file's folder with a slash, else on PATH."""
     folder = path.resolve().parent
     name = filled(name, {"folder": str(folder)})
     program = shutil.which(str(folder / name) if "/" in name else name)
@@ -47,14 +40,7 @@ def find_program(name: str, path: Path, role: str) -> str:
 
 
 def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: float) -> str:
-    """Run a program in a folder, and return its output.
-
-    Args:
-        arguments: the program and its arguments. who: its name in messages.
-
-    Raises:
-        UserError: the program cannot be started, exceeded its time limit, or ended with an error.
-    """
+    """Run a program in a folder, and return its output, or raise a UserError about `who`."""
     log = folder / _LOG
     with log.open("wb") as file:
         with on_disk(f"{who} cannot be started"):

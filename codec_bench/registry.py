@@ -48,11 +48,7 @@ class Spec:
 
     @classmethod
     def parse(cls, text: str) -> Spec:
-        """Split a name into its parts.
-
-        Raises:
-            UserError: the name is not of the form NAME, NAME[ARGUMENT] or NAME@POINT.
-        """
+        """Split a name into its parts, or raise UserError."""
         text = text.strip()
         if is_own_code(text):
             return cls(text, text)
@@ -164,11 +160,7 @@ def doc_summary(documented: Any) -> str:
 
 
 def load_attribute(path: str) -> Any:
-    """Import `package.module:Name` or `./file.py:Name`.
-
-    Raises:
-        UserError: the file, module or attribute does not exist, or its import raised an exception.
-    """
+    """Import `package.module:Name` or `./file.py:Name`, or raise UserError."""
     head, _, attribute = path.rpartition(":")
     try:
         if head.endswith(".py"):
@@ -224,11 +216,7 @@ def _load_file(path: str, content: str) -> Any:
 
 
 def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """Call a class with the options of its signature; unknown options must be None.
-
-    Raises:
-        UserError: the class does not take an option that has a value.
-    """
+    """Call a class with the options of its signature; UserError for others with a value."""
     parameters = inspect.signature(factory).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return factory(**options)
@@ -287,11 +275,7 @@ class Registry:
         self.room, self.key, self.built_in = room, key, dict(table)
 
     def table(self) -> dict[str, str]:
-        """Every registered name with its dotted path.
-
-        Raises:
-            UserError: two packages add the same name.
-        """
+        """Every registered name with its dotted path; a UserError if two packages add one."""
         merged, owner = dict(self.built_in), dict.fromkeys(self.built_in, "codec-bench")
         for plugin in plugins():
             for name, path in plugin.tables.get(self.key, {}).items():
@@ -312,11 +296,7 @@ class Registry:
         return is_own_code(name) or (name not in self.built_in and name in self.table())
 
     def resolve(self, name: str) -> Any:
-        """The class of a name, a dotted path or a file.
-
-        Raises:
-            UnknownName: there is no such name; the message suggests the nearest.
-        """
+        """The class of a name, a dotted path or a file, or an UnknownName."""
         if is_own_code(name):
             return load_attribute(name)
         table = self.table()

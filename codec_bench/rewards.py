@@ -143,7 +143,6 @@ def _value_of(field: str, value: Any) -> Any:
 
 
 def _audio_of(value: Any) -> Any:
-    """The audio of a completion, a message, a pipeline or a column of datasets."""
     from codec_bench.types import Audio
 
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping):  # a conversation of one message

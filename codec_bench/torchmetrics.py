@@ -108,7 +108,6 @@ def _torch_metric() -> Any:
 
 
 def _as_batch(values: Any) -> Any:
-    """A two-dimensional tensor as the list of its rows, else unchanged."""
     return list(values) if getattr(values, "ndim", 0) == 2 else values
 
 

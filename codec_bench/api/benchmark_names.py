@@ -133,7 +133,6 @@ def describe(name: str) -> dict[str, Any] | None:
 
 
 def _list_judges(metrics: Iterable[str]) -> dict[str, list[str]]:
-    """The judges of a benchmark's published numbers, and their successors."""
     from codec_bench.benchmark.judge.metric import published_judge, succeeding_judge
 
     judges = [
@@ -151,7 +150,6 @@ def _describe_prompt(one: Any) -> str | None:
 
 
 def _describe_prices(name: str) -> str | None:
-    """The prices of a model with their date, or None."""
     from codec_bench.models import model_prices
     from codec_bench.models.endpoints.accounts import Prices
 
@@ -160,7 +158,6 @@ def _describe_prices(name: str) -> str | None:
 
 
 def _identify(name: str) -> dict[str, Any]:
-    """The identity of a model, or what it needs to be loaded."""
     from codec_bench.models import load_model
 
     try:

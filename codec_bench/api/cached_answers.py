@@ -16,11 +16,7 @@ def list_cached_answers() -> list[StoredModel]:
 
 
 def evict_answers(model: str | None) -> int:
-    """Evict the cached answers of a model, or all for None; returns their count.
-
-    Raises:
-        UserError: no answers of this model are cached, or the file cannot be read.
-    """
+    """Evict a model's cached answers, or all for None; return their count."""
     with _open_cache() as cache:
         names = [one.model for one in cache.list_models()]
         if model is not None and model not in names:

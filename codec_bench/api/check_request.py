@@ -20,16 +20,10 @@ from codec_bench.errors import Note, UserError
 
 
 def check_request(request: Request, values: Mapping[str, Any]) -> tuple[Source, ...]:
-    """Check a request without running, loading or asking anything.
-
-    Args:
-        values: of the request, by the names of its options.
+    """Check a request without running, loading or asking anything, or raise UserError.
 
     Returns:
         The data that are sent through systems; empty for questions, which are read only while they are asked.
-
-    Raises:
-        UserError: a name, an option or the data is wrong, or weights are not on this machine.
     """
     if isinstance(request, RunRequest):
         verb, arguments, running = resolve_verb(request, values)
@@ -60,7 +54,6 @@ def _check_questions(arguments: Mapping[str, Any]) -> None:
 
 
 def _check_evaluation(evaluation: Evaluation) -> None:
-    """Raise UserError if an evaluation cannot be planned, or a codec or weights are missing."""
     if not len(evaluation.source):
         raise UserError(f"'{evaluation.source.name}' holds no samples", hint="name data that holds at least one")
     plan = build_plan(evaluation.systems, evaluation.metrics, evaluation.options, evaluation.source.languages)

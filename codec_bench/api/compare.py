@@ -115,7 +115,6 @@ _LabelledSystem = tuple[Run, str, str]
 
 
 def _mark_barred(compared: Comparison, records: Mapping[Path, RecordedRun], *sides: _LabelledSystem) -> Comparison:
-    """Add the reasons why a system is not compared."""
     reasons = []
     for run, system, label in sides:
         recorded = records[run.folder]
@@ -135,7 +134,6 @@ def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_
 
 
 def _pair_within(run: Run, requested: Sequence[str]) -> list[tuple[_LabelledSystem, _LabelledSystem]]:
-    """Every pair of systems of one run."""
     for name in requested:
         _check_system(run, name)
     if len(run.systems) == 1:
@@ -151,7 +149,6 @@ def _pair_within(run: Run, requested: Sequence[str]) -> list[tuple[_LabelledSyst
 
 
 def _pair_across(first: Run, second: Run, requested: Sequence[str]) -> list[tuple[_LabelledSystem, _LabelledSystem]]:
-    """The pairs of systems of two runs."""
     if len(requested) == 2:
         pairs = [(requested[0], requested[1])]
     elif requested:
@@ -208,7 +205,6 @@ def _other_questions(first: Run, second: Run) -> list[str]:
 
 
 def _recogniser_protocols(run: Run) -> list[str]:
-    """Protocols of the recognisers for a run's spoken answers."""
     scored = (run.meta.get("fingerprint") or {}).get("scored") or {}
     return sorted(p for name, p in (scored.get("metrics") or {}).items() if name.startswith("transcript["))
 

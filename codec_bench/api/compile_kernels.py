@@ -17,13 +17,7 @@ _TEXTS = (["the ice cream van came"], ["the icecream man came"])
 
 
 def compile_kernels(clip: Audio, report_progress: Callable[[str], None]) -> Finding:
-    """Run each kernel once, to keep its compiled code on disk for later processes.
-
-    One process compiles a kernel at a time; others wait for its code.
-
-    Args:
-        clip: speech. report_progress: called with the name of each compiled item.
-    """
+    """Run each kernel once on speech, to keep its compiled code on disk."""
     start, failed = perf_counter(), []
     for name, run in _calls(clip):
         report_progress(name)

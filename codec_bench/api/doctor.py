@@ -60,7 +60,6 @@ def extras() -> dict[str, tuple[str, ...]]:
 
 
 def _requirements() -> list[str]:
-    """The requirements of the installed codec-bench, or none without installation."""
     return (requires("codec-bench") or []) if package_version("codec-bench") is not None else []
 
 

@@ -70,15 +70,7 @@ def run_prepared(schema: type[Request], prepare: Callable[..., Evaluation], valu
 
 @contextmanager
 def show_progress(running: Running, progress: bool | Progress | None) -> Iterator[Running]:
-    """Show the requested progress until the block ends.
-
-    Args:
-        progress: whether to show it, or a function as `Running.progress`; None shows it in a notebook, unless `running`
-            reports it already.
-
-    Raises:
-        UserError: `progress` is something else.
-    """
+    """Show the requested progress until the block ends; None shows it in a notebook."""
     if callable(progress):
         yield replace(running, progress=progress)
     elif not isinstance(progress, bool | None):

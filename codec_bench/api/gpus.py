@@ -18,11 +18,7 @@ _SAME = 0.9  # the share of equal characters from which a difference may be roun
 
 
 def check_gpus(clip: Callable[[], Audio], listed: str) -> list[Finding]:
-    """Check every visible GPU; no findings on a machine without one.
-
-    Args:
-        clip: returns English speech to transcribe. listed: the GPUs that nvidia-smi lists, or `none`.
-    """
+    """Check every visible GPU with English speech; no findings on a machine without one."""
     from codec_bench.engine.device import cuda_count
 
     count = cuda_count()

@@ -23,11 +23,7 @@ def list_hub_benchmarks() -> list[str]:
 
 
 def check_hub_data(name: str) -> tuple[list[Finding], dict[str, Seen]]:
-    """Compare one definition, by name or path, with the hub.
-
-    Returns:
-        The findings, and the hub's state by the benchmark's own name; empty if unreadable.
-    """
+    """Compare one definition, by name or path, with the hub: findings, and its state."""
     from codec_bench.benchmark import load_benchmark
     from codec_bench.benchmark.definition.on_hub import look
 
@@ -64,7 +60,6 @@ def _compare_with_hub(name: str, one: Benchmark, seen: Seen) -> Iterator[Finding
 
 
 def _other_types(pinned: Mapping[str, str], there: Mapping[str, str]) -> Iterator[str]:
-    """The pinned columns whose type changed; new columns change nothing."""
     for column, type_ in pinned.items():
         if there.get(column) != type_:
             yield f"the column '{column}' was {type_} and is {there.get(column, 'gone')}"
@@ -77,11 +72,7 @@ def _words(seen: Seen) -> str:
 
 
 def write_pins(path: str | os.PathLike[str], seen: Mapping[str, Seen]) -> None:
-    """Write the hub's state of benchmarks to a file, next to its other entries.
-
-    Raises:
-        UserError: the file cannot be written, or holds something else.
-    """
+    """Merge the hub's state of benchmarks into a file, or raise UserError."""
     import yaml
 
     from codec_bench.config import load_yaml

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """The samples of an imported run, with data and config for the record."""
-
     samples: Sequence[Sample]
     data: dict[str, Any]
     config: dict[str, Any]
@@ -96,7 +94,6 @@ def import_results(
 
 
 def _read_checks(imported: Imported) -> dict[str, Any]:
-    """The check results in an export, as a record holds them."""
     remark = Diagnostic("remark", message=imported.suspect)
     text = {"check": "export", "state": "suspect", "found": remark, "value": None}
     return {"ok": [], "findings": list(imported.findings) or [text], "unchecked": []}
@@ -110,7 +107,6 @@ def _describe_file(path: Path, samples: Sequence[Sample]) -> _About:
 
 
 def _describe_run(path: Path, samples: Sequence[Sample], beside: str | os.PathLike[str]) -> _About:
-    """The samples of a run over the same data, and its facts."""
     from codec_bench.report.open_run import open_run
     from codec_bench.types import Sample
 

@@ -116,7 +116,6 @@ def weights_facts(row: CodecRow) -> dict[str, str | int]:
 
 
 def _feature_row(name: str, path: str) -> dict[str, Any]:
-    """The row of a feature, with its languages or their number."""
     from codec_bench import features, weights
 
     try:

@@ -151,7 +151,6 @@ class LoadedMetric:
         return tuple(dict.fromkeys(named))
 
     def _compare_levels(self, estimate: Audio, reference: Audio | None) -> Compared:
-        """Compare the levels of estimate and reference at the lowest rate in use."""
         rates = self._plan.rates("estimate", (reference or estimate).sample_rate_hz)
         if reference is None or not rates:
             return NOT_COMPARED
@@ -201,7 +200,6 @@ def _one_each(role: str, values: Any, count: int) -> list[str | None]:
 
 
 def _signal(metric: Metric, audio: Audio | None, rate_hz: int) -> np.ndarray | None:
-    """One side as the metric reads it, or None."""
     return metric.prepare_signal(to_signal(audio, rate_hz)) if metric.signals and audio is not None else None
 
 

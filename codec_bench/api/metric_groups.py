@@ -46,7 +46,6 @@ def expand_metrics(
 
 
 def _read_members(folder: str | os.PathLike[str] | None) -> dict[str, list[str]]:
-    """The members of the groups of the run in a folder; empty without one."""
     if folder is None or not started_fingerprint(folder):
         return {}
     with closing(Run(folder)) as run:

@@ -36,11 +36,7 @@ def metric_row(name: str) -> dict[str, Any]:
 
 
 def metric_rows(by: str) -> list[dict[str, Any]]:
-    """The rows of all metrics, and of groups from one model.
-
-    Args:
-        by: their order: `about`, `needs` (fewest first) or `cost` (cheapest first, unmeasured last).
-    """
+    """The rows of all metrics and of groups from one model, in an order of `ORDERS`."""
     from codec_bench import metrics
 
     if by not in ORDERS:

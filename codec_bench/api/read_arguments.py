@@ -104,14 +104,7 @@ def pop_running(arguments: dict[str, Any]) -> Running:
 def resolve_verb(
     request: RunRequest, values: Mapping[str, Any]
 ) -> tuple[Callable[..., Outcome], dict[str, Any], Running]:
-    """The verb of a `run` command line, its arguments, and how it runs.
-
-    Args:
-        values: of the request, by the names of its options.
-
-    Raises:
-        UserError: no benchmark, both models and codecs or neither, or an option that codecs do not have.
-    """
+    """The verb of a `run` command line, its arguments, and how it runs, or a UserError."""
     from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 
     arguments = arguments_of(RunRequest, values)

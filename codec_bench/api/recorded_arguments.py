@@ -20,12 +20,7 @@ NOT_RECORDED = frozenset({"out"})
 def record_arguments(
     schema: type[Request], values: Mapping[str, Any], running: Running | None = None, extra: Sequence[object] = ()
 ) -> dict[str, Any]:
-    """The options by name with JSON values, without those of the terminal.
-
-    Args:
-        schema: declares the options. values: the arguments of the verb.
-        extra: further objects with options as attributes, such as `Terms`.
-    """
+    """The options of a schema with JSON values, from the verb's arguments and `extra`."""
     cluster = running.on_ray if running is not None else None
     recorded = {}
     for name, one in options_of(schema).items():
@@ -39,7 +34,6 @@ def record_arguments(
 
 
 def _to_json(value: Any) -> Any:
-    """A value as JSON, or the name of its class."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str | os.PathLike):

@@ -218,7 +218,6 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
 
 
 def _check_models(request: BenchmarkRequest) -> None:
-    """Raise UnknownName unless every model and judge exists."""
     for name in (*request.models, *request.judges):
         try:
             _info(name, request)
@@ -282,7 +281,6 @@ def _plan(name: str, benchmarks: Sequence[Benchmark], request: BenchmarkRequest)
 
 
 def _score(plan: _ModelPlan, folder: Path, request: BenchmarkRequest, purse: Purse) -> None:
-    """Score the recorded answers of a model."""
     errors: dict[tuple[str, Control], UserError] = {}
     for one, control in plan.pairs if request.phase != "answers" else ():
         try:
@@ -374,7 +372,6 @@ def _check_no_loop() -> None:
 
 
 def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder: Path) -> Outcome:
-    """The planned questions for each model; a UserError if no benchmark can run."""
     request = replace(request, phase="answers", terms=replace(request.terms, anyway=True))
     previews, excluded = [], []
     for name in _ordered_models(request):
@@ -506,7 +503,6 @@ def _codec_evaluation(
 
 
 def _sample(question: Question) -> Sample:
-    """A question of a benchmark of codecs, as a sample for the engine."""
     sound = question.audio.source if question.audio is not None else None
     text = question.fields.get("text")
     sample = Sample(

@@ -22,12 +22,7 @@ from codec_bench.store.record import Run
 
 @dataclass(frozen=True, slots=True)
 class SampleSize:
-    """Required size of a study.
-
-    Args:
-        wanted: the difference to show, in the metric's unit. power: the probability to show it.
-        pilot: spread of the differences in the pilot. plans: fewest speakers by utterances per speaker.
-    """
+    """Required size of a study to show the difference `wanted` with this power."""
 
     a: str
     b: str

@@ -187,7 +187,6 @@ def _order_recorded_first(outputs: list[tuple[System, Any]], folder: Any) -> lis
 
 
 def _match_system(system: System, source: Source, audio: Any, role: Role) -> Source:
-    """The samples with the audio of a system; an error names the system."""
     try:
         return match_estimates(source, audio, by_audio=role == "target")
     except UserError as error:

@@ -57,7 +57,6 @@ def show(
 
 
 def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
-    """The prompt of a benchmark's first question for a model."""
     from codec_bench.benchmark import load_benchmark
     from codec_bench.benchmark.asking.question_loop import shown
     from codec_bench.models import model_info
@@ -77,7 +76,6 @@ def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
 
 
 def _statistics(benchmark: str, mirror: str | None, limit: int | None) -> dict[str, Any]:
-    """The questions, hours of sound and faults of a benchmark's data."""
     from codec_bench.benchmark import load_benchmark
     from codec_bench.benchmark.definition.statistics import data_statistics
 

@@ -69,7 +69,6 @@ def _is_array(value: Any) -> bool:
 
 
 def _items_of(role: str, values: Any, lengths: Any) -> list[Any]:
-    """The items of an array or a tensor."""
     if values.ndim == 3:
         return list(values) if lengths is None else _cut(role, list(values), lengths)
     if values.ndim == 2 and lengths is not None:

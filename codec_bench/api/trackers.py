@@ -85,11 +85,7 @@ def open_tracker(target: str, folder: Path, config: Mapping[str, Any]) -> Tracke
 
 
 def parse_target(target: str) -> tuple[str, str]:
-    """Split the value of `--log` into service and location.
-
-    Raises:
-        UserError: there is no such service. MissingExtra: its package is not installed.
-    """
+    """Split the value of `--log` into service and location, or raise UserError."""
     name, _, where = target.partition(":")
     if name not in TRACKERS:
         raise UserError(
@@ -135,7 +131,6 @@ def _sounds(run: Run, written: set[Path]) -> list[SavedSound]:
 
 
 def _plots(run: Run, summary: Summary) -> dict[str, bytes]:
-    """The plots of a run as PNG; none if matplotlib is not installed."""
     from codec_bench.report.figures.draw import Drawing, figure_of
     from codec_bench.report.figures.plots import plots_of
 

@@ -24,11 +24,7 @@ Clock = Callable[[], float]
 
 
 class Tracking:
-    """State of the followed runs.
-
-    Args:
-        target: the value of `--log`. notify: called with a sentence for the user. clock: seconds.
-    """
+    """State of the followed runs; `notify` gets sentences for the user."""
 
     def __init__(self, target: str, notify: Callable[[str], None], clock: Clock = monotonic) -> None:
         self._target, self._notify, self._clock = target, notify, clock
@@ -78,11 +74,7 @@ class Tracking:
 
 @contextmanager
 def track(target: str | None, running: Running, notify: Callable[[str], None]) -> Iterator[Running]:
-    """Follow a run with the service of `--log` until the block ends.
-
-    Raises:
-        UserError: there is no such service, or its package is not installed.
-    """
+    """Follow a run with the service of `--log` in the block, or raise UserError."""
     if target is None:
         yield running
         return

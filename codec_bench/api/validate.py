@@ -75,7 +75,6 @@ def _check_hub(names: Sequence[str], pins: str | os.PathLike[str] | None) -> tup
 def _check(
     name: str, limits: Limits | None = None, options: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> list[Finding]:
-    """Check one name, with the arguments of `validate`."""
     try:
         # A codec is known without the definitions of all benchmarks.
         return (_check_codec if _is_codec(name) else _check_any)(name, limits, options)

@@ -128,7 +128,6 @@ def _is_codec(name: str) -> bool:
 
 
 def _verify_codec(request: Request) -> BatchingResult:
-    """The verdict on a codec in its own process; a UserError if it cannot be run."""
     require_codec(request.codec)
     with tempfile.TemporaryDirectory() as folder:
         sections = measure(request, Path(folder) / "output.log")
@@ -141,7 +140,6 @@ def _verify_codec(request: Request) -> BatchingResult:
 
 
 def _select_clips(data: Any, limit: int) -> tuple[tuple[str, str], ...]:
-    """(id, path) of the first usable clips; a UserError for fewer than two."""
     usable = [(s.id, s.audio) for s in open_source(data) if s.audio is not None and problem_of(s) is None][:limit]
     if len(usable) < 2:
         raise UserError(f"'{data}' has {len(usable)} usable clips; a batch needs at least 2")
@@ -187,7 +185,6 @@ def _telephone(clip: Audio) -> np.ndarray:
 
 
 def _missing_reason(result: Any) -> str | None:
-    """Why a result or group of scores has no value, or None."""
     if isinstance(result, Exception):
         return str(result)
     scores = [one for one in result.values() if isinstance(one, Score)] if isinstance(result, Mapping) else []

@@ -35,11 +35,7 @@ class ComputeDevice:
     device, lanes = "cpu", 1
 
     def acquire(self, others: int = 0) -> None:
-        """Take the device before the first network uses memory.
-
-        Args:
-            others: processes of foreign code that may share it.
-        """
+        """Take the device, shared with `others`, before the first network uses memory."""
 
     def ahead(self, make: Callable[[], Any]) -> Any:
         """Run `make` in lane two; lane one gets the result by its `wait`."""
@@ -89,11 +85,7 @@ Ready = Callable[[], Any]
 
 
 def received(pipe: MainPipe, prepare: Callable[[Any], Any] | None) -> Iterator[tuple[Any, Ready]]:
-    """Yield the messages of a pipe, in order, until it closes.
-
-    Args:
-        prepare: called with every message in a second thread; does not raise. None for one lane.
-    """
+    """Yield the messages of a pipe until it closes; `prepare` runs in a second thread."""
     if prepare is None:
         while (message := _next(pipe)) is not None:
             yield message, lambda: None

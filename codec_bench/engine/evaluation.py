@@ -107,11 +107,7 @@ def _unless_mismatched(folder: RunFolder, mismatches: list[str]) -> Iterator[Run
 
 
 def execute_shard(evaluation: Evaluation, shard: Shard, folder: Path, running: Running, workers: Workers) -> Run:
-    """Run one shard into its own folder, with workers that stay.
-
-    Args:
-        evaluation: with the whole data set.
-    """
+    """Run one shard of an evaluation of the whole data set, with workers that stay."""
     shard_evaluation = replace(evaluation, source=part_of(evaluation.source, shard))
     plan = plan_evaluation(shard_evaluation, running)
     with named_folder(folder) as run_folder:
@@ -151,11 +147,7 @@ def _execute_in(
 
 
 def _opened(run_folder: RunFolder, plan: Plan, facts: Mapping[str, Any], evaluation: Evaluation) -> RunWriter:
-    """Open the record for writing. A raised limit or further systems extend it.
-
-    Raises:
-        RunMismatch: the record differs in more than its limit.
-    """
+    """Open the record; a raised limit or further systems extend it, else RunMismatch."""
     now, recorded = _fingerprint(plan, facts, evaluation), started_fingerprint(run_folder.path)
     count = held_samples(recorded, now)
     if count is None and adds_systems(recorded, json.loads(json.dumps(now))):
@@ -251,7 +243,6 @@ def _run(
 
 
 def _unmatched(plan: Plan) -> list[str]:
-    """Generated files without a sample, with their system if there are several."""
     several = len(plan.systems) > 1
     return [
         f"{system.name}: {id}" if several else id
@@ -298,7 +289,6 @@ def _hearing(plan: Plan, name: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """An option as JSON, or as text if it has no JSON."""
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError):

@@ -47,13 +47,10 @@ def _read_previous(folder: str | os.PathLike[str], seed: int) -> Previous | None
 def restore_sample_order(
     source: Source, folder: str | os.PathLike[str] | None, *, limit: int | None, seed: int
 ) -> Source:
-    """Order samples as in a folder's record if its limit is or was raised.
+    """Order samples as in a folder's record with a smaller limit, or raise RunMismatch.
 
     Args:
         source: the samples of the requested limit, in the order of the data. folder: of the run, or None for a new one.
-
-    Raises:
-        RunMismatch: the limit is smaller than that of the record.
     """
     previous = _read_previous(folder, seed) if folder is not None else None
     if folder is None or previous is None or not (previous.grown or previous.limit != limit):

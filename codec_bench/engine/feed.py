@@ -88,11 +88,7 @@ class Feed:
         self._ahead.close()
 
     def request(self, has_room: Callable[[int], bool]) -> bool:
-        """Request samples while there is room; returns whether more fit at once.
-
-        Args:
-            has_room: called with how many samples are being read.
-        """
+        """Request samples while `has_room`, called with the samples in work, allows it."""
         # Samples that cannot be read are done at once, and are recorded between the calls.
         for _ in range(self._at_once):
             if self._exhausted or self.reading >= self._at_once or not has_room(self.reading):
@@ -136,7 +132,6 @@ class Feed:
         )
 
     def _request_file(self, number: int, path: str, folder: str) -> FileRequest | Diagnostic:
-        """A file to read, or why it could not be fetched."""
         fetched = self._ahead.file(number, path)
         if fetched.path is None:
             return as_reason(fetched.reason) or Diagnostic("not_fetched", path=shown(path))

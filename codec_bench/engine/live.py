@@ -50,11 +50,10 @@ class MemoryFile:
 
 @dataclass(slots=True, eq=False)
 class LiveSample:
-    """A sample that is being scored.
+    """A sample in progress; `names` are those of its paths in messages.
 
     Args:
-        sample: with paths of its audio. names: of these paths in messages. most_s: longer audio is refused.
-        done: called with the record in the engine's thread. fail: called with a reason if the engine ends before.
+        most_s: longer audio is refused. done: called with the record. fail: called with a reason if the engine ends.
     """
 
     sample: Sample
@@ -67,11 +66,7 @@ class LiveSample:
 
 
 class Inbox:
-    """The samples that wait for the engine; other threads add them.
-
-    Args:
-        max_wait_s: how long a sample waits for others to fill a batch.
-    """
+    """The samples that wait for the engine, at most `max_wait_s` to fill a batch."""
 
     def __init__(self, max_wait_s: float) -> None:
         self._max_wait_s = max_wait_s
@@ -132,8 +127,6 @@ class Inbox:
 
 
 class _LiveFeed(Feed):
-    """Samples that are pushed while the engine runs."""
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.queue: deque[tuple[int, LiveSample]] = deque()
@@ -155,8 +148,6 @@ class _LiveFeed(Feed):
 
 
 class _Handed:
-    """Passes each record to the caller that waits for it."""
-
     folder = Path("/nonexistent")
 
     def __init__(self) -> None:
@@ -180,11 +171,7 @@ class LiveEngine(Engine):
         self._on_death = on_death
 
     def load(self) -> dict[str, Any]:
-        """Load every stage in the workers and return the facts by stage.
-
-        Raises:
-            UserError: a stage cannot be loaded.
-        """
+        """Load every stage in the workers; return the facts by stage, or raise UserError."""
         self.plan, _ = load_stages(self.plan, self._pool, self._dispatcher)
         features = [(f.stage.key, f.where) for f in self.plan.features.values()]
         facts = self._pool.facts(features) if features else {}
@@ -194,11 +181,7 @@ class LiveEngine(Engine):
         return facts
 
     def serve(self, inbox: Inbox) -> None:
-        """Score samples until the inbox is closed and empty; call `load` first.
-
-        Raises:
-            UserError: workers cannot be kept alive.
-        """
+        """Score samples until the inbox is closed and empty; call `load` first."""
         handed = _Handed()
         self._writer, self._progress = handed, lambda *_: None
         readers = len(self._pool.fitting("cpu"))

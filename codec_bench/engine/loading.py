@@ -24,15 +24,9 @@ CPU_BUDGET_S = 600.0
 
 
 def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, dict[str, dict[str, Any]]]:
-    """Load every codec, and give the systems their final names.
+    """Load every codec; return the plan with final names, and codecs' facts by system.
 
     A class that a worker cannot import runs in this process, like objects; its system then has no `codec`.
-
-    Returns:
-        The plan with final names, and the facts of the codecs by system.
-
-    Raises:
-        UserError: a codec cannot be loaded, or two systems have one name.
     """
     by_workers = [s.stage for s in plan.systems if s.stage is not None and s.codec is not None]
     metrics = [*plan.signal_stages, *plan.feature_stages]
@@ -81,11 +75,7 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
 
 
 def first_batch_s(feature: FeaturePlan | type[Feature], memory: int) -> float:
-    """Padded seconds of a feature's first batch, on the ladder's shapes.
-
-    Args:
-        memory: bytes of a GPU per worker; 0 if unknown.
-    """
+    """Padded seconds of a feature's first batch, by a GPU's bytes per worker, or 0."""
     if not memory or not feature.mib_per_s or feature.where != "device":
         return feature.batch_s
     fits_s = FILLED * memory / (feature.mib_per_s * 2**20)
@@ -97,7 +87,6 @@ def _check_spec(stage: StageSpec) -> StageSpec:
 
 
 def _load_here(system: System, stage: StageSpec, pool: Pool) -> CodecStage:
-    """Build a codec in this process, or raise a UserError."""
     try:
         return CodecStage(stage, pool.device(getattr(system.live, "where", "device")), system.live)
     except UserError:

@@ -53,11 +53,7 @@ class OwnWorker(Pool):
         return {} if self._limits.threads is None else thread_variables(self._limits.threads)
 
     def do(self, work: StepWork) -> StepResult:
-        """Run a step. After a fault there is a new worker for the next step.
-
-        Raises:
-            Stopped: it took too long without a call of the codec, used too much memory, or ended.
-        """
+        """Run a step, or raise Stopped; a new worker then takes the next step."""
         (worker,) = self.workers
         limit_s, output_from = self._limits.time_limit_s, self._began_at
         self.submit(worker, WorkerBatch(_STEPS, [work], 0.0, worker.device, limit_s), [work])
@@ -158,7 +154,6 @@ def _skip(request: CheckJob, sections: Sections, left: list[str], because: Mappi
 
 
 def _last_lines(log: Path, offset: int) -> str:
-    """The last lines of a log after a byte, in one line."""
     try:
         with log.open("rb") as file:
             file.seek(max(offset, file.seek(0, os.SEEK_END) - _LINES * 10 * _LONGEST_LINE))

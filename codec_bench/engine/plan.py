@@ -174,11 +174,7 @@ def _metric_stages(key: str, names: Sequence[str]) -> tuple[StageSpec, ...]:
 def _with_stages(
     systems: Sequence[System], options: Mapping[str, Mapping[str, Any]], reserved: Sequence[str]
 ) -> tuple[System, ...]:
-    """The systems with the stages of codecs. Options for a row override its codec's.
-
-    Raises:
-        UserError: a row has the name of another stage (`reserved`), or an option is for a built object.
-    """
+    """The systems with the stages of codecs; options for a row override its codec's."""
     out: list[System] = []
     for system in systems:
         if system.titled and system.name in reserved:
@@ -230,7 +226,6 @@ def _features(
 def _plan_features(
     names: Iterable[str], options: Mapping[str, Mapping[str, Any]], gpu: bool, seed: int | None
 ) -> tuple[dict[str, FeaturePlan], list[str]]:
-    """The features by name, and the missing weights."""
     planned: dict[str, FeaturePlan] = {}
     missing: list[str] = []
     for name in names:

@@ -196,11 +196,7 @@ class Pool:
             _send(worker, message)
 
     def facts(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Build stages (key, where) in workers; returns their facts or `UserError` by key.
-
-        Raises:
-            NotLoaded: a worker and its replacement both ended while building a stage.
-        """
+        """Build stages (key, where) in workers; facts or `UserError` by key, or NotLoaded."""
         keys_of_worker: dict[int, list[str]] = {}  # by the place of the worker, since another may take it
         for index, (key, where) in enumerate(keys):
             mine = self.staff(where, self._specs[key].owner)
@@ -378,11 +374,7 @@ def _send(worker: PoolWorker, message: tuple[Any, ...]) -> None:
 def start_process(
     arguments: Sequence[str], environment: Mapping[str, str], log: IO[bytes] | int, program: Sequence[str] = PROGRAM
 ) -> tuple[subprocess.Popen[bytes], Connection]:
-    """Start a worker; returns the process and our end of its pipe.
-
-    Args:
-        arguments: those after its end of the pipe. environment: its variables. log: takes its output.
-    """
+    """Start a worker; returns the process and our end of its pipe."""
     ours, theirs = Pipe()
     process = subprocess.Popen(
         [*program, str(theirs.fileno()), *arguments],

@@ -46,8 +46,6 @@ class Fetched:
 
 @dataclass(slots=True, eq=False)
 class _Pending:
-    """A sample whose files are being fetched."""
-
     entry: Entry
     left: int
     files: dict[str, Fetched] = field(default_factory=dict)
@@ -148,7 +146,6 @@ class SamplePrefetch:
 
 
 def _remote_of(entry: Entry) -> list[str]:
-    """The files of a sample that are behind URLs."""
     number, sample, systems = entry
     named = [sample.audio, *(system.sample(number, sample).estimate for system in systems if system.kind == "files")]
     return [path for path in dict.fromkeys(named) if path is not None and is_url(path)]
@@ -163,7 +160,6 @@ def _together(group: Sequence[tuple[_Pending, str]], path: str) -> bool:
 
 
 def _fetch(paths: Sequence[str], folder: str) -> list[Fetched]:
-    """Fetch one file, or adjacent members of a tar file, into a folder."""
     members = [find_member(path) for path in paths]
     try:
         if members[0] is None:

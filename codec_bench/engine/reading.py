@@ -71,11 +71,7 @@ class FileRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReadWork:
-    """One sample to read.
-
-    Args:
-        estimates: files by the name of their system. room: memory for the audio.
-    """
+    """One sample to read into `room`; `estimates` are files by system."""
 
     reference: FileRequest | None
     estimates: Mapping[str, FileRequest]
@@ -140,8 +136,6 @@ class ReadResult:
 
 
 class _Room:
-    """Consecutive regions in a larger region."""
-
     def __init__(self, room: Region, segments: Segments) -> None:
         self._room, self._segments, self.used = room, segments, 0
 
@@ -188,7 +182,6 @@ class ReadStage:
         return ReadResult(reference, estimates, room.used, 0 if fits else room.used)
 
     def _count_needed_bytes(self, work: ReadWork) -> int:
-        """Bytes that a sample's large files need, by their headers."""
         files = [(one, self._options["estimate"], False) for one in work.estimates.values()]
         if work.reference is not None:
             files.insert(0, (work.reference, self._options["reference"], self._options["with_audio"]))
@@ -206,11 +199,7 @@ class ReadStage:
 
 
 def content_notes(audio: Audio, levels: np.ndarray) -> tuple[Diagnostic, ...]:
-    """Notes on silence around a recording, an empty band, clipping, empty channels.
-
-    Args:
-        levels: of its frames, by `loudest_levels`.
-    """
+    """Notes on silence around a recording, an empty band, clipping, empty channels."""
     rate_hz = audio.sample_rate_hz
     content = content_of(mono(audio.samples), rate_hz, levels)
     if content is None:

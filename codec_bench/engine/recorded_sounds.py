@@ -30,11 +30,7 @@ _THREADS = 8
 
 
 def check_sounds(writer: RunWriter, plan: Plan, source: Source, progress: Progress) -> None:
-    """Check that files of finished items hold the same samples; record their states.
-
-    Raises:
-        RunMismatch: a file holds another sound, or cannot be read any more.
-    """
+    """Raise RunMismatch if files of finished items have changed; record their states."""
     references, estimates = writer.sounds()
     now = _states(plan, source, ask_servers=bool(references or estimates))
     if (references or estimates) and (now is None or now != writer.meta(_FILES)):

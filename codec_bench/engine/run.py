@@ -55,8 +55,6 @@ _RECENT = 64  # over so many samples, about, the mean size of a sample is taken
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """One sample in progress."""
-
     loaded: Loaded
     open_systems: int
     held_bytes: int
@@ -66,8 +64,6 @@ class _Item:
 
 @dataclass(slots=True, eq=False)
 class _Outcome:
-    """One sample through one system, in progress."""
-
     item: _Item
     system: System
     estimate: Signal | None = None
@@ -103,9 +99,6 @@ class EngineSettings:
 class Engine:
     """Runs one plan over one data set into one record.
 
-    Args:
-        log: path of the file with the workers' output, for messages.
-
     Attributes:
         plan: has the final names of the systems once the codecs are loaded. checks: results of the codec checks.
     """
@@ -136,11 +129,7 @@ class Engine:
         return self._spent.first_item_at
 
     def load_codecs(self) -> dict[str, dict[str, Any]]:
-        """Load every codec, name the systems, and return the codecs' facts by system.
-
-        Raises:
-            UserError: a codec cannot be loaded, or two systems have one name.
-        """
+        """Load every codec, name the systems, and return the codecs' facts by system."""
         self.plan, facts = load_stages(self.plan, self._pool, self._dispatcher)
         return facts
 
@@ -318,7 +307,6 @@ class Engine:
             self._on_features(outcome, estimate)
 
     def _compare(self, outcome: _Outcome, reference: Signal, estimate: Signal) -> None:
-        """Compare an estimate with its reference."""
         shared = estimate.rates.keys() & reference.rates.keys()
         if not shared:  # no metric hears the estimate
             return
@@ -327,7 +315,6 @@ class Engine:
         outcome.comparison = compared(*sounds, rate, generated=outcome.system.kind == "files")
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
-        """Features of the estimate and of the reference that the metrics of an item read."""
         loaded = outcome.item.loaded
         sides: tuple[dict[str, None], dict[str, None]] = {}, {}
         for metric in self.plan.metrics.values():
@@ -399,7 +386,6 @@ class Engine:
         self._dispatcher.put(feature.stage.key, work, signal.duration_s, done)
 
     def _on_features(self, outcome: _Outcome, estimate: Signal) -> None:
-        """Score the metrics that read features."""
         plan, reference = self.plan, outcome.item.loaded.reference
         of_estimate, of_reference = self._features_of(outcome)
         work = self._metric_work(outcome, estimate).with_features(
@@ -492,7 +478,6 @@ class Engine:
         self._recorded = self._spent.items
 
     def _report_progress(self) -> None:
-        """Report the phase and the items in the record if one of them has changed."""
         loading, busy = self._pool.loading, self._pool.busy
         now = (phase_of(self.plan, loading, busy, self._recorded, self._failed), self._recorded)
         if now != self._last_progress:

@@ -153,11 +153,7 @@ def working_engine(
 
 
 def numbers_to_save(save_audio: str | int | None, samples: int) -> frozenset[int]:
-    """Numbers of the samples whose audio is kept, spread evenly over the data.
-
-    Raises:
-        UserError: `save_audio` is not `all`, `none` or a number.
-    """
+    """Numbers of the samples whose audio is kept (`all`, `none` or so many, spread)."""
     if save_audio is None:
         save_audio = "all" if samples <= KEEP_ALL_UP_TO else KEEP_OTHERWISE
     if save_audio == "all":

@@ -155,11 +155,7 @@ class MetricWork:
 
 
 class CodecStage:
-    """Reconstructs audio and prepares the estimate's signals at every rate of the run.
-
-    Args:
-        live: the codec or its class if only this process holds it.
-    """
+    """Reconstructs audio at every rate of the run; `live` is a codec of this process."""
 
     def __init__(self, spec: StageSpec, device: str, live: Any = None) -> None:
         from codec_bench.codecs import build_codec, load_codec
@@ -238,11 +234,7 @@ class CheckStage:
 
 
 class StepStage:
-    """Runs the steps of one codec (`codecs/checks/steps.py`) on the device they name.
-
-    Args:
-        spec: its option `request` is the job. announce: called before every call of the codec.
-    """
+    """Runs the steps of a codec (`codecs/checks/steps.py`); announces each call."""
 
     def __init__(self, spec: StageSpec, announce: Callable[[], None]) -> None:
         request = spec.options["request"]

@@ -110,22 +110,12 @@ class System:
 
 
 def generated(name: str = GENERATED, spec: str = GENERATED, source: Source | None = None) -> System:
-    """A system of generated audio.
-
-    Args:
-        spec: the folder or manifest, for messages. source: samples with their audio; None if the run's samples name it.
-    """
+    """A system of generated audio; `spec` is its folder or manifest for messages."""
     return System(name, "files", spec, titled=name != GENERATED, source=source)
 
 
 def split_name(text: str) -> tuple[str | None, str]:
-    """Split `NAME=WHAT` into (NAME, WHAT); anything else is (None, text).
-
-    A name has no slash, and the whole text is no existing path.
-
-    Raises:
-        UserError: the name or what follows is missing.
-    """
+    """Split `NAME=WHAT` into (NAME, WHAT); any other text, or a path, is (None, text)."""
     text = text.strip()
     name, equals, value = (word.strip() for word in text.partition("="))
     if not equals or "/" in name or os.sep in name or os.path.exists(_file_of(text)):
@@ -298,7 +288,6 @@ def _is_path(text: str) -> bool:
 
 
 def _file_of(text: str) -> str:
-    """The part of a text that could be a path."""
     if is_own_code(text):
         text = text.rpartition(":")[0]
     elif is_command_file(text):
@@ -307,11 +296,7 @@ def _file_of(text: str) -> str:
 
 
 def same_codec(codec: str) -> Hashable:
-    """A key that two names of one codec share: paths of a file, or an operating point.
-
-    Raises:
-        UserError: a family of codecs has no such operating point.
-    """
+    """A key that two names of one codec share: paths of a file, or an operating point."""
     if _is_path(codec):
         file = _file_of(codec)
         return str(Path(file).resolve()), os.path.expanduser(codec)[len(file) :]
@@ -321,11 +306,7 @@ def same_codec(codec: str) -> Hashable:
 
 
 def check_different(systems: Sequence[System]) -> None:
-    """Check that no two systems are the same codec with the same options or folder.
-
-    Raises:
-        UserError: two systems are the same; it names both.
-    """
+    """Raise UserError if two systems are the same codec with equal options, or folder."""
     seen: dict[Hashable, System] = {}
     for system in systems:
         thing: Hashable = system.kind

@@ -25,11 +25,7 @@ class Spent:
 
 
 class Timeline:
-    """The phases of a run in seconds. They add up to the time from start to last mark.
-
-    Args:
-        start: of the command, by `perf_counter`; None for now.
-    """
+    """The phases of a run in seconds, from `start` (by `perf_counter`) to the last mark."""
 
     def __init__(self, start: float | None = None) -> None:
         self.phases: dict[str, float] = {}
@@ -77,7 +73,6 @@ def timings(
 
 
 def _of_codecs(plan: Plan, stages: Mapping[str, StageState]) -> dict[str, dict[str, float]]:
-    """Seconds of encoding and decoding of every codec, and the real-time factor."""
     systems = {}
     for stage in (stages[s.stage.key] for s in plan.systems if s.stage is not None):
         steps, audio_s = stage.steps, stage.audio_s
@@ -95,12 +90,7 @@ _NAMED = 3
 
 
 def phase_of(plan: Plan, loading: Sequence[str], waiting: bool, finished: int, failed: int) -> str:
-    """The current phase in words.
-
-    Args:
-        loading: keys of stages that workers load. waiting: whether workers hold batches.
-        finished, failed: items so far. A missing file fails at once and shows no progress.
-    """
+    """The current phase in words; a missing file fails at once and shows no progress."""
     if finished > failed:
         return RUNNING
     kinds: dict[str, list[str]] = {}

@@ -42,11 +42,7 @@ _ALIVE_S = 0.5  # seconds between two signs of life, at least: a stream calls it
 
 
 class Stages:
-    """The stages of a worker, each built on first use.
-
-    Args:
-        announce: restarts the time limit of the batch.
-    """
+    """The stages of a worker; `announce` restarts the time limit of the batch."""
 
     def __init__(self, device: ComputeDevice, announce: Callable[[], None] = lambda: None) -> None:
         self._device, self._announce = device, announce
@@ -209,11 +205,7 @@ ONE_LANE = BatchHooks()
 def run_batch(
     load: Callable[[], Any], works: list[Any], segments: Any, device: str, turn: BatchHooks = ONE_LANE
 ) -> tuple[Any, float, float, dict[str, float], tuple[int, int] | None]:
-    """Run a batch; returns the fields of `Done` after its batch.
-
-    Args:
-        load: returns the stage. segments: memory that holds the items' audio.
-    """
+    """Run a batch; returns the fields of `Done` after its batch."""
     start, start_cpu = perf_counter(), process_time()
     steps: dict[str, float] = {}
     outcome: Any

@@ -131,7 +131,6 @@ class Diagnostic(str):
 
 
 def _json(value: Any) -> Any:
-    """A parameter as a JSON value, which may hold diagnostics."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, list | tuple):
@@ -146,11 +145,7 @@ def _plain(value: Any) -> Any:
 
 
 def read(held: Any) -> Diagnostic:
-    """The diagnostic from `as_dict`; an unknown code is shown as it is.
-
-    Raises:
-        ValueError: it is not one.
-    """
+    """The diagnostic from `as_dict`, or ValueError; an unknown code is shown as it is."""
     if not isinstance(held, Mapping) or not isinstance(held.get("code"), str):
         raise ValueError(f"{str(held)[:80]!r} is no code with parameters")
     code = held["code"]

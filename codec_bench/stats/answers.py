@@ -76,7 +76,6 @@ def answers_of(run: Run) -> Answers | None:
 
 
 def _count_reasoning(run: Run) -> int:
-    """Number of answers with reasoning."""
     where = " OR ".join("text LIKE ?" for _ in MARKS)
     texts = run.query_lazily(f"SELECT text FROM answers WHERE {where}", tuple(f"%{mark}%" for mark in MARKS))
     return sum(bool(cut_reasoning(text).reasoning) for (text,) in texts)
@@ -104,11 +103,7 @@ def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:
 def ways_by_wording(
     items: SystemItems, groups: Mapping[str, Sequence[int]], texts: Sequence[str]
 ) -> dict[str, Wording]:
-    """Number of missing answers by wording and kind.
-
-    Args:
-        groups: numbers of the finished samples by wording. texts: the wordings in order.
-    """
+    """Number of missing answers by wording (finished samples in `groups`) and kind."""
     return {
         name: Wording(
             text=texts[int(name) - 1] if name.isdecimal() and 0 < int(name) <= len(texts) else None,
@@ -149,7 +144,6 @@ def _served(run: Run) -> list[ServedModel]:
 
 
 def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, dict[str, int]]:
-    """Number of answers of one model in each subset."""
     rows = run.query(
         "SELECT j.key, j.value, COUNT(*) FROM answers a JOIN questions q ON q.number = a.number, json_each(q.subsets) "
         "j WHERE json_extract(a.served, '$.model') IS ? AND json_extract(a.served, '$.revision') IS ? "
@@ -170,7 +164,6 @@ def _alias(meta: Mapping[str, Any], served: Sequence[ServedModel]) -> str:
 
 
 def _requested_model(run: Run) -> str | None:
-    """The model requested from the service, or None."""
     facts = next(iter(run.systems.values()), {})
     name = facts.get("model")
     return name if isinstance(name, str) and name else None

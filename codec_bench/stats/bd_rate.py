@@ -85,7 +85,6 @@ def bd_rate_interval(
 
 
 def _closest(points: Sequence[tuple[float, float]], quality: float) -> float:
-    """How far the nearest other quality of a curve lies away."""
     return min(abs(other - quality) for _, other in points if other != quality)
 
 

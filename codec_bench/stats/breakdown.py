@@ -239,7 +239,6 @@ def finished_only(subsets: Subsets, finished: Collection[int]) -> dict[str, dict
 
 
 def _own_subsets(run: Run) -> dict[str, dict[str, list[int]]]:
-    """The subsets of a benchmark's questions, and the language if there are several."""
     if not has_answers(run):
         return {}
     columns: dict[str, dict[str, list[int]]] = {}

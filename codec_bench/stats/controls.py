@@ -67,11 +67,7 @@ class Controlled(SummaryPart):
 
 
 def compare_controls(uncontrolled: Run, under: Run, control: Control, why: str | None) -> Iterator[Controlled]:
-    """Compare a run with its control run, metric by metric, the primary one first.
-
-    Args:
-        why: why the two cannot be compared, or None.
-    """
+    """Compare a run with its control run, metric by metric, unless there is a `why` not."""
     facts_of_control: dict[str, Any] = {"control": control.words, "sound": control.sound, "question": control.question}
     primary = (uncontrolled.meta.get("benchmark") or {}).get("primary")
     facts, others = uncontrolled.metrics, under.metrics

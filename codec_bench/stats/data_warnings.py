@@ -127,11 +127,7 @@ def copied(items: int, of: int, example: str) -> list[Warned]:
 
 
 def implausible(metric: str, facts: Mapping[str, Any], sums: np.ndarray) -> list[Warned]:
-    """A warning if most values of a metric are outside the range of working audio.
-
-    Args:
-        sums: numerator and denominator of each value, float64 `(items, 2)`.
-    """
+    """A warning if most values of a metric are outside the range of working audio."""
     limit = facts.get("implausible")
     if limit is None or not len(sums):
         return []

@@ -66,7 +66,6 @@ def _passed(parts: MetricParts, at: float | None, higher_is_better: bool | None)
 def _by_rule(
     rule: str, parts: MetricParts, draws: Mapping[int, tuple[str, int]], passed: np.ndarray, counts: Mapping[str, int]
 ) -> PassingShare:
-    """The share of questions that pass by one rule."""
     needed = {question: _NEEDED[rule](count) for question, count in counts.items()}
     scored: Counter[str] = Counter()
     right: Counter[str] = Counter()

@@ -94,6 +94,5 @@ def _rates_with_interval(
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors `(items, dimensions)` of length 1, float64."""
     exact = vectors.astype(np.float64)
     return exact / np.maximum(np.linalg.norm(exact, axis=1, keepdims=True), 1e-12)

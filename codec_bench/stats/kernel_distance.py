@@ -91,7 +91,6 @@ def neighbour_value(pairs: np.ndarray, names: Sequence[str], units: Sequence[str
 
 
 def _sides(pairs: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The embeddings of references and of estimates, in float64."""
     exact = np.asarray(pairs[chosen], np.float32).astype(np.float64)
     return exact[:, 0], exact[:, 1]
 
@@ -107,5 +106,4 @@ def coverage(radii: np.ndarray, distances: np.ndarray) -> float:
 
 
 def _squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Squared Euclidean distances, `(x, y)`."""
     return np.maximum((x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)[None] - 2.0 * x @ y.T, 0.0)

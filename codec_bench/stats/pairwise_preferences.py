@@ -73,10 +73,7 @@ class Strengths:
 
 
 def win_rate(scores: Sequence[float], clusters: Sequence[Hashable | None] | None = None) -> WinRate:
-    """How often the first of two is preferred.
-
-    Args:
-        scores: 1, 0.5 or 0 of each comparison. clusters: the unit of each, as for `interval`.
+    """How often the first of two is preferred, by scores of 1, 0.5 or 0.
 
     Examples:
         >>> found = win_rate([1, 1, 0.5, 0, 1, 1, 0.5, 1])
@@ -206,7 +203,6 @@ def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.nda
 def _ends(
     table: np.ndarray, sides: np.ndarray, systems: int, seed: int, draws: int
 ) -> tuple[list[tuple[float | None, float | None]], Note | None]:
-    """The interval ends of each strength, and why there are none."""
     units = len(table)
     none: list[tuple[float | None, float | None]] = [(None, None)] * systems
     if units < FEWEST_UNITS:

@@ -50,11 +50,7 @@ class StudyPlan:
 
 
 def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> PilotSpread:
-    """Split the spread of items' differences `(items,)` into between and within units.
-
-    Raises:
-        UserError: there are fewer than three units.
-    """
+    """Split the spread of differences `(items,)` into between and within units (3 or more)."""
     items = len(differences)
     codes = np.arange(items) if codes is None else codes
     sizes = np.bincount(codes)

@@ -33,12 +33,7 @@ _WAYS = {note.code: kind for kind, note in NO_ANSWER.items()}
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The samples by number; numbers have gaps where a question was not asked yet.
-
-    Args:
-        rank: position in the order of ids. units: independent units, "" for one by itself.
-        several: channel count and seconds of those with several channels.
-    """
+    """The samples by number: rank in the order of ids, unit ("" for none), channels."""
 
     rank: np.ndarray
     units: Sequence[str]
@@ -212,7 +207,6 @@ class RecordedRun:
         return Scores(by_id, sums[order], [units[n] for n in by_id], unscored, counted, details)
 
     def _names_of(self, metric: str) -> list[str]:
-        """Entries of the details of a metric's scores that are read."""
         facts = self.metrics.get(metric) or {}
         names = ["flag", "wrong", *(["counts"] if facts.get("aggregate") in FOLDS else [])]
         return [

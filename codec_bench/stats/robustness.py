@@ -28,7 +28,6 @@ def robustness(
     """The dependence of a metric on the wording; None with fewer than two valued wordings.
 
     Args:
-        parts: of all answers. groups: at least two wordings.
         questions: question and draw by the number of each answer; empty without several draws.
     """
     completed = _with_failures(parts, questions)

@@ -31,11 +31,7 @@ Statistic = Callable[[np.ndarray, Sequence[str], Sequence[str]], SetValue]
 
 
 def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np.ndarray]:
-    """The embeddings of each ok score by sample number, float32 `(sides, dimensions)`.
-
-    Raises:
-        DamagedRecord: a score has none, or their lengths differ.
-    """
+    """Embeddings of ok scores by sample, float32 `(sides, dimensions)`."""
     out: dict[int, np.ndarray] = {}
     width = None
     for number, text in _details(run, system, metric, KEY):
@@ -50,7 +46,6 @@ def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np
 
 
 def _details(run: Run, system: str, metric: str, key: str) -> list[tuple[int, str]]:
-    """Number of each ok sample, and an entry of its score's detail."""
     return run.query(
         "SELECT c.sample, json_extract(c.detail, ?) FROM scores c JOIN systems s ON s.number = c.system "
         "JOIN metrics m ON m.number = c.metric WHERE s.name = ? AND m.name = ? AND c.status = 'ok'",

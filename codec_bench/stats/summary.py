@@ -142,7 +142,6 @@ def _entry_of_system(
 
 
 def _tokens(facts: Mapping[str, Any]) -> TokenFacts:
-    """The tokens that the facts of a system declare."""
     if latents := facts.get("latents"):
         return TokenFacts(None, None, latents)
     per_s, rate_bps = facts.get("tokens_per_s"), facts.get("nominal_bitrate_bps")
@@ -182,7 +181,6 @@ def _entry(
     recorded: RecordedRun, metric: str, system: _System, scores: Scores, parts: MetricParts, shared: np.ndarray,
     reasons: _Reasons,
 ) -> MetricSummary:  # fmt: skip
-    """The summary of one metric of one system."""
     facts, meta = recorded.metrics[metric], recorded.meta
     scored, better = len(parts.numbers), facts.get("higher_is_better")
     interval = parts.interval if scored else None

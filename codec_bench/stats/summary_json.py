@@ -16,8 +16,6 @@ from codec_bench.messages import CODE, Diagnostic, as_remark, from_json, read, t
 
 
 class _Unset:
-    """The type of `UNSET`."""
-
     def __bool__(self) -> bool:
         return False
 
@@ -50,7 +48,6 @@ class SummaryPart:
 
 @cache
 def _kinds(cls: type[SummaryPart]) -> dict[str, Any]:
-    """The types of a part's fields, in their order."""
     hints = get_type_hints(cls)
     return {one.name: hints[one.name] for one in fields(cls)}
 
@@ -65,7 +62,6 @@ def _with_dicts(value: Any) -> Any:
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """A JSON value as a field of this kind."""
     if kind is Diagnostic:
         return as_remark(value)
     if kind is Any:

@@ -103,11 +103,7 @@ def speechless(count: int, n: int) -> Diagnostic | None:
 
 
 def barred(counts: Mapping[K, int], out: Mapping[K, Diagnostic]) -> dict[K, Diagnostic]:
-    """The systems that are not compared, each with the reason.
-
-    Args:
-        counts: samples with a value by system. out: reasons that do not depend on counts.
-    """
+    """The systems that are not compared: few values by `counts`, or reasons in `out`."""
     excluded = {name: out.get(name, LACKING) if n else LACKING for name, n in counts.items() if not n or name in out}
     most = max((n for name, n in counts.items() if name not in excluded), default=0)
     return excluded | {name: LACKING for name, n in counts.items() if name not in excluded and n < MIN_SHARE * most}

@@ -376,7 +376,6 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
 
 
 def _codes(answer: AnswerRecord) -> dict[str, Any]:
-    """Reason and notes of an answer as JSON values."""
     reason = as_reason(answer.reason)
     return {
         "reason": None if reason is None else reason.as_dict(),

@@ -76,11 +76,7 @@ def aligned_texts(detail: str) -> str | None:
 
 
 def check_format(form: str, known: Sequence[str], subject: str, otherwise: str) -> None:
-    """Refuse an unknown format.
-
-    Args:
-        subject, otherwise: the format and the alternative, for the message.
-    """
+    """Refuse an unknown format; `otherwise` is the alternative for the message."""
     if form not in known:
         raise UserError(f"there is no {subject}", hint=f"use one of {', '.join(known)}; {otherwise}")
 
@@ -159,8 +155,6 @@ def without_apostrophe(cell: str) -> str:
 
 
 class _Lines:
-    """Writes lines of a CSV with LF in place of CRLF."""
-
     def __init__(self, file: IO[str]) -> None:
         self._file = file
 

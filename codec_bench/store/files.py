@@ -30,14 +30,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, *, hint: str | None = WRITTEN_AGAIN) -> dict[str, Any]:
-    """Read a JSON object from a file, such as `summary.json`.
-
-    Args:
-        hint: what to do if it holds something else.
-
-    Raises:
-        UserError: it cannot be read, or does not hold a JSON object.
-    """
+    """Read a JSON object from a file, or raise UserError with the hint."""
     try:
         held = json.loads(path.read_bytes())
     except OSError as error:

@@ -29,11 +29,7 @@ LOCK = "run.lock"
 
 
 class FolderLock:
-    """A folder for this process alone, created if missing.
-
-    Raises:
-        RunLocked: another process is writing the folder. UserError: the folder cannot be written.
-    """
+    """A folder for this process alone, created if missing; else RunLocked."""
 
     def __init__(self, folder: Path) -> None:
         self._handle: int | None = None
@@ -93,11 +89,7 @@ class RunFolder:
 
 
 def named_folder(out: str | os.PathLike[str], *, shared: bool = False) -> RunFolder:
-    """The folder that the caller named; `shared` by several processes, or locked.
-
-    Raises:
-        RunLocked: another process is writing the folder. UserError: it cannot be written.
-    """
+    """The folder that the caller named; `shared`, or locked (else RunLocked)."""
     path, words = Path(out), f"run folder: {Path(out)}"
     is_new = not path.exists()
     return RunFolder(path, words, lock=None if shared else FolderLock(path), is_own=False, is_new=is_new)
@@ -173,7 +165,6 @@ def _started_runs(command: str, request: Mapping[str, Any]) -> Iterator[tuple[Pa
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """Content of `begun.json`, or None if missing or damaged."""
     try:
         started = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -70,11 +70,7 @@ class Imported:
 
 
 def read_versa(path: Path) -> Imported:
-    """Read a result file of VERSA: a line per utterance, with its `key` and scores.
-
-    Raises:
-        UserError: the file is unreadable, has no score, a line is no mapping, or an utterance repeats.
-    """
+    """Read a result file of VERSA: a line per utterance, with its `key` and scores."""
     imported = Imported("versa")
     lines = dict[str, dict[str, Any]]()
     for number, record in _records(path):
@@ -103,11 +99,7 @@ def read_versa(path: Path) -> Imported:
 
 
 def read_ultraeval(path: Path) -> Imported:
-    """Read a result file of UltraEval-Audio; its results are the `eval` and `error` lines.
-
-    Raises:
-        UserError: the file is unreadable, has no score, or a line has another form.
-    """
+    """Read a result file of UltraEval-Audio; results are the `eval` and `error` lines."""
     imported = Imported("ultraeval-audio")
     results = dict[str, dict[str, Any]]()
     for number, record in _records(path):
@@ -142,9 +134,6 @@ def read_audiobench(path: Path) -> Imported:
     """Read a score file of AudioBench: error rates of items, ratings, or one number.
 
     Ratings are read if the file holds those of all items, else the number of the set.
-
-    Raises:
-        UserError: the file is unreadable or has no score.
     """
     imported, held = Imported("audiobench"), read_json(path, hint=_OTHER_FILE)
     rates = next((value for name, value in held.items() if name.startswith("sample_")), None)
@@ -228,12 +217,9 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
 
 
 def read_inspect(path: Path) -> Imported:
-    """Read a JSON log of Inspect: the scores of its samples, or the totals without samples.
+    """Read a JSON log of Inspect: the scores of its samples, or its totals.
 
     Letters and words become numbers as in Inspect's `value_to_float`: C is 1, I and N are 0, P is 0.5.
-
-    Raises:
-        UserError: the file is unreadable, another form of log, or has no score.
     """
     if path.suffix == ".eval":
         raise UserError(
@@ -286,7 +272,6 @@ def _add(
     imported: Imported, id: str, scores: Mapping[str, Score], aggregate: str = "mean", *, text: str | None = None,
     better: Mapping[str, bool | None] | None = None,
 ) -> None:  # fmt: skip
-    """Add the scores of an item, and the facts of their metrics."""
     if id not in imported.scores:
         imported.samples.append(Sample(id, None, text=text))
     for name, score in scores.items():
@@ -352,7 +337,6 @@ def _check_not_empty(imported: Imported, path: Path) -> Imported:
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The lines of a file as mappings, each with its number."""
     with on_disk(f"'{path}' cannot be read"):
         text = path.read_text("utf-8-sig")
     for number, line in enumerate(text.splitlines(), 1):
@@ -378,8 +362,6 @@ def _parsed(line: str) -> Any:
 
 
 class _Numbers(ast.NodeTransformer):
-    """Replaces the names of non-finite numbers in a Python literal."""
-
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.Constant(float(node.id)) if node.id in ("nan", "inf") else node
 
@@ -410,7 +392,6 @@ def _score(value: Any, protocol: str, there: bool) -> Score:
 
 
 def _rate(record: Mapping[str, Any], name: str, protocol: str) -> Score:
-    """The error rate of an utterance from its counts."""
     counts = [_number(record.get(f"{name}_{operation}")) for operation in _OPERATIONS]
     if any(count is None or not math.isfinite(count) or count < 0 for count in counts):
         return Score.failed(Diagnostic("imported_counts"), protocol)

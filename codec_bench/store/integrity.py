@@ -76,11 +76,7 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors about a broken file into one sentence.
-
-    Raises:
-        DamagedRecord: the file is broken. UserError: it cannot be read for another reason.
-    """
+    """Raise SQLite's errors as DamagedRecord if the file is broken, else as UserError."""
     try:
         yield
     except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
@@ -107,11 +103,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def has_started(path: Path) -> bool:
-    """Whether a file holds a table; a run killed at its start has none.
-
-    Raises:
-        DamagedRecord: it holds something else. UserError: it cannot be read.
-    """
+    """Whether a file holds a table; a run killed at its start has none."""
     if not path.is_file() or not path.stat().st_size:
         return False
     with closing(connect(path)) as db, reading(path):
@@ -143,11 +135,7 @@ def diagnostic_of(held: Any, path: Path, where: str) -> Diagnostic:
 
 
 def check_header(path: Path) -> None:
-    """Check the first bytes of the file, and its length.
-
-    Raises:
-        DamagedRecord: the file was cut or has grown. UserError: it is no record, or cannot be read.
-    """
+    """Raise DamagedRecord if the file was cut or has grown, UserError for another file."""
     with on_disk(f"the run record '{path}' cannot be read"):
         with path.open("rb") as file:
             head = file.read(100)
@@ -203,7 +191,6 @@ def _what_to_delete(path: Path, suffix: str) -> str:
 
 
 def _is_without_log(path: Path) -> bool:
-    """Whether the header says that the file is written without a log."""
     with suppress(OSError), path.open("rb") as file:
         head = file.read(100)
         return head.startswith(_MAGIC) and head[_VERSIONS] == bytes([1, 1])
@@ -225,14 +212,7 @@ def _order(state: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def check_results(path: Path, meta: Mapping[str, Any]) -> None:
-    """Check that no result next to a record is of a later state.
-
-    Args:
-        meta: entries of the record; empty if it has not begun.
-
-    Raises:
-        DamagedRecord: the record is older.
-    """
+    """Raise DamagedRecord if a result next to a record is of a later state."""
     for name in RESULTS:
         source_state = state_in(path.parent / name)
         if meta and source_state.get(IDENTITY) != meta.get(IDENTITY):  # of another run, which says nothing of this one
@@ -259,11 +239,7 @@ def state_in(path: Path) -> dict[str, Any]:
 
 
 def check_opened(db: sqlite3.Connection, path: Path) -> None:
-    """Check the schema, the tables, the small tables and the row counts of a record.
-
-    Raises:
-        DamagedRecord: something is missing or not as written. UserError: it has another schema.
-    """
+    """Check schema, tables, small tables and row counts, or raise DamagedRecord."""
     with reading(path):
         db.execute("BEGIN")  # what is counted and the counts are of one moment, also while the record is being written
         try:
@@ -403,11 +379,7 @@ def check_content(path: Path) -> None:
 
 
 def check_pages(path: Path) -> None:
-    """Check the structure of the file, and that indexes agree with tables.
-
-    Raises:
-        DamagedRecord: SQLite finds a fault.
-    """
+    """Check the file's structure and its indexes, or raise DamagedRecord."""
     with closing(connect(path)) as db, reading(path):
         result = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if result != "ok":

@@ -101,14 +101,7 @@ def merge_records(
 
 
 def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
-    """Make the finished run of one shard from the runs of its smaller shards.
-
-    Args:
-        folders: of all pieces. shard: such as `3/8`.
-
-    Raises:
-        UserError: a piece is damaged, unfinished or of another run, or the record cannot be written.
-    """
+    """Make the finished run of one shard (`3/8`) from the runs of its smaller shards."""
     merged = merge_records(folders, out, partial=True)
     if merged.unfinished:
         raise UserError(f"pieces of shard {shard} in '{out}' are not finished: {list(merged.unfinished)}")
@@ -122,7 +115,6 @@ def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
 
 
 def _samples(out: Path, held: Mapping[int, Any], parts: Mapping[int, ShardRun]) -> int:
-    """Number of samples of the merged record with the added parts."""
     total = 0
     for folder in [*([out] if held else []), *(shard.folder for shard in parts.values())]:
         with closing(Run(folder)) as run:
@@ -147,11 +139,7 @@ def _check_complete(missing: Sequence[int], shards: ShardRuns, parts: Mapping[in
 
 
 def _held(out: Path, shards: ShardRuns, anew: bool) -> dict[int, dict[str, Any]]:
-    """Parts of the record in `out`, by number; empty if there is none, or if everything is merged again.
-
-    Raises:
-        UserError: it is no merged record, or of another run, or one of its parts has changed.
-    """
+    """Parts of the record in `out`; empty without one, or if all is merged again."""
     if not (out / DATABASE).is_file():
         return {}
     with closing(Run(out)) as run:
@@ -300,7 +288,6 @@ def _add_checks(summed: dict[str, Any], added: Mapping[str, Any]) -> None:
 
 
 def _link_audio(source: Path, target: Path) -> None:
-    """Link or copy a part's kept audio into the merged run; UserError if impossible."""
     for path in sorted(source.rglob("*")) if source.is_dir() else ():
         target_path = target / path.relative_to(source)
         with on_disk(f"the sound '{path}' cannot be copied to '{target_path}'"):

@@ -63,11 +63,7 @@ def mark_part(run: Run) -> None:
 
 
 def items_now(folder: Path) -> tuple[int, int, int]:
-    """Counts of all, finished and failed items of a run in progress, without checking rows.
-
-    Raises:
-        UserError: the folder holds no run record, or one that cannot be opened.
-    """
+    """Counts of all, finished and failed items of a run in progress, unchecked."""
     path = folder / DATABASE
     Run(folder).close()
     with closing(integrity.connect(path)) as db, integrity.reading(path):
@@ -78,11 +74,7 @@ def items_now(folder: Path) -> tuple[int, int, int]:
 
 
 def read_part(folder: Path) -> ShardRun:
-    """Read which shard a run folder holds, and check its record.
-
-    Raises:
-        UserError: the folder holds no run, or no shard. DamagedRecord: the record is not as written.
-    """
+    """Read which shard a run folder holds, and check its record, or raise UserError."""
     with closing(Run(folder)) as run:
         run.check()
         meta = run.meta
@@ -138,11 +130,7 @@ class ShardRuns:
 
 
 def read_parts(folders: Sequence[Path]) -> ShardRuns:
-    """Read run folders of shards, and check that they are parts of one run.
-
-    Raises:
-        UserError: a part is no shard, damaged, repeated, or of another run; the message names each.
-    """
+    """Read the parts of one run, or raise a UserError that names each wrong one."""
     shards: list[ShardRun] = []
     wrong: list[str] = []
     for folder in folders:

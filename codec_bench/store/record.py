@@ -51,11 +51,9 @@ _REPEATED = f"SELECT {_SAME} {_REPEATABLE} GROUP BY 1 HAVING COUNT(*) > 1"
 
 
 class Run:
-    """A run folder, opened for reading.
+    """A run folder, opened for reading; a UserError for other folders.
 
-    Raises:
-        UserError: the folder holds no run record, or one of another schema.
-        DamagedRecord: the record is not as written; methods that read rows may raise it too.
+    Methods that read rows raise DamagedRecord if the record is not as written.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:

@@ -31,15 +31,7 @@ class RecordCheck:
 
 
 def verify_record(folder: Path) -> list[RecordCheck]:
-    """Check a whole run record, whether or not an earlier check failed.
-
-    Returns:
-        Checks of journals, header and tables, seal, pages, rows, and of what can be saved (not intact if an item is
-        lost).
-
-    Raises:
-        UserError: the folder holds no run record, or one of another version.
-    """
+    """All checks of a run record, whether or not an earlier one failed."""
     path, closed = folder / DATABASE, "the file is as it was when it was closed"
     journals = _check("journals", integrity.check_journals, path, "none of another state of the run")
     if not journals.is_intact:  # SQLite would read them with the record, whatever is checked next

@@ -15,13 +15,10 @@ _HASH = re.compile(r"-([0-9a-f]{16})\.flac")
 
 
 def keep_sound(folder: Path, stem: str, audio: Audio) -> str:
-    """Write a sound atomically, in place of an earlier one, and return its path.
+    """Write a sound atomically, in place of an earlier one; return its path.
 
     Args:
         stem: path in the run folder, without hash and suffix.
-
-    Raises:
-        AudioError: FLAC cannot hold it. OSError: it cannot be written.
     """
     content = flac_bytes(audio)
     target = folder / f"{stem}-{_hash(content)}.flac"
@@ -39,11 +36,7 @@ def keep_sound(folder: Path, stem: str, audio: Audio) -> str:
 
 
 def check_sound(path: Path) -> Path:
-    """Return a path unless its content differs from the hash in its name.
-
-    Raises:
-        DamagedRecord: it has another content.
-    """
+    """Return a path, or raise DamagedRecord if its name has another content hash."""
     match = _HASH.search(path.name)
     if match is not None and path.is_file() and _hash(path.read_bytes()) != match[1]:
         raise DamagedRecord(

@@ -148,7 +148,6 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, TableLayout]:
-    """The tables with an intact definition."""
     return {name: known for name, known in layouts_of(TABLES + QUESTIONS).items() if layout_of(db, name) == known}
 
 
@@ -167,7 +166,6 @@ def _survey_answers(
 def _without_turns(
     result: Survey, reader: _Reader, tables: Mapping[str, TableLayout], expected: Mapping[str, int]
 ) -> set[int]:
-    """Numbers of the questions whose earlier rounds are lost."""
     cells_of = lambda table, *names: (  # noqa: E731
         tuple(cells[tables[table].columns.index(name)] for name in names) for cells in reader.rows(tables[table])
     )
@@ -226,7 +224,6 @@ def _meta(db: sqlite3.Connection, layout: TableLayout) -> dict[str, Any]:
 
 
 def _expected_rows(db: sqlite3.Connection, tables: Mapping[str, TableLayout]) -> dict[str, int]:
-    """Number of written rows of each table, as far as readable."""
     if "counts" not in tables:
         return {}
     try:

@@ -179,11 +179,7 @@ def stored(value: Any, kind: str) -> Any:
 
 
 class RowWriter:
-    """Writes rows with their checksums and counts, inside `transaction`.
-
-    Args:
-        identity: number of the run. held: its tables, if known.
-    """
+    """Writes rows with their checksums and counts, inside `transaction`."""
 
     def __init__(self, db: sqlite3.Connection, identity: int, held: dict[str, TableLayout] | None = None) -> None:
         self._db, self._identity = db, identity
@@ -280,11 +276,7 @@ class RowWriter:
 
 
 def gather(db: sqlite3.Connection, tables: Sequence[TableLayout], records: Sequence[Path]) -> None:
-    """Copy the rows of other records into one, in the order of their keys.
-
-    Args:
-        db: the record, outside of a transaction. tables: to copy. records: databases with disjoint keys.
-    """
+    """Copy the rows of other records with disjoint keys into one, in the order of keys."""
     ((database_path,),) = db.execute("SELECT file FROM pragma_database_list WHERE name = 'main'")
     db.execute("ATTACH ? AS heap", (address(Path(f"{database_path}.heap"), "rwc"),))
     db.execute("PRAGMA heap.journal_mode = OFF")

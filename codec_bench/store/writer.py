@@ -119,7 +119,6 @@ class RunWriter:
         return integrity.json_cell(text, self.folder / DATABASE, where)
 
     def _check(self, before: Any, now: dict[str, Any], replacing: Sequence[str]) -> None:
-        """Raise RunMismatch if the record has another fingerprint."""
         started = None if before is None else before | {name: now[name] for name in replacing}
         if started is not None and started != now:
             raise RunMismatch(
@@ -183,7 +182,6 @@ class RunWriter:
         return set(self._db.execute("SELECT system, sample FROM items").fetchall())
 
     def _check_order(self, samples: Sequence[Sample]) -> None:
-        """Raise RunMismatch if a sample has another number in the record."""
         held = self._db.execute("SELECT id FROM samples ORDER BY number LIMIT ?", (len(samples),))
         for number, ((id,), sample) in enumerate(zip(held, samples), 1):
             if id != sample.id:
@@ -218,12 +216,7 @@ class RunWriter:
         return len(bad)
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
-        """Write finished items, each with its sample's number, in one transaction.
-
-        Raises:
-            RunMismatch: a sample has another sound than its earlier items.
-            UserError: they cannot be written.
-        """
+        """Write finished items by sample number in one transaction, or raise RunMismatch."""
         with self._transaction() as rows:
             self._write_items(rows, records)
 
@@ -255,7 +248,6 @@ class RunWriter:
         rows.change("samples", ("duration_s", "sample_rate_hz", "channels", "sound"), samples)
 
     def _check_sound(self, number: int, record: ItemRecord) -> None:
-        """Raise RunMismatch if a sample's file has changed since the run began."""
         (held,) = self._db.execute("SELECT sound FROM samples WHERE number = ?", (number,)).fetchone() or (None,)
         if None not in (held, record.sound) and held != record.sound:
             raise RunMismatch(
