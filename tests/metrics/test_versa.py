@@ -86,3 +86,8 @@ if CHECKOUT:
         rounded = by_name.pop("warpq[versa]")  # to three digits by VERSA
         assert rounded == pytest.approx(EXPECTED["warpq[versa]"], abs=2e-3)
         assert by_name == pytest.approx({name: EXPECTED[name] for name in by_name}, abs=1e-5, rel=1e-6)
+
+
+def test_directions_of_noresqa():
+    """VERSA reports the network's output, which the authors subtract from 5; and the chance that the estimate is cleaner."""
+    assert [build_metric(f"versa/{name}").higher_is_better for name in ("noresqa_mos", "noresqa_score")] == [False, True]
