@@ -90,4 +90,5 @@ if CHECKOUT:
 
 def test_directions_of_noresqa():
     """VERSA reports the network's output, which the authors subtract from 5; and the chance that the estimate is cleaner."""
-    assert [build_metric(f"versa/{name}").higher_is_better for name in ("noresqa_mos", "noresqa_score")] == [False, True]
+    metrics = [build_metric(f"versa/{name}") for name in ("noresqa_mos", "noresqa_score")]
+    assert [metric.higher_is_better for metric in metrics] == [False, True]
