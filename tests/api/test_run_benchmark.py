@@ -440,8 +440,8 @@ def test_a_rubric_of_ones_own_is_a_file_next_to_the_benchmark(tmp_path, define, 
     monkeypatch.chdir(Path(benchmark).parent)
     ask(f"./{Path(benchmark).name}", **settings)
     assert len(log.read_text().split()) == 5
-    done = subprocess.run(
-        [*COMMAND, "report", "--json", mine(tmp_path / "out")],
+    done = pool.subprocess.run(
+        [*COMMAND, "report", "--json", str(mine(tmp_path / "out"))],
         capture_output=True,
         text=True,
         cwd=tmp_path,

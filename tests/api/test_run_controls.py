@@ -42,7 +42,7 @@ from codec_bench.store.controls import Control, control_of, result_folders
 from codec_bench.types import Audio, Message, Request
 
 THREE = ("mmau-test-mini", "voxceleb1", "audio-mnist")
-ROWS = 24
+ROWS = 16
 OF_TEXT = {
     "version": 1, "title": "Own", "summary": "Questions in text.", "category": "QA", "kind": "qa", "language": "en",
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},

@@ -27,7 +27,7 @@ DEFINITION = {
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
     "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": [METRIC], "primary": METRIC,
 }  # fmt: skip
-COUNT = 24
+COUNT = 12
 # A model answers question n with a text as long as its entry; the judge prefers the longer one.
 LENGTHS = {"long": lambda n: 40, "short": lambda n: 10, "mixed": lambda n: (60, 20, 40)[n % 3]}
 MODEL = """

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pickle
 import runpy
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
 import torch
@@ -160,7 +160,7 @@ def test_processes_are_joined_by_their_sums(tmp_path):
     torch.save(_batch(), tmp_path / "batch.pt")
     script = Path(__file__).parent / "assets" / "one_rank.py"
     more = [str(port), "si_sdr", str(tmp_path / "batch.pt")]
-    other = subprocess.Popen([sys.executable, "-P", str(script), "1", *more], stdout=subprocess.PIPE, text=True)
+    other = forked.start([sys.executable, str(script), "1", *more], cwd=tmp_path)
     here = runpy.run_path(str(script))["value"](0, *more)
     results = [here, float(other.communicate(timeout=300)[0])]
     assert results == pytest.approx([np.mean(_expected(*_batch()))] * 2, abs=1e-3)

@@ -12,6 +12,7 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
+import forked
 import pytest
 from command_line import COMMAND
 from local_http import Connection, LocalServer
@@ -322,9 +323,7 @@ def test_a_run_is_repeated_from_its_record(server, mirror, command):
 def test_a_run_that_was_interrupted_goes_on(server, mirror, command, tmp_path):
     server.hold = threading.Event()
     options = [str(item) for item in asking(server, mirror)] + ["--set", "openai-chat.concurrency=1"]
-    running = subprocess.Popen(
-        [*COMMAND, *options], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+    running = forked.start([*COMMAND, *options], cwd=tmp_path)
     assert server.waiting.wait(60)
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=300)

@@ -8,12 +8,12 @@ import io
 import itertools
 import json
 import signal
-import subprocess
 import threading
 from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
 
+import forked
 import numpy as np
 import pytest
 import soundfile
@@ -210,7 +210,7 @@ def test_a_suite_that_was_killed_goes_on_where_it_was(mirror, server, command, t
     all_of_it = len(server.requests)
     server.requests.clear()
     server.stop_after = all_of_it // 2
-    stopped = subprocess.Popen([*COMMAND, *options], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    stopped = forked.start([*COMMAND, *options], cwd=tmp_path)
     assert server.stopped.wait(60)
     stopped.send_signal(signal.SIGKILL)
     assert stopped.wait(30) == -signal.SIGKILL
@@ -227,7 +227,7 @@ def test_a_suite_with_a_tiny_network_in_the_same_process(mirror, command, tmp_pa
     pytest.importorskip("transformers")
     _golden("tiny_audio_models").write_qwen2_audio(tmp_path / "tiny")
     # The prompts of this family ask for plain words, because a model with random weights does not write JSON.
-    facts = "family: qwen2-audio\noptions: {weights: ./tiny, device: cpu, dtype: float32, parameters: {max_tokens: 12}}"
+    facts = "family: qwen2-audio\noptions: {weights: ./tiny, device: cpu, dtype: float32, parameters: {max_tokens: 4}}"
     (tmp_path / "tiny.yaml").write_text(f"version: 1\nsummary: A small one.\nkind: transformers\n{facts}\n")
     which = "ultraeval-understanding"
     code, out, err = command(

@@ -42,13 +42,7 @@ def run(out, *more):
 
 
 def start(out, *more, forks=True):
-    if forks and isinstance(pool.subprocess, forked.Started):
-        return pool.subprocess.start(arguments(out, *more), cwd=out.parent)
-    # Tests that a shell runs in the background inherit an ignored SIGINT, and so would the run.
-    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-    return subprocess.Popen(
-        arguments(out, *more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed
-    )
+    return forked.start(arguments(out, *more), cwd=out.parent, forks=forks)
 
 
 @pytest.fixture(scope="module")

@@ -199,6 +199,18 @@ class Forked:
         return self.returncode
 
 
+def start(command: list[str], *, cwd: Any, forks: bool = True) -> Any:
+    """A command or a program in the background, forked where that is possible."""
+    from codec_bench.engine import pool
+
+    if forks and isinstance(pool.subprocess, Started):
+        return pool.subprocess.start(command, cwd=cwd)
+    # Tests that a shell runs in the background inherit an ignored SIGINT, and so would the command.
+    heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=cwd, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed)
+
+
 def _at_import(environment: dict[str, str]) -> dict[str, str]:
     read = {name: value for name, value in environment.items() if name.startswith(READ_AT_IMPORT)}
     return {name: value for name, value in read.items() if name not in OF_SCIKIT_LEARN}

@@ -55,7 +55,7 @@ def test_a_profile_tells_of_phones(profiled, odd, tmp_path):
     path = tmp_path / "phones.json"
     rng = np.random.default_rng(4)
     rows = {
-        s.id: [[k / 20, (k + 1) / 20, str(rng.choice(["A", "B"]))] for k in range(40)] for s in open_source("embedded")
+        s.id: [[k / 20, (k + 1) / 20, str(rng.choice(["A", "B"]))] for k in range(20)] for s in open_source("embedded")
     }
     path.write_text(json.dumps(rows), "utf-8")
     others = [step for step in OPTIONAL if step != "corpus"]
@@ -65,7 +65,7 @@ def test_a_profile_tells_of_phones(profiled, odd, tmp_path):
     for book in stream["per_codebook"]:
         assert 0 < book["frames"] < stream["frames"] and 0 <= book["pnmi_chance"] < 1
     (compared,) = framed["abx"]["streams"]
-    assert compared["items"] == 3 * 38 and 0.3 < compared["all_codebooks"]["within"]["error"] < 0.7
+    assert compared["items"] == 3 * 18 and 0.3 < compared["all_codebooks"]["within"]["error"] < 0.7
     assert opus["abx"] == opus["phones"] and opus["abx"]["reason"] == Diagnostic("no_frame_rate")
     assert result.facts["how"]["alignments"] == "phones.json" and not result.faults
     (shown,) = [section for section in sections(result.facts) if section.title == "Phones"]
