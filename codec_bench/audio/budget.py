@@ -1,30 +1,26 @@
-"""How much padded audio a batch may hold on a device: by a model of its memory, or found by trial."""
+"""How much padded audio a batch may hold: by a memory model, or by trial."""
 
 from __future__ import annotations
 
 FILLED = 0.5
-"""The part of the free memory that a batch is to fill.
-
-The rest is for what the model does not see, such as longer signals.
-"""
+"""The share of free memory for a batch; the rest is for what the model does not cover."""
 _PAUSE = 8  # full batches after a failure before a larger one is tried; twice as many after every further failure
 
 
 class Budget:
-    """The budget of a class that has the first two of these attributes.
+    """The budget of a class with the first two of these attributes.
 
-    Where the memory that batches take is known, the model is so many bytes for a padded second: the most that a batch
-    has taken. The budget is what then fills `FILLED` of the memory. Where it is not known, the budget grows by trial.
-
-    A failure halves the budget. It recovers: memory that another program or another model took may be free again. Every
-    failure doubles the number of batches before the next trial, so trials that fail become rare.
+    With known memory use, the model is the most bytes per padded second of any batch, and the budget fills `FILLED` of
+    the memory.
+    Otherwise the budget grows by trial. A failure halves the budget and doubles the number of batches before the next
+    trial.
 
     Attributes
-        budget_s: padded seconds of a batch, at most.
+        budget_s: the most padded seconds of a batch.
         growing: whether a larger budget than the first is tried.
-        growth: by what factor the budget grows after a batch that nearly filled it.
-        most_s: the largest budget: the first, if it does not grow and was halved, or that of the model. None for none.
-        bytes_per_s: of the model; 0 while nothing is known.
+        growth: the factor after a batch that nearly filled the budget.
+        most_s: the largest budget: the first, if it does not grow and was halved, or that of the model; or None.
+        bytes_per_s: of the model; 0 while unknown.
         pause, rest: full batches to wait for after the next failure, and after the last one.
     """
 
@@ -37,9 +33,9 @@ class Budget:
     rest: int = 0
 
     def measured(self, padded_s: float, used: int, room: int) -> None:
-        """Notes how many bytes a batch took, of how many; the budget becomes what fits, unless it was halved lately.
+        """Note a batch's bytes, and of how many; set the budget, unless it was halved lately.
 
-        A batch much smaller than the budget says little of larger ones, and is omitted.
+        A batch much smaller than the budget is ignored.
         """
         if not self.growing or padded_s <= 0.3 * self.budget_s or used <= 0:
             return
@@ -49,10 +45,7 @@ class Budget:
             self.budget_s = self.most_s
 
     def fitted(self, padded_s: float) -> None:
-        """Notes that a batch of this size fitted into memory.
-
-        If it nearly filled the budget, the next may be larger.
-        """
+        """Note that a batch of this size fitted; a nearly full budget grows."""
         if padded_s <= 0.7 * self.budget_s:
             return
         if self.rest:
@@ -62,7 +55,7 @@ class Budget:
             self.budget_s = grown_s if self.most_s is None else max(self.budget_s, min(self.most_s, grown_s))
 
     def did_not_fit(self, padded_s: float) -> None:
-        """Notes that a batch of this size did not fit into memory: halves the budget."""
+        """Note that a batch of this size did not fit into memory: halve the budget."""
         if not self.growing and self.most_s is None:
             self.most_s = self.budget_s
         self.budget_s = min(self.budget_s, padded_s) / 2

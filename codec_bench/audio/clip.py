@@ -1,7 +1,6 @@
-"""A sound that is read only when its samples are needed. The questions of a benchmark carry sounds in this form.
+"""Audio that is read on demand, as in the requests of benchmarks.
 
-Where several requests are about one sound, they share a clip whose sound is read, converted and encoded once
-(`SharedSounds`).
+Requests about the same audio share a clip that is read, converted and encoded once (`SharedSounds`).
 """
 
 from __future__ import annotations
@@ -28,39 +27,37 @@ from codec_bench.errors import UserError
 from codec_bench.types import Audio, Built
 
 MOST_BYTES = 512 << 20
-"""The most bytes that are kept of sounds which several requests share. The latest is kept whatever its size."""
+"""The most cached bytes of shared audio; the latest is kept whatever its size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clip:
-    """A sound in a file, in a row of a table, or in memory. `read` and `signal` decode it each time they are called.
+    """Audio in a file, a table row, or memory; `read` and `signal` decode it on each call.
 
     Args:
         source: a path that `Audio.read` takes, the bytes of a sound file, or decoded audio.
-        name: the name of a sound in memory, for messages.
+        name: the name of audio in memory, for messages.
     """
 
     source: str | bytes | Audio
     name: str = "the audio in memory"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Clip:
-        """The clip itself: nothing of it can be changed, and `read` gives copies."""
+        """Return the clip itself: it is immutable, and `read` returns copies."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A clip by itself: what several requests share stays in its process."""
+        """Pickle the clip without shared values, which stay in their process."""
         return Clip, (self.source, self.name)
 
     def read(self) -> Audio:
-        """Decodes the sound: all channels, at its own rate.
+        """Decode the audio: all channels, at its own rate.
 
         Raises:
-            AudioError: the sound cannot be read, holds no samples, or holds samples that are not finite.
+            AudioError: the audio is unreadable, empty or not finite.
         """
         audio = self._held()
-        return (
-            deepcopy(audio) if self._is_shared else audio
-        )  # a model may write into it, and others read the same sound
+        return deepcopy(audio) if self._is_shared else audio  # a model may write into it
 
     @property
     def _is_shared(self) -> bool:
@@ -68,28 +65,19 @@ class Clip:
 
     @property
     def duration_s(self) -> float:
-        """Its length in seconds.
-
-        Raises:
-            AudioError: as `read`.
-        """
+        """The length in seconds; raises as `read`."""
         return self._held().duration_s
 
     def _held(self) -> Audio:
-        """As `read`, but it may be the sound that others read too."""
+        """As `read`, possibly without a copy."""
         if isinstance(self.source, Audio):
             check_audio(self.source, self.name)
             return self.source
-        return (
-            Audio(*decode_bytes(self.source, self.name)) if isinstance(self.source, bytes) else Audio.read(self.source)
-        )
+        is_file = isinstance(self.source, bytes)
+        return Audio(*decode_bytes(self.source, self.name)) if is_file else Audio.read(self.source)
 
     def signal(self, rate_hz: int, limit_s: float | None = None) -> tuple[Audio, float]:
-        """Decodes the sound to one channel at a given rate, and cuts it to a given length.
-
-        Args:
-            rate_hz: the rate of the result.
-            limit_s: how many seconds to keep at most, from the start; None keeps all.
+        """Decode to one channel at `rate_hz`, cut to the first `limit_s` seconds.
 
         Returns:
             The audio `(1, samples)`, and the number of seconds that were cut off.
@@ -99,30 +87,26 @@ class Clip:
         return Audio(signal[None, :keep], rate_hz), (len(signal) - keep) / rate_hz
 
     def fitted(self, rate_hz: int, limit_s: float | None = None) -> tuple[Clip, float]:
-        """As `signal`, but gives the audio as a clip."""
+        """As `signal`, but returns the audio as a clip."""
         audio, cut_s = self.once(("signal", rate_hz, limit_s), lambda: self.signal(rate_hz, limit_s))
         return self.derive(audio, (rate_hz, limit_s)), cut_s
 
     def derive(self, audio: Audio, variant: Hashable) -> Clip:
-        """A clip of audio that was made of this one; it is shared if this one is.
+        """Return a clip of audio derived from this one; it is shared if this one is.
 
         Args:
-            audio: the audio. variant: tells it from others that are made of this clip.
+            variant: identifies it among those derived from this clip.
         """
         return Clip(audio, self.name)
 
     def once(self, key: Hashable, make: Callable[[], Built]) -> Built:
-        """What is made of the sound. A shared clip makes it once, and keeps it as long as there is room.
-
-        Args:
-            key: tells it from other things that are made of this clip. make: makes it.
-        """
+        """Return `make()`; a shared clip caches it under `key` while there is room."""
         return make()
 
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """One thing that was made of a sound, and its size; the lock is held while it is made."""
+    """One cached value and its size; the lock is held while it is computed."""
 
     lock: Lock = field(default_factory=Lock)
     value: Any = None
@@ -131,13 +115,7 @@ class _Entry:
 
 
 class SharedSounds:
-    """What was made of sounds that several requests are about: samples, signals, encoded files.
-
-    What was used longest ago is forgotten first, and made again when it is needed. May be used by several threads.
-
-    Args:
-        most_bytes: how much is kept.
-    """
+    """A thread-safe LRU cache for audio that several requests share, limited in bytes."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most, self._bytes = most_bytes, 0
@@ -145,15 +123,11 @@ class SharedSounds:
         self._lock = Lock()
 
     def share(self, clip: Clip, name: Hashable) -> Clip:
-        """A clip of the same sound that several requests share.
-
-        Args:
-            clip: the clip. name: tells the sound from all others.
-        """
+        """Return a shared clip of the same audio; `name` identifies the audio."""
         return _Shared(clip.source, clip.name, self, (name,))
 
     def once(self, key: Hashable, make: Callable[[], Built]) -> Built:
-        """What `make` gives; it is called once as long as its result is kept."""
+        """Return `make()`, computed once while it is cached."""
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
             self._entries.move_to_end(key)
@@ -167,7 +141,7 @@ class SharedSounds:
 
     def _make_room(self, key: Hashable, entry: _Entry) -> None:
         with self._lock:
-            if self._entries.get(key) is not entry:  # it was forgotten while it was made
+            if self._entries.get(key) is not entry:  # evicted meanwhile
                 return
             self._bytes += entry.size
             for old in list(self._entries):
@@ -178,7 +152,7 @@ class SharedSounds:
 
 
 def _size_of(value: object) -> int:
-    """The bytes of samples and of encoded sounds; nothing else that is kept is large."""
+    """Return the bytes of samples and of encoded audio; other values are small."""
     if isinstance(value, Audio):
         return value.samples.nbytes
     if isinstance(value, tuple):
@@ -188,10 +162,10 @@ def _size_of(value: object) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shared(Clip):
-    """A clip that several requests share. The first arguments are those of `Clip`.
+    """A clip that several requests share.
 
     Args:
-        sounds: where what is made of it is kept. key: its place there.
+        sounds: the cache. key: its prefix there.
     """
 
     sounds: SharedSounds = field(default_factory=SharedSounds)
@@ -202,7 +176,7 @@ class _Shared(Clip):
         return True
 
     def _held(self) -> Audio:
-        """As `Clip._held`; the sound is decoded once."""
+        """As `Clip._held`; the audio is decoded once."""
         plain = Clip(self.source, self.name)
         return plain._held() if isinstance(self.source, Audio) else self.once("audio", plain._held)
 
@@ -216,7 +190,7 @@ class _Shared(Clip):
 
 
 def wav_bytes(audio: Audio) -> bytes:
-    """The bytes of a 16-bit WAV file, a format that every endpoint accepts. Samples beyond full scale are clipped."""
+    """Encode a 16-bit WAV file, which every endpoint accepts, clipped to full scale."""
     pcm = np.clip(np.rint(audio.samples.T * 32768.0), -32768, 32767).astype("<i2")
     file = io.BytesIO()
     with wave.open(file, "wb") as out:
@@ -226,7 +200,7 @@ def wav_bytes(audio: Audio) -> bytes:
 
 
 def clip_digest(clip: Clip) -> str:
-    """A 160-bit hash of the samples and their rate, as hexadecimal. It does not depend on where the sound is stored.
+    """Return a 160-bit hexadecimal hash of samples and rate, wherever the audio is stored.
 
     Raises:
         AudioError: as `Clip.read`.
@@ -240,9 +214,9 @@ def clip_digest(clip: Clip) -> str:
 
 
 def clip_content(clip: Clip) -> str:
-    """What tells the content of a sound from others without decoding it; of one behind a URL, its address.
+    """Return an identity of the content without decoding; for URLs, the address.
 
-    A sound within a table or a tar file counts as changed if the file is another one.
+    Audio in a table or tar file changes with that file.
     """
     source = clip.source
     try:
@@ -257,5 +231,5 @@ def clip_content(clip: Clip) -> str:
 
 
 def bytes_digest(data: bytes) -> str:
-    """A 160-bit hash of bytes, as hexadecimal."""
+    """Return a 160-bit hexadecimal hash of bytes."""
     return hashlib.blake2b(data, digest_size=20).hexdigest()

@@ -1,9 +1,4 @@
-"""What a recording holds, judged by levels alone: how much silence lies around its sound, and up to which frequency
-there is any.
-
-It is looked at while files are read, so it is cheap: levels of frames, and the spectrum of a few frames that are spread
-over the sound.
-"""
+"""A recording's silence and bandwidth, judged cheaply by levels and a few spectra."""
 
 from __future__ import annotations
 
@@ -14,19 +9,19 @@ import numpy as np
 from codec_bench.audio.level_checks import all_silent
 
 SILENT_DB = 40.0
-"""Frames so much below the loudest frame are silent."""
+"""Frames so far below the loudest one are silent."""
 EMPTY_DB = 70.0
-"""A frequency so much below the strongest one, in every frame that is looked at, holds nothing."""
+"""A frequency so far below the strongest one, in every examined frame, is empty."""
 _FRAMES, _SIZE = 10, 1024
 _WINDOW = np.hanning(_SIZE).astype(np.float32)
 
 
 class Content(NamedTuple):
-    """What a recording holds.
+    """The content of a recording.
 
     Args:
-        around_s: seconds of silence before and after the sound. sound_s: the other seconds.
-        top_hz: the highest frequency that holds any sound.
+        around_s: seconds of silence before and after the audio. sound_s: the other seconds.
+        top_hz: the highest non-empty frequency.
     """
 
     around_s: float
@@ -35,11 +30,10 @@ class Content(NamedTuple):
 
 
 def content_of(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> Content | None:
-    """What a signal holds; None for one that is silent, or shorter than 0.1 s.
+    """Return the content of a signal; None if it is silent, or shorter than 0.1 s.
 
     Args:
-        signal: float32 `(samples,)`. rate_hz: its rate.
-        levels: of its frames, by `following.loudest_levels`.
+        signal: float32 `(samples,)`. levels: of its frames, by `level_checks.loudest_levels`.
 
     Examples:
         >>> from codec_bench import Audio
@@ -59,9 +53,7 @@ def content_of(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> Content 
 
 
 def _top_hz(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> float:
-    """The highest frequency that is less than `EMPTY_DB` below the strongest, over the loudest frames and some of the
-    others.
-    """
+    """Return the highest frequency within `EMPTY_DB` of the strongest, over loud frames."""
     order = np.argsort(-levels)[: max(1, levels.size // 2)]
     count = min(_FRAMES, order.size)
     chosen = order[np.arange(count) * (order.size - 1) // max(1, count - 1)]

@@ -1,4 +1,4 @@
-"""Writing sound files: 16-bit FLAC, clipped to full scale. There is no dither, so equal audio gives equal files."""
+"""Writes 16-bit FLAC, clipped, without dither: equal audio gives equal files."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ HIGHEST_HZ = 655_350
 
 
 def write_flac(path: str | os.PathLike[str], audio: Audio) -> None:
-    """Writes 16-bit FLAC.
+    """Write 16-bit FLAC.
 
     Raises:
-        AudioError: FLAC cannot hold it: it has more than 8 channels or a sample rate beyond 655350 Hz.
+        AudioError: it has more than 8 channels or a sample rate beyond 655350 Hz.
     """
     _write(os.fspath(path), audio)
 
 
 def flac_bytes(audio: Audio) -> bytes:
-    """The bytes of the file that `write_flac` writes, and the same errors."""
+    """Return the bytes of `write_flac`'s file; same errors."""
     file = io.BytesIO()
     _write(file, audio)
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""The hash of a signal. Equal samples at an equal rate have an equal hash, whatever file they came from."""
+"""The hash of a signal: equal for equal samples and rate, whatever the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def content_hash(samples: np.ndarray, sample_rate_hz: int) -> str:
-    """A 160-bit hash of float32 samples `(channels, samples)` or `(samples,)` and their rate, as hexadecimal."""
+    """Return a 160-bit hexadecimal hash of float32 `(channels, samples)` and their rate."""
     samples = np.ascontiguousarray(samples, dtype=np.float32)
     digest = hashlib.blake2b(digest_size=20)
     digest.update(f"{sample_rate_hz}:{samples.shape}:".encode())

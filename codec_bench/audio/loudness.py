@@ -1,8 +1,6 @@
-"""Loudness as people hear it, in LUFS: the measure of ITU-R BS.1770 that broadcasters use.
+"""Perceived loudness in LUFS, after ITU-R BS.1770.
 
-Conventions
-    Levels are in LUFS; 1 LU is 1 dB. A gain of x dB changes the loudness by x LU, as long as no part of the sound
-    crosses the absolute gate.
+1 LU is 1 dB. A gain of x dB changes the loudness by x LU, unless parts cross the absolute gate.
 """
 
 from __future__ import annotations
@@ -20,30 +18,29 @@ PROTOCOL = "bs1770-4"
 _OFFSET_DB = -0.691
 _MOST_CHANNELS = 2
 _SHELF = (1681.974450955533, 3.999843853973347, 0.7071752369554196)
-"""Frequency in Hz, gain in dB and quality of the first filter's analogue form, from which the published coefficients
-for 48 kHz follow.
-"""
+"""Frequency (Hz), gain (dB), quality of the analogue shelf, from the 48 kHz coefficients."""
 _HIGH_PASS = (38.13547087602444, 0.5003270373238773)
 
 
 def loudness_lufs(audio: Audio) -> float | None:
-    """The integrated loudness of a sound. More is louder.
+    """Return the integrated loudness of audio.
 
-    The sound is filtered as the head and the ear do (K-weighting). The mean power of blocks of 0.4 s, one every 0.1 s,
-    is averaged over the blocks above -70 LUFS that are no more than 10 LU below the average of these.
+    The K-weighted mean power of blocks of 0.4 s, one every 0.1 s, is averaged over the blocks above -70 LUFS that are
+    no more than
+    10 LU below the average of these.
 
     Paper: ITU-R BS.1770-4, annex 1. Reference implementation: the filter `ebur128` of FFmpeg, within 0.1 LU; the
-    synthetic signals of EBU Tech 3341, within 0.1 LU.
+    synthetic signals
+    of EBU Tech 3341, within 0.1 LU.
 
     Args:
         audio: one channel or two, at any rate from 8 kHz.
 
     Returns:
-        The loudness in LUFS; None if the sound is shorter than one block or no block is above the absolute gate.
+        The loudness in LUFS; None if the audio is shorter than one block or no block is above the absolute gate.
 
     Raises:
-        ValueError: the sound has more than two channels. Their weights depend on where the loudspeakers stand, which is
-            not known.
+        ValueError: the audio has more than two channels, whose weights depend on unknown loudspeaker positions.
     """
     if audio.channels > _MOST_CHANNELS:
         raise ValueError(f"the audio has {audio.channels} channels; expected one or two")
@@ -60,26 +57,26 @@ def _power(level_lufs: float) -> float:
 
 
 def _block_powers(audio: Audio) -> np.ndarray:
-    """The mean power of every whole block, summed over the channels: float64 `(blocks,)`."""
+    """Return the mean power of every whole block, summed over channels: float64 `(blocks,)`."""
     from scipy.signal import sosfilt
 
     rate = audio.sample_rate_hz
     block = round(BLOCK_S * rate)
     if audio.num_samples < block:
         return np.empty(0)
-    # The place of a block is rounded by itself, so that blocks do not drift at rates that 10 does not divide.
+    # Each block's start is rounded by itself, so blocks do not drift.
     starts = np.arange(1 + int((audio.num_samples - block) / (HOP_S * rate) + 1e-9))
     starts = np.rint(starts * (HOP_S * rate)).astype(np.int64)
     starts = starts[starts + block <= audio.num_samples]
     weighted = sosfilt(_weighting(rate), audio.samples.astype(np.float64), axis=-1)
     summed = np.concatenate([[0.0], np.cumsum((weighted**2).sum(axis=0))])
-    # The difference of two sums may come out below zero by rounding.
+    # Rounding may make the difference of two sums negative.
     return np.maximum(summed[starts + block] - summed[starts], 0.0) / block
 
 
 @lru_cache(maxsize=32)
 def _weighting(rate_hz: int) -> np.ndarray:
-    """K-weighting at a rate, as two second-order sections: a shelf for the head, and a high-pass."""
+    """Return K-weighting at a rate as two second-order sections: shelf and high-pass."""
     frequency, gain_db, quality = _SHELF
     k = math.tan(math.pi * frequency / rate_hz)
     high = 10 ** (gain_db / 20)

@@ -1,9 +1,8 @@
-"""Signals that are no speech, as long as a given one: what a score counts as the farthest from speech.
+"""Non-speech signals as long as a given one: the farthest from speech for a score.
 
-    noises(signal)      # float32 (4, samples), in the order of NOISES
-
-Uniform and normal noise are drawn again for every signal, from its own samples in 16 bits, so that a signal has the
-same noise wherever and beside whatever it is heard, and signals of one length have different noise.
+Uniform and normal noise are seeded by the signal's own 16-bit samples: the same everywhere for one signal, different
+for
+signals of one length.
 """
 
 from __future__ import annotations
@@ -17,11 +16,9 @@ FULL_SCALE = 32767.0
 
 
 def noises(signal: np.ndarray) -> np.ndarray:
-    """The noises as long as a signal, float32 `(4, samples)`.
+    """Return noises as long as a signal, float32 `(4, samples)`, in the order of NOISES.
 
-    * uniform: independent values between -1 and 1. * normal: independent standard normal values, divided by the largest
-      magnitude.
-    * ones and zeros: constant.
+    uniform: independent in [-1, 1]. normal: standard normal, divided by the largest magnitude. ones, zeros: constant.
 
     Args:
         signal: float32 `(samples,)`, finite.

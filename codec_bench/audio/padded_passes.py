@@ -1,16 +1,14 @@
-"""Which signals of a batch go through a network together, when the network pads them to one length."""
+"""Groups the signals of a batch for a network that pads them to one length."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 SLACK = 1.05
-"""By what factor the lengths in one pass may differ on a CPU.
-
-Padding costs as much as real samples, and a batch gains little on a CPU. docs/design/engine.md says how much."""
+"""The largest ratio of lengths in one pass on a CPU, where padding costs like audio."""
 
 EIGHT_SECONDS = 128_000
-"""In samples at 16 kHz. On a CPU, a speech encoder is not faster with more samples than this in one pass."""
+"""In samples at 16 kHz. On a CPU, longer passes of a speech encoder are not faster."""
 
 
 def passes(
@@ -21,16 +19,15 @@ def passes(
     most_on_cpu: int | None = None,
     slack: float | None = SLACK,
 ) -> Iterator[list[int]]:
-    """Groups signals into passes of similar length, the shortest first. Every index is in exactly one group.
+    """Group signals into passes of similar length, the shortest first.
 
     Args:
-        lengths: the lengths of the signals, in samples or frames.
-        device: `cpu` or `cuda:N`. A GPU takes a batch whole, up to `most`. On a CPU a batch is also split where padding
-            would cost more time than a larger pass saves.
-        most: padded samples in one pass on a GPU, at most; None for any number. A single signal may be longer.
+        lengths: in samples or frames.
+        device: `cpu` or `cuda:N`. A GPU batch is whole up to `most`; a CPU batch is also split where padding costs
+            more.
+        most: the most padded samples in one pass on a GPU, or None. A single signal may be longer.
         most_on_cpu: the same on a CPU.
-        slack: by what factor the lengths in one pass may differ on a CPU. None puts each signal in a pass of its own,
-            for networks that are not faster on several signals.
+        slack: the largest ratio of lengths in one pass on a CPU. None: one signal per pass.
 
     Yields:
         The indices of one pass.

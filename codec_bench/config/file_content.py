@@ -1,10 +1,8 @@
-"""What a file holds, as a hash, and when a hash that is known still holds.
+"""Content hashes of files, reused while a file is unchanged.
 
-Conventions
-    Caches have content as their key. A hash is taken again unless the file is as it was when it was hashed: the same
-    inode of the same device, with the same size, time of modification and time of change in nanoseconds, on a machine
-    that has not been started again since. No program can set the time of change. A file that was changed a moment ago
-    has no such state, because another change within the same tick of the clock would not be seen.
+Unchanged: same device, inode, size, mtime and ctime (ns) since the machine's start; no program can set the ctime. A
+file that
+changed a moment ago has no state, because another change within the clock's tick would be invisible.
 """
 
 from __future__ import annotations
@@ -33,11 +31,7 @@ _LATEST = 10_000
 
 
 def file_state(path: str | os.PathLike[str]) -> str | None:
-    """What tells a file from all others that this machine has held; None for one that was changed a moment ago.
-
-    Raises:
-        OSError: there is no such file.
-    """
+    """Return a unique state of a file; None if it changed a moment ago. May raise OSError."""
     about = os.stat(path)
     if about.st_ctime_ns > time.time_ns() - TICK_NS:
         return None
@@ -47,18 +41,14 @@ def file_state(path: str | os.PathLike[str]) -> str | None:
 
 @cache
 def _machine() -> str:
-    """This machine since it was started; machines that were copied from one image differ too."""
+    """Return an id of this machine since its start, unique among copied images."""
     with suppress(OSError):
         return _BOOT.read_text().strip()
     return f"{platform.node()}:{uuid.getnode():x}"
 
 
 def file_hash(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file's content, which is not read again while the file is as it was.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """Return the SHA-256 of a file, cached while it is unchanged. May raise OSError."""
     state = file_state(path)
     known = _hashes(str(cache_folder())).get(state) if state is not None else None
     if known is not None:
@@ -73,20 +63,12 @@ def file_hash(path: str | os.PathLike[str]) -> str:
 
 
 def files_hash(paths: Sequence[str | os.PathLike[str]]) -> str:
-    """A hash of the content of several files in their order, 160 bits as hexadecimal.
-
-    Raises:
-        OSError: one cannot be read.
-    """
+    """Return a 160-bit hexadecimal hash of several files in order. May raise OSError."""
     return hashlib.blake2b("\n".join(map(file_hash, paths)).encode(), digest_size=20).hexdigest()
 
 
 def path_hash(path: str | os.PathLike[str]) -> str:
-    """A hash of a file, or of all files below a folder with their names, 160 bits as hexadecimal.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+    """Return a 160-bit hexadecimal hash of a file or folder with names. May raise OSError."""
     if not os.path.isdir(path):
         return files_hash([path])
     digest = hashlib.blake2b(digest_size=20)
@@ -114,7 +96,7 @@ class _Hashes(BoundedCache):
         super().__init__(path, _MAX_BYTES)
 
     def get(self, state: str) -> str | None:
-        """The hash of the file that had a state; None if it is not known."""
+        """Return the hash of a file's state, or None."""
         with self._lock:
             if state not in self._latest and self._db is not None:
                 try:
@@ -128,7 +110,7 @@ class _Hashes(BoundedCache):
             return self._latest.get(state)
 
     def put(self, state: str, digest: str) -> None:
-        """Stores a hash at once: files that are hashed here are few and large."""
+        """Store a hash at once: such files are few and large."""
         with self._lock:
             self._note(state, digest)
             self._new[state] = digest

@@ -1,4 +1,4 @@
-"""What the process of one codec may take."""
+"""Limits of one codec's process."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the process of a codec may take. These limits do not change what a number means.
+    """Limits of one codec's process. They do not change a number's meaning.
 
     Args:
-        time_limit_s: how long one call of a codec may take before it counts as hanging.
-        memory_gib: how much memory the codec's process may take before it is ended; None for nine tenths of what is
-            free.
-        threads: how many threads the codec's process may use; None for as many as its libraries take.
+        time_limit_s: the time limit of one call of a codec.
+        memory_gib: the memory limit; None for nine tenths of what is free.
+        threads: the most threads; None leaves it to the libraries.
     """
 
     time_limit_s: float = 300.0

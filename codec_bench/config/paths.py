@@ -9,6 +9,6 @@ CACHE_VARIABLE = "CODEC_BENCH_CACHE"
 
 
 def cache_folder() -> Path:
-    """The folder of this user's caches: $CODEC_BENCH_CACHE, or `codec-bench` in the user's cache folder."""
+    """Return the user's cache folder: $CODEC_BENCH_CACHE, else in the XDG cache."""
     named = os.environ.get(CACHE_VARIABLE)
     return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "codec-bench"

@@ -1,7 +1,6 @@
-"""Sound files that were joined into one, and streams that were cut off. Decoders end with the first file, or where the
-bytes end, and say nothing.
+"""Finds concatenated sound files and cut streams, which decoders silently truncate.
 
-A chained Ogg stream is joined too: each of its links is a whole stream, with a rate and channels of its own.
+A chained Ogg stream counts too: each of its links is a complete stream, with its own rate and channels.
 """
 
 from __future__ import annotations
@@ -15,49 +14,44 @@ import numpy as np
 
 from codec_bench.decoding.declared_sizes import behind_tag
 
-_OGG, _FLAC, _MATROSKA, _XING, _INFO = (
-    b"OggS\x00\x02",
-    b"fLaC",
-    b"\x1aE\xdf\xa3",
-    b"Xing\x00\x00\x00",
-    b"Info\x00\x00\x00",
-)
+_OGG, _FLAC, _MATROSKA = b"OggS\x00\x02", b"fLaC", b"\x1aE\xdf\xa3"
+_XING, _INFO = b"Xing\x00\x00\x00", b"Info\x00\x00\x00"
 _HEADERS = {
     needle: (back, re.compile(header, re.DOTALL))
     for needle, back, header in (
         (b"RIFF", 0, rb"RIFF....WAVE"), (b"RF64", 0, rb"RF64....WAVE"), (b"riff\x2e\x91\xcf\x11", 0, rb"riff"),
-        (_FLAC, 0, rb"fLaC[\x00\x80]\x00\x00\x22"), (b"FORM", 0, rb"FORM....AIF[FC]"), (b"caff\x00\x01\x00\x00", 0, rb"caff"),
+        (_FLAC, 0, rb"fLaC[\x00\x80]\x00\x00\x22"), (b"FORM", 0, rb"FORM....AIF[FC]"),
+        (b"caff\x00\x01\x00\x00", 0, rb"caff"),
         (b".snd\x00\x00\x00", 0, rb"\.snd\x00\x00\x00.{5}\x00\x00\x00"), (b"NIST_1A\n", 0, rb"NIST"),
         (b"ftyp", 4, rb"\x00\x00\x00.ftyp"), (b"#!AMR", 0, rb"#!AMR(?:-WB)?\n"),
         (_MATROSKA, 0, rb".{4}.{0,60}?(?:matroska|webm)"), (_OGG, 0, rb"OggS\x00\x02\x00{8}"),
         (_XING, 0, rb"Xing\x00\x00\x00[\x00-\x0f]"), (_INFO, 0, rb"Info\x00\x00\x00[\x00-\x0f]"),
     )
 }  # fmt: skip
-"""Of each kind of file the bytes that are looked for, how far behind the start of a header they stand, and the header.
-"""
+"""By kind: the bytes to search, their offset in the header, and the header."""
 _BY_PAIR = {pair: [needle for needle in _HEADERS if needle[:2] == pair] for pair in {needle[:2] for needle in _HEADERS}}
 _IS_PAIR = np.zeros(1 << 16, bool)
 _IS_PAIR[[int.from_bytes(pair, "little") for pair in _BY_PAIR]] = True
-"""Which numbers of 16 bits what is looked for begins with. Looking for all at once is eight times as fast."""
+"""The 16-bit beginnings of all searched bytes; one joint search is 8 times as fast."""
 _AT_ONCE = 1 << 22
 _SHORT = b"#!AMR"
-"""A header of so few bytes that other sound may hold it by chance."""
+"""A header so short that other audio may hold it by chance."""
 _SIZED: dict[bytes, Literal["little", "big"]] = {b"RIFF": "little", b"FORM": "big"}
-"""Kinds that say after four bytes how many more they have, and in which order of bytes."""
+"""Kinds with their remaining size after four bytes, and its byte order."""
 _OGG_PAGE_BYTES = 27
-"""Of a page's header, before the lengths of its segments."""
+"""A page's header before its segment lengths."""
 _PAGE = b"OggS"
 _LENGTH_OF_MP3 = re.compile(rb"(?:Xing|Info)\x00\x00\x00(?:[\x02\x06\x0a\x0e]|[\x03\x07\x0b\x0f].{4})(.{4})", re.DOTALL)
-"""The header of an MP3 stream that says how many bytes it has, behind the number of its frames if that is said too."""
+"""An MP3 header that states the stream's bytes, after the optional number of frames."""
 _FIRST_FRAME_BYTES, _MP3_FRAME_BYTES = 4096, 1441
 _MP3 = re.compile(rb"ID3|\xff[\xe2-\xff]")
 
 
 def second_file(content: bytes | mmap.mmap) -> int | None:
-    """Where the header of a second sound file, of any kind, stands in the bytes of one; None if there is none.
+    """Return the offset of a second sound file's header, or None.
 
-    Raw AAC and MP3 without a header of its encoder are not seen behind another file. Decoders read on over a join of
-    raw AAC.
+    Raw AAC and MP3 without an encoder's header are not found behind another file. Decoders read on over a join of raw
+    AAC.
     """
     kind = next((needle for needle in _HEADERS if _begins(content, needle, 0)), None)
     start = 1
@@ -67,15 +61,15 @@ def second_file(content: bytes | mmap.mmap) -> int | None:
         start = _behind_first_pages(content)
     elif kind is None and _MP3.match(content) is None:
         return None
-    hidden = {_SHORT, *([_FLAC] if kind == _MATROSKA else [])} - {kind}  # Matroska holds the header of the FLAC in it
+    hidden = {_SHORT, *([_FLAC] if kind == _MATROSKA else [])} - {kind}  # Matroska may contain FLAC
     headers = _headers(content, start)
-    if kind is None:  # what is in front of the header of an MP3 file's encoder belongs to the file
+    if kind is None:  # data before the encoder's header belongs to the MP3 file
         next((offset for offset, needle in headers if needle in (_XING, _INFO)), None)
     return next((offset for offset, needle in headers if needle not in hidden), None)
 
 
 def _headers(content: bytes | mmap.mmap, start: int) -> Iterator[tuple[int, bytes]]:
-    """Every header of a sound file at an offset or behind it: where it begins, and what is looked for in it."""
+    """Yield the offset and search bytes of every header from `start` on."""
     for first in range(start, len(content) - 1, _AT_ONCE):
         for at in _pairs(content, first, min(first + _AT_ONCE, len(content) - 1)):
             for needle in _BY_PAIR[content[at : at + 2]]:
@@ -85,7 +79,7 @@ def _headers(content: bytes | mmap.mmap, start: int) -> Iterator[tuple[int, byte
 
 
 def _pairs(content: bytes | mmap.mmap, first: int, end: int) -> list[int]:
-    """The places, from one to before another, at which two bytes stand that something looked for begins with."""
+    """Return the offsets in a range where any searched bytes may begin."""
     offsets: list[int] = []
     for begin in (first, first + 1):
         pairs = np.frombuffer(content, "<u2", (end - begin + 1) // 2, begin)
@@ -94,9 +88,7 @@ def _pairs(content: bytes | mmap.mmap, first: int, end: int) -> list[int]:
 
 
 def missing_bytes(content: bytes | mmap.mmap) -> int:
-    """How many bytes an Ogg or MP3 stream lacks at its end, by its last page or its encoder's header; 0 if none are
-    known to be missing.
-    """
+    """Return how many bytes an Ogg or MP3 stream lacks at its end; 0 if unknown."""
     if content[:4] == _PAGE:
         sizes = content.rfind(_PAGE) + _OGG_PAGE_BYTES
         count = content[sizes - 1] if sizes <= len(content) else 0
@@ -111,7 +103,7 @@ def missing_bytes(content: bytes | mmap.mmap) -> int:
 
 
 def _behind_first_pages(content: bytes | mmap.mmap) -> int:
-    """Where the first pages of an Ogg stream end; streams that is next to each other begin there."""
+    """Return the end of an Ogg stream's first pages, where parallel streams begin."""
     offset = 0
     while _begins(content, _OGG, offset):
         sizes = offset + _OGG_PAGE_BYTES
@@ -121,5 +113,4 @@ def _behind_first_pages(content: bytes | mmap.mmap) -> int:
 
 
 def _begins(content: bytes | mmap.mmap, needle: bytes, offset: int) -> bool:
-    """Whether a header stands at a place."""
     return _HEADERS[needle][1].match(content, offset) is not None

@@ -1,7 +1,8 @@
-"""Compares what a sound file declares with the bytes that it holds, before a decoder is asked.
+"""Compares a sound file's header with its bytes, before a decoder sees it.
 
-Decoders believe a header: they end where it says, and say nothing of what follows. A file whose header cannot be
-right is read whole (a stream that was written to a pipe), or refused by name (truncated, or audio left over).
+Decoders believe a header and silently ignore the rest. A file with an impossible header is read as a whole (a stream to
+a
+pipe), or refused (truncated, or audio left over).
 
 Sources: RFC 9639 (FLAC), RFC 7845 (Ogg Opus), ISO 11172-3 (MPEG audio), the RIFF, AIFF, AU, CAF and W64 formats.
 """
@@ -19,29 +20,27 @@ Content = bytes | mmap.mmap
 Order = Literal["little", "big"]
 
 STREAMED_FROM = 2_000_000_000
-"""Sizes from here on stand in headers of streams (0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF, ...), unless half of it is there.
-"""
+"""Sizes from here on mark a stream (0x7FFFF000, 0xFFFFFFFF, ...) of fewer bytes."""
 _TAIL_BYTES = 1 << 18
-"""Where the last frame of a FLAC file begins, unless its header says how large a frame is at most."""
+"""Where to look for a FLAC file's last frame without a maximum frame size."""
 _FLAC_SYNC = re.compile(rb"\xff[\xf8\xf9][\x10-\xff][\x00-\xaf]")
 _PADDING_BYTES = 7
-"""Bytes behind the last chunk that are no chunk: padding, a line break."""
+"""Trailing bytes that are no chunk: padding, a line break."""
 _EBML, _SEGMENT = b"\x1aE\xdf\xa3", b"\x18\x53\x80\x67"
 _SPHERE_BYTES = re.compile(rb"^(sample_count|sample_n_bytes|channel_count) -i (\d+)", re.MULTILINE)
 _BEFORE_SOUND = {b"SSND": 8, b"data": 4}
-"""Bytes at the beginning of a chunk of sound of AIFF and CAF that are no samples."""
+"""Bytes at the start of a sound chunk (AIFF, CAF) that are no samples."""
 _MPEG_IN_WAV = (0x50, 0x55)
 _EXTENSIBLE = 0xFFFE
 
 
 class SizePlan(NamedTuple):
-    """How a file is decoded.
+    """How to decode a file.
 
     Args:
-        content: bytes to decode in place of the file's, with a header that is right; None for the file's own.
-        needs_ffmpeg: whether libsndfile would read something else than the whole.
-        ends: how many samples may come out; None if nothing says so.
-        least: how many samples come out at least.
+        content: replacement bytes with a correct header; None for the file's own.
+        needs_ffmpeg: whether libsndfile would misread the file.
+        ends: the possible numbers of decoded samples; None if unknown. least: the fewest decoded samples.
     """
 
     content: bytes | None = None
@@ -51,7 +50,7 @@ class SizePlan(NamedTuple):
 
 
 def plan(content: Content, name: str) -> SizePlan:
-    """Compares the header of a file with its bytes.
+    """Compare the header of a file with its bytes.
 
     Raises:
         AudioError: the file is truncated, or holds audio that its header does not count.
@@ -94,7 +93,7 @@ def plan(content: Content, name: str) -> SizePlan:
 
 
 def behind_tag(content: Content) -> int:
-    """Where an ID3 tag ends, whose length is four bytes of seven bits; 0 if there is none."""
+    """Return the end of an ID3 tag (its length is four bytes of seven bits); 0 without."""
     if content[:3] != b"ID3":
         return 0
     return 10 + sum(byte << 7 * index for index, byte in enumerate(reversed(content[6:10])))
@@ -115,7 +114,7 @@ def _left_over(name: str, declared: int, held: int) -> AudioError:
 
 
 def _chunks(content: Content, at: int, size_bytes: int, order: Order, align: int) -> Iterator[tuple[bytes, int, int]]:
-    """The name, the beginning and the declared size of every chunk from a place on, to the first that does not fit."""
+    """Yield name, start and declared size of every chunk, to the first that overflows."""
     while at + 4 + size_bytes <= len(content):
         begin = at + 4 + size_bytes
         size = int.from_bytes(content[at + 4 : begin], order)
@@ -124,7 +123,7 @@ def _chunks(content: Content, at: int, size_bytes: int, order: Order, align: int
 
 
 def _ends_in_chunks(content: Content, at: int, size_bytes: int = 4, order: Order = "little", align: int = 2) -> bool:
-    """Whether everything from a place on is chunks, tags or padding."""
+    """Whether everything from an offset on is chunks, tags or padding."""
     for name, begin, size in _chunks(content, at, size_bytes, order, align):
         if name[:3] == b"TAG":  # an ID3 tag of 128 bytes
             return True
@@ -139,7 +138,7 @@ def _ends_in_chunks(content: Content, at: int, size_bytes: int = 4, order: Order
 def _check_rest(
     content: Content, name: str, expected: bytes, at: int, size_bytes: int, order: Order, align: int
 ) -> None:
-    """Refuses a file of chunks whose chunk of sound is cut, or is followed by what is no chunk."""
+    """Refuse a chunked file whose sound chunk is cut or followed by something else."""
     for chunk, begin, size in _chunks(content, at, size_bytes, order, align):
         end = begin + size + (-size % align)
         if chunk == expected:
@@ -154,12 +153,12 @@ def _check_rest(
 
 
 def _is_streamed(size: int, rest: int) -> bool:
-    """Whether a declared size is that of a stream, and not that of a file that was cut."""
+    """Whether a declared size is that of a stream, not of a cut file."""
     return size >= STREAMED_FROM and rest < size // 2
 
 
 def _check_w64(content: Content, name: str) -> None:
-    """Refuses W64 whose chunk of sound is cut; its names have 16 bytes, and its sizes count the header."""
+    """Refuse cut W64; its names have 16 bytes, and its sizes count the header."""
     at = 40
     while at + 24 <= len(content):
         size, rest = int.from_bytes(content[at + 16 : at + 24], "little") - 24, len(content) - at - 24
@@ -171,7 +170,7 @@ def _check_w64(content: Content, name: str) -> None:
 
 
 def _check_mp4(content: Content, name: str) -> None:
-    """Refuses MP4 whose last box is cut; FFmpeg ends with the last sample that is there."""
+    """Refuse MP4 with a cut box; FFmpeg ends with the last available sample."""
     at = 0
     while at + 16 <= len(content):
         size = int.from_bytes(content[at : at + 4], "big")
@@ -185,7 +184,7 @@ def _check_mp4(content: Content, name: str) -> None:
 
 
 def _check_matroska(content: Content, name: str) -> None:
-    """Refuses Matroska and WebM whose last element is cut, or whose segment ends early."""
+    """Refuse Matroska and WebM with a cut element, or a segment that ends early."""
     at = content.find(_SEGMENT, 0, 4096)
     while 0 <= at < len(content) and content[at]:
         begin, size = _element(content, at)
@@ -196,11 +195,11 @@ def _check_matroska(content: Content, name: str) -> None:
             if size + _PADDING_BYTES < rest:
                 raise _left_over(name, size, rest)
             return
-        at = begin + (size or 0)  # the elements within one of unknown size follow
+        at = begin + (size or 0)  # elements inside one of unknown size follow
 
 
 def _element(content: Content, at: int) -> tuple[int, int | None]:
-    """Where the data of an element of EBML begins, and its size: None for that of a stream, all ones."""
+    """Return the data offset of an EBML element, and its size or None for a stream."""
     at += 9 - content[at].bit_length()
     if at >= len(content) or not content[at]:
         return len(content) + 1, None
@@ -211,7 +210,7 @@ def _element(content: Content, at: int) -> tuple[int, int | None]:
 
 
 def _check_sphere(content: Content, name: str) -> None:
-    """Refuses NIST SPHERE with fewer samples than declared; libsndfile reads as many as there are."""
+    """Refuse NIST SPHERE with fewer samples than declared; libsndfile accepts it."""
     header = int(content[8:16]) if content[8:16].strip().isdigit() else 0
     fields = {key: int(value) for key, value in _SPHERE_BYTES.findall(content[:header])}
     if b"pcm" not in content[:header] and b"ulaw" not in content[:header] and b"alaw" not in content[:header]:
@@ -234,7 +233,7 @@ def _wav(content: Content, name: str) -> SizePlan:
             rest = len(content) - begin
             size = long_size if size == 0xFFFFFFFF and content[:4] == b"RF64" else size
             is_streamed = _is_streamed(size, rest)
-            # Sound may begin with digital silence, which looks like padding.
+            # Audio may begin with digital silence, which looks like padding.
             is_padding = rest <= _PADDING_BYTES or content[begin : begin + 4] != bytes(4)
             is_streamed |= size == 0 < rest and not (is_padding and _ends_in_chunks(content, begin))
             if is_streamed:
@@ -254,7 +253,7 @@ def _wav(content: Content, name: str) -> SizePlan:
 
 
 def _flac(content: Content, start: int) -> SizePlan:
-    """FLAC: the header of its last frame says where it ends."""
+    """Plan FLAC: the header of its last frame says where it ends."""
     info = content[start + 8 : start + 42]
     if len(info) < 34:
         return SizePlan()
@@ -272,7 +271,7 @@ def _flac(content: Content, start: int) -> SizePlan:
 
 
 def _flac_frames(content: Content, at: int, block: int) -> Iterator[tuple[int, int]]:
-    """The first sample of every frame from a place on, and the sample behind its last."""
+    """Yield the first sample of every frame from an offset on, and its end."""
     tail = content[at:]
     for match in _FLAC_SYNC.finditer(tail):
         frame = tail[match.start() : match.start() + 16]
@@ -329,7 +328,7 @@ class _Mp3Frame(NamedTuple):
 
 
 def _mp3_frame(head: bytes) -> _Mp3Frame | None:
-    """A frame by its header of four bytes; None if this is none, or one whose size its header does not say."""
+    """Parse a frame header of four bytes; None if it is none, or without a size."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
         return None
     version, layer = head[1] >> 3 & 3, 4 - (head[1] >> 1 & 3)
@@ -345,7 +344,7 @@ def _mp3_frame(head: bytes) -> _Mp3Frame | None:
 
 
 def _check_adts(content: Content, at: int, name: str) -> None:
-    """Refuses raw AAC whose last frame is cut."""
+    """Refuse raw AAC whose last frame is cut."""
     while at + 7 <= len(content) and content[at] == 0xFF:
         size = (int.from_bytes(content[at + 3 : at + 6], "big") & 0x3FFE0) >> 5
         if at + size > len(content):
@@ -356,10 +355,10 @@ def _check_adts(content: Content, at: int, name: str) -> None:
 
 
 class _EncoderHeader(NamedTuple):
-    """What the first frame of an MP3 file says of the others, as LAME and FFmpeg write it.
+    """The header in an MP3 file's first frame, as LAME and FFmpeg write it.
 
     Args:
-        at: where its fields begin. size: how many bytes they take. frames, bytes: as declared, None if not.
+        at: where its fields begin. size: their bytes. frames, bytes: as declared, or None.
         delay, padding: samples that decoders drop at both ends.
     """
 
@@ -372,7 +371,7 @@ class _EncoderHeader(NamedTuple):
 
 
 def _encoder_header(content: Content, at: int) -> _EncoderHeader | None:
-    """The header in a frame; None if there is none."""
+    """Parse the encoder's header in a frame, or return None."""
     mark = max(content.find(mark, at, at + 48) for mark in (b"Xing", b"Info"))
     if mark < 0:
         return None
@@ -386,7 +385,7 @@ def _encoder_header(content: Content, at: int) -> _EncoderHeader | None:
 
 
 def _mp3(content: Content, start: int, name: str) -> SizePlan:
-    """MP3: its frames are counted, since a header counts those of the first piece alone."""
+    """Plan MP3 by counting frames: a header counts those of the first part alone."""
     at, count, header, first = start, 0, None, None
     while (frame := _mp3_frame(content[at : at + 4])) is not None and at + frame.size <= len(content):
         if first is None:
@@ -402,7 +401,7 @@ def _mp3(content: Content, start: int, name: str) -> SizePlan:
     rest = len(content) - at
     ends_in_frame = frame is not None or (0 < rest < 4 and content[at] == 0xFF)
     declared = (header.frames if header is not None else None) or 0
-    # Some encoders count the frame of their header, too, but not its bytes twice.
+    # Some encoders count the header's own frame, but not its bytes twice.
     is_counted_twice = header is not None and declared == count + 1 and start + (header.bytes or 0) <= at
     ends_early = count < declared and rest < 4 and not is_counted_twice and not _is_streamed(declared, count)
     if ends_early or (ends_in_frame and declared != count):
@@ -428,7 +427,7 @@ _OPUS_S = (0.01, 0.02, 0.04, 0.06), (0.01, 0.02), (0.0025, 0.005, 0.01, 0.02)
 
 
 def _opus_starts_late(content: Content) -> bool:
-    """Whether the granule positions of an Ogg Opus stream begin behind its first samples, as in a cut of a stream."""
+    """Whether an Ogg Opus stream's granule positions begin late, as in a cut stream."""
     at, number = 0, 0
     while content[at : at + 4] == b"OggS":
         count = content[at + 26] if at + 27 <= len(content) else 0
@@ -451,7 +450,7 @@ def _opus_starts_late(content: Content) -> bool:
 
 
 def _opus_samples(packet: bytes) -> int:
-    """The samples at 48 kHz of an Opus packet, by its first bytes (RFC 6716, section 3.1)."""
+    """Return the samples at 48 kHz of an Opus packet (RFC 6716, section 3.1)."""
     if not packet:
         return 0
     config, code = packet[0] >> 3, packet[0] & 3

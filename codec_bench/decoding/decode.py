@@ -1,10 +1,9 @@
-"""Reading sound files, and refusing those that must not be scored.
+"""Decodes sound files, and refuses those that must not be scored.
 
-libsndfile reads WAV, FLAC, Ogg and MP3. FFmpeg (through PyAV) reads the formats that libsndfile does not know. Integer
-samples are scaled to [-1, 1) by their full scale; the level is not normalised.
-
-Every sound that comes from outside passes `check_audio`. Whatever exception a decoder raises becomes an `AudioError`
-with the name of the sound, and memory is taken for what a file holds and not for what it declares.
+libsndfile reads WAV, FLAC, Ogg and MP3; FFmpeg (through PyAV) reads the rest. Integer samples are scaled to [-1, 1) by
+their
+full scale, without level normalisation. All external audio passes `check_audio`. Any exception of a decoder becomes an
+`AudioError` with the file's name. Memory follows a file's content, not its header.
 """
 
 from __future__ import annotations
@@ -34,37 +33,22 @@ SUFFIXES = frozenset(
     ".wav .flac .ogg .oga .opus .mp3 .m4a .mp4 .aac .amr .wma .aif .aiff .au .caf .w64 .webm .mka .sph".split()
 )
 FFMPEG_FORMATS = "wav,w64,flac,ogg,mp3,mp4,aac,amr,amrnb,amrwb,asf,aiff,au,caf,matroska,nistsphere"
-"""What FFmpeg may take bytes for, by its names.
-
-Others of its formats are lists, which make it open files, hosts or sockets.
-"""
+"""FFmpeg's allowed formats; others are lists that open files, hosts or sockets."""
 LOWEST_HZ, HIGHEST_HZ = 1_000, 768_000
-"""The sample rates of sound. Another one in a file is a damaged header."""
+"""The sample rates of audio; any other in a file is a damaged header."""
 LOUDEST = 1e4
-"""Samples are nominally in [-1, 1].
-
-Beyond this they are not samples of sound, such as integers that were taken for floats.
-"""
+"""Samples are nominally in [-1, 1]; beyond this, they are integers read as floats."""
 MOST_BYTES = 7 << 28
-"""Memory for the samples of one sound: eight hours at 16 kHz in one channel.
-
-A process that reads it stays below 2 GiB.
-"""
+"""Memory for one file's samples: eight hours of mono at 16 kHz, below 2 GiB in all."""
 _AT_ONCE = 16 << 20
-"""Samples of a block. The allocator gives 64 MiB back to the system when they are let go; it keeps blocks of less than
-32 MiB.
-"""
+"""Samples per block: the allocator returns 64 MiB to the system, but keeps under 32 MiB."""
 _DECLARES_LENGTH = frozenset(("WAV", "WAVEX", "FLAC", "AIFF", "W64", "AU"))
 _Result = TypeVar("_Result")
 _MENDED_SIZE = re.compile(r"^\s*(?:data|SSND|Data Size|riff)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
 
 
 class Decoded(NamedTuple):
-    """What decoding gives.
-
-    Args:
-        samples: float32 `(channels, samples)`. sample_rate_hz: samples per second.
-    """
+    """Decoded audio: float32 samples `(channels, samples)` and their rate."""
 
     samples: np.ndarray
     sample_rate_hz: int
@@ -83,18 +67,17 @@ class Sound(Protocol):
 
 
 def decoded(samples: Any, sample_rate_hz: Any) -> Decoded:
-    """Samples as the package holds them; a one-dimensional array is taken as one channel.
+    """Return samples in the package's layout; a one-dimensional array is one channel.
 
     Raises:
-        ValueError: these are no floats, the array has neither one nor two dimensions, or the rate is no positive whole
-            number.
+        ValueError: not floats, not one or two dimensions, or the rate is not a positive whole number.
     """
     try:
         array = np.asarray(samples)
     except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor of torch that has a gradient
         raise ValueError(f"audio is a {type(samples).__name__} that is no array of numbers: {error}") from error
     if array.dtype.kind in "iu":
-        # Nothing says what their full scale is, and taken as they are nearly all of them lie beyond it.
+        # Their full scale is unknown, and unscaled integers lie beyond any.
         raise ValueError(
             f"audio holds {array.dtype}; expected floats in [-1, 1], such as 16-bit integers divided by 32768"
         )
@@ -114,10 +97,10 @@ def decoded(samples: Any, sample_rate_hz: Any) -> Decoded:
 
 
 def read_file(path: str, most_s: float = math.inf) -> Decoded:
-    """Decodes a file: all channels, at its own rate.
+    """Decode a file: all channels, at its own rate.
 
     Args:
-        path: of the file. most_s: longer audio is refused before all of it is decoded.
+        most_s: longer audio is refused before all of it is decoded.
 
     Raises:
         AudioError: the file is missing, empty, truncated, too long or not audio, or as `check_audio`.
@@ -134,15 +117,7 @@ def read_file(path: str, most_s: float = math.inf) -> Decoded:
 
 
 def decode_bytes(data: bytes, name: str, most_s: float = math.inf) -> Decoded:
-    """Decodes the bytes of a sound file.
-
-    Args:
-        data: the content of the file.
-        name: its name, for messages. most_s: as for `read_file`.
-
-    Raises:
-        AudioError: as `read_file`.
-    """
+    """Decode the bytes of a sound file; `name` is for messages. Otherwise as `read_file`."""
     if not data:
         raise AudioError(f"'{name}' is empty (0 bytes)")
     return _decode(data, name, most_s)
@@ -162,9 +137,8 @@ def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
             checked = _checked(content, name)
     source = source if checked.content is None else checked.content
     audio = None if checked.needs_ffmpeg else _read_libsndfile(source, name, most_s)
-    if (
-        audio is None or audio.samples.shape[1] < checked.least
-    ):  # libsndfile ends where the header of an MP3 says, or seems to
+    # libsndfile ends where the header of an MP3 says, or seems to say.
+    if audio is None or audio.samples.shape[1] < checked.least:
         audio = _read_ffmpeg(source, name, most_s)
     held = audio.samples.shape[1]
     if checked.ends is not None and held not in checked.ends:
@@ -177,7 +151,7 @@ def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
 
 
 def _checked(content: bytes | mmap.mmap, name: str) -> SizePlan:
-    """How a file is decoded, if it is one whole file."""
+    """Return the plan for decoding a single complete file."""
     if (offset := second_file(content)) is not None:
         raise AudioError(
             f"'{name}' is several sound files joined, of which only the first would be read: cut it at byte {offset}"
@@ -188,11 +162,7 @@ def _checked(content: bytes | mmap.mmap, name: str) -> SizePlan:
 
 
 def guarded(name: str, decode: Callable[[], _Result]) -> _Result:
-    """Runs code that decodes bytes from outside: whatever exception it raises becomes an error with the sound's name.
-
-    Raises:
-        AudioError: the code raised an exception.
-    """
+    """Run a decoder; any exception becomes an AudioError with the file's name."""
     try:
         return decode()
     except AudioError:
@@ -207,7 +177,7 @@ def guarded(name: str, decode: Callable[[], _Result]) -> _Result:
 
 
 def check_audio(audio: Sound, name: str) -> None:
-    """Refuses what is not sound: no samples, samples that are not finite or far beyond full scale, an impossible rate.
+    """Refuse empty, non-finite or far too loud audio, or an impossible rate.
 
     Raises:
         AudioError: the message names the item, and the rate or the first bad sample.
@@ -217,7 +187,7 @@ def check_audio(audio: Sound, name: str) -> None:
     samples = audio.samples
     if samples.size == 0:
         raise AudioError(f"'{name}' holds no samples")
-    # NaN passes through both and fails the comparison. Two passes over the samples, and no copy of them.
+    # NaN fails the comparison. Two passes over the samples, and no copy of them.
     if samples.min() >= -LOUDEST and samples.max() <= LOUDEST:
         return
     finite = np.isfinite(samples)
@@ -243,9 +213,8 @@ def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded |
         if "flac" in message or "psf" in message:
             raise AudioError(f"'{name}' cannot be decoded: {error.error_string.strip()}") from error
         return None
-    # A compressed stream may declare no length (2**63 - 1). A file with fewer samples than it declares was cut off.
-    # libsndfile corrects the declared size of a WAV, AIFF, AU or W64 file, and only its log says so. It also logs the
-    # size of a file that was written to a pipe (0 or 2**32 - 1), which is whole.
+    # A compressed stream may declare no length (2**63 - 1); a shorter file was cut off. libsndfile corrects the declared
+    # size of WAV, AIFF, AU and W64, which only its log shows; piped files (0 or 2**32 - 1) are complete.
     if held < expected < 2**62 and kind in _DECLARES_LENGTH:
         raise AudioError(f"'{name}' is truncated: it declares {expected} samples and holds {held}")
     mended = _MENDED_SIZE.search(log)
@@ -255,10 +224,10 @@ def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded |
 
 
 class _Bytes(io.BytesIO):
-    """Bytes as a file for libsndfile, which requests places before the start if a header lies."""
+    """Bytes as a file for libsndfile, which seeks before the start if a header lies."""
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Goes to a place, or stays where it is if there is no such place."""
+        """Seek, or stay if the position is invalid."""
         try:
             return super().seek(offset, whence)
         except (ValueError, OverflowError):
@@ -272,8 +241,9 @@ def _pieces_of(file: soundfile.SoundFile) -> Iterator[np.ndarray]:
 
 
 def _gathered(pieces: Iterable[np.ndarray], name: str, rate: int, most_s: float) -> np.ndarray:
-    """The pieces `(channels, samples)` of a sound as one array, `(0, 0)` if there are none. Memory is taken for what
-    comes and not for what was declared, and never holds the sound twice.
+    """Join the chunks `(channels, samples)` of a file, `(0, 0)` if there are none.
+
+    Memory follows the data, not the declared length, and never holds the audio twice.
     """
     blocks: list[np.ndarray] = []
     waiting: list[np.ndarray] = []
@@ -322,7 +292,7 @@ def _read_ffmpeg(source: str | bytes, name: str, most_s: float) -> Decoded:
                 raise AudioError(f"'{name}' is coded in a way that FFmpeg does not know")
             rate = stream.codec_context.sample_rate
             _check_rate(rate, name)
-            # Not planar: of more than eight planes PyAV reads memory that is not the frame's.
+            # Not planar: with more than eight planes PyAV reads out of bounds.
             resampler = av.AudioResampler(format="flt", rate=rate)
             frames = itertools.chain(container.decode(stream), [None])
             pieces = (chunk for frame in frames for chunk in resampler.resample(frame))
@@ -335,16 +305,14 @@ def _read_ffmpeg(source: str | bytes, name: str, most_s: float) -> Decoded:
 
 
 class _Nameless(io.BufferedReader):
-    """A file whose name says nothing to FFmpeg, which would otherwise take bytes for what the suffix says."""
+    """A file without a name, so FFmpeg ignores the suffix."""
 
     name = ""
 
 
 @contextmanager
 def opened_sound(source: str | bytes) -> Iterator[InputContainer]:
-    """The only way to FFmpeg's formats: it sees the bytes and no path, takes them for sound alone, and may open nothing
-    else.
-    """
+    """Open bytes in FFmpeg, as audio only, without access to paths or anything else."""
     import av
 
     with (

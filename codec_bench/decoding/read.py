@@ -1,8 +1,7 @@
-"""Reading a sound by its path: a file, a URL, a row of a table, or a member of a tar file.
+"""Reads audio by its path: a file, a URL, a row of a table, or a member of a tar file.
 
 A member's locator is `FILE::BEGIN+SIZE::NAME`, such as `/data/a-0000.tar::1536+48044::clip1.flac` or
-`s3://bucket/a-0000.tar::1536+48044::clip1.flac`: its bytes begin at BEGIN. It holds all that is needed to read the
-member, so that any process can, in any order, without unpacking the file.
+`s3://bucket/a-0000.tar::1536+48044::clip1.flac`, with BEGIN as byte offset. Any process can read it in any order.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Member:
     """One file in a tar file.
 
     Args:
-        file: path or URL of the tar file. begin, size: where its bytes are. name: its name, for messages.
+        file: path or URL of the tar file. begin, size: its bytes. name: for messages.
     """
 
     file: str
@@ -38,17 +37,17 @@ class Member:
 
     @property
     def end(self) -> int:
-        """The place after its last byte."""
+        """The offset after its last byte."""
         return self.begin + self.size
 
     @property
     def words(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
         return f"{self.name} in {shown(self.file)}"
 
 
 def find_member(path: str) -> Member | None:
-    """Reads a string as a locator; None if it is none. If a file of exactly that name exists, it is a path."""
+    """Parse a locator, or return None. An existing file of that name is a path."""
     match = _LOCATOR.fullmatch(path)
     if match is None or (not is_url(path) and os.path.exists(path)):
         return None
@@ -56,7 +55,7 @@ def find_member(path: str) -> Member | None:
 
 
 def file_of(path: str) -> str:
-    """The file that holds a sound: of a locator or a part of a sound its file, else the path itself."""
+    """Return the file of a locator or span, else the path itself."""
     if (span := find_span(path)) is not None:
         return file_of(span.file)
     held = (find_locator(path) or find_member(path)) if "::" in path else None
@@ -64,16 +63,12 @@ def file_of(path: str) -> str:
 
 
 def read_member(member: Member) -> Decoded:
-    """Decodes a sound of a tar file: all channels, at its own rate.
-
-    Raises:
-        AudioError: the file is missing, is shorter than it was, or the sound cannot be decoded.
-    """
+    """Decode audio in a tar file: all channels, at its own rate."""
     return decode_bytes(member_bytes(member), member.words)
 
 
 def member_bytes(member: Member) -> bytes:
-    """The bytes of a member.
+    """Return the bytes of a member.
 
     Raises:
         AudioError: the file is missing, or is shorter than it was.
@@ -92,17 +87,18 @@ def member_bytes(member: Member) -> bytes:
 
 
 def read_sound(path: str | os.PathLike[str]) -> Decoded:
-    """Decodes a file, the sound behind a URL, in a row of a table or in a tar file: all channels, at its own rate.
+    """Decode audio from a path, a URL or a locator: all channels, at its own rate.
 
     Args:
         path: the path of a file; a URL such as `s3://bucket/a.flac` (see `codec_bench.decoding.remote`); a locator such
-            as `/data/test.parquet::audio::17` (see `codec_bench.decoding.table`) or
-            `/data/a.tar::1536+48044::clip1.flac` (see `codec_bench.decoding.read`); a part of one of these, such as
-            `/data/a.wav#t=1.5,3.25` (see `codec_bench.decoding.span`).
+            as
+            `/data/test.parquet::audio::17` (see `codec_bench.decoding.table`) or `/data/a.tar::1536+48044::clip1.flac`
+            (see
+            `codec_bench.decoding.read`); a part of one of these, such as `/data/a.wav#t=1.5,3.25` (see
+            `codec_bench.decoding.span`).
 
     Raises:
-        AudioError: the sound is missing, empty, truncated or not audio, or it holds no samples or samples that are not
-            finite.
+        AudioError: the audio is missing, empty, truncated, not audio, or not finite.
         UserError: this is no path, or the package that reads such URLs is not installed.
     """
     try:
@@ -112,11 +108,9 @@ def read_sound(path: str | os.PathLike[str]) -> Decoded:
     if (span := find_span(path)) is not None:
         return read_span(span, read_sound)
     if "::" in path:
-        locator = find_locator(path)
-        if locator is not None:
+        if (locator := find_locator(path)) is not None:
             return read_located(locator)
-        member = find_member(path)
-        if member is not None:
+        if (member := find_member(path)) is not None:
             return read_member(member)
     if is_url(path):
         return decode_bytes(read_remote(path), shown(path))

@@ -1,12 +1,10 @@
-"""Bytes behind a URL, through fsspec: read whole or in part, tried again, and given up with a reason.
+"""Reads URLs through fsspec, whole or in part, with retries.
 
-Conventions
-    A URL is `PROTOCOL://...`, such as `s3://bucket/a.flac`, `https://host/a.flac` or `gs://bucket/a.flac`. Which
-    protocols there are depends on the packages that are installed. Who may read is what fsspec takes from the
-    environment, such as AWS_PROFILE or AWS_ACCESS_KEY_ID. A URL may hold a signature in its query. What is shown and
-    recorded of a URL is without its query and without a user's name and password. What may pass is tried again: no
-    answer, a server's error (5xx, 429), a connection that breaks off or stalls. What is missing, and what may not be
-    read, is not.
+A URL is `PROTOCOL://...`, such as `s3://bucket/a.flac`, `https://host/a.flac` or `gs://bucket/a.flac`; protocols depend
+on
+installed packages, credentials on the environment (AWS_PROFILE, AWS_ACCESS_KEY_ID). Shown and recorded URLs have no
+query (it
+may hold a signature), user or password. Retried: no answer, 5xx, 429, broken or stalled connections.
 """
 
 from __future__ import annotations
@@ -22,15 +20,12 @@ from codec_bench.errors import AudioError, MissingExtra, UserError, describe
 
 TRIES = 4
 PAUSES_S = (0.5, 2.0, 5.0)
-"""The seconds between the tries."""
+"""Seconds between the tries."""
 STALL_S = 30.0
-"""A connection that brings nothing for so long has stalled."""
+"""A connection without data for so long has stalled."""
 EXTRA = "remote"
 STORES = frozenset(("http", "https", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "hf", "memory"))
-"""The protocols of stores.
-
-Others that fsspec knows reach files of this machine, run commands, or end with a traceback.
-"""
+"""The protocols of stores. Others of fsspec reach local files, run commands, or crash."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _WEB = ("http", "https")
 _REFUSED = (401, 403)
@@ -43,7 +38,7 @@ _pause = time.sleep
 
 
 class RemoteError(AudioError):
-    """What is behind a URL cannot be read; the message names the URL."""
+    """A URL cannot be read; the message names it."""
 
 
 def is_url(path: str) -> bool:
@@ -52,11 +47,11 @@ def is_url(path: str) -> bool:
 
 
 def shown(path: str) -> str:
-    """A path as it may be shown and recorded: of a URL, what is not secret."""
+    """Return a path for display and records: a URL without its secrets."""
     if not is_url(path):
         return path
     protocol, rest = path.split("://", 1)
-    if protocol.lower() not in _WEB:  # in the names of other stores, ? and # are letters like others
+    if protocol.lower() not in _WEB:  # other stores allow ? and # in names
         host, slash, name = rest.partition("/")
         before, _, query = name.partition("?")
         return f"{protocol}://{host.rpartition('@')[2]}{slash}{before if '=' in query else name}"
@@ -65,7 +60,7 @@ def shown(path: str) -> str:
 
 
 def filesystem(url: str) -> Any:
-    """The fsspec file system of a URL.
+    """Return the fsspec file system of a URL.
 
     Raises:
         UserError: its package is not installed, there is no such protocol, or the URL holds a password.
@@ -108,13 +103,10 @@ def filesystem(url: str) -> Any:
 
 
 def read_remote(url: str, begin: int = 0, end: int | None = None) -> bytes:
-    """The bytes behind a URL.
-
-    Args:
-        url: of a file. begin, end: which bytes; all up to its end if `end` is None.
+    """Return the bytes of a URL, from `begin` to `end` (None: its end).
 
     Raises:
-        RemoteError: it is missing, may not be read, or could not be read in several tries.
+        RemoteError: it is missing, forbidden, or unreadable in several tries.
         UserError: as `filesystem`.
     """
     is_complete = begin == 0 and end is None
@@ -132,7 +124,7 @@ def read_remote(url: str, begin: int = 0, end: int | None = None) -> bytes:
 
 
 def remote_state(url: str) -> str | None:
-    """The checksums that a server states of a file, such as its `ETag`; None if it states none.
+    """Return a server's checksums of a file, such as its `ETag`, or None.
 
     Raises:
         RemoteError, UserError: as `read_remote`.
@@ -143,10 +135,10 @@ def remote_state(url: str) -> str | None:
 
 
 def tried(url: str, act: Callable[[], _Got]) -> _Got:
-    """What a call gives that reads from a URL. The call is made again if what went wrong may pass.
+    """Call `act`, which reads from a URL, again after a temporary error.
 
     Raises:
-        RemoteError: it did not.
+        RemoteError: the last try failed.
     """
     for turn in range(TRIES):
         try:
@@ -164,7 +156,7 @@ def tried(url: str, act: Callable[[], _Got]) -> _Got:
 
 
 def _reason(error: Exception) -> tuple[str, bool]:
-    """What an error means, as the end of a sentence that begins with the URL, and whether it may pass."""
+    """Return an error's meaning, as the end of a sentence, and whether it is temporary."""
     status = _status(error)
     if isinstance(error, FileNotFoundError) or status in _GONE:
         return "is not there", False
@@ -182,7 +174,7 @@ def _reason(error: Exception) -> tuple[str, bool]:
 
 
 def _status(error: Exception) -> int | None:
-    """The HTTP status behind an error, as aiohttp and botocore give it."""
+    """Return the HTTP status behind an error of aiohttp or botocore."""
     seen: BaseException | None = error
     while seen is not None:
         status = getattr(seen, "status", None)
@@ -197,5 +189,4 @@ def _status(error: Exception) -> int | None:
 
 
 def _without_urls(text: str) -> str:
-    """A message in which no query of a URL is left."""
     return re.sub(r"\?\S*", "", text)[:200]

@@ -1,9 +1,8 @@
-"""A part of a sound: `FILE#t=BEGIN,END`, as W3C's Media Fragments name it, such as `/data/a.wav#t=1.5,3.25`.
+"""A part of a sound, `FILE#t=BEGIN,END` in seconds, such as `/data/a.wav#t=1.5,3.25`.
 
-Times are in seconds. Without END the part goes to the end. `&channel=1` after them takes one channel, counted from 0.
-FILE may also be a locator of a row of a table or of a member of a tar file.
-
-Source: Media Fragments URI 1.0 (https://www.w3.org/TR/media-frags/), section 4.2.1.
+Without END the part goes to the end. `&channel=1` selects one channel, counted from 0. FILE may be a locator of a table
+row or
+a tar member. Source: Media Fragments URI 1.0 (https://www.w3.org/TR/media-frags/), section 4.2.1.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from codec_bench.errors import AudioError
 
 MARK = "#t="
 SLACK_S = 0.02
-"""How far a part may end after its sound: tables round times."""
+"""How far a part may exceed its file, because tables round times."""
 CACHED_BYTES = 256 << 20
 _SPAN = re.compile(
     r"(?P<file>.+)#t=(?P<begin>\d+(?:\.\d+)?)(?:,(?P<end>\d+(?:\.\d+)?))?(?:&channel=(?P<channel>\d+))?", re.DOTALL
@@ -33,8 +32,8 @@ class Span:
     """A part of a sound.
 
     Args:
-        file: path or locator of the sound. begin_s, end_s: from when to when; None for the end of the sound.
-        channel: the channel alone, counted from 0; None for all.
+        file: path or locator. end_s: None for the end of the sound.
+        channel: the only channel, counted from 0; None for all.
     """
 
     file: str
@@ -53,21 +52,16 @@ def _seconds(value: float) -> str:
 
 
 def find_span(path: str) -> Span | None:
-    """Reads a string as a part of a sound; None if it is none. If a file of exactly that name exists, it is a path."""
+    """Parse a part of a sound, or return None. An existing file of that name is a path."""
     match = _SPAN.fullmatch(path) if MARK in path else None
     if match is None or os.path.exists(path):
         return None
-    end, channel = match["end"], match["channel"]
-    return Span(
-        match["file"],
-        float(match["begin"]),
-        None if end is None else float(end),
-        None if channel is None else int(channel),
-    )
+    end, channel = (None if match[name] is None else float(match[name]) for name in ("end", "channel"))
+    return Span(match["file"], float(match["begin"]), end, None if channel is None else int(channel))
 
 
 def cut_span(span: Span, sound: Decoded) -> Decoded:
-    """The samples of a part. Its ends are rounded to the nearest samples.
+    """Cut a part, with its ends rounded to the nearest samples.
 
     Raises:
         AudioError: the part is empty, begins or ends after the sound, or the sound has no such channel.
@@ -88,7 +82,7 @@ def cut_span(span: Span, sound: Decoded) -> Decoded:
 
 
 class _Latest:
-    """The sounds that were decoded last, so that the segments of a long recording decode it once."""
+    """A cache of decoded files, so that segments of a long recording decode it once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -110,12 +104,5 @@ _LATEST = _Latest()
 
 
 def read_span(span: Span, read: Callable[[str], Decoded]) -> Decoded:
-    """Decodes a part of a sound.
-
-    Args:
-        span: the part. read: decodes the whole sound.
-
-    Raises:
-        AudioError: as `read` and `cut_span`.
-    """
+    """Decode a part of a sound; `read` decodes the complete sound."""
     return cut_span(span, _LATEST.get(span.file, read))

@@ -1,17 +1,11 @@
-"""Sound inside a Parquet or Arrow file. A string like a path names it, and it is read without writing a file.
+"""Audio in Parquet or Arrow files, by locators `FILE::COLUMN::ROW`, without extraction.
 
-A locator is `FILE::COLUMN::ROW`, such as `/data/test.parquet::audio::17`: row 17 (counted from 0) of the column
-`audio`. `ROW.ITEM` (`::17.2`) is one item of a column that holds lists of sounds. A cell is one of
-
-    {bytes, path}               a sound file's bytes, or where these are null a path relative to the table or a folder
-                                above it
-    {array, sampling_rate}      samples `(samples,)` or `(channels, samples)` in [-1, 1] with their rate
-    bytes                       a sound file's bytes
-    text                        a path
-    numbers                     samples, where the table has a column `sampling_rate` or `sample_rate` next to them
-
-If rows are read in order, by any number of threads, each row group is decoded once. The memory for decoded rows is
-bounded.
+`/data/test.parquet::audio::17` is row 17 (from 0) of the column `audio`; `ROW.ITEM` (`::17.2`) is an item of a list. A
+cell is
+`{bytes, path}` (a file's bytes, or if null a path relative to the table or a folder above), `{array, sampling_rate}`
+(samples
+`(samples,)` or `(channels, samples)` in [-1, 1]), a file's bytes, a path, or samples with a column `sampling_rate` or
+`sample_rate`. In-order reads, from any number of threads, decode each row group once, in bounded memory.
 """
 
 from __future__ import annotations
@@ -53,11 +47,10 @@ _OPEN_FILES = 16
 
 @dataclass(frozen=True, slots=True)
 class Locator:
-    """One sound in a table.
+    """One clip in a table.
 
     Args:
-        file: path of the Parquet file. column: name of the column. row: number of the row, counted from 0.
-        item: which sound of a list of sounds, counted from 0; None where the cell is one sound.
+        row: counted from 0. item: index in a list of clips; None where the cell is one clip.
     """
 
     file: str
@@ -71,10 +64,9 @@ class Locator:
 
 
 def find_locator(path: str) -> Locator | None:
-    """Reads a string as a locator; None if it can only be a path. If a file of exactly that name exists, it is a path.
+    """Parse a locator, or return None. An existing file of that name is a path.
 
-    Names of folders, files and columns may hold `::` too. If a string can be read in several ways, the way whose file
-    exists is taken.
+    Names of folders, files and columns may hold `::` too. The reading whose file exists wins.
     """
     rest, mark, position = path.rpartition(MARK)
     row, dot, item = position.partition(".")
@@ -95,11 +87,10 @@ def _count(text: str) -> bool:
 
 
 def read_located(locator: Locator) -> Decoded:
-    """Decodes one sound of a table: all channels, at its own rate.
+    """Decode one clip of a table: all channels, at its own rate.
 
     Raises:
-        AudioError: there is no such table, column, row or item, the table is broken, or the sound is missing or cannot
-            be decoded.
+        AudioError: table, column, row or item is missing, or the table or the audio is broken.
     """
     return guarded(str(locator), partial(_read, locator))
 
@@ -136,9 +127,7 @@ def _read(locator: Locator) -> Decoded:
 
 
 def _sibling(file: str, path: str) -> str:
-    """The file that a cell names by its path: relative to the table's folder, or to a folder above it (the data set's
-    root).
-    """
+    """Resolve a cell's path against the table's folder and those above it."""
     places = [os.path.join(folder, path) for folder in list(Path(file).parents)[:_FOLDERS_ABOVE]]
     if root := _OF_THE_HUB.match(file):
         places = [candidate for candidate in places if os.path.normpath(candidate).startswith(root[0])]
@@ -155,9 +144,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _cell(locator: Locator) -> tuple[Any, float | None]:
-    """The content of a cell (bytes, text, an array of samples, a dictionary of these, or None), and the row's rate or
-    None.
-    """
+    """Return a cell (bytes, text, array, dictionary or None) and the row's rate or None."""
     if locator.file.lower().endswith(ARROW):
         return _arrow_cell(locator)
     table = _table(locator.file)
@@ -179,7 +166,7 @@ def _cell(locator: Locator) -> tuple[Any, float | None]:
 
 
 def _arrow_cell(locator: Locator) -> tuple[Any, float | None]:
-    """As `_cell`, of a stream of Arrow batches, which is mapped and not read."""
+    """As `_cell`, for a memory-mapped stream of Arrow batches."""
     import pyarrow as pa
 
     identity = (locator.file, file_state(locator.file) or object())
@@ -198,10 +185,7 @@ def _arrow_cell(locator: Locator) -> tuple[Any, float | None]:
 
 
 def _plain(scalar: pa.Scalar) -> Any:
-    """A scalar as bytes, text, a dictionary or an array.
-
-    Lists of numbers become arrays, which are faster than Python floats.
-    """
+    """Convert a scalar to bytes, text, a dictionary or an array (faster than floats)."""
     import pyarrow as pa
 
     if not scalar.is_valid:
@@ -223,9 +207,7 @@ class _Table:
     """The footer of a Parquet file.
 
     Args:
-        path: of the file.
-        identity: path and state of the file; another file at the same path has another identity.
-        metadata, schema: as pyarrow reads them.
+        identity: path and state of the file, so that another file at the same path differs.
         starts: the first row of every row group, then the number of rows.
     """
 
@@ -244,7 +226,7 @@ _TABLES_LOCK = threading.Lock()
 def _table(path: str) -> _Table:
     import pyarrow.parquet as pq
 
-    # Of a file that was changed a moment ago nothing is kept, since it may change again without a sign.
+    # A file that changed a moment ago is not cached: it may change again unnoticed.
     identity = (path, file_state(path) or object())
     with _TABLES_LOCK:
         if identity not in _TABLES:
@@ -259,7 +241,7 @@ def _table(path: str) -> _Table:
 
 
 class _GroupReader:
-    """One column of one row group. It is decoded from the front as far as needed, and its latest batches are kept."""
+    """One column of one row group, decoded from the front on demand; caches its latest batches."""
 
     def __init__(self, table: _Table, column: str, group: int, allowed_bytes: int) -> None:
         rate = next((name for name in RATES if name in table.schema.names), None)
@@ -272,7 +254,7 @@ class _GroupReader:
         self.nbytes = 0
 
     def batch(self, row: int) -> tuple[pa.RecordBatch, int]:
-        """The batch that holds a row of the group, and the row's place in that batch."""
+        """Return the batch that holds a row of the group, and the row's index there."""
         with self._lock:
             batches = self._batches
             if batches is None or row < (self._recent[0][0] if self._recent else self._next):
@@ -285,7 +267,7 @@ class _GroupReader:
                         f"'{self._table.path}' is damaged: part {self._group} declares {declared} rows and holds "
                         f"{self._next}"
                     )
-                # Parquet files need not keep their columns in the order requested.
+                # Parquet files need not have their columns in this order.
                 batch = batch.select(self._columns)
                 self._recent.append((self._next, batch))
                 self._next += batch.num_rows
@@ -298,19 +280,17 @@ class _GroupReader:
         raise AssertionError("a batch before the kept ones was asked for")
 
     def _begin(self) -> Iterator[pa.RecordBatch]:
-        """Starts to read the column again from the front of the row group."""
+        """Start again from the front of the row group."""
         import pyarrow.parquet as pq
 
-        # The size of all columns, and not of the one that is read: pyarrow ends the process when it is asked for the
-        # facts of a column that the footer describes wrongly.
+        # The size of all columns: pyarrow crashes on a column's facts if the footer describes it wrongly.
         group = self._table.metadata.row_group(self._group)
         size = group.total_byte_size
         rows = max(1, min(1024, _BATCH_BYTES * group.num_rows // max(1, size)))
-        # A row group of speech can have hundreds of megabytes. It is read in pieces, because few rows are needed at a
-        # time.
+        # A row group of speech can have hundreds of megabytes, and few rows are needed at a time.
         file = pq.ParquetFile(self._table.path, metadata=self._table.metadata, buffer_size=_BUFFER_BYTES)
         options: dict[str, Any] = {"row_groups": [self._group], "columns": self._columns, "use_threads": False}
-        # A value that stands in many rows is in the file once, so that the rows can be far larger than the row group.
+        # A value of many rows is stored once, so rows can be far larger than the row group.
         first = next(file.iter_batches(batch_size=1, **options), None)
         rows = min(rows, max(1, _BATCH_BYTES // max(1, first.nbytes if first is not None else 0)))
         batches: Iterator[pa.RecordBatch] = file.iter_batches(batch_size=rows, **options)
@@ -321,7 +301,7 @@ class _GroupReader:
 
 
 class _TableCache:
-    """The parts that were read most recently, in a bounded amount of memory."""
+    """The most recently read parts, in a bounded amount of memory."""
 
     def __init__(self, allowed_bytes: int) -> None:
         self._allowed = allowed_bytes
@@ -334,7 +314,7 @@ class _TableCache:
             if key not in self._parts:
                 self._parts[key] = _GroupReader(table, column, group, self._allowed // 2)
             self._parts.move_to_end(key)
-            # Half of the memory is left free for the part that is about to be read.
+            # Half of the memory stays free for the next part.
             while len(self._parts) > 1 and (
                 len(self._parts) > 4 * _OPEN_FILES or sum(p.nbytes for p in self._parts.values()) > self._allowed // 2
             ):

@@ -48,13 +48,12 @@ KINDS = {
 }
 # Models that other packages add. The models of codec-bench are the files of configs/model.
 REGISTRY = Registry("model", "MODELS", {})
-# Facts that an option of the same name replaces, because a server may set other limits than the maker of a model
-# states.
+# Options of these names replace the maker's facts, because a server may set other limits.
 FACTS = ("family", "inputs", "outputs", "reads", "limit_s", "window_s", "languages")
 
 
 class Facts(BaseModel):
-    """What a config states about a model: `family`, `inputs`, `outputs`, ... as `ModelInfo`."""
+    """The facts of a model in a config: `family`, `inputs`, ... as `ModelInfo`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -69,7 +68,7 @@ class Facts(BaseModel):
     paper: str = ""
 
     def info(self, name: str) -> ModelInfo:
-        """The facts as a `ModelInfo` with this name."""
+        """Return the facts as a `ModelInfo` with this name."""
         return ModelInfo(name, **{fact: getattr(self, fact) for fact in Facts.model_fields})
 
 
@@ -77,13 +76,12 @@ class ModelConfig(Facts):
     """One file of `configs/model`.
 
     Args:
-        version: version of this layout.
-        summary: one line for `codec-bench list models`: what the model is and how it is reached.
-        kind: how the model is reached; a key of `KINDS`.
+        summary: one line for `codec-bench list models`.
+        kind: a key of `KINDS`.
         options: keyword arguments of the kind's class.
-        served: until when a vendor serves it; None for a model that anybody can serve.
-        prices: what the vendor charges, as `endpoints.accounts.Prices` names it; used at the config's own address.
-        checked: where it was read that the weights and the way to them exist; for models without `served`.
+        served: until when a vendor serves the model; None if anybody can serve it.
+        prices: the vendor's prices, as `endpoints.accounts.Prices` names them; used at the config's own address.
+        checked: where the existence of the weights was checked; for models without `served`.
     """
 
     version: Literal[1]
@@ -104,7 +102,7 @@ class ModelConfig(Facts):
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """One line of `codec-bench list models`; `info` and `kind` are None for another package's model."""
+    """One line of `codec-bench list models`; `info` and `kind` are None for a plugin."""
 
     name: str
     kind: str | None
@@ -116,20 +114,19 @@ class ModelRow:
 
 
 def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: str = "auto") -> Model:
-    """Builds a model. Nothing is loaded or connected before its `start`.
+    """Build a model. Nothing is loaded or connected before its `start`.
 
     Args:
-        name: a config of `configs/model`, a name that another package adds, your own config (`./my_model.yaml`), or
-            your own code (`./my.py:Class`, `package.module:Class`).
-        options: keyword arguments of the model's class, which replace those of the config, and facts (`limit_s`,
-            `inputs`,
-            ...). A dotted name sets a value in a mapping (`parameters.temperature`).
-        device: `cpu`, `cuda:0`, or several GPUs separated by commas. It is used by models that run on this machine and
-            whose options name no device; `auto` leaves the choice to them.
+        name: a config of `configs/model`, a plugin's name, your config (`./my_model.yaml`), or your code
+            (`./my.py:Class`,
+            `package.module:Class`).
+        options: keyword arguments of the model's class and facts (`limit_s`, `inputs`, ...), which replace those of the
+            config. A dotted name sets a value in a mapping (`parameters.temperature`).
+        device: `cpu`, `cuda:0`, or several GPUs separated by commas, for local models whose options name no device.
 
     Raises:
         UnknownName: there is no model of this name; the message suggests the nearest name.
-        UserError: the model does not take an option, a necessary option is missing, or your own code is not a model.
+        UserError: an option is unknown or missing, or your code is not a model.
     """
     chosen = dict(options or {})
     if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
@@ -143,12 +140,12 @@ def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: s
 
 
 def model_names() -> list[str]:
-    """Every name that `load_model` knows: the configs of codec-bench, and the models that other packages add."""
+    """Return every name that `load_model` knows, those of plugins included."""
     return sorted({*config_names("model"), *REGISTRY.table()})
 
 
 def model_info(name: str) -> ModelInfo:
-    """The facts of a model, without building it. For models of other packages and your own code: only the name.
+    """Return the facts of a model without building it; plugins and your code: the name.
 
     Raises:
         UnknownName: as `load_model`.
@@ -160,7 +157,7 @@ def model_info(name: str) -> ModelInfo:
 
 
 def model_prices(name: str) -> Mapping[str, Any] | None:
-    """The prices in a model's config, as `endpoints.accounts.Prices` names them; None if it has none.
+    """Return the prices in a model's config, as `endpoints.accounts.Prices`, or None.
 
     Raises:
         UnknownName: as `load_model`.
@@ -172,7 +169,7 @@ def model_prices(name: str) -> Mapping[str, Any] | None:
 
 
 def list_models() -> list[ModelRow]:
-    """Every model that has a name: first those of codec-bench, then those of other packages."""
+    """Return every model that has a name: those of codec-bench, then plugins."""
     rows = []
     for name in config_names("model"):
         config = read_config("model", name, ModelConfig)
@@ -183,10 +180,10 @@ def list_models() -> list[ModelRow]:
 
 
 def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: date | None = None) -> None:
-    """Checks that the service still serves a model. A model at an address of one's own always passes.
+    """Check that the service still serves a model. A custom address always passes.
 
     Args:
-        name, options: as for `load_model`. today: None for the day on which it is called.
+        name, options: as for `load_model`. today: None for the current day.
 
     Raises:
         UserError: the config records that the service has shut the model down.
@@ -212,7 +209,7 @@ def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: 
 
 
 def served_words(name: str, *, today: date | None = None) -> str:
-    """What is to be known of how long a service serves a model; empty if there is nothing."""
+    """Return how long a service goes on serving a model; empty without an end."""
     if not _has_config(name):
         return ""
     config = _config(name)
@@ -222,23 +219,22 @@ def served_words(name: str, *, today: date | None = None) -> str:
 
 
 def successor(name: str) -> str | None:
-    """The model that a service names in place of one that it shuts down; None if there is none with a config here."""
+    """Return the configured model that a service names as successor, or None."""
     served = _config(name).served if _has_config(name) else None
     return served.successor if served is not None and served.successor in model_names() else None
 
 
 def _has_config(name: str) -> bool:
-    """Whether a model is described by a file, and not by code of its own."""
     return not is_own_code(name) and (is_own_file(name) or name not in REGISTRY.table())
 
 
 def is_own_file(name: str) -> bool:
-    """Whether a name is the path of a user's own config."""
+    """Whether a name is the path of a user's config."""
     return name.endswith((SUFFIX, ".yml"))
 
 
 def own_name(name: str) -> str:
-    """The name of a model in results: the stem of the file for a user's own config, else the name itself."""
+    """Return a model's name in results: the stem of a user's file, else the name."""
     return Path(name).stem if is_own_file(name) else name
 
 
@@ -254,7 +250,6 @@ def _config(name: str) -> ModelConfig:
 
 
 def _prices(config: ModelConfig, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The prices of a config as an option; none for another model or another address than the config's."""
     same = all(chosen.get(option) in (None, config.options.get(option)) for option in ("base_url", "model"))
     return {"prices": config.prices} if config.prices is not None and same else {}
 
@@ -294,11 +289,6 @@ def _build(factory: Any, name: str, info: ModelInfo, options: dict[str, Any], de
 
 
 def _check_mappings(factory: Any, name: str, options: Mapping[str, Any]) -> None:
-    """Checks that what a model takes as a mapping, such as `parameters`, is one.
-
-    Raises:
-        UserError: an option is something else.
-    """
     takers = (
         [cls for cls in inspect.getmro(factory) if "__init__" in vars(cls)] if inspect.isclass(factory) else [factory]
     )
@@ -315,7 +305,6 @@ def _check_mappings(factory: Any, name: str, options: Mapping[str, Any]) -> None
 
 
 def _restated(info: ModelInfo, facts: Mapping[str, Any], name: str) -> ModelInfo:
-    """The facts, some of them replaced. For a list of values, a single value may be given."""
     several = {"inputs", "outputs", "languages"}
     listed = {fact: [v] if fact in several and isinstance(v, str) else v for fact, v in facts.items()}
     known = {fact: getattr(info, fact) for fact in Facts.model_fields}
@@ -323,22 +312,18 @@ def _restated(info: ModelInfo, facts: Mapping[str, Any], name: str) -> ModelInfo
 
 
 def takes(model: Model, option: str) -> bool:
-    """Whether a model of this class can be made with an option, such as `parameters`."""
+    """Whether this model's class has an option, such as `parameters`."""
     return option in _parameters(type(model))
 
 
 def option_hint(model: Model, parameter: str, value: object) -> str:
-    """How a user gives a model a generation parameter, as a hint says it."""
+    """Return a hint on how to set a generation parameter of a model."""
     if takes(model, "parameters"):
         return f"--set {model.info.name}.parameters.{parameter}={value}"
     return f"'parameters: {{{parameter}: {value}}}' in the definition of the benchmark"
 
 
 def _parameters(factory: Any) -> dict[str, bool]:
-    """The parameters of a class or function, and whether each is required.
-
-    Includes what a class passes on to its bases.
-    """
     out: dict[str, bool] = {}
     for cls in inspect.getmro(factory) if inspect.isclass(factory) else (factory,):
         if inspect.isclass(cls) and "__init__" not in vars(cls):
@@ -353,7 +338,7 @@ def _parameters(factory: Any) -> dict[str, bool]:
 
 
 def _merged(options: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Options, some of them replaced. `a.b` sets `b` in the mapping `a`. The arguments are not changed."""
+    """Merge options. `a.b` sets `b` in the mapping `a`."""
     out = dict(options)
     for name, value in chosen.items():
         head, dot, rest = name.partition(".")

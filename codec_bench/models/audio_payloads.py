@@ -1,4 +1,4 @@
-"""Converts sounds to and from the forms in which services take and give them: base64, files, samples without a header."""
+"""Converts audio to and from base64, files, and samples without a header."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from codec_bench.types import Audio, Request, Sound
 
 
 class Base64(str):
-    """Text that consists only of letters, digits and `+/=:;,`, so that JSON does not have to escape it."""
+    """Text of letters, digits and `+/=:;,` only, which JSON need not escape."""
 
     __slots__ = ()
 
 
 def clips_of(request: Request) -> Iterator[Clip]:
-    """Every sound of a request, in order."""
+    """Yield every clip of a request, in order."""
     for message in request.messages:
         yield from (item for item in message.content if isinstance(item, Clip))
     yield from (value for value in request.fields.values() if isinstance(value, Clip))
 
 
 def wav_file(clip: Sound) -> bytes:
-    """A sound as a 16-bit WAV file."""
+    """Return audio as a 16-bit WAV file."""
     return clip.once("wav", lambda: wav_bytes(clip.read()))
 
 
 def wav_base64(clip: Sound) -> Base64:
-    """A sound as a 16-bit WAV file in base64."""
+    """Return audio as a 16-bit WAV file in base64."""
     return clip.once("wav-base64", lambda: Base64(base64.b64encode(wav_bytes(clip.read())), "ascii"))
 
 
 def data_uri(clip: Sound) -> Base64:
-    """A sound as a 16-bit WAV file in a `data:` URL (RFC 2397)."""
+    """Return audio as a 16-bit WAV file in a `data:` URL (RFC 2397)."""
     return Base64(f"data:audio/wav;base64,{wav_base64(clip)}")
 
 
 def pcm16_base64(clip: Sound) -> str:
-    """The first channel of a sound as 16-bit little-endian samples in base64, without a header, at the sound's rate."""
+    """Return the first channel as 16-bit little-endian PCM in base64, at its own rate."""
     samples = np.clip(np.round(clip.read().samples[0] * 32768.0), -32768, 32767).astype("<i2")
     return base64.b64encode(samples.tobytes()).decode("ascii")
 
 
 def pcm16_pieces(clip: Sound, piece_s: float) -> list[str]:
-    """A sound in pieces of some seconds, the last one as long as what is left, each as `pcm16_base64`."""
+    """Split audio into pieces of `piece_s` seconds, each as `pcm16_base64`."""
     audio = clip.read()
     signal, step = audio.samples[:, : audio.num_samples], int(piece_s * audio.sample_rate_hz)
     starts = range(0, signal.shape[1], step)
@@ -58,11 +58,7 @@ def pcm16_pieces(clip: Sound, piece_s: float) -> list[str]:
 
 
 def from_base64(text: Any) -> bytes:
-    """Decodes base64, with or without the head of a `data:` URL.
-
-    Raises:
-        AudioError: the text is not base64.
-    """
+    """Decode base64, with or without the head of a `data:` URL, or raise AudioError."""
     if not isinstance(text, str):
         raise AudioError(f"the answer's audio is {type(text).__name__}; expected base64")
     if text.startswith("data:"):
@@ -74,11 +70,7 @@ def from_base64(text: Any) -> bytes:
 
 
 def from_hex(text: Any) -> bytes:
-    """Decodes hexadecimal digits.
-
-    Raises:
-        AudioError: the text is not hexadecimal.
-    """
+    """Decode hexadecimal digits, or raise AudioError."""
     if not isinstance(text, str):
         raise AudioError(f"the answer's audio is {type(text).__name__}; expected hexadecimal digits")
     try:
@@ -88,26 +80,22 @@ def from_hex(text: Any) -> bytes:
 
 
 def from_pieces(parts: Sequence[Any]) -> bytes:
-    """Decodes base64 that came in pieces. Either each piece was coded separately, or one text was cut anywhere.
-
-    Raises:
-        AudioError: the pieces are not base64.
-    """
+    """Decode base64 in pieces: each coded separately, or one text cut anywhere."""
     if any(isinstance(chunk, str) and len(chunk) % 4 for chunk in parts):
         return from_base64("".join(map(str, parts)))
     return b"".join(from_base64(chunk) for chunk in parts)
 
 
 def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
-    """The sound in an answer.
+    """Decode the audio in an answer.
 
     Args:
         data: a file of any kind that `Audio.read` knows, or samples without a header.
-        kind: `wav`, `mp3`, `flac`, ...; `pcm` for 16-bit little-endian samples of one channel without a header.
+        kind: `wav`, `mp3`, `flac`, ...; `pcm` for 16-bit little-endian mono samples without a header.
         rate_hz: sample rate of `pcm`; a file states its own.
 
     Raises:
-        AudioError: the data is not a sound of this kind, or holds no samples.
+        AudioError: the data is not audio of this kind, or empty.
     """
     if not data:
         raise AudioError("the answer's audio is empty (0 bytes)")
@@ -123,11 +111,7 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
 
 
 def joined(parts: list[Audio]) -> Audio:
-    """Joins sounds end to end.
-
-    Raises:
-        AudioError: the sounds differ in sample rate or channels.
-    """
+    """Concatenate audio; different rates or channels raise AudioError."""
     if len({(audio.sample_rate_hz, audio.channels) for audio in parts}) != 1:
         raise AudioError("the parts of the answer's audio differ in rate or channels")
     return Audio(np.concatenate([audio.samples for audio in parts], axis=1), parts[0].sample_rate_hz)

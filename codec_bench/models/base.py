@@ -1,10 +1,8 @@
-"""The base classes of models. A model takes requests (texts, sounds, named fields) and gives back text, sound or both.
+"""The base classes of models: requests (texts, audio, named fields) to responses.
 
-Conventions
-    Every request gets one response. If something goes wrong, the response has a status and a reason.
-    `ask` may be awaited many times at once; `concurrency` says how many requests to keep in flight.
-    `identity` holds everything that changes an answer. It is part of the key of the response cache, and is recorded in
-    the run.
+Every request gets one response; errors have a status and a reason. `ask` may be awaited concurrently, `concurrency`
+times.
+`identity` holds everything that changes an answer. It is part of the cache key and recorded in the run.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ from codec_bench.messages import Diagnostic
 from codec_bench.types import Request, Response, Wants
 
 Modality = Literal["text", "audio"]
-"""What a model takes."""
+"""A kind of input."""
 EMPTY = Diagnostic("answer_empty")
-"""The note of a response whose answer holds neither text nor sound."""
+"""The note of a response without text and audio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +28,13 @@ class ModelInfo:
     Args:
         name: the name on the command line.
         family: the family whose prompts the model uses if a benchmark has no prompt for the model itself.
-        inputs, outputs: the kinds of data that it takes and gives. `likelihood` need not be named: a model that defines
-            `log_likelihood` gives it.
-        reads: `messages` for a model that takes a conversation, `fields` for a model that takes named inputs (speech
-            synthesis, transcription).
+        inputs, outputs: the kinds of data that it takes and gives. `likelihood` follows from `log_likelihood`.
+        reads: `messages` for conversations, `fields` for named inputs (speech synthesis, transcription).
         limit_s: the longest audio in one request, in seconds; None for no limit.
         window_s: longer audio is split into windows of at most this many seconds, and the answers are joined. None:
-            longer audio is cut at `limit_s`, and the response says how much was cut.
-        languages: ISO 639-1 codes of the languages that it knows; empty if that is not stated.
+            longer
+            audio is cut at `limit_s`, and the response says how much was cut.
+        languages: ISO 639-1 codes of its languages; empty if unknown.
         licence: SPDX name of the licence of the weights; None if unknown. paper: where the model is described.
 
     Examples:
@@ -58,20 +55,19 @@ class ModelInfo:
 
 
 class Model(ABC):
-    """Something that answers requests. `start` is called once before the first request, `close` once after the last.
+    """Something that answers requests, between one `start` and one `close`.
 
     Attributes
         info: the facts that the model declares.
         concurrency: how many requests to keep in flight.
         identity: everything that changes an answer (checkpoint and revision, endpoint, parameters), as JSON values.
-        reasons: whether the model writes its reasoning before an answer, so that it is given tokens for it.
-        charges: whether an answer may cost money, so that each one is kept before the next is requested in its place.
-        tells_apart: whether `identity` differs between any two checkpoints; without it, answers are reused within a run
-        alone.
-        weighs: whether `ask` also answers how likely sounds are.
-        draws: whether spoken answers are drawn at random from the seed of the request, whatever its temperature.
-        untold: parameters of requests that the model could not be told, each with the reason; known once it has
-            answered.
+        reasons: whether the model writes its reasoning before an answer, and needs tokens for it.
+        charges: whether an answer may cost money, so that it is stored before the next request.
+        tells_apart: whether `identity` differs between any two checkpoints; otherwise answers are reused within a run
+            only.
+        weighs: whether `ask` also returns likelihoods of audio.
+        draws: whether spoken answers are sampled from the request's seed, whatever its temperature.
+        untold: unsupported parameters of requests, each with the reason; known after the first answers.
 
     Examples:
         >>> import asyncio
@@ -100,7 +96,7 @@ class Model(ABC):
 
     @property
     def untold(self) -> Mapping[str, str]:
-        """Parameters of requests that the model could not be told, each with the reason."""
+        """Unsupported parameters of requests, each with the reason."""
         return {}
 
     @property
@@ -109,46 +105,44 @@ class Model(ABC):
         """Everything that changes an answer, as JSON values; never a key or a password."""
 
     def unpriced(self, response: Response) -> tuple[str, ...]:
-        """What is missing to say what an answer cost: names of prices, or of counts; empty for a model without prices."""
+        """Return the prices or counts that are missing for the cost of an answer."""
         return ()
 
     def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:  # noqa: B027 - most never wait
-        """Says how the model waits for a service that takes no requests.
+        """Set how the model waits for a service that throttles.
 
         Args:
             notify: called with a sentence whenever it waits.
-            patient: whether it waits for as long as it takes, also for a quota of the day.
+            patient: whether it waits without limit, also for a daily quota.
         """
 
     async def start(self) -> None:  # noqa: B027 - nothing to do is a good default
-        """Prepares the model: loads weights, connects, or starts workers.
+        """Prepare the model: load weights, connect, or start workers.
 
         Raises:
-            UserError: the model cannot be reached, its key or its weights are missing, or its environment cannot be
-                made.
+            UserError: the model is unreachable, its key or weights are missing, or its environment cannot be created.
         """
 
     async def describe(self) -> Mapping[str, Any]:
-        """What the service of a started model says of it, in `model`, and of itself, in `server`; empty if it says
-        nothing.
-        """
+        """Return what a service reports about the model (`model`) and itself (`server`)."""
         return {}
 
     @abstractmethod
     async def ask(self, request: Request) -> Response:
-        """One answer. An error of one request gives a failed or refused response; no exception is raised."""
+        """Return one answer; an error gives a failed or refused response, no exception."""
 
     def log_likelihood(self, request: Request) -> float:
-        """The natural logarithm of how likely a sound is to the model; a speech language model may define it.
+        """Return the natural logarithm of the audio's likelihood, for speech language models.
 
-        It is called in a thread, one call at a time. Whether the logarithms of tokens are summed or averaged is the
-        model's to choose and to say in its `identity`: a sum favours the shorter of two sounds.
+        Called in a thread, one call at a time. Sum or mean over tokens is the model's choice, which its `identity`
+        states: a sum
+        favours the shorter of two clips.
 
         Args:
-            request: its field `audio` is the sound (`request.fields["audio"].signal(16_000)`), which is also its only
+            request: its field `audio` is the audio (`request.fields["audio"].signal(16_000)`), which is also its only
                 message.
         """
         raise NotImplementedError
 
     async def close(self) -> None:  # noqa: B027 - nothing to do is a good default
-        """Frees memory, closes connections and ends worker processes."""
+        """Free memory, close connections and end worker processes."""

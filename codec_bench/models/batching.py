@@ -1,11 +1,8 @@
 """Dynamic batches for a model that answers many requests in one pass.
 
-Conventions
-    The length of a request is in seconds: the length of its sounds, plus `TEXT_S` per character of its text, plus
-    `REQUEST_S`.
-    A batch runs when it is full, or when no other request is being read that could join it. There is no time-out.
-    A batch holds requests of similar length, so that little is padded. The composition of a batch never changes an
-    answer.
+A request's length is in seconds: its audio, `TEXT_S` per character, and `REQUEST_S`. A batch holds requests of similar
+length, and runs when it is full or no request is being read that could join it. There is no time-out. Batching never
+changes an answer.
 """
 
 from __future__ import annotations
@@ -31,10 +28,9 @@ from codec_bench.models.windows import join, split_windows
 from codec_bench.types import Request, Response
 
 TEXT_S = 0.01
-"""Seconds that one character of text counts: a token has about four characters, and a second of audio about 25 tokens.
-"""
+"""Seconds per character of text: about 4 characters a token, 25 tokens a second."""
 REQUEST_S = 1.0
-"""Seconds that every request counts in addition, because its answer takes memory."""
+"""Seconds added per request, because its answer takes memory."""
 
 _DEVICES: defaultdict[str, Lock] = defaultdict(Lock)
 
@@ -46,10 +42,8 @@ class Pending:
     """One request that waits for an answer.
 
     Args:
-        request: the request.
-        length_s: its length.
         done: called with the answer.
-        alone: whether it must have a batch of its own, because a batch that contained it failed.
+        alone: needs its own batch, because a batch that contained it failed.
     """
 
     request: Request
@@ -60,12 +54,10 @@ class Pending:
 
 @dataclass(slots=True)
 class Waiting(Budget):
-    """The requests that wait.
+    """The requests that wait, oldest first.
 
     Args:
-        budget_s: the most padded seconds in one batch.
-        growing: whether larger budgets are still tried.
-        items: the requests, oldest first.
+        budget_s: the most padded seconds in one batch. growing: whether larger budgets are still tried.
     """
 
     budget_s: float
@@ -73,14 +65,11 @@ class Waiting(Budget):
     items: list[Pending] = field(default_factory=list)
 
     def is_full(self) -> bool:
-        """Whether a batch can be taken that more waiting would not make larger."""
+        """Whether waiting longer would not enlarge the next batch."""
         return any(item.alone for item in self.items) or sum(item.length_s for item in self.items) >= self.budget_s
 
     def take(self) -> list[Pending]:
-        """Removes one batch and returns it: the oldest request, and as many as fit of those nearest to it in length.
-
-        A request that must be alone is a batch of one.
-        """
+        """Remove and return one batch: the oldest request and those nearest in length."""
         oldest = self.items[0]
         near = [] if oldest.alone else [item for item in self.items[1:] if not item.alone]
         chosen, longest = [oldest], oldest.length_s
@@ -94,19 +83,17 @@ class Waiting(Budget):
         return chosen
 
     def give_back(self, items: list[Pending]) -> None:
-        """Puts requests that were not answered back in front of the others."""
+        """Put unanswered requests back in front."""
         self.items[:0] = items
 
 
 class Batches:
-    """Collects the requests to one model and gives them to it in batches.
+    """Collects the requests to one model into batches.
 
     Args:
         model: the model; at any time only one thread uses its device.
-        answer: what is called in a thread with a batch, and gives a response to each request; None for the model's
-            `answer`.
-        info: what the model is taken to be, as far as requests are refused, cut or split by it; None for the model's
-            own facts.
+        answer: answers a batch in a thread; None for the model's `answer`.
+        info: the facts by which requests are refused, cut or split; None for the model's own.
     """
 
     def __init__(
@@ -125,7 +112,7 @@ class Batches:
         self._runner: asyncio.Task[None] | None = None
 
     async def ask(self, request: Request) -> Response:
-        """One answer. An error of this request gives a failed or refused response with the reason."""
+        """Return one answer; an error of this request gives a failed or refused response."""
         if (reason := refusal(request, self._info)) is not None:
             return Response.refused(reason)
         if self._runner is None:
@@ -147,7 +134,7 @@ class Batches:
         return join(answers, windowed)
 
     async def close(self) -> None:
-        """Waits for the batch that runs. Requests that still wait get a failed response."""
+        """Wait for the current batch. Requests that still wait get a failed response."""
         self._closed = True
         self._wake.set()
         if self._runner is not None:
@@ -219,15 +206,13 @@ class Batches:
 
 
 class BatchModel(Model):
-    """A model that answers many requests in one pass. `Batches` forms the batches.
+    """A model that answers many requests in one pass, through `Batches`.
 
-    The sounds of the requests that `answer` gets are in memory: one channel at `rate_hz`, already cut or split into
-    windows.
+    The audio of the requests to `answer` is in memory: one channel at `rate_hz`, cut or split into windows.
 
     Attributes
         batch_s: the most padded seconds in the first batches; halved when memory runs out.
         rate_hz: sample rate of the audio that the model reads.
-        device: the device that it computes on. Only one batch at a time runs on a device.
     """
 
     batch_s: float = 60.0
@@ -239,7 +224,7 @@ class BatchModel(Model):
 
     @property
     def device(self) -> str:
-        """The device that it computes on, `cpu` or `cuda:N`. It is chosen when it is first requested."""
+        """The device, `cpu` or `cuda:N`, chosen on first use. It runs one batch at a time."""
         if self._device is None:
             self._device = self.choose_device()
         return self._device
@@ -249,25 +234,22 @@ class BatchModel(Model):
         self._device = device
 
     def choose_device(self) -> str:
-        """Chooses the device. Not called before the device is used, because looking for a GPU loads torch."""
+        """Choose the device. Called late, because looking for a GPU loads torch."""
         return "cpu"
 
     @abstractmethod
     def answer(self, batch: Sequence[Request]) -> list[Response]:
-        """One response per request, in order, independent of the rest of the batch under greedy decoding."""
+        """Return one response per request, in order, independent of the rest of the batch."""
 
     def log_likelihoods(self, batch: Sequence[Request]) -> Sequence[float]:
-        """As `log_likelihood` for each request of a batch, in order; a model may define it in that method's place.
+        """Return `log_likelihood` of each request, in order, in place of that method.
 
-        A value is independent of the rest of the batch. The sounds are in memory, as for `answer`, and whole.
+        A value is independent of the rest of the batch. The audio is in memory, as for `answer`, and uncut.
         """
         raise NotImplementedError
 
     async def weigh(self, request: Request) -> Response:
-        """How likely the sound of a request is, as a number in JSON.
-
-        Requests that are asked at the same time share batches.
-        """
+        """Return the likelihood of a request's audio as JSON; concurrent requests share batches."""
         if self._weighing is None:
             info = ModelInfo(self.info.name, outputs=("likelihood",))
             self._weighing = Batches(self, self._weighed, info)
@@ -277,13 +259,13 @@ class BatchModel(Model):
         return [Response(text=json.dumps(number(value), default=repr)) for value in self.log_likelihoods(batch)]
 
     async def ask(self, request: Request) -> Response:
-        """One answer. Requests that are asked at the same time share batches."""
+        """Return one answer. Concurrent requests share batches."""
         if self._batches is None:
             self._batches = Batches(self)
         return await self._batches.ask(request)
 
     async def close(self) -> None:
-        """Waits for the batch that runs. Requests that still wait get a failed response."""
+        """Wait for the current batch. Requests that still wait get a failed response."""
         batches = [self._batches, self._weighing]
         self._batches = self._weighing = None
         for one in filter(None, batches):
@@ -291,7 +273,7 @@ class BatchModel(Model):
 
 
 def number(value: Any) -> Any:
-    """A number as a float, also one that a tensor or array holds alone; anything else as it is."""
+    """Return a number or scalar tensor as a float; anything else as it is."""
     if isinstance(value, bool):
         return value
     try:
@@ -301,14 +283,14 @@ def number(value: Any) -> Any:
 
 
 def length_s(request: Request) -> float:
-    """The length of a request in a batch, in seconds. Its sounds are in memory."""
+    """Return the length of a request in a batch, in seconds."""
     texts = [text for message in request.messages for text in message.content if isinstance(text, str)]
     texts += [value for value in request.fields.values() if isinstance(value, str)]
     return REQUEST_S + sum(clip.duration_s for clip in clips_of(request)) + TEXT_S * sum(map(len, texts))
 
 
 def refusal(request: Request, info: ModelInfo) -> str | None:
-    """Why a model does not take a request; None if it does."""
+    """Return why a model does not take a request, or None."""
     if info.reads == "messages" and not request.messages:
         return Diagnostic("needs_conversation", model=info.name)
     if request.wants not in info.outputs:

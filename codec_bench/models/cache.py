@@ -1,13 +1,12 @@
-"""The response cache: a request that a model has answered is not sent again, in this run or another.
+"""The response cache: an answered request is not sent again, in this run or another.
 
-Conventions
-    A key is a hash of the model's identity (with what its service says of it) and of the request: its turns, fields,
-    wanted kind of answer and parameters, and the content of its sounds. Another prompt or another checkpoint gives
-    another key, so no entry ever becomes invalid. Only answers are kept, not failures or refusals. Spoken answers are
-    stored as FLAC if that is lossless, otherwise as float32 samples, so that a sound from the cache is exactly the
-    sound that was stored. A file is decoded for its key unless it is as it was when it was decoded last. The cache is
-    one SQLite file of limited size, shared by all runs of a user. The entries that were used longest ago are removed
-    first. If the cache cannot be used (no space, no permission, a broken file), the run continues without it.
+A key hashes the model's identity and the request with the content of its audio, so no entry becomes invalid. Only
+answers
+are stored, not failures or refusals. Spoken answers are FLAC where that is lossless, else float32. An unchanged file is
+not
+decoded again for its key. The cache is one SQLite file of limited size per user, with eviction of the least recently
+used.
+If it cannot be used (space, permission, corruption), the run continues without it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _MOST_VARIABLES = 500  # in one SQLite statement; old versions of SQLite allow 9
 
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """The stored answers of one model: its name, how many there are, their bytes, and when one was last used."""
+    """Usage of one model: its answers, their bytes, and the time of last use."""
 
     model: str
     answers: int
@@ -55,8 +54,7 @@ class ResponseCache(BoundedCache):
     """Answers by key.
 
     Args:
-        path: the SQLite file; None for a cache that keeps nothing.
-        max_bytes: the most bytes that are stored.
+        path: the SQLite file; None for a cache that stores nothing.
 
     Attributes:
         hits, misses: how many keys were found and not found. trouble: why the cache is not used, or None.
@@ -83,15 +81,15 @@ class ResponseCache(BoundedCache):
 
     @classmethod
     def of_user(cls) -> ResponseCache:
-        """The cache in the cache folder of this user."""
+        """Return the cache in the cache folder of this user."""
         return cls(cache_folder() / FILE)
 
     def look_up(
         self, identity: Mapping[str, Any], requests: Sequence[Request]
     ) -> list[tuple[str | None, Response | None]]:
-        """For each request: the key to store its answer under, and the stored answer or None.
+        """Return for each request its key and its stored answer or None.
 
-        A request whose sound cannot be read has no key; the model reports the error.
+        A request with unreadable audio has no key; the model reports the error.
 
         Raises:
             UserError: the identity holds a value that is not a JSON value.
@@ -110,7 +108,7 @@ class ResponseCache(BoundedCache):
             return [(key, responses.get(key) if key is not None else None) for key in keys]
 
     def key_of(self, identity: Mapping[str, Any], request: Request) -> str | None:
-        """The key of one request; None if its sound cannot be read."""
+        """Return the key of one request; None if its audio cannot be read."""
         with self._lock:
             try:
                 return _key(_text(identity, clip_digest), request, self._digest)
@@ -118,10 +116,7 @@ class ResponseCache(BoundedCache):
                 return None
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
-        """The answers stored under keys, or under keys that these are aliases of.
-
-        Keys without an answer are omitted.
-        """
+        """Return the answers of keys or of their aliases; keys without one are omitted."""
         with self._lock:
             rows = self._rows(keys)
             other = self._aliases([key for key in keys if key not in rows])
@@ -146,7 +141,6 @@ class ResponseCache(BoundedCache):
         )
 
     def _select(self, query: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
-        """The rows of a query for each of these keys, each key once."""
         unique, rows = sorted(set(keys)), []
         for start in range(0, len(unique), _MOST_VARIABLES):
             if self._db is None:
@@ -159,10 +153,10 @@ class ResponseCache(BoundedCache):
         return rows
 
     def put(self, key: str, response: Response, model: str, alias: str | None = None) -> None:
-        """Stores a response of a model if its status is ok. It is written to the disk by the next `flush`.
+        """Store an ok response; the next `flush` writes it to the disk.
 
         Args:
-            alias: a further key under which the answer is found if there is none of that key itself.
+            alias: a further key for lookups, used where it has no answer of its own.
         """
         with self._lock:
             if self._db is not None and response.status == "ok":
@@ -172,7 +166,7 @@ class ResponseCache(BoundedCache):
                 self._keep(key, pack(response))
 
     def list_models(self) -> list[StoredModel]:
-        """How many answers of each model are stored, by its name."""
+        """Return the usage of each model, by name."""
         with self._lock:
             self.flush()
             if self._db is None:
@@ -184,7 +178,7 @@ class ResponseCache(BoundedCache):
             return [StoredModel(model, count, int(size), used) for model, count, size, used in self._db.execute(query)]
 
     def evict(self, model: str | None = None) -> int:
-        """Deletes the answers of a model, or all of them; returns how many."""
+        """Delete the answers of a model, or of all; return how many."""
         with self._lock:
             self.flush()
             if self._db is None:
@@ -208,7 +202,7 @@ class ResponseCache(BoundedCache):
             new.clear()
 
     def _digest(self, clip: Clip) -> str:
-        """The digest of a sound. A file that has not changed since its last use is not decoded again."""
+        """Return the audio's digest, from a cache for unchanged files."""
         if not isinstance(clip.source, str) or not os.path.isfile(clip.source):
             return clip_digest(clip)
         file = file_state(clip.source)
@@ -225,12 +219,8 @@ class ResponseCache(BoundedCache):
         return digest
 
     def _stored_digest(self, file: str) -> str | None:
-        try:
-            row = self._db.execute("SELECT digest FROM sounds WHERE file = ?", (file,)).fetchone() if self._db else None
-        except sqlite3.Error as error:
-            self._give_up(error)
-            return None
-        return row[0] if row else None
+        rows = self._select("SELECT digest FROM sounds WHERE file IN ({})", [file])
+        return rows[0][0] if rows else None
 
     def _shrink(self, db: sqlite3.Connection, excess: int) -> None:
         db.execute("DELETE FROM sounds")  # the digests of files can be computed again
@@ -239,7 +229,6 @@ class ResponseCache(BoundedCache):
 
 
 def _drop_orphans(db: sqlite3.Connection) -> None:
-    """Deletes what is said of answers that are not there any more."""
     db.execute("DELETE FROM models WHERE key NOT IN (SELECT key FROM responses)")
     db.execute("DELETE FROM aliases WHERE of NOT IN (SELECT key FROM responses)")
 
@@ -257,7 +246,7 @@ def _key(model: str, request: Request, digest: Callable[[Clip], str]) -> str:
 
 
 def _text(value: Any, digest: Callable[[Clip], str]) -> str:
-    """JSON in a canonical form, in which the digest of its content stands for a sound."""
+    """Return canonical JSON, with digests in place of audio."""
 
     def special(component: Any) -> Any:
         if isinstance(component, Clip):
@@ -273,7 +262,7 @@ def _text(value: Any, digest: Callable[[Clip], str]) -> str:
 
 
 def pack(response: Response) -> tuple[str, bytes | None]:
-    """An answer as JSON with a checksum before it, and its sound as bytes if it has one."""
+    """Return an answer as JSON after a checksum, and its audio as bytes or None."""
     head = {name: getattr(response, name) for name in _FIELDS}
     head |= {"usage": dict(response.usage), "notes": [as_remark(note).as_dict() for note in response.notes]}
     audio = None
@@ -285,21 +274,18 @@ def pack(response: Response) -> tuple[str, bytes | None]:
 
 
 def unpack(head: str, audio: bytes | None) -> Response:
-    """The answer that `pack` was given.
+    """Return the answer that `pack` wrote.
 
     Raises:
-        ValueError: the two are not as `pack` made them.
+        ValueError: the entry is damaged.
     """
     checksum, text = head[:_SUM_DIGITS], head[_SUM_DIGITS:]
     if checksum != _checksum(text, audio):
         raise ValueError("an entry of the cache is damaged")
     fields = json.loads(text)
-    sound = None
-    if audio is not None:
-        sound = _unpack_sound(fields, audio)
-    return Response(
-        audio=sound, cached=True, attempts=0, **{**{name: fields.get(name) for name in _FIELDS}, "notes": tuple(map(read, fields["notes"]))}
-    )  # fmt: skip
+    values: dict[str, Any] = {name: fields.get(name) for name in _FIELDS}
+    values |= {"notes": tuple(map(read, fields["notes"])), "audio": audio and _unpack_sound(fields, audio)}
+    return Response(**values, cached=True, attempts=0)
 
 
 def _checksum(text: str, audio: bytes | None) -> str:
@@ -307,10 +293,9 @@ def _checksum(text: str, audio: bytes | None) -> str:
 
 
 def _unpack_row(head: Any, audio: Any) -> Response | None:
-    """The answer in a row, or None if the row is damaged; then the model is asked again."""
     try:
         return unpack(head, audio)
-    except Exception:  # a damaged row may hold anything in place of text
+    except Exception:  # a damaged row may hold anything; the model then answers again
         return None
 
 

@@ -1,4 +1,4 @@
-"""A recogniser followed by a language model, which gets transcripts in place of the sounds."""
+"""A recogniser followed by a language model, which gets transcripts instead of audio."""
 
 from __future__ import annotations
 
@@ -22,26 +22,25 @@ TEMPLATE = "<transcript {number}>\n{transcript}\n</transcript {number}>"
 
 
 class Cascade(Model):
-    """The baseline of several papers: transcripts of a recogniser replace the sounds, and a language model answers.
+    """A cascade: a language model answers on a recogniser's transcripts.
 
-    Sounds that are not speech, and the manner of speaking, are lost. The notes of the response hold the transcripts. If
-    the recogniser does not take a sound, the response has the recogniser's status and reason.
+    Non-speech and prosody are lost. The notes of the response hold the transcripts. If the recogniser refuses audio,
+    the
+    response has its status and reason.
 
     Papers: Whisper + GPT-4 in Q. Yang et al., "AIR-Bench", ACL 2024; Whisper + Llama 3 in B. Wang et al., "AudioBench",
     NAACL 2025.
 
     Args:
-        info: the facts of the cascade.
         recogniser: a recogniser of `codec_bench.features` (`whisper-large-v3`, `pocketsphinx`), or a model that
             transcribes.
         llm: a model that answers text.
-        template: the text that replaces a sound, with `{transcript}` and, if wanted, `{number}` (the sounds of a
-            conversation are counted from 1).
+        template: the text in place of audio, with `{transcript}` and optionally `{number}` (clips of a conversation are
+            counted from 1).
         recogniser_options, llm_options: options of the recogniser and of the language model.
 
     Raises:
-        UserError: there is no such recogniser or model, the recogniser does not transcribe, the language model does not
-            answer text, or the template has no `{transcript}`.
+        UserError: a model is unknown or of the wrong kind, or the template has no `{transcript}`.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Cascade(Model):
                 f"the model '{llm}' does not take a conversation and answer in text, so it cannot be the language model of "
                 f"the cascade '{info.name}'"
             )
-        # The recogniser and the language model work at the same time, on different requests.
+        # Both models work at the same time, on different requests.
         self.concurrency = self.recogniser.concurrency + self.answers.concurrency
 
     @property
@@ -95,12 +94,12 @@ class Cascade(Model):
         return self.recogniser.tells_apart and self.answers.tells_apart
 
     async def describe(self) -> Mapping[str, Any]:
-        """What the service of the language model says."""
+        """Return what the language model's service reports."""
         return await self.answers.describe()
 
     @property
     def untold(self) -> Mapping[str, str]:
-        """What the language model could not be told."""
+        """Parameters that the language model does not take."""
         return self.answers.untold
 
     def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:
@@ -109,11 +108,7 @@ class Cascade(Model):
         self.answers.set_waiting(notify, patient=patient)
 
     async def start(self) -> None:
-        """Starts both models.
-
-        Raises:
-            UserError: one of them cannot be started.
-        """
+        """Start both models."""
         await self.recogniser.start()
         try:
             await self.answers.start()
@@ -122,14 +117,14 @@ class Cascade(Model):
             raise
 
     async def close(self) -> None:
-        """Closes both models."""
+        """Close both models."""
         try:
             await self.recogniser.close()
         finally:
             await self.answers.close()
 
     async def ask(self, request: Request) -> Response:
-        """One answer to the request with transcripts in place of its sounds."""
+        """Return one answer to the request with transcripts in place of its audio."""
         if not request.messages:
             return Response.refused(Diagnostic("needs_conversation", model=self.info.name))
         if request.wants != "text":
@@ -166,19 +161,16 @@ class Cascade(Model):
         )
 
     async def _transcribe(self, id: str, clip: Clip, fields: Mapping[str, str]) -> Response:
-        """The transcript of a sound.
-
-        Requests that share the sound, such as one in several wordings, share its transcript.
-        """
+        """Return the transcript of a clip, which requests that share the clip share."""
 
         def ask() -> asyncio.Task[Response]:
             return asyncio.create_task(self.recogniser.ask(Request(id, fields={"audio": clip, **fields})))
 
-        # A request that is given up must not take the transcript from the others.
+        # Cancelling one request must not cancel the transcript of the others.
         return await asyncio.shield(clip.once(("transcript", fields.get("language")), ask))
 
     def written(self, request: Request, transcripts: list[str]) -> Request:
-        """The request with transcripts in place of its sounds. Each turn becomes one text with a line for each part."""
+        """Replace audio by transcripts. Each turn becomes one text with a line per part."""
         numbers = count(1)
 
         def text(item: str | Sound) -> str:

@@ -1,11 +1,11 @@
-"""A model that runs in its own Python environment: a file of worker code with two functions.
+"""A model in its own Python environment: a file of worker code with two functions.
 
-Conventions
-    `load(**options) -> state` is called once in each worker, and `answer(state, batch) -> list` for every batch.
-    An item of the batch is a dictionary with `id`, `messages` (each with `role` and `content`), `fields`, `wants` and
-    `parameters`. A sound in it is `{"samples": float32 (channels, samples), "sample_rate_hz": int}`.
-    An answer is a dictionary with `text` or `audio` (a sound of the same form), and optionally `usage`, `finish` and
-    `notes`; or with `error` or `refused`, which is a sentence.
+`load(**options) -> state` runs once per worker, `answer(state, batch) -> list` per batch. An item is a dictionary with
+`id`,
+`messages` (each with `role` and `content`), `fields`, `wants` and `parameters`; audio is
+`{"samples": float32 (channels, samples), "sample_rate_hz": int}`. An answer has `text` or `audio`, and optionally
+`usage`,
+`finish` and `notes`; or a sentence as `error` or `refused`.
 """
 
 from __future__ import annotations
@@ -44,18 +44,17 @@ class Isolated(Model):
     """A model that answers in worker processes with their own packages.
 
     Args:
-        info: the facts of the model.
         env: an environment of `configs/env`, or the path of your own YAML file.
-        code: the file with `load` and `answer`; None takes the one that the environment names.
+        code: the file with `load` and `answer`; None uses the environment's.
         load: keyword arguments of `load`, as JSON values.
         batch_items: the most requests in one batch.
         batch_limit_s: time limit of one batch in seconds; None for no limit.
         start_limit_s: time limit of starting and loading, in seconds.
         workers: number of processes; None for one per device.
         devices: the devices of the workers, in turn (`cuda:0`, or `cpu`); None leaves the choice to the worker code.
-        rate_hz: the worker code gets sounds as one channel at this sample rate.
-        folder: the folder that relative paths start from; None is the working folder.
-        tell: called with a sentence when making the environment takes long.
+        rate_hz: sample rate of the worker's audio, one channel.
+        folder: the base of relative paths; None is the working folder.
+        notify: called with a sentence when creating the environment takes long.
 
     Raises:
         UserError: the environment or the code does not exist, or an option has a wrong value.
@@ -109,9 +108,7 @@ class Isolated(Model):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The packages of the environment, the worker code with its options and variables, the content of files that
-        the options name, and the form of its sounds.
-        """
+        """Packages, worker code, options, variables, contents of named files, audio format."""
         python = self._spec.python or f"{sys.version_info.major}.{sys.version_info.minor}"
         return {
             "kind": "isolated", "env": self._spec.digest, "python": python, "variables": dict(self._spec.variables),
@@ -122,14 +119,14 @@ class Isolated(Model):
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The version of Python and of every package in the environment, by name; empty before `start`."""
+        """The versions of Python and every package in the environment; empty before `start`."""
         return {} if self._pool is None else self._pool.versions
 
     async def start(self) -> None:
-        """Makes the environment if it does not exist, starts the workers and loads the model in each of them.
+        """Create the environment if missing, start the workers and load the model in each.
 
         Raises:
-            UserError: the environment cannot be made, or the worker code cannot be loaded.
+            UserError: the environment cannot be created, or the worker code cannot be loaded.
         """
         environment = await asyncio.to_thread(make_environment, self._spec, self._notify)
         settings = WorkerSettings(
@@ -143,7 +140,7 @@ class Isolated(Model):
             raise UserError(f"'{self.info.name}' cannot be loaded: {error}") from error
 
     async def ask(self, request: Request) -> Response:
-        """One answer. Requests that wait for a worker at the same time are sent to it as one batch."""
+        """Return one answer. Requests that wait at the same time are sent as one batch."""
         try:
             windowed = await asyncio.to_thread(split_windows, request, self.info, self._rate_hz)
             items = [wire.pack(_plain(window)) for window in windowed.requests]
@@ -164,16 +161,15 @@ class Isolated(Model):
         return _response(reply, wants, {"latency_s": latency_s, "attempts": reply.attempts})
 
     async def _work(self) -> None:
-        """Sends batches to a worker until no request waits."""
         try:
             while self._waiting:
-                await asyncio.sleep(0)  # callers that are about to ask can join the batch
+                await asyncio.sleep(0)  # concurrent callers can join the batch
                 batch, self._waiting = self._waiting[: self._batch_items], self._waiting[self._batch_items :]
                 batch = [(packed, answer) for packed, answer in batch if not answer.done()]
                 if batch:
                     await self._give(batch)
         finally:
-            # Immediately, not in a callback: a request that is asked in between would otherwise never be sent.
+            # Not in a callback: a request that arrives in between would never be sent.
             work = asyncio.current_task()
             if work is not None:
                 self._running.discard(work)
@@ -192,7 +188,7 @@ class Isolated(Model):
         _deliver(pending, replies, (asyncio.get_running_loop().time() - began) / len(pending))
 
     async def close(self) -> None:
-        """Ends the workers. Requests that still wait get a failed response."""
+        """End the workers. Requests that still wait get a failed response."""
         works = list(self._running)
         for work in works:
             work.cancel()
@@ -210,8 +206,6 @@ def _deliver(pending: Sequence[_Pending], replies: Sequence[WorkerReply], took_s
 
 
 def _plain(request: Request) -> dict[str, Any]:
-    """A request in the form that worker code gets."""
-
     def sound(value: Any) -> Any:
         if not isinstance(value, Clip):
             return value
@@ -227,7 +221,7 @@ def _plain(request: Request) -> dict[str, Any]:
 
 
 def _contents(options: Any) -> Iterator[tuple[str, str]]:
-    """The files, and the folders that hold some themselves, that options name, with the hashes of their contents."""
+    """Yield the files and folders that options name, with content hashes."""
     if isinstance(options, Mapping):
         options = list(options.values())
     if isinstance(options, list):
@@ -236,7 +230,7 @@ def _contents(options: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(options, str):
         path = Path(options)
         with suppress(OSError, ValueError):  # most texts are no paths
-            # A folder of folders alone may be a whole cache of downloads.
+            # A folder of folders alone may be a complete download cache.
             if path.is_file() or (path.is_dir() and any(one.is_file() for one in path.iterdir())):
                 yield options, path_hash(path)
 

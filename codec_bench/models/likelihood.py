@@ -1,10 +1,10 @@
-"""How likely a model finds each of two sounds, for benchmarks that ask which of a pair it takes for the likelier.
+"""Likelihoods of two clips, for benchmarks that ask which of a pair is likelier.
 
-Conventions
-    A model of this machine defines `log_likelihood(request)` and nothing else is needed: `Model` for one that also
-    answers, `LikelihoodModel` for one that does not. One that takes many sounds in one pass defines
-    `log_likelihoods(batch)` in its place: `BatchModel` or `LikelihoodBatchModel`. The request of a pair has the fields
-    `preferred` and `other`. The answer is a JSON object with a number for each.
+A local model defines `log_likelihood(request)`, or `log_likelihoods(batch)` for batches: `Model` or `BatchModel` if it
+also
+answers, else `LikelihoodModel` or `LikelihoodBatchModel`. A pair's request has the fields `preferred` and `other`. The
+answer
+is a JSON object with a number for each.
 """
 
 from __future__ import annotations
@@ -26,41 +26,37 @@ from codec_bench.models.batching import BatchModel, number
 from codec_bench.types import Message, Request, Response, Wants
 
 PAIR = ("preferred", "other")
-"""The fields of a pair: the sound that the data take for the likelier, and the other one."""
+"""The fields of a pair: the clip that should be likelier, and the other."""
 _LOCKS: WeakKeyDictionary[Model, Lock] = WeakKeyDictionary()
 
 
 class LikelihoodModel(Model):
-    """The base of a model that says how likely a sound is, and answers nothing: it defines `info`, `identity` and
-    `log_likelihood`.
-    """
+    """The base of a model that only computes `log_likelihood`."""
 
     @abstractmethod
     def log_likelihood(self, request: Request) -> float:
         """As of `Model`."""
 
     async def ask(self, request: Request) -> Response:
-        """Refuses: there are no answers."""
+        """Refuse: there are no answers."""
         return Response.refused(Diagnostic("likelihood_model", model=self.info.name))
 
 
 class LikelihoodBatchModel(BatchModel):
-    """As `LikelihoodModel` for a model that takes many sounds in one pass: it defines `info`, `identity` and
-    `log_likelihoods`.
-    """
+    """The base of a model that only computes `log_likelihoods` of batches."""
 
     @abstractmethod
     def log_likelihoods(self, batch: Sequence[Request]) -> Sequence[float]:
         """As of `BatchModel`."""
 
     def answer(self, batch: Sequence[Request]) -> list[Response]:
-        """Refuses: there are no answers."""
+        """Refuse: there are no answers."""
         reason = Diagnostic("likelihood_model", model=self.info.name)
         return [Response.refused(reason) for _ in batch]
 
 
 def facts_of(model: Model) -> ModelInfo:
-    """The facts of a model, with `likelihood` among its outputs if it defines `log_likelihood`, and only then."""
+    """Return a model's facts, with `likelihood` as output if it defines `log_likelihood`."""
     gives: list[Wants] = [kind for kind in model.info.outputs if kind != "likelihood"]
     if isinstance(model, (LikelihoodModel, LikelihoodBatchModel)):
         gives = []
@@ -74,10 +70,7 @@ def _in_batches(model: Model) -> TypeGuard[BatchModel]:
 
 
 async def weighed(model: Model, request: Request) -> Response:
-    """How likely a model finds the two sounds of a request, as a JSON object with `preferred` and `other`.
-
-    Fails if one of them is no finite number.
-    """
+    """Return the likelihoods of a pair as a JSON object; fails unless both are finite."""
     missing = [name for name in PAIR if name not in request.fields]
     if missing:
         return Response.failed(Diagnostic("no_sound_to_weigh", name=missing[0]))
@@ -110,7 +103,6 @@ def _pair(model: Model, request: Request) -> dict[str, Any]:
 
 
 def _single(request: Request, name: str) -> Request:
-    """The request for one sound of a pair."""
     sound = request.fields[name]
     turn = Message("user", (sound,))
     return replace(request, id=f"{request.id}/{name}", messages=(turn,), fields={"audio": sound})

@@ -1,4 +1,4 @@
-"""A recogniser of `codec_bench.features` as a model, which answers every request with a transcript."""
+"""A recogniser of `codec_bench.features` as a model that answers with transcripts."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from codec_bench.weights import WeightsMissing, noting, weights_identity
 
 
 class Recogniser(BatchModel):
-    """Transcribes the recording of a request in the language of the field `language`. Texts of the request are ignored.
+    """Transcribes a request's recording in the language of the field `language`.
 
-    The transcripts are those of `wer[NAME]`, and do not depend on the batch. Recordings may have any length: each
-    recogniser splits them by its own protocol.
+    The transcripts are those of `wer[NAME]`, whatever the batch. Recordings may have any length: each recogniser splits
+    them by
+    its own protocol. Texts of the request are ignored.
 
     Args:
-        info: the facts of the model.
         feature: a recogniser such as `pocketsphinx` or `whisper-large-v3@28s`, or a choice by language such as
             `seed-tts`.
         device: `auto` (the first GPU, or the CPU if there is none), `cpu` or `cuda:N`.
         weights: a folder to load in place of the published weights.
-        batch_s: padded seconds in the first batches; None takes the recogniser's own number.
+        batch_s: padded seconds in the first batches; None for the recogniser's own.
 
     Raises:
         UserError: there is no such recogniser, or `weights` is given for several recognisers.
@@ -64,7 +64,7 @@ class Recogniser(BatchModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The protocols of the recognisers, which one each language uses, and the content of the weights that are here."""
+        """The recognisers' protocols, their languages, and the content of local weights."""
         with noting() as checkpoints:
             for name in self._names:
                 with suppress(WeightsMissing):  # a language may never be asked for
@@ -80,7 +80,7 @@ class Recogniser(BatchModel):
         }
 
     def choose_device(self) -> str:
-        """The device of the option; for `auto` the first GPU, or the CPU if there is none."""
+        """Resolve the device option; `auto` is the first GPU, else the CPU."""
         if self._requested_device != "auto":
             return self._requested_device
         import torch
@@ -88,7 +88,7 @@ class Recogniser(BatchModel):
         return "cuda:0" if torch.cuda.is_available() else "cpu"
 
     async def start(self) -> None:
-        """Loads the recognisers.
+        """Load the recognisers.
 
         Raises:
             UserError: weights or a package are missing, or the device has no room.
@@ -110,12 +110,12 @@ class Recogniser(BatchModel):
             self.batch_s = min(feature.batch_s for feature in self._loaded.values())
 
     async def close(self) -> None:
-        """Frees the memory of the recognisers."""
+        """Free the memory of the recognisers."""
         await super().close()
         self._loaded.clear()
 
     def answer(self, batch: Sequence[Request]) -> list[Response]:
-        """One transcript per request, in order."""
+        """Return one transcript per request, in order."""
         self.load()
         answers: dict[int, Response] = {}
         groups: defaultdict[str, list[int]] = defaultdict(list)

@@ -1,6 +1,4 @@
-"""Until when services serve their models: what the configs record, with its source and the day on which it was looked
-up.
-"""
+"""How long services serve their models: recorded dates with source and check day."""
 
 from __future__ import annotations
 
@@ -18,10 +16,10 @@ class Served(BaseModel):
 
     Args:
         at: the host of the service. At any other address the model may be served forever.
-        since: the first day; None if unknown. until: the day on which it is shut down; None if none has been announced.
+        since: the first day; None if unknown. until: the day of the shutdown; None if none is announced.
         successor: the config of the model that its service recommends instead, or None.
-        routed_to: the service's name of the model that answers in its place after `until`, if one does without a word.
-        source: where this was said. looked_up: the day on which it was read.
+        routed_to: the service's name of the model that silently answers after `until`, or None.
+        source: the announcement. looked_up: the day on which it was read.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -43,7 +41,7 @@ class Served(BaseModel):
         return self.until is not None and today < self.until <= today + WARNS
 
     def words(self, today: date) -> str:
-        """What is to be known of it in a few words; empty if there is nothing."""
+        """Describe the shutdown in a few words; empty without one."""
         if self.until is None:
             return ""
         status = f"shut down on {self.until}" if self.is_gone(today) else f"shuts down on {self.until}"
@@ -52,17 +50,13 @@ class Served(BaseModel):
         return status + routed + instead
 
     def facts(self) -> dict[str, Any]:
-        """The facts as JSON values, without those that are unknown."""
+        """Return the known facts as JSON values."""
         known: Mapping[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         return dict(known)
 
 
 class Checked(BaseModel):
-    """Where the facts of a config were read.
-
-    Args:
-        source: where. looked_up: the day.
-    """
+    """Where and on which day the facts of a config were read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

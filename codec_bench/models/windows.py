@@ -1,14 +1,8 @@
-"""Audio that is longer than a model takes.
+"""Audio that is longer than a model takes: cut, or split into windows.
 
-The audio is either cut, and the answer says how much was cut, or split into windows, and the answers to the windows are
-joined.
-
-Conventions
-    Every sound is converted to one channel at the rate that the model's adapter sends. The voice to imitate
-    (`prompt_audio`) is never cut or split.
-    A window ends at the quietest place in its last fifth, so that few words are split. Windows do not overlap unless
-    the request says so (`types.Windows`). Only a request with one sound is split. If a request has several sounds, each
-    of them is cut.
+All audio becomes one channel at the adapter's rate. The voice prompt (`prompt_audio`) stays whole. A window ends at the
+quietest point of its last fifth, to split few words. Windows overlap only on request (`types.Windows`). Requests with
+several clips are cut, never split.
 """
 
 from __future__ import annotations
@@ -31,22 +25,19 @@ from codec_bench.types import Audio, Message, Request, Response, Windows
 UNCUT_FIELD = "prompt_audio"
 FRAME_S = 0.1
 WORDS_PER_S = 8
-"""More words, or characters of a script without spaces, than anyone says in a second: how far an overlap is searched
-for.
-"""
-# Code points of scripts that put no space between words: Thai, Lao, Khmer, Myanmar, kana, CJK and full-width forms.
+"""An upper bound of words, or unspaced characters, per second: the overlap search range."""
+# Code points of scripts without spaces: Thai, Lao, Khmer, Myanmar, kana, CJK and full-width forms.
 _UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF00, 0xFFEF))
 
 
 @dataclass(frozen=True, slots=True)
 class WindowedRequest:
-    """The requests that a model is given in place of one request.
+    """The requests in place of one long request.
 
     Args:
-        requests: one request, or one per window. Their sounds are in memory: one channel at the adapter's rate.
-        cut_s: seconds of sound that were cut off and are in none of them.
-        sound_s: seconds of sound in all, those included.
-        windows: how the answers to windows become one.
+        requests: one request, or one per window, with audio in memory: one channel at the adapter's rate.
+        cut_s: seconds of audio that were dropped. sound_s: seconds in all, those included.
+        windows: how the answers to windows are joined.
     """
 
     requests: tuple[Request, ...]
@@ -56,22 +47,22 @@ class WindowedRequest:
 
 
 def split_windows(request: Request, info: ModelInfo, rate_hz: int) -> WindowedRequest:
-    """Reads the sounds of a request, and cuts or splits them to the length that the model takes.
+    """Read the audio of a request, and cut or split it to the model's limit.
 
     Args:
-        request: the request, with sounds of any length and rate. If it says how windows are made, a model that has none
-            of its own is asked in windows of the length that it takes.
-        info: the facts of the model; `limit_s` and `window_s` say what it takes.
+        request: with audio of any length and rate. If it configures windows, a model without its own windows gets
+            windows of
+            the length that it takes.
+        info: the facts of the model; `limit_s` and `window_s` are its limits.
         rate_hz: the sample rate that the adapter sends.
 
     Raises:
-        AudioError: a sound cannot be read.
+        AudioError: audio cannot be read.
     """
     if next(clips_of(request), None) is None:
         return WindowedRequest((request,))
     limit_s = info.limit_s if info.limit_s is not None else info.window_s
     options = request.windows or Windows()
-    # None: nothing is split.
     window_s = window_of(request.windows, info) if len(list(_cuttable(request))) == 1 else None
     if window_s is not None and options.length_s is not None:
         limit_s = min(window_s, options.length_s)
@@ -102,10 +93,10 @@ def split_windows(request: Request, info: ModelInfo, rate_hz: int) -> WindowedRe
 
 
 def window_of(options: Windows | None, info: ModelInfo) -> float | None:
-    """The length of the windows in which a model is given a long sound, in seconds; None if the sound is cut.
+    """Return the window length for long audio in seconds; None if it is cut.
 
     Raises:
-        UserError: the windows share half of their length or more with each other.
+        UserError: the windows overlap by half of their length or more.
     """
     longest = info.window_s if options is None or info.window_s is not None else info.limit_s
     if options is None:
@@ -120,16 +111,12 @@ def window_of(options: Windows | None, info: ModelInfo) -> float | None:
 
 
 def windows(audio: Audio, window_s: float, overlap_s: float = 0.0) -> list[tuple[int, int]]:
-    """Where to split one channel of sound.
+    """Return (first sample, last sample + 1) of each window of one channel.
 
     Args:
-        audio: the sound `(1, samples)`.
-        window_s: length of the longest window. Every window except the last has at least four fifths of it.
-        overlap_s: how many seconds a window shares with the one before it; less than half of a window.
-
-    Returns:
-        (first sample, last sample + 1) of each window. Each window begins where the one before it ends, or so much
-        earlier.
+        audio: `(1, samples)`.
+        window_s: the longest window. Every window except the last has at least four fifths of it.
+        overlap_s: seconds shared with the window before; less than half of a window.
     """
     rate, signal = audio.sample_rate_hz, audio.samples[0]
     longest, frame = max(1, int(window_s * rate)), max(1, round(FRAME_S * rate))
@@ -140,7 +127,7 @@ def windows(audio: Audio, window_s: float, overlap_s: float = 0.0) -> list[tuple
         frames = last[: len(last) // frame * frame].reshape(-1, frame)
         end = start + longest
         if len(frames):
-            # Of equally quiet frames the last one is taken, so that a silent recording gives the longest windows.
+            # Of equally quiet frames the last, so silence gives the longest windows.
             quiet = len(frames) - 1 - int(np.argmin((frames[::-1].astype(np.float64) ** 2).sum(axis=1)))
             end = first + quiet * frame + frame // 2
         out.append((start, end))
@@ -149,17 +136,17 @@ def windows(audio: Audio, window_s: float, overlap_s: float = 0.0) -> list[tuple
 
 
 def join(answers: Sequence[Response], windowed: WindowedRequest) -> Response:
-    """Joins the answers to the windows of one request. If a window failed, the answer is failed and names the window.
+    """Join the answers to the windows of one request; a failed window fails the answer.
 
-    Texts are joined as the windows say: in a row with a space, or without one in scripts that put no space between
-    words; by vote; or on lines. Sounds are joined end to end. Usage, latency and attempts are added.
+    Texts are joined in order (with spaces where the script has them), by vote, or on lines. Audio is concatenated.
+    Usage,
+    latency and attempts are summed.
 
     Args:
-        answers: one answer per window, in order, up to the first that is not ok.
-        windowed: the windows.
+        answers: one per window, in order, up to the first that is not ok.
 
     Raises:
-        AudioError: the windows' spoken answers differ in sample rate or channels.
+        AudioError: the spoken answers differ in sample rate or channels.
     """
     last, count = answers[-1], len(windowed.requests)
     cut, notes = windowed.cut_s, list(dict.fromkeys(note for answer in answers for note in answer.notes))
@@ -188,7 +175,6 @@ def join(answers: Sequence[Response], windowed: WindowedRequest) -> Response:
 
 
 def _as_one(texts: Sequence[str], options: Windows) -> str:
-    """The answers to all windows as one."""
     if options.join == "lines":
         return "\n".join(text.strip() for text in texts if text.strip())
     if options.join == "vote":
@@ -204,15 +190,14 @@ def _as_one(texts: Sequence[str], options: Windows) -> str:
 
 
 def merge_texts(before: str, after: str, most: int) -> str:
-    """Joins two texts of which the end of one and the beginning of the other are about the same sound.
+    """Join two texts whose end and beginning transcribe the same audio.
 
-    The longest row of words that both have there is kept once: up to its end the first text is followed, and from there
-    the second. A single word is such a row only where one text ends and the other begins with it, as small words occur
-    everywhere. Without such a row the texts are joined as they are.
+    The longest common run of words there appears once. A single word counts only at the very seam, because small words
+    occur
+    everywhere. Without a run the texts are joined as they are.
 
     Args:
-        before, after: the texts.
-        most: how many words, or characters of a script without spaces, can be in both.
+        most: the most words, or unspaced characters, that both can share.
     """
     ours, theirs = _pieces(before), _pieces(after)
     tail, head = ours[-most:], theirs[:most]
@@ -226,9 +211,7 @@ def merge_texts(before: str, after: str, most: int) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """A text in words, each with the space before it, and in single characters of scripts that put no space between
-    words.
-    """
+    """Split a text into words with their space before, and into unspaced characters."""
     out: list[str] = []
     for character in text.strip():
         starts = character.isspace() and bool(out) and not out[-1].isspace()
@@ -240,7 +223,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def join_texts(texts: Sequence[str]) -> str:
-    """Joins texts in order, with a space between them unless both sides are in a script without spaces."""
+    """Join texts in order, with a space except between scripts without spaces."""
     out = ""
     for text in filter(None, (text.strip() for text in texts)):
         glue = "" if not out or (_is_unspaced(out[-1]) and _is_unspaced(text[0])) else " "
@@ -249,11 +232,10 @@ def join_texts(texts: Sequence[str]) -> str:
 
 
 def replace_sounds(request: Request, change: Callable[[Clip, bool], Clip]) -> Request:
-    """The request with every sound replaced.
+    """Replace all audio of a request.
 
     Args:
-        request: the request.
-        change: gives the new sound from the old one and whether it must stay whole (the voice to imitate).
+        change: maps the old clip and whether it must stay whole (the voice prompt) to the new one.
     """
     turns = tuple(
         Message(m.role, tuple(change(c, False) if isinstance(c, Clip) else c for c in m.content))

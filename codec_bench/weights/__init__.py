@@ -1,15 +1,14 @@
-"""Checkpoints: which ones there are, where they are on this machine, and how they are read without running code in
-them.
+"""Checkpoints: catalogue, download, lookup, and reading without running their code.
 
 Which file to open
-    `catalogue.py` says what an entry of `configs/weights` may hold, such as its repository on each hub. `fetch.py`
-    chooses among the sources, each of which has a file: `from_hub.py` (the Hugging Face hub), `from_modelscope.py`,
-    `from_files.py` (URLs, a server of plain files, a folder); `placing.py` is what they share. `find.py` has one
-    function for the cache of each hub. `origin.py` and `verify.py` say what a file should be. A new hub is added in
-    these files, and in `cli/weights.py` and `scripts/write_docs.py`, which show the sources;
-    `tests/weights/conftest.py` holds a local server of each hub. `from_packages.py` finds weights in installed
-    packages. `download.py` downloads one file from any address. `kmeans.py` reads clusterings. `state.py` and
-    `pretrained.py` read checkpoints.
+    `catalogue.py` the entries of `configs/weights`. `fetch.py` chooses among the sources: `from_hub.py` (the Hugging
+    Face hub),
+    `from_modelscope.py`, `from_files.py` (URLs, a file server, a folder), all on `placing.py`. `find.py` looks up local
+    files,
+    with a function per hub cache; `from_packages.py` those of installed packages. `origin.py` and `verify.py` check
+    contents. A
+    new hub also needs `cli/weights.py`, `scripts/write_docs.py` and a server in `tests/weights/conftest.py`.
+    `download.py` downloads one file. `kmeans.py` reads clusterings. `state.py` and `pretrained.py` read checkpoints.
 """
 
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, checkpoint_names

@@ -1,8 +1,7 @@
-"""The checkpoints that the project can use, one entry each: `configs/weights/<name>.yaml`.
+"""The catalogue of checkpoints: `configs/weights/<name>.yaml`.
 
-Conventions
-    An entry gives sizes and SHA-256 only if a source publishes them; a comment next to them names the source.
-    They belong to the entry's `revision`. Another revision of the same repository may have others.
+An entry has sizes and SHA-256 only if a source publishes them, which a comment names. They belong to the entry's
+`revision`.
 """
 
 from __future__ import annotations
@@ -26,9 +25,8 @@ class Variant(BaseModel):
 
     Args:
         path: relative to the repository or folder. url: its address, for files outside a hub.
-        size: in bytes, or None if it is not known. sha256: of the content, or None if it is not known.
-        mirrors: other addresses of the same bytes, as URLs or `hf://OWNER/NAME@REVISION/PATH`. They need a `sha256`,
-            because nothing else shows that the bytes are the same.
+        size: in bytes. sha256: of the content.
+        mirrors: other addresses of the same bytes, as URLs or `hf://OWNER/NAME@REVISION/PATH`; they need a `sha256`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,8 +58,9 @@ class File(Variant):
     """One file of a checkpoint.
 
     Args:
-        alternatives: the same content in other forms, such as `pytorch_model.bin` in place of `model.safetensors`. They
-            are used if `path` is missing. In a YAML file they stand under `or`, as paths or as mappings.
+        alternatives: the same content in other forms, such as `pytorch_model.bin` for `model.safetensors`, used if
+            `path` is
+            missing. In YAML they are under `or`, as paths or as mappings.
         optional: whether the checkpoint is complete without it.
     """
 
@@ -87,15 +86,14 @@ class Checkpoint(BaseModel):
     """One checkpoint.
 
     Args:
-        name: its name in this project, which is also that of the YAML file. summary: what it is, one sentence.
+        name: its name in this project, which is also that of the YAML file. summary: one sentence.
         version: of the entry's format.
         hub: repository on the Hugging Face hub, or None. modelscope: repository on ModelScope, or None.
         revision: commit, tag or branch of the hub's repository. modelscope_revision: of ModelScope's.
         files: the files of the checkpoint, the most important first.
-        about: about how many bytes they have, where the size of one is not known. It is told before they are fetched,
-            and nothing is compared with it.
+        about: approximate bytes, for display, where a file's size is unknown.
         manual: how a person gets the files from `homepage`, for checkpoints that a program cannot fetch.
-        licence: of the weights. homepage: where they were published. paper: who made them.
+        licence: of the weights. homepage: where they were published. paper: its authors' paper.
         used_by: the features and codecs that load it.
     """
 
@@ -118,13 +116,13 @@ class Checkpoint(BaseModel):
 
     @property
     def size(self) -> int | None:
-        """Size in bytes of the preferred forms of all files that are not optional, or None if one is not known."""
+        """Bytes of the preferred required files, or None if one is unknown."""
         sizes = [file.size or 0 for file in self.files if not file.optional]
         return sum(sizes) if all(sizes) else None
 
     @property
     def size_text(self) -> str:
-        """How large it is, for a person who is to fetch it."""
+        """The size for display."""
         if self.size is not None:
             return readable(self.size)
         return f"about {readable(self.about)}" if self.about else "of a size that only the download tells"
@@ -135,7 +133,7 @@ class Checkpoint(BaseModel):
         return _NON_COMMERCIAL.search(self.licence) is not None
 
     def inside(self, folder: Path) -> tuple[str, ...] | None:
-        """The paths of its files in a folder, in order, or None if one is missing. Optional files may be missing."""
+        """Return a folder's paths of the files, in order, or None if a required one is missing."""
         folders = []
         for file in self.files:
             here = next((v.path for v in file.variants if (folder / v.path).is_file()), None)
@@ -146,7 +144,7 @@ class Checkpoint(BaseModel):
         return tuple(folders)
 
     def missing(self, folder: Path) -> list[str]:
-        """The files that a folder lacks, one text for each file, with all names that the file may have."""
+        """Return the missing files of a folder, each with all its names."""
         return [
             " or ".join(v.path for v in file.variants)
             for file in self.files
@@ -154,12 +152,12 @@ class Checkpoint(BaseModel):
         ]
 
     def variant(self, path: str) -> Variant | None:
-        """What the catalogue says about one path, or None."""
+        """Return the entry of one path, or None."""
         return next((v for file in self.files for v in file.variants if v.path == path), None)
 
 
 def readable(size: int) -> str:
-    """Bytes as a person reads them, in powers of ten."""
+    """Format bytes for people, in powers of ten."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= scale:
             return f"{size / scale:.3g} {unit}"
@@ -167,25 +165,22 @@ def readable(size: int) -> str:
 
 
 def hub_file(url: str, endpoint: str) -> str:
-    """A mirror's address as a URL.
-
-    `hf://OWNER/NAME@REVISION/PATH` becomes a URL of the given hub; others stay as they are.
-    """
+    """Return a mirror as a URL: `hf://OWNER/NAME@REVISION/PATH` in the given hub."""
     match = _HUB_FILE.match(url)
     return f"{endpoint}/{match['repo']}/resolve/{match['revision']}/{match['path']}" if match else url
 
 
 def checkpoint_names() -> list[str]:
-    """The names of all checkpoints in the catalogue."""
+    """Return the names of all checkpoints in the catalogue."""
     return config_names("weights")
 
 
 @cache
 def checkpoint(name: str) -> Checkpoint:
-    """One checkpoint's entry.
+    """Load one checkpoint's entry.
 
     Raises:
-        UnknownName: there is no checkpoint of that name. UserError: its file does not have the format of an entry.
+        UnknownName: there is no such checkpoint. UserError: its file does not have the format of an entry.
     """
     try:
         entry = read_config("weights", name, Checkpoint)

@@ -1,10 +1,10 @@
-"""Downloading one file over HTTP. A download continues where it stopped, and the file is checked before it gets its
-name.
+"""Downloads one file over HTTP, resumably, and checks it before it gets its name.
 
-Conventions
-    During a download the file is called `NAME.part`, and `NAME.part.json` says which file it is a part of. Only a file
-    of the expected size and SHA-256 is renamed to `NAME`. An incomplete file is kept for the next attempt; a wrong file
-    is removed. Credentials are sent only to their own host, and not with a redirect.
+During a download the file is `NAME.part`, described by `NAME.part.json`. Only a file of the expected size and SHA-256
+is
+renamed to `NAME`. An incomplete file is kept for the next attempt; a wrong file is removed. Credentials are sent only
+to their
+own host, never with a redirect.
 """
 
 from __future__ import annotations
@@ -28,26 +28,21 @@ from codec_bench.errors import WeightsError
 from codec_bench.weights.catalogue import readable
 
 Progress = Callable[[str, int, int | None], None]
-"""Called during a download with the file's name, the bytes that have arrived, and the bytes in all (None if unknown).
-"""
+"""Called during a download with the file's name, its bytes so far, and in all (or None)."""
 
 _CHUNK = 1 << 18
 
 
 class Unreachable(WeightsError):
-    """Raised if a source cannot be reached or does not give the whole file. Another source, or a later attempt, may."""
+    """A source is unreachable or incomplete. Another source, or a later attempt, may work."""
 
 
 class WrongContent(WeightsError):
-    """Raised if a source gives a file other than the expected one. The file is not kept."""
+    """A source has another file than the expected one, which is not kept."""
 
 
 def refuse_offline() -> None:
-    """Raises an error if the environment forbids the network.
-
-    Raises:
-        Unreachable: HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set.
-    """
+    """Raise Unreachable if HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set."""
     name = offline()
     if name is not None:
         raise Unreachable(
@@ -65,23 +60,18 @@ def download(
     headers: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> str:
-    """Fetches one file.
+    """Download one file and return its SHA-256.
 
-    If the connection breaks, the download continues where it stopped, as long as each attempt brings new bytes.
+    After a broken connection it continues, as long as each attempt brings new bytes.
 
     Args:
-        url: its address.
         target: its final path, in a folder that exists.
-        size, sha256: of the expected content, or None if they are not known.
+        size, sha256: of the expected content, or None if unknown.
         headers: sent only to the host of `url`.
         progress: called as bytes arrive, or None.
 
-    Returns:
-        The SHA-256 of the content.
-
     Raises:
-        Unreachable: there is no connection or no such file, or the download broke off. Bytes that have arrived are kept
-            for the next attempt.
+        Unreachable: there is no connection or no such file, or the download broke off. The bytes so far are kept.
         WrongContent: the content is not the expected one. It is not kept.
         WeightsError: the file cannot be written.
     """
@@ -109,11 +99,7 @@ def download(
 
 
 def check_room(folder: Path, needed: int, subject: str) -> None:
-    """Raises an error if a disk has too little room.
-
-    Raises:
-        WeightsError: there is too little room. The message names the bytes needed and the bytes free.
-    """
+    """Raise WeightsError, with needed and free bytes, if a disk has too little room."""
     here = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free = shutil.disk_usage(here).free
     if free < needed:
@@ -124,7 +110,7 @@ def check_room(folder: Path, needed: int, subject: str) -> None:
 
 
 class _PartialFile:
-    """The part of a file that has arrived, and which file it belongs to."""
+    """The incomplete file, and which file it belongs to."""
 
     def __init__(self, target: Path, url: str, sha256: str | None) -> None:
         self.target = target
@@ -132,7 +118,7 @@ class _PartialFile:
         self._note = target.with_name(target.name + ".part.json")
         self._digest: Any = None
         known = self._read()
-        # A download may continue from another address only if the whole file will be checked by its SHA-256.
+        # Another URL may continue a download only if a SHA-256 checks the complete file.
         same = known.get("sha256") == sha256 if sha256 else known.get("url") == url and bool(known.get("validator"))
         self.validator = (
             str(known["validator"]) if same and known.get("url") == url and known.get("validator") else None
@@ -153,14 +139,14 @@ class _PartialFile:
         return self.path.stat().st_size if self.path.exists() else 0
 
     def begin(self, validator: str | None) -> None:
-        """Starts the file again from its first byte."""
+        """Restart the file from its first byte."""
         self.path.unlink(missing_ok=True)
         self._digest = hashlib.sha256()
         self.validator = validator
         self._note.write_text(json.dumps({**self._about, "validator": validator}), "utf-8")
 
     def proceed(self) -> None:
-        """Prepares to add bytes to those that are there."""
+        """Prepare to append bytes."""
         if self._digest is None:
             self._digest = hashlib.sha256()
             with self.path.open("rb") as file:
@@ -176,7 +162,7 @@ class _PartialFile:
         self._note.unlink(missing_ok=True)
 
     def finish(self, size: int | None, sha256: str | None) -> str:
-        """Checks the content and gives it its name."""
+        """Check the content and rename the file."""
         self.proceed()
         got, bytes_ = self._digest.hexdigest(), self.size
         if size is not None and bytes_ != size:
@@ -196,7 +182,7 @@ class _PartialFile:
 def _attempt(
     partial: _PartialFile, url: str, size: int | None, headers: Mapping[str, str], progress: Progress | None
 ) -> bool:
-    """Asks the server once for the missing bytes. Returns whether the file is now complete."""
+    """Request the missing bytes once; return whether the file is now complete."""
     here = partial.size
     request = urllib.request.Request(url, headers={"User-Agent": "codec-bench", "Accept-Encoding": "identity"})
     for name, value in headers.items():
@@ -208,7 +194,7 @@ def _attempt(
     try:
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=TIMEOUT_S)
     except urllib.error.HTTPError as error:
-        if error.code == 416 and here:  # the server has no more bytes: the file is complete, or it is another file
+        if error.code == 416 and here:  # no more bytes: the file is complete, or it is another one
             whole_size = error.headers.get("Content-Range", "").rpartition("/")[2]
             error.close()
             if whole_size == str(here):
@@ -219,7 +205,7 @@ def _attempt(
     with answer:
         validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
         if validator and validator.startswith("W/"):
-            validator = None  # a weak validator does not promise that the bytes are equal
+            validator = None  # a weak validator does not promise equal bytes
         length = answer.headers.get("Content-Length")
         total = int(length) if length and length.isdigit() else None
         span = answer.headers.get("Content-Range", "")
@@ -251,8 +237,7 @@ def _attempt(
                 partial.add(file, chunk)
                 if progress is not None:
                     progress(partial.target.name, here, bound)
-    # If the server gave no length, a broken download looks like a complete one. Then only the check of the content
-    # tells.
+    # Without a length, a broken download looks complete; then only the check of the content detects it.
     return bound is None or here == bound
 
 
@@ -264,11 +249,9 @@ def _of_the_disk(error: Exception) -> bool:
 
 
 def unreachable(url: str, error: Exception, here: int = 0) -> Unreachable:
-    """A failed connection or answer as an error with a message for the user.
+    """Return a failed connection or answer as an error for the user.
 
     Args:
-        url: the address.
-        error: what was raised.
         here: how many bytes of the file have arrived.
     """
     host = urlsplit(url).netloc
@@ -297,7 +280,7 @@ def unreachable(url: str, error: Exception, here: int = 0) -> Unreachable:
 
 
 def why(reason: object) -> str:
-    """Why a connection failed, in words."""
+    """Describe why a connection failed."""
     if isinstance(reason, socket.gaierror):
         return "its name could not be resolved"
     if isinstance(reason, ConnectionRefusedError):
@@ -310,10 +293,7 @@ def why(reason: object) -> str:
 
 
 def read_json(url: str, headers: Mapping[str, str]) -> Any:
-    """What a server answers with, parsed.
-
-    Args:
-        headers: of the request; a redirect does not get them.
+    """Return a server's answer as JSON; redirects do not get `headers`.
 
     Raises:
         Unreachable: the server does not answer, or not with JSON.

@@ -1,4 +1,4 @@
-"""Fetching a checkpoint to this machine: from the Hugging Face hub, ModelScope, a URL, a mirror of these, or a folder."""
+"""Fetches a checkpoint from the Hugging Face hub, ModelScope, a URL, mirror or folder."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ def fetch(
     notify: Notify = lambda text: None,
     progress: Progress | None = None,
 ) -> LocalCheckpoint:
-    """Fetches a checkpoint, unless it is on this machine already and all checks of its files succeed.
+    """Fetch a checkpoint, unless it is on this machine and its files are correct.
 
     Args:
         name: a name of the catalogue.
         source: the only source to use; None tries all sources of the entry, the hub first.
-        mirror: an address to use in place of the hub, of ModelScope or of a URL's host; or a folder.
+        mirror: an address in place of the hub, of ModelScope or of a URL's host; or a folder.
         to: a folder that gets `<name>/`, in place of the Hugging Face cache or the project's download folder. Name it
-            in $CODEC_BENCH_WEIGHTS to use it.
-        notify: called with each sentence that a person should see, such as the licence.
+            in
+            $CODEC_BENCH_WEIGHTS to use it.
+        notify: called with each sentence for the user, such as the licence.
         progress: called as bytes arrive, or None.
 
     Raises:
-        WeightsError: no source could give the checkpoint, a file is not the expected one, or the disk has too little
-            room. UserError: the entry has no such source.
+        WeightsError: no source has the checkpoint, a file is wrong, or the disk has too little room.
+        UserError: the entry has no such source.
     """
     entry = checkpoint(name)
     to = to.expanduser().absolute() if to is not None else None
@@ -73,7 +74,7 @@ def fetch(
 
 
 def _here(entry: Checkpoint, to: Path | None) -> LocalCheckpoint | None:
-    """The place of a checkpoint on this machine; None if it is not here or is another commit than the catalogue's."""
+    """Locate a checkpoint of the catalogue's commit on this machine, or return None."""
     if to is None:
         local = lookup(entry.name)
         if local is None:
@@ -88,11 +89,7 @@ def _here(entry: Checkpoint, to: Path | None) -> LocalCheckpoint | None:
 
 
 def _discard(checkpoint: LocalCheckpoint, paths: Sequence[str], target: Path | None) -> None:
-    """Removes files with wrong content, but only from a folder that codec-bench or the hub filled.
-
-    Raises:
-        WeightsError: a file lies in a folder of the user's.
-    """
+    """Remove files with wrong content, but only from codec-bench's or the hub's folders."""
     for path in paths:
         file = checkpoint.folder / path
         real = file.resolve()
@@ -109,7 +106,7 @@ def _discard(checkpoint: LocalCheckpoint, paths: Sequence[str], target: Path | N
 
 
 def _from_sources(order: Order, source: Source | None, endpoint: str | None = None) -> LocalCheckpoint:
-    """Fetches from the first of the entry's sources that can give the checkpoint."""
+    """Fetch from the first of the entry's sources that has the checkpoint."""
     entry = order.entry
     ways: dict[Source, Callable[[], LocalCheckpoint]] = {}
     if entry.hub is not None:
@@ -140,16 +137,15 @@ def _from_sources(order: Order, source: Source | None, endpoint: str | None = No
 
 def _by_hand(entry: Checkpoint, failures: Sequence[WeightsError]) -> WeightsError:
     names = ", ".join(file.path for file in entry.files if not file.optional)
-    problem = f"the weights '{entry.name}' must be downloaded by hand" + (
-        f" from {entry.homepage}" if entry.homepage else ""
-    )
+    place = f" from {entry.homepage}" if entry.homepage else ""
+    problem = f"the weights '{entry.name}' must be downloaded by hand{place}"
     if failures:
         problem = f"the weights '{entry.name}' could not be fetched: {joined(failures).message}"
     return WeightsError(
         problem,
-        hint=f"{'by hand: ' + entry.manual + ' ' if entry.manual else ''}Put {names} into '{download_folder() / entry.name}', "
-        f"or into {entry.name}/ in a folder that {WEIGHTS_VARIABLE} names; then: codec-bench weights verify "
-        f"{entry.name}",
+        hint=f"{'by hand: ' + entry.manual + ' ' if entry.manual else ''}Put {names} into "
+        f"'{download_folder() / entry.name}', or into {entry.name}/ in a folder that {WEIGHTS_VARIABLE} names; then: "
+        f"codec-bench weights verify {entry.name}",
     )
 
 
@@ -164,7 +160,7 @@ def _from_mirror(order: Order, mirror: str, source: Source | None) -> LocalCheck
         try:
             return _from_sources(order, only, endpoint)
         except Unreachable as error:
-            try:  # a plain file server, whose folders have the names of the catalogue
+            try:  # a plain file server with the catalogue's names
                 return from_server(order, endpoint)
             except Unreachable:
                 raise error from None

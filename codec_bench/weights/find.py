@@ -27,15 +27,13 @@ from codec_bench.weights.from_packages import folder_in_a_package
 from codec_bench.weights.origin import read_origin
 
 WEIGHTS_VARIABLE = "CODEC_BENCH_WEIGHTS"
-"""Folders with checkpoints, separated as in PATH: each may hold `<owner>/<name>/`, `<our name>/`, or be a hub cache."""
+"""Folders of checkpoints, as in PATH; each holds OWNER/NAME/, our name/, or a hub cache."""
 
 LOCAL = "@local"
-"""Stands after the name of a checkpoint that a person put in its place, and whose revision is not known."""
+"""Suffix of a checkpoint in a user's folder with unknown revision."""
 
 PUBLISHED = "published"
-"""Stands in place of a revision after the name of a checkpoint that has none, and whose files have the published
-digests.
-"""
+"""In place of a revision, for files with the published digests."""
 
 _HUB_ID = re.compile(r"^(?P<repo>\w[\w.-]*/[\w.-]+)(@(?P<revision>[\w./-]+))?$")
 
@@ -48,9 +46,8 @@ class LocalCheckpoint:
     """A checkpoint on this machine.
 
     Args:
-        folder: the folder that holds its files.
-        used: its name for a record, with its revision if that is known.
-        files: the paths of its files in the folder, in the catalogue's order.
+        used: its name for a record, with its revision if known.
+        files: its paths in the folder, in the catalogue's order.
     """
 
     folder: Path
@@ -64,7 +61,7 @@ class LocalCheckpoint:
 
     @property
     def identity(self) -> str:
-        """A text that differs between weights: the commit of a snapshot in the hub's cache, else a hash of the files.
+        """An identity of the weights: the commit of a hub snapshot, else a hash of the files.
 
         Raises:
             WeightsError: a file cannot be read.
@@ -81,17 +78,17 @@ class LocalCheckpoint:
 
 
 def _is_blob(path: Path) -> bool:
-    """Whether a file is one of the hub's cache, which stores contents under the names of their hashes."""
+    """Whether a file is in the hub's cache, under the name of its hash."""
     return path.is_symlink() and path.resolve().parent.name == "blobs"
 
 
 def weights_identity(checkpoints: Sequence[LocalCheckpoint], weights: str | None) -> str:
-    """A text that differs between the weights that something was built from.
+    """Return an identity of the weights that something was built from.
 
     Args:
-        checkpoints: the checkpoints, as `noting` collects them. weights: what the caller named, which counts where
-            there are
-            none: a file or folder by its content, and any other text as it is.
+        checkpoints: from `noting`. weights: the caller's weights, used without checkpoints: a file or folder by its
+            content,
+            any other text as it is.
 
     Raises:
         WeightsError: a file cannot be read.
@@ -105,11 +102,7 @@ def weights_identity(checkpoints: Sequence[LocalCheckpoint], weights: str | None
 
 
 class WeightsMissing(WeightsError):
-    """Checkpoints of the catalogue are not on this machine; the hint is one command that fetches all of them.
-
-    Args:
-        names: of the checkpoints.
-    """
+    """Checkpoints of the catalogue are missing here; the hint fetches all of them."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(dict.fromkeys(names))
@@ -121,12 +114,13 @@ class WeightsMissing(WeightsError):
         also = f" (or: {_hf_download(hub, entries[0].revision)})" if hub else ""
         super().__init__(
             f"the weights {', '.join(map(repr, self.names))} are not on this machine",
-            hint=f"fetch them ({size}): codec-bench weights fetch {' '.join(self.names)}{also}; or name their folder in {WEIGHTS_VARIABLE}",
+            hint=f"fetch them ({size}): codec-bench weights fetch {' '.join(self.names)}{also}; or name their folder in "
+            f"{WEIGHTS_VARIABLE}",
         )
 
 
 def _in_all(entries: Sequence[Checkpoint]) -> str:
-    """How large several checkpoints are together; empty if one says nothing of its size."""
+    """Return the size of several checkpoints together; empty if one is unknown."""
     sizes = [one.size or one.about for one in entries]
     if not all(sizes):
         return ""
@@ -136,10 +130,7 @@ def _in_all(entries: Sequence[Checkpoint]) -> str:
 
 @contextmanager
 def noting() -> Iterator[list[LocalCheckpoint]]:
-    """Collects the checkpoints that `find` gives while the context lasts, in order.
-
-    They say what something was built from.
-    """
+    """Collect the checkpoints that `find` returns within the context, in order."""
     notes: list[LocalCheckpoint] = []
     token = _NOTES.set(notes)
     try:
@@ -149,13 +140,13 @@ def noting() -> Iterator[list[LocalCheckpoint]]:
 
 
 def find(name: str, weights: str | None = None) -> LocalCheckpoint:
-    """Finds a checkpoint's files.
+    """Find a checkpoint's files.
 
     Args:
         name: a name of the catalogue. weights: a file, a folder or a hub id in place of the published one, or None.
 
     Raises:
-        WeightsMissing: the checkpoint is not on this machine. WeightsError: what was named lacks files.
+        WeightsMissing: the checkpoint is not on this machine. WeightsError: `weights` lacks files.
     """
     entry = checkpoint(name)
     located = _from_path(entry, weights) if weights is not None else lookup(name)
@@ -167,10 +158,10 @@ def find(name: str, weights: str | None = None) -> LocalCheckpoint:
 
 
 def find_all(names: Iterable[str], weights: str | None = None) -> list[LocalCheckpoint]:
-    """Finds the files of several checkpoints, as `find` does for each.
+    """Find the files of several checkpoints, as `find` does for each.
 
     Raises:
-        WeightsMissing: some are not on this machine; it names all of them. WeightsError: what was named lacks files.
+        WeightsMissing: some are not on this machine; it names all of them. WeightsError: `weights` lacks files.
     """
     checkpoints: list[LocalCheckpoint] = []
     missing: list[str] = []
@@ -185,7 +176,7 @@ def find_all(names: Iterable[str], weights: str | None = None) -> list[LocalChec
 
 
 def lookup(name: str) -> LocalCheckpoint | None:
-    """The published weights on this machine, or None."""
+    """Return the published weights on this machine, or None."""
     entry = checkpoint(name)
     for folder, used in places(entry):
         files = entry.inside(folder)
@@ -195,12 +186,12 @@ def lookup(name: str) -> LocalCheckpoint | None:
 
 
 def download_folder() -> Path:
-    """The folder to which `codec-bench weights fetch` writes, unless a checkpoint goes to the Hugging Face cache."""
+    """Return the folder of `codec-bench weights fetch`, outside the hub's cache."""
     return cache_folder() / "weights"
 
 
 def places(entry: Checkpoint) -> Iterator[tuple[Path, str]]:
-    """Folders that may hold a checkpoint, and its name for a record there. The user's own folders come first."""
+    """Yield candidate folders of a checkpoint with its name for a record, users' first."""
     roots = filter(None, os.environ.get(WEIGHTS_VARIABLE, "").split(os.pathsep))
     for root in (*(Path(root).expanduser() for root in roots), download_folder()):
         yield from places_in(root, entry)
@@ -213,7 +204,7 @@ def places(entry: Checkpoint) -> Iterator[tuple[Path, str]]:
 
 
 def places_in(root: Path, entry: Checkpoint) -> Iterator[tuple[Path, str]]:
-    """Folders of one root that may hold a checkpoint, and its name for a record there."""
+    """Yield candidate folders of a checkpoint in one root, with its name for a record."""
     for repository in dict.fromkeys(filter(None, (entry.hub, entry.modelscope, entry.name))):
         folder = root / repository
         origin = read_origin(folder, entry.name)
@@ -225,13 +216,11 @@ def places_in(root: Path, entry: Checkpoint) -> Iterator[tuple[Path, str]]:
 def cached_folder(
     repo: str, files: Sequence[Sequence[str]], revision: str | None = None, cache: Path | None = None
 ) -> Path | None:
-    """The snapshot of a repository in a hub cache, or None if it lacks a file.
+    """Return the snapshot of a repository in a hub cache, or None if it lacks a file.
 
     Args:
-        repo: OWNER/NAME.
-        files: for each file, the names that it may have.
-        revision: a commit, branch or tag; None takes `main`.
-        cache: the cache's folder; None takes the user's.
+        repo: OWNER/NAME. files: for each file, its possible names.
+        revision: a commit, branch or tag; None is `main`. cache: None is the user's.
     """
     from huggingface_hub import try_to_load_from_cache
 
@@ -295,7 +284,7 @@ def _modelscope_cache(entry: Checkpoint) -> Iterator[tuple[Path, str]]:
     named = os.environ.get("MODELSCOPE_CACHE")
     base = Path(named).expanduser() if named else Path.home() / ".cache" / "modelscope"
     owner, _, name = str(entry.modelscope).partition("/")
-    # Older releases of modelscope keep one folder for each model and write dots as ___. Newer releases keep snapshots.
+    # Older releases of modelscope have one folder per model and write dots as ___; newer ones have snapshots.
     for root in (base / "hub" / "models", base / "models", base / "hub", base):
         for written in dict.fromkeys((name, name.replace(".", "___"))):
             yield root / owner / written, str(entry.modelscope)

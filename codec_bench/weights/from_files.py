@@ -1,4 +1,4 @@
-"""Fetching a checkpoint from addresses of single files, from a server of plain files, or from a folder."""
+"""Fetches a checkpoint from URLs of files, a plain file server, or a folder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CHUNK = 1 << 20
 
 
 def from_urls(order: Order) -> LocalCheckpoint:
-    """Fetches each file from the addresses that the catalogue holds for it.
+    """Fetch each file from its addresses in the catalogue.
 
     Raises:
-        Unreachable, WrongContent: no address of a file gave it.
+        Unreachable, WrongContent: no address of a file worked.
     """
     refuse_offline()
     candidates = []
@@ -38,10 +38,10 @@ def from_urls(order: Order) -> LocalCheckpoint:
 
 
 def from_server(order: Order, base: str) -> LocalCheckpoint:
-    """Fetches from a server of plain files. Its folders have the layout of `--to` and of the download folder.
+    """Fetch from a plain file server with the folders of `--to`.
 
     Raises:
-        Unreachable, WrongContent: it does not give a file.
+        Unreachable, WrongContent: it lacks a file.
     """
     refuse_offline()
     entry = order.entry
@@ -49,7 +49,7 @@ def from_server(order: Order, base: str) -> LocalCheckpoint:
     try:
         origin = parse_origin(json.dumps(read_json(f"{base}/{RECORD}", {})), entry.name)
     except Unreachable:
-        origin = None  # only the catalogue then says what the files must be
+        origin = None  # then only the catalogue describes the files
     order.notify(f"fetching from {base}")
     candidates = []
     for file in entry.files:
@@ -67,10 +67,10 @@ def from_server(order: Order, base: str) -> LocalCheckpoint:
 
 
 def from_folder(order: Order, root: Path) -> LocalCheckpoint:
-    """Copies from a folder: a mirror, a hub cache, another machine's download folder, or a folder with the files.
+    """Copy from a mirror, a hub cache, another download folder, or a folder of files.
 
     Raises:
-        WeightsError: the folder lacks a file, holds a wrong one, or is the folder that would be copied to.
+        WeightsError: the folder lacks a file, holds a wrong one, or is the target.
     """
     entry = order.entry
     if not root.is_dir():
@@ -103,7 +103,7 @@ def from_folder(order: Order, root: Path) -> LocalCheckpoint:
 
 
 def _copy(order: Order, here: Path, folder: Path, path: str, origin: Origin | None) -> dict[str, Any]:
-    """Copies one file, checks it, and says what the record says of it."""
+    """Copy one file, check it, and return its entry of the record."""
     pinned, recorded = order.entry.variant(path), (origin.files if origin else {}).get(path, {})
     hub = read_hub_declaration(here / path)
     expected = recorded.get("sha256") or (hub.sha256 if hub else None) or (pinned.sha256 if pinned else None)

@@ -1,4 +1,4 @@
-"""Fetching a checkpoint from the Hugging Face hub, or from a hub that speaks as it does."""
+"""Fetches a checkpoint from the Hugging Face hub, or a compatible hub."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from codec_bench.weights.placing import Order, choose, hub_endpoint
 
 
 def from_hub(order: Order, endpoint: str) -> LocalCheckpoint:
-    """Fetches by huggingface_hub, into its cache or into a folder.
+    """Fetch through huggingface_hub, into its cache or into a folder.
 
     Raises:
-        Unreachable: the hub does not give the files.
+        Unreachable: the hub lacks the files.
         WeightsError: the hub's files are not those of the catalogue, or the disk has too little room.
     """
     from huggingface_hub import HfApi, constants, snapshot_download
@@ -47,16 +47,10 @@ def from_hub(order: Order, endpoint: str) -> LocalCheckpoint:
         needed = sum(listed[path][0] for path in chosen)
         check_room(target, needed, f"'{entry.name}'")
         order.notify(f"fetching {readable(needed)} from {endpoint}/{repo} at {commit}")
+        options = {"endpoint": endpoint, "token": token, "etag_timeout": TIMEOUT_S}
+        local = None if to is None else target
         folder = Path(
-            snapshot_download(
-                repo,
-                revision=entry.revision,
-                allow_patterns=chosen,
-                endpoint=endpoint,
-                token=token,
-                etag_timeout=TIMEOUT_S,
-                local_dir=None if to is None else target,
-            )
+            snapshot_download(repo, revision=entry.revision, allow_patterns=chosen, local_dir=local, **options)
         )
     except WeightsError:
         raise
@@ -77,9 +71,7 @@ def from_hub(order: Order, endpoint: str) -> LocalCheckpoint:
 def _as_pinned(
     entry: Checkpoint, chosen: Sequence[str], listed: dict[str, tuple[int, str | None]], commit: str
 ) -> None:
-    """Refuses files that the hub itself describes with another size or SHA-256 than the catalogue, before fetching
-    them.
-    """
+    """Refuse files with another declared size or SHA-256 than the catalogue's."""
     for path in chosen:
         pinned, (size, sha256) = entry.variant(path), listed[path]
         if pinned is None or commit != entry.revision:
@@ -103,7 +95,7 @@ def _trouble(error: Exception, repo: str, endpoint: str, entry: Checkpoint) -> W
         case "missing":
             return Unreachable(
                 f"'{page}' does not exist, or you may not see it: the server answered {answer}",
-                hint="set HF_TOKEN if it needs a permission; for another hub use --from URL, for your own copy --from FOLDER",
+                hint="set HF_TOKEN if it needs a permission; for another hub use --from URL, for a copy --from FOLDER",
             )
         case "server":
             return Unreachable(
@@ -115,5 +107,6 @@ def _trouble(error: Exception, repo: str, endpoint: str, entry: Checkpoint) -> W
         case "network":
             return Unreachable(
                 f"'{endpoint}' could not be reached: {answer}",
-                hint="check the network and its proxy; for a mirror use --from URL or HF_ENDPOINT, for a copy on disk --from FOLDER",
+                hint="check the network and its proxy; for a mirror use --from URL or HF_ENDPOINT, for a copy --from "
+                "FOLDER",
             )

@@ -1,4 +1,4 @@
-"""Fetching a checkpoint from ModelScope, or from a server that speaks as it does."""
+"""Fetches a checkpoint from ModelScope, or a compatible server."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from codec_bench.weights.placing import Order, choose, place_files
 
 
 def modelscope_endpoint() -> str:
-    """ModelScope's address, or the one that the environment names."""
+    """Return ModelScope's address, or the environment's."""
     named = os.environ.get("MODELSCOPE_DOMAIN") or "www.modelscope.cn"
     return (named if "://" in named else f"https://{named}").rstrip("/")
 
 
 def from_modelscope(order: Order, endpoint: str) -> LocalCheckpoint:
-    """Fetches by ModelScope's HTTP interface, which gives the size and SHA-256 of every file.
+    """Fetch through ModelScope's HTTP interface, which has size and SHA-256 of every file.
 
     Raises:
-        Unreachable: ModelScope does not give the files.
-        WrongContent: a file is not what ModelScope says.
+        Unreachable: ModelScope lacks the files.
+        WrongContent: a file is not as ModelScope declares.
     """
     refuse_offline()
     entry = order.entry
@@ -36,9 +36,8 @@ def from_modelscope(order: Order, endpoint: str) -> LocalCheckpoint:
     except (KeyError, TypeError, ValueError) as error:
         raise Unreachable(f"'{endpoint}' did not answer as ModelScope does for '{repo}'") from error
     chosen = choose(entry, listed, f"{endpoint}/models/{repo}")
-    order.notify(
-        f"fetching {readable(sum(listed[path][0] for path in chosen))} from {endpoint}/models/{repo} at {revision}"
-    )
+    needed = readable(sum(listed[path][0] for path in chosen))
+    order.notify(f"fetching {needed} from {endpoint}/models/{repo} at {revision}")
     candidates = [
         (Variant(path=path, size=listed[path][0], sha256=listed[path][1]),
          [f"{base}?Revision={quote(revision, safe='')}&FilePath={quote(path, safe='')}"])

@@ -1,7 +1,6 @@
-"""Checkpoints that lie in installed packages, found by the digests in the packages' lists of files.
+"""Finds checkpoints in installed packages, by the digests in the packages' RECORD.
 
-A package says in its RECORD which files it installed, with size and SHA-256 of each. So a published file is found
-whatever the package that carries it is called, and no file is read for it.
+RECORD lists size and SHA-256 of each file, so a published file is found in any package, without reading it.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from pathlib import Path
 from codec_bench.weights.catalogue import Checkpoint
 
 _LARGE = re.compile(rb",\d{6,}\r?$", re.MULTILINE)
-"""The end of a line about a file of at least 100,000 bytes: packages have many smaller ones, and few are weights."""
+"""The end of a line about a file of 100,000 bytes or more; few of these are weights."""
 _LINE = re.compile(rb"(.+),sha256=([\w-]{43})=*")
 
 
 def folder_in_a_package(entry: Checkpoint) -> Path | None:
-    """The folder of an installed package that holds a checkpoint, or None.
+    """Return the folder of an installed package that holds a checkpoint, or None.
 
     The checkpoint's first file must have the digest of the catalogue, and each other file the size of the catalogue.
     """
@@ -42,12 +41,10 @@ def folder_in_a_package(entry: Checkpoint) -> Path | None:
 
 @cache
 def _installed() -> dict[bytes, list[tuple[Path, bytes]]]:
-    """The large files of all installed packages by their SHA-256 as packages write it, in base64: each with the folder
-    of its package.
-    """
+    """Map SHA-256 (base64) of large files to package folder and path."""
     by_digest: dict[bytes, list[tuple[Path, bytes]]] = {}
     for packages in map(Path, dict.fromkeys(sys.path)):
-        # The files are read as bytes: `importlib.metadata` decodes 7 MB of them, which takes longer than all else here.
+        # Bytes, because `importlib.metadata` decodes 7 MB of them, which takes longer than all else here.
         for listed in packages.glob("*.dist-info/RECORD"):
             try:
                 record = listed.read_bytes()

@@ -1,4 +1,4 @@
-"""Reading the clusters of a k-means as joblib writes it, without unpickling the file."""
+"""Reads the centres of a joblib k-means without unpickling it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ from codec_bench.errors import WeightsError
 
 CENTRES = "cluster_centers_"
 _NO_CONSTANT = ("PUT", "GET", "PROTO")
-"""What stands in the names of instructions whose argument is no part of a value."""
+"""Parts of the names of instructions whose argument is no value."""
 _ALIGNED = ["numpy_array_alignment_bytes", 16]
-"""What newer releases of joblib write of an array next to the rest.
-
-A byte then says how many bytes stand before the numbers.
-"""
+"""Newer joblib's alignment entry; a byte then counts the padding before the numbers."""
 
 
 def load_centres(path: Path) -> np.ndarray:
-    """The centres of a k-means that scikit-learn fitted and joblib wrote, float32 `(clusters, width)`.
+    """Read the centres of a k-means of scikit-learn and joblib, float32 `(clusters, width)`.
 
-    Such a file is a pickle in which the numbers of each array stand between the instructions. It is not unpickled: the
-    instructions are read as data up to the first array, which must be the centres, and none of them is carried out.
+    In this pickle, arrays are between instructions. It is not unpickled: the instructions are read as data up to the
+    first array,
+    which must be the centres, and none is executed.
 
     Raises:
         WeightsError: the file cannot be read, or is no such file.
@@ -46,11 +44,7 @@ def load_centres(path: Path) -> np.ndarray:
 
 
 def _shape(file: IO[bytes]) -> tuple[int, int]:
-    """Reads up to the numbers of the centres, and returns how many clusters there are and their width.
-
-    Raises:
-        ValueError: something else than the centres, float32 in rows, is the first array.
-    """
+    """Read up to the centres' numbers, and return their shape, or raise ValueError."""
     constants: list[object] = []
     builds = 0
     has_centres = False
@@ -61,7 +55,7 @@ def _shape(file: IO[bytes]) -> tuple[int, int]:
         if argument is not None and not any(fragment in instruction.name for fragment in _NO_CONSTANT):
             constants.append(argument)
         builds += instruction.name == "BUILD"
-        if builds == 2:  # the first is that of the type of the numbers, the second that of the array
+        if builds == 2:  # the first builds the dtype, the second the array
             break
     aligned = constants[-2:] == _ALIGNED
     declared = constants[:-2] if aligned else constants
@@ -76,7 +70,7 @@ def _shape(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _layout(rows: int, width: int) -> list[object]:
-    """What joblib writes of a matrix of float32, in order."""
+    """Return joblib's entries for a float32 matrix, in order."""
     kind = ["dtype", "numpy dtype", "f4", 3, "<", -1, -1, 0]
     array = ["joblib.numpy_pickle NumpyArrayWrapper", "subclass", "numpy ndarray"]
     return [*array, "shape", rows, width, "order", "C", *kind, "allow_mmap"]

@@ -1,9 +1,8 @@
-"""Where the files of a checkpoint came from, and what their source said about them.
+"""The sources of a checkpoint's files, and their declared contents.
 
-Conventions
-    `codec-bench-weights.json` describes the files that codec-bench fetched into a folder of its own, and is next to
-    them. The Hugging Face cache and hub folders describe themselves: a file in the hub's large-file storage is named by
-    its SHA-256, and any other file by the id that git gives its content.
+`codec-bench-weights.json` describes the files next to it that codec-bench fetched. The Hugging Face cache and hub
+folders
+describe themselves: a file in large-file storage is named by its SHA-256, any other by its git id.
 """
 
 from __future__ import annotations
@@ -23,11 +22,7 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a source says about one file.
-
-    Args:
-        by: the source, in words. size: in bytes, or None. sha256, git_id: of the content; at most one of them is known.
-    """
+    """A source's declaration of a file's size and content hash."""
 
     by: str
     size: int | None = None
@@ -51,21 +46,21 @@ class Origin:
 
     @property
     def used(self) -> str:
-        """The name of these weights for a record: repository and revision, else the name and the start of the SHA-256."""
+        """The name in records: repository and revision, else name and SHA-256 prefix."""
         if self.revision:
             return f"{self.source}@{self.revision}"
         sha256 = next((file["sha256"] for file in self.files.values() if file.get("sha256")), None)
         return f"{self.name}@sha256:{sha256[:12]}" if sha256 else f"{self.name}@local"
 
     def write(self, folder: Path) -> None:
-        """Writes the description into the folder of the files. It is written whole or not at all."""
+        """Write the description atomically into the folder of the files."""
         partial = folder / f"{RECORD}.part"
         partial.write_text(json.dumps(asdict(self), indent=1) + "\n", "utf-8")
         partial.replace(folder / RECORD)
 
 
 def read_origin(folder: Path, name: str) -> Origin | None:
-    """The description in a folder, or None if there is none, it cannot be read, or it is another checkpoint's."""
+    """Read the description in a folder, or None if missing, broken or of another checkpoint."""
     try:
         return parse_origin((folder / RECORD).read_text("utf-8"), name)
     except OSError:
@@ -73,7 +68,7 @@ def read_origin(folder: Path, name: str) -> Origin | None:
 
 
 def parse_origin(text: str, name: str) -> Origin | None:
-    """A description from its text, or None if it is broken or another checkpoint's."""
+    """Parse a description; None if it is broken or another checkpoint's."""
     try:
         fields = json.loads(text)
         files = {
@@ -88,7 +83,7 @@ def parse_origin(text: str, name: str) -> Origin | None:
 
 
 def read_hub_declaration(path: Path) -> Declaration | None:
-    """What the hub said about a file in its cache or in a folder to which it was downloaded; None for other files."""
+    """Return the hub's declaration of a file in its cache or a hub download, or None."""
     real = path.resolve()
     if path.is_symlink() and real.parent.name == "blobs":
         return _by_id(real.name)
@@ -107,13 +102,13 @@ def _by_id(etag: str) -> Declaration | None:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's content."""
+    """Return the SHA-256 of a file's content."""
     return _digest(hashlib.sha256(), path)
 
 
 def git_id_of(path: Path) -> str:
-    """The id that git gives a file's content."""
-    # git hashes a header and the content, with SHA-1.
+    """Return git's id of a file's content."""
+    # git hashes a header and the content with SHA-1.
     return _digest(hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False), path)
 
 

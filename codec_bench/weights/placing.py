@@ -1,6 +1,4 @@
-"""Putting a checkpoint's files where they belong: which files, from which address, into which folder, with which
-record.
-"""
+"""Places a checkpoint's files: which files, from which URL, to which folder and record."""
 
 from __future__ import annotations
 
@@ -21,13 +19,11 @@ Notify = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A checkpoint that is to be fetched.
+    """A checkpoint to fetch.
 
     Args:
-        entry: its entry in the catalogue.
-        to: the folder that gets `<name>/`; None for the cache of the hub or the project's download folder.
-        tell: called with each sentence that a person should see.
-        progress: called as bytes arrive, or None.
+        to: the folder that gets `<name>/`; None for the hub's cache or the project's download folder.
+        notify: called with each sentence for the user. progress: called as bytes arrive, or None.
     """
 
     entry: Checkpoint
@@ -37,17 +33,17 @@ class Order:
 
 
 def hub_endpoint() -> str:
-    """The address of the Hugging Face hub, or of what stands in for it in this environment."""
+    """Return the address of the Hugging Face hub or its replacement."""
     from huggingface_hub import constants
 
     return constants.ENDPOINT.rstrip("/")
 
 
 def choose(entry: Checkpoint, listed: Any, where: str) -> list[str]:
-    """The form of each file that a source has, the preferred one first.
+    """Return the preferred form of each file that a source has.
 
     Args:
-        listed: whatever contains the paths of the source's files. where: the source, for the message.
+        listed: contains the paths of the source's files. where: the source, for the message.
 
     Raises:
         Unreachable: the source lacks a file.
@@ -69,15 +65,13 @@ def place_files(
     revision: str | None,
     headers: dict[str, str] | None = None,
 ) -> LocalCheckpoint:
-    """Downloads each file from the first of its addresses that gives it, and records where the files came from.
+    """Download each file from its first working address, and record the origin.
 
     Args:
-        candidates: the files with their addresses.
-        source, revision: what the record says.
-        headers: of the requests.
+        candidates: the files with their addresses. source, revision: for the record.
 
     Raises:
-        Unreachable, WrongContent: no address of a file gave it.
+        Unreachable, WrongContent: no address of a file worked.
         WeightsError: the disk has too little room, or another process fetches the same checkpoint.
     """
     with folder_of(order) as folder:
@@ -95,19 +89,12 @@ def place_files(
 def _first(
     order: Order, variant: Variant, urls: Sequence[str], folder: Path, headers: dict[str, str]
 ) -> tuple[str, str]:
-    """Downloads a file from the first address that gives it; its SHA-256 and that address."""
+    """Download a file from the first working address; return its SHA-256 and address."""
     failures: list[WeightsError] = []
     for url in urls:
         try:
-            sha256 = download(
-                url,
-                folder / variant.path,
-                size=variant.size,
-                sha256=variant.sha256,
-                headers={**headers, **_hub_token(url)},
-                progress=order.progress,
-            )
-            return sha256, url
+            known = {"size": variant.size, "sha256": variant.sha256, "headers": {**headers, **_hub_token(url)}}
+            return download(url, folder / variant.path, **known, progress=order.progress), url
         except (Unreachable, WrongContent) as error:
             failures.append(error)
             if len(failures) < len(urls):
@@ -116,7 +103,7 @@ def _first(
 
 
 def _hub_token(url: str) -> dict[str, str]:
-    """The user's token for addresses of the hub, and for no others."""
+    """Return the user's token for addresses of the hub, and for no others."""
     from huggingface_hub import get_token
 
     token = get_token() if url.startswith(f"{hub_endpoint()}/") else None
@@ -124,18 +111,14 @@ def _hub_token(url: str) -> dict[str, str]:
 
 
 def joined(failures: Sequence[WeightsError]) -> WeightsError:
-    """Joins several failures to one, of the class of the last."""
+    """Join several failures to one, of the class of the last."""
     message = "; ".join(dict.fromkeys(error.message for error in failures))
     return type(failures[-1])(message, hint=failures[0].hint)
 
 
 @contextmanager
 def folder_of(order: Order) -> Iterator[Path]:
-    """The folder that gets a checkpoint's files. Only one process at a time can use it.
-
-    Raises:
-        WeightsError: another process is using it.
-    """
+    """Lock the folder for a checkpoint's files; WeightsError if another process has it."""
     from filelock import FileLock, Timeout
 
     folder = (order.to or download_folder()) / order.entry.name

@@ -1,4 +1,4 @@
-"""Loading transformers models from a folder, without running code that is in it."""
+"""Loads transformers models from a folder, without running code in it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from codec_bench.weights.state import check_archive
 
 
 def class_of(name: str) -> Any:
-    """A class of transformers that not every release that may be installed has.
-
-    Raises:
-        UserError: the installed release does not have it.
-    """
+    """Return a class of transformers, or raise UserError if this release lacks it."""
     import transformers
 
     try:
@@ -28,19 +24,17 @@ def class_of(name: str) -> Any:
 
 
 def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any], dtype: str = "float32") -> Any:
-    """Loads a transformers model from a folder and refuses weights that do not fit it.
+    """Load a transformers model from a folder and refuse weights that do not fit it.
 
     safetensors are preferred. A `.bin` file is read with `weights_only`, so no code in it is run.
 
     Args:
         model_class: the class of transformers.
-        folder: the folder with the configuration and the weights.
         facts: the values that the configuration in the folder must have, by key.
         dtype: the name of the type of its weights.
 
     Raises:
-        WeightsError: the configuration is another model's, the file is broken, or tensors are missing, left over or of
-            another shape.
+        WeightsError: the configuration is another model's, the file is broken, or tensors do not fit.
     """
     import torch
 
@@ -69,11 +63,8 @@ def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any], dty
     if wrong:
         says = ", ".join(f"{key} {got} (expected {facts[key]})" for key, got in wrong.items())
         raise WeightsError(f"the weights in '{folder}' are another model's: {says}")
-    for key, problem in (
-        ("missing_keys", "lack"),
-        ("unexpected_keys", "have left over"),
-        ("mismatched_keys", "have another shape of"),
-    ):
+    problems = {"missing_keys": "lack", "unexpected_keys": "have left over", "mismatched_keys": "have another shape of"}
+    for key, problem in problems.items():
         names = sorted(str(name) for name in report.get(key) or ())
         if names:
             raise WeightsError(f"the weights in '{folder}' {problem} {len(names)} tensors, such as {names[0]}")
@@ -85,7 +76,7 @@ def _differs(got: Any, expected: Any) -> bool:
 
 
 class _quiet:
-    """Turns off transformers' progress bar and loading report, whose content is checked here."""
+    """Disables transformers' progress bar and loading report, which is checked here."""
 
     def __enter__(self) -> None:
         from transformers.utils import logging

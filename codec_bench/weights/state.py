@@ -1,4 +1,4 @@
-"""Reading tensors from checkpoints. No pickled code is run, and errors name the tensors that do not fit."""
+"""Reads tensors of checkpoints without pickled code; errors name mismatched tensors."""
 
 from __future__ import annotations
 
@@ -13,22 +13,19 @@ from codec_bench.config import load_yaml
 from codec_bench.errors import UserError, WeightsError, first_of
 
 MOST_GROWTH = 2
-"""How many times its own size an archive may unpack to.
-
-`torch.save` does not compress, so that its archives do not grow.
-"""
+"""The most growth of an archive when unpacked; `torch.save` does not compress."""
 LONGEST_WORD = 2048
 _LONG = re.compile(rb"[^\x00-\x20\x7f]{%d}" % (LONGEST_WORD + 1))
 _PICKLES = 5
 _NO_PICKLES = (".safetensors", ".onnx")
 _ALIGNMENT = 64
-"""The bytes at whose multiples torch places tensors."""
+"""The alignment of torch's tensors in bytes."""
 NAMED = 3
 """How many differences a message names."""
 
 
 def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
-    """The tensors of a checkpoint by name, on the CPU.
+    """Load the tensors of a checkpoint by name, on the CPU.
 
     Args:
         path: a safetensors file, an ONNX file, or a file of torch.save, which is read with `weights_only`.
@@ -65,11 +62,7 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
 
 
 def load_configuration(path: Path) -> Any:
-    """What the YAML file next to a checkpoint holds.
-
-    Raises:
-        WeightsError: it is no YAML file.
-    """
+    """Load the YAML file next to a checkpoint, or raise WeightsError."""
     try:
         return load_yaml(path)
     except UserError as error:
@@ -86,14 +79,14 @@ def _onnx_tensors(path: Path) -> dict[str, Any]:
 
 
 def check_archive(path: Path) -> None:
-    """Refuses an archive that unpacks to much more than its size, by its directory and before anything is unpacked.
+    """Refuse dangerous archives before unpacking them.
 
-    It also refuses tensors that are compressed, since the directory may lie of what they unpack to, and words of more
-    than `LONGEST_WORD` characters. torch searches the messages of its errors, which quote such words, for a time that
-    grows with the square of their length.
+    Refused are archives that grow, compressed tensors (their directory may lie), and words over `LONGEST_WORD`
+    characters: torch
+    quotes them in errors, and searches its messages in quadratic time.
 
     Raises:
-        WeightsError: it does, or holds such a word.
+        WeightsError: the archive is refused.
     """
     try:
         with ZipFile(path) as archive:
@@ -108,7 +101,7 @@ def check_archive(path: Path) -> None:
             fit = not any(_LONG.search(pickled) for pickled in pickles)
     except BadZipFile:
         grows, packed, fit = False, False, _words_fit(path)
-    except Exception:  # zipfile raises many kinds for a damaged archive; whoever reads it says what it is
+    except Exception:  # zipfile raises many kinds for a damaged archive; its reader reports it
         return
     if not fit:
         raise WeightsError(f"the weights in '{path}' hold a word of more than {LONGEST_WORD} characters")
@@ -124,7 +117,7 @@ def check_archive(path: Path) -> None:
 
 
 def _words_fit(path: Path) -> bool:
-    """Whether the pickles at the start of a file of torch.save before version 1.6 hold no long word."""
+    """Whether the pickles at the start of a torch.save file before 1.6 hold no long word."""
     with path.open("rb") as file:
         read = 0
         try:
@@ -133,7 +126,7 @@ def _words_fit(path: Path) -> bool:
                     read = file.tell()
                     if isinstance(held, str) and _LONG.search(held.encode("utf-8", "replace")):
                         return False
-        except Exception:  # it is no such file, or a damaged one, whose next word or two may have no end
+        except Exception:  # another or a damaged file, whose next words may have no end
             file.seek(read)
             pickled = path.suffix not in _NO_PICKLES
             return not (pickled and any(_LONG.search(file.readline()) for _ in range(2)))
@@ -141,19 +134,17 @@ def _words_fit(path: Path) -> bool:
 
 
 def unfilled(build: Callable[[], Any]) -> Any:
-    """A module whose weights have shapes and no memory, for `load_into`.
+    """Build a module whose weights have shapes and no memory, for `load_into`.
 
-    No time is spent on random values, and the weights are in memory once, not twice. What the constructor computes
-    keeps its values: only tensors that it leaves open, or draws, have none.
-
-    Args:
-        build: makes the module. Each tensor without a value must be in its `state_dict`, since no other gets one.
+    No time goes to random values, and the weights are in memory once. Computed values stay: only empty or random
+    tensors have
+    none, and each of these must be in the `state_dict`.
     """
     import torch
     from torch.overrides import TorchFunctionMode
 
     class WithoutMemory(TorchFunctionMode):
-        # Without memory, torch imports its compiler (70 MB) to draw nothing: so nothing is drawn.
+        # Random values on the meta device would import torch's compiler (70 MB), so none are drawn.
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             options = kwargs or {}
             if func in (torch.empty, torch.rand, torch.randn) and options.get("device") is None:
@@ -174,13 +165,13 @@ def unfilled(build: Callable[[], Any]) -> Any:
 def load_tensors(
     folder: Path, shapes: Mapping[str, tuple[int, ...]], *, dtype: str, device: str, unused: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The tensors of a folder in the layout of transformers: of model.safetensors, else of pytorch_model.bin.
+    """Load a folder's tensors in transformers' layout: safetensors, else a .bin file.
 
-    They reach the device in the type of the file, which is often half of the bytes, and get theirs there.
+    They reach the device in the file's dtype, which is often half of the bytes, and are cast there.
 
     Args:
-        folder: that holds the files. shapes: of the tensors that it must have, by name.
-        dtype: the name of their type in torch. device: that takes them. unused: names of tensors that it may have.
+        shapes: of the required tensors, by name.
+        dtype: the name of their type in torch. unused: names of tensors that may be present.
 
     Raises:
         WeightsError: a file is missing or broken, or tensors are missing, left over or of another shape.
@@ -202,7 +193,7 @@ def load_tensors(
 def check_shapes(
     state: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], *, path: Path, unused: Sequence[str] = ()
 ) -> None:
-    """Compares tensors with the shapes that they must have.
+    """Compare tensors with the required shapes.
 
     Raises:
         WeightsError: tensors are missing, left over or of another shape. The message names the first of each.
@@ -224,16 +215,15 @@ def check_shapes(
 
 
 def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequence[str] = ()) -> None:
-    """Loads tensors into a module, in float32. The module's tensors and those given must be the same.
+    """Load tensors into a module, in float32. Both must have the same tensors.
 
     Args:
-        net: the module. If it is `unfilled`, the tensors given become its own.
-        state: the tensors by name.
+        net: the module. If it is `unfilled`, the tensors become its own.
         path: the file that they come from, for messages.
         unused: names of tensors in the published file that the module does not have.
 
     Raises:
-        WeightsError: tensors are missing, left over or of another shape. The message names the first of each.
+        WeightsError: as `check_shapes`.
     """
     import torch
 
@@ -249,11 +239,11 @@ def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequenc
 
 
 def _cast(value: Any, dtype: Any) -> Any:
-    """The tensor as a new module would hold it, so that products have the same digits; in a file, tensors lie anyhow."""
+    """Cast and align a tensor as in a new module, so products have the same digits."""
     value = value.to(dtype)
     return value if value.is_contiguous() and value.data_ptr() % _ALIGNMENT == 0 else value.contiguous().clone()
 
 
 def without(state: Mapping[str, Any], *, starts: tuple[str, ...] = (), ends: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The tensors whose names neither start nor end with one of these."""
+    """Drop the tensors whose names start or end with one of these."""
     return {name: value for name, value in state.items() if not name.startswith(starts) and not name.endswith(ends)}

@@ -1,4 +1,4 @@
-"""Checking whether the files of a checkpoint have the expected content, and who says what is expected."""
+"""Checks the content of a checkpoint's files, against the catalogue or their source."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ State = Literal["same", "differs", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One file that was checked.
+    """One checked file.
 
     Args:
-        path: its path in the checkpoint's folder. size: its size in bytes on this machine.
-        state: `same`, `differs`, or `unknown` if no source says what the content should be.
-        against: the source that says what the content should be, in words; empty if there is none.
-        reason: what differs, one sentence; empty if nothing does.
+        path: in the checkpoint's folder. size: in bytes on this machine.
+        state: `same`, `differs`, or `unknown` without a declared content.
+        against: the source of the declaration; empty without one. reason: the difference, one sentence; or empty.
     """
 
     path: str
@@ -32,11 +31,10 @@ class Checked:
 
 
 def verify(name: str, located: LocalCheckpoint | None = None) -> list[Checked]:
-    """Compares the files of a checkpoint with the catalogue, else with what their source said when they were fetched.
+    """Compare a checkpoint's files with the catalogue, else with their source.
 
     Args:
-        name: a name of the catalogue.
-        located: the place of the files, or None for the place that `find` gives.
+        located: the location of the files, or None to `find` them.
 
     Raises:
         WeightsError: the checkpoint is not on this machine.
@@ -74,7 +72,7 @@ def _check(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> Checked
 
 
 def _declarations(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> list[Declaration]:
-    """All that sources say about a file, the catalogue first."""
+    """Return all declarations of a file, the catalogue's first."""
     declarations = []
     pinned = entry.variant(path)
     if pinned is not None and (pinned.size or pinned.sha256) and _is_of_the_catalogue(entry, checkpoint.used):
@@ -90,7 +88,7 @@ def _declarations(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> 
 
 
 def _is_of_the_catalogue(entry: Checkpoint, used: str) -> bool:
-    """Whether weights must equal the files of the catalogue. Another revision or another hub may have other files."""
+    """Whether weights must equal the catalogue's files: not for another revision or hub."""
     if entry.hub is not None and entry.modelscope is not None and used.partition("@")[0] == entry.modelscope:
         return False
     repository, _, revision = used.rpartition("@")

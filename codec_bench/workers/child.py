@@ -1,11 +1,12 @@
-"""The program of an isolated worker. It is run as a file by the Python of the environment (3.8 or later). Of
-codec_bench it imports only `wire.py`, which is next to it, and `memory.py`.
+"""The program of an isolated worker, run as a file by the environment's Python (3.8 or later).
 
     python -I -u child.py SOCKET IN OUT PARENT BEAT_S
 
-The process that the host starts is a guardian, which starts the worker. When the host or the worker is gone, the
-guardian ends every process that the worker started, removes the worker's temporary folder, and ends with the worker's
-exit status. The guardian never loads worker code, so that a call that does not return cannot stop it from cleaning up.
+Of codec_bench it imports only `wire.py` and `memory.py`. The started process is a guardian, which starts the worker.
+When host
+or worker is gone, it kills the worker's processes, removes its temporary folder, and exits with the worker's status. It
+never
+loads worker code, so no hanging call can stop the cleanup.
 """
 
 from __future__ import annotations
@@ -52,12 +53,10 @@ def _prctl(option: int, value: int) -> None:
 
 
 def guard(worker: int, link: socket.socket, parent: int) -> int:
-    """Waits until the worker or the host ends, and then ends all processes of the worker.
+    """Wait until the worker or the host ends, then kill all processes of the worker.
 
     Args:
-        worker: process id of the worker.
-        link: the socket to the host.
-        parent: process id of the host.
+        worker: process id of the worker. link: the socket to the host. parent: process id of the host.
 
     Returns:
         The exit status of the worker; 128 plus the number of the signal if a signal ended it.
@@ -91,7 +90,7 @@ def guard(worker: int, link: socket.socket, parent: int) -> int:
 
 
 def _end_children() -> None:
-    """Ends the processes that the worker started and left behind. They are children of this process now."""
+    """Kill the processes that the worker left, which are now children of this one."""
     while True:
         try:
             with open(f"/proc/self/task/{os.getpid()}/children") as file:
@@ -111,11 +110,7 @@ def _end_children() -> None:
 
 
 def receive(link: socket.socket) -> tuple[int, dict[str, Any]]:
-    """Reads one frame: its kind and its JSON object.
-
-    Raises:
-        EOFError: the other side is gone.
-    """
+    """Read one frame: its kind and its JSON object. EOFError if the other side is gone."""
     kind, size = wire.length(_exactly(link, wire.START.size))
     return kind, wire.read_body(_exactly(link, size))
 
@@ -132,7 +127,7 @@ def _exactly(link: socket.socket, size: int) -> bytes:
 
 
 def sentence(error: BaseException) -> str:
-    """The last line of an error's traceback, with the file and the line where it was raised."""
+    """Return the last line of an error's traceback, with file and line."""
     last = "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " ")
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
@@ -140,7 +135,7 @@ def sentence(error: BaseException) -> str:
 
 
 def versions() -> dict[str, str]:
-    """The version of Python and of every package installed here, by name."""
+    """Return the versions of Python and of every installed package."""
     from importlib.metadata import distributions
 
     installed = {d.metadata["Name"]: d.version for d in distributions() if d.metadata["Name"]}
@@ -151,8 +146,7 @@ class Worker:
     """Loads the worker code and answers the host.
 
     Args:
-        link: the socket to the host.
-        heard, said: memory files with the sounds of the requests and of the answers.
+        link: the socket to the host. requests, replies: memory files with audio.
     """
 
     def __init__(self, link: socket.socket, requests: Any, replies: Any) -> None:
@@ -162,12 +156,12 @@ class Worker:
         self._code: Any = None
 
     def send(self, kind: int, body: bytes) -> None:
-        """Sends a frame. Several threads may send at the same time."""
+        """Send a frame. Thread-safe."""
         with self._lock:
             self._link.sendall(wire.frame(kind, body))
 
     def beat(self, every_s: float) -> None:
-        """Sends a sign of life at an interval, until the host is gone."""
+        """Send heartbeats at an interval, until the host is gone."""
         pause = threading.Event()
         try:
             while not pause.wait(every_s):
@@ -176,7 +170,7 @@ class Worker:
             return
 
     def load(self, code: str, options: dict[str, Any]) -> None:
-        """Imports the worker code, calls its `load`, and sends the result to the host."""
+        """Import the worker code, call its `load`, and send the result to the host."""
         try:
             sys.path.insert(0, str(Path(code).parent))  # the worker code may import modules next to it
             self._code = _file_module("codec_bench_worker_code", Path(code))
@@ -191,7 +185,7 @@ class Worker:
         self.send(wire.READY, json.dumps({"versions": versions()}).encode())
 
     def ask(self, message: dict[str, Any]) -> None:
-        """Answers a batch and sends the answers to the host."""
+        """Answer a batch and send the answers to the host."""
         batch = [_decode(item) for item in wire.unpack(message["items"], message["sounds"], self._request_memory)]
         try:
             packed = [_packed(answer) for answer in self._answers(batch)]
@@ -206,7 +200,7 @@ class Worker:
         self.send(wire.REPLY, body)
 
     def _answers(self, batch: list[dict[str, Any]]) -> list[Any]:
-        """One answer per item. A batch that fails is split in halves, until only the item that causes the error fails."""
+        """Return one answer per item. A failing batch is halved until single items fail."""
         try:
             answers = self._code.answer(self._state, batch)
             if not isinstance(answers, (list, tuple)) or len(answers) != len(batch):
@@ -235,7 +229,7 @@ class _Unusable(Exception):
 
 
 def _decode(value: Any) -> Any:
-    """A request with its sounds as NumPy arrays, or as memory views if this environment has no NumPy."""
+    """Decode audio to NumPy arrays, or to memory views without NumPy."""
     if isinstance(value, dict):
         if isinstance(value.get("samples"), bytearray):
             channels = value["channels"]
@@ -260,7 +254,7 @@ def _numpy() -> Any:
 
 
 def _packed(answer: Any) -> Any:
-    """An answer that is ready to be sent. If it cannot be sent, it is replaced by an error."""
+    """Pack an answer, or an error in its place."""
     try:
         if not isinstance(answer, dict):
             raise TypeError(f"the answer is {type(answer).__name__}; expected a dictionary")
@@ -276,9 +270,9 @@ def _packed(answer: Any) -> Any:
 
 
 def _sound(samples: Any) -> Any:
-    """Samples as a float32 buffer `(channels, samples)`.
+    """Return samples as a float32 buffer `(channels, samples)`.
 
-    Integers are refused, because their full scale is not known.
+    Integers are refused, because their full scale is unknown.
     """
     if hasattr(samples, "detach"):  # a tensor, on any device and of any precision
         if not samples.is_floating_point():
@@ -301,7 +295,7 @@ def _sound(samples: Any) -> Any:
 
 
 def main() -> None:
-    """Entry point of the process."""
+    """Run the process."""
     handles = [int(value) for value in sys.argv[1:4]]
     parent, every_s = int(sys.argv[4]), float(sys.argv[5])
     for handle in handles:

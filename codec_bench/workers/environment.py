@@ -1,12 +1,10 @@
-"""Reads the description of an isolated environment (`configs/env/NAME.yaml`, or your own YAML file), and makes it with
-uv.
+"""Reads an isolated environment (`configs/env/NAME.yaml` or your YAML) and builds it.
 
-Conventions
-    Every package of the environment is listed with its exact version, so that an environment made later is the same.
-    `uv pip compile NAMES.txt -o LOCK.txt` writes such a list from the names of the packages that you need.
-    An environment is built in a temporary folder with a marker file, and then renamed in a single step. So an
-    environment whose building was interrupted is never used. The next process that builds it removes the folder that
-    was left.
+Every package has its exact version, so later builds are the same; `uv pip compile NAMES.txt -o LOCK.txt` writes such a
+list.
+An environment is built in a temporary folder with a marker file, and renamed in a single step. An interrupted build is
+never
+used; the next build removes it.
 """
 
 from __future__ import annotations
@@ -44,11 +42,8 @@ class EnvFile(BaseModel):
     """The schema of an environment's YAML file.
 
     Args:
-        version: version of the schema.
-        summary: what the environment is for.
-        python: the Python versions that it works with, such as `3.10` or `>=3.11,<3.13`; None is the version that runs
-            codec-bench.
-        requirements: every package as NAME==VERSION; an empty list for a worker that needs none.
+        python: its Python versions, such as `3.10` or `>=3.11,<3.13`; None is the version that runs codec-bench.
+        requirements: every package as NAME==VERSION; an empty list for none.
         lock: the path of a file that lists the packages, relative to the YAML file; in place of `requirements`.
         code: the file of the worker code, relative to the YAML file; the config of a model may name another.
         variables: environment variables for the worker.
@@ -78,11 +73,9 @@ class EnvSpec:
     """The description of an environment.
 
     Args:
-        name: used in messages and in the name of the folder.
+        name: for messages and the folder.
         requirements: lines for the installer, each pinned to one version.
-        python: the Python versions that it works with; None is the version that runs codec-bench.
-        code: the file of its worker code, or None.
-        variables: environment variables for the worker.
+        python: its Python versions; None is the version that runs codec-bench.
     """
 
     name: str
@@ -93,19 +86,17 @@ class EnvSpec:
 
     @property
     def digest(self) -> str:
-        """Hash (128 bits, hexadecimal) of the Python versions and the packages; not of the worker code and the
-        variables.
-        """
+        """A hash (128 bits, hexadecimal) of Python versions and packages."""
         content = json.dumps([1, self.python, self.requirements])
         return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 def read_env(name: str, folder: Path | None = None) -> EnvSpec:
-    """Reads the description of an environment.
+    """Read the description of an environment.
 
     Args:
         name: a name in `configs/env`, or the path of a YAML file.
-        folder: the folder that a relative path starts from; None is the working folder.
+        folder: the base of a relative path; None is the working folder.
 
     Raises:
         UnknownName: there is no such environment; the message suggests the nearest name.
@@ -133,10 +124,9 @@ def read_env(name: str, folder: Path | None = None) -> EnvSpec:
 
 
 def pinned(lines: Iterable[str], source: str) -> tuple[str, ...]:
-    """The requirements in a list of lines, without comments and with continued lines joined.
+    """Parse requirement lines: no comments, continued lines joined.
 
     Args:
-        lines: the lines.
         source: the name of the file, for messages.
 
     Raises:
@@ -161,43 +151,43 @@ def pinned(lines: Iterable[str], source: str) -> tuple[str, ...]:
 
 MARKER = "codec-bench.json"
 _TAIL_LINES = 12
-# Variables that steer the Python of codec-bench and must not reach the Python of another environment.
+# Variables of codec-bench's Python that must not reach another environment's.
 _FOREIGN = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "UV_PROJECT_ENVIRONMENT")
 _UV_INDEXES = (
-    "UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_CONFIG_FILE", "UV_OFFLINE",
+    "UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_CONFIG_FILE",
+    "UV_OFFLINE",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """An environment that has been made: its folder and its Python interpreter."""
+    """A complete environment: its folder and its Python interpreter."""
 
     folder: Path
     python: Path
 
 
 def foreign_variables() -> dict[str, str]:
-    """The environment variables of this process without those that steer a Python interpreter."""
+    """Return this process's environment without variables that steer Python."""
     return {name: value for name, value in os.environ.items() if name not in _FOREIGN}
 
 
 def find_environment(spec: EnvSpec) -> Environment | None:
-    """The environment if it has been made completely, else None. Needs neither uv nor a network."""
+    """Return the environment if it is complete, else None. Needs no uv, no network."""
     folder = _folder(spec)
     python = folder / "bin" / "python"
     try:
         digest = json.loads((folder / MARKER).read_text("utf-8"))["digest"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-    # If the interpreter has been removed since, the link to it is broken.
+    # The link to a removed interpreter is broken.
     return Environment(folder, python) if digest == spec.digest and python.exists() else None
 
 
 def make_environment(spec: EnvSpec, notify: Callable[[str], None] = lambda line: None) -> Environment:
-    """Finds the environment, or makes it. If several processes need it, one makes it and the others wait.
+    """Find or build the environment. One process builds, others wait.
 
     Args:
-        spec: the description of the environment.
         notify: called with a sentence when something takes long.
 
     Raises:
@@ -233,7 +223,7 @@ def make_environment(spec: EnvSpec, notify: Callable[[str], None] = lambda line:
 
 
 def _folder(spec: EnvSpec) -> Path:
-    # An environment that names no Python version is made for the running one, so that its folder names that version.
+    # Without a Python version, the environment is for the running one, which its folder names.
     version = "" if spec.python else f"-py{sys.version_info.major}{sys.version_info.minor}"
     return cache_folder() / "env" / f"{spec.name}-{spec.digest[:16]}{version}"
 
@@ -270,9 +260,8 @@ def _interpreter(spec: EnvSpec, uv: str, environment: Mapping[str, str]) -> str:
     # The running Python is preferred if its version is suitable.
     path = os.pathsep.join([str(Path(sys.base_prefix) / "bin"), environment.get("PATH", os.defpath)])
     preferring = {"UV_PYTHON_PREFERENCE": "system", **environment, "PATH": path}
-    done = subprocess.run(
-        [uv, "python", "find", "--system", spec.python], env=preferring, capture_output=True, text=True, cwd=cache_folder()
-    )  # fmt: skip
+    command = [uv, "python", "find", "--system", spec.python]
+    done = subprocess.run(command, env=preferring, capture_output=True, text=True, cwd=cache_folder())
     if done.returncode:
         raise UserError(
             f"the environment '{spec.name}' needs Python {spec.python}, which is not on this machine",
@@ -290,12 +279,12 @@ def _run(spec: EnvSpec, command: list[str], environment: Mapping[str, str], fina
         raise UserError(
             f"the environment '{spec.name}' cannot be made: uv ended with {done.returncode}: "
             f"{_tail(done.stderr or done.stdout)}",
-            hint="this needs a package index: run it once with a network, or name a local index in the settings of uv or pip",
+            hint="this needs a package index: run it once online, or name a local index in the settings of uv or pip",
         )
 
 
 def _check(spec: EnvSpec, uv: str, python: str, environment: Mapping[str, str]) -> None:
-    """Refuses a list that lacks a package that another one needs. Versions are not checked: the list decides them."""
+    """Refuse a list that lacks a dependency. The list alone decides versions."""
     done = subprocess.run(
         [uv, "pip", "check", "--python", python], env=environment, cwd=cache_folder(), capture_output=True, text=True
     )
@@ -329,9 +318,7 @@ def _uv() -> str:
 
 
 def pip_settings(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Translates pip's settings of package indexes for uv, which does not read them.
-
-    If uv has settings of its own, as variables or in its configuration file, pip's are not used.
+    """Translate pip's index settings for uv, unless uv has its own.
 
     Args:
         environment: the variables that uv will see.

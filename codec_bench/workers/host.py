@@ -1,7 +1,8 @@
-"""Starts, asks, watches and ends one worker process.
+"""Starts, queries, watches and ends one worker process.
 
-Every error of the process raises `WorkerEnded`. The process is then gone, and the next `start` makes a new one. Replies
-are the dictionaries that the worker code gave; the caller checks their content.
+Every error of the process raises `WorkerEnded`. The process is then gone, and the next `start` creates a new one.
+Replies are
+the worker code's dictionaries, unchecked.
 """
 
 from __future__ import annotations
@@ -23,29 +24,28 @@ from typing import Any
 from codec_bench.workers import wire
 from codec_bench.workers.environment import foreign_variables
 
-LOG_BYTES = 4 << 20  # when the log of a worker is longer than this, only its end is kept
+LOG_BYTES = 4 << 20  # a longer log is cut to its end
 _TAIL_BYTES, _TAIL_LINES = 4096, 8
 _ENDING_S = 5.0
 _CHILD = Path(__file__).with_name("child.py")
 
 
 class WorkerEnded(Exception):
-    """A worker process ended or was ended. The message says why in one sentence."""
+    """A worker process ended; the message says why in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """How workers run.
+    """The settings of workers.
 
     Args:
-        name: the name of the model, for messages.
         python: the Python interpreter of the environment.
         code: the file with the functions `load` and `answer`.
         options: keyword arguments of `load`, as JSON values.
-        variables: environment variables for the worker.
         start_s: time limit of starting and loading. limit_s: time limit of one batch; None for no limit.
-        silence_s: how long a worker may give no sign of life while an answer is awaited. Native code that holds
-            Python's interpreter lock prevents such signs. beat_s: the interval between signs of life. All in seconds.
+        silence_s: the longest gap between heartbeats during an answer; native code that holds the interpreter lock
+            stops
+            them. beat_s: the interval between heartbeats. All in seconds.
     """
 
     name: str
@@ -60,13 +60,10 @@ class WorkerSettings:
 
 
 class WorkerHost:
-    """The host's side of one worker. Its methods are called on one event loop, with one batch at a time.
-
-    Args:
-        settings: how the worker runs.
+    """The host's side of one worker, for one event loop and one batch at a time.
 
     Attributes
-        versions: version of Python and of every package in the environment, by name; empty before `start`.
+        versions: versions of Python and of every package in the environment; empty before `start`.
     """
 
     def __init__(self, settings: WorkerSettings) -> None:
@@ -82,11 +79,11 @@ class WorkerHost:
 
     @property
     def running(self) -> bool:
-        """Whether there is a process to ask."""
+        """Whether the process exists."""
         return self._process is not None
 
     async def start(self) -> None:
-        """Starts the process and waits until its code is loaded.
+        """Start the process and wait until its code is loaded.
 
         Raises:
             WorkerEnded: the process cannot be started, its code cannot be loaded, or loading took too long.
@@ -108,8 +105,8 @@ class WorkerHost:
         variables = {**foreign_variables(), **settings.variables}
         variables["PATH"] = os.pathsep.join([str(settings.python.parent), variables.get("PATH", os.defpath)])
         try:
-            with ExitStack() as undo:  # after an error half-way, nothing is left behind
-                # The temporary files of the worker code and the log are in a folder that is removed with the worker.
+            with ExitStack() as undo:  # an error leaves nothing behind
+                # Log and temporary files are in a folder that is removed with the worker.
                 self._folder = variables["TMPDIR"] = tempfile.mkdtemp(prefix="codec-bench-worker-")
                 undo.callback(shutil.rmtree, self._folder, ignore_errors=True)
                 log = os.path.join(self._folder, "worker.log")
@@ -135,10 +132,7 @@ class WorkerHost:
             raise WorkerEnded(f"the worker '{settings.name}' cannot be started: {error}") from error
 
     async def ask(self, batch: Sequence[wire.Packed]) -> list[Any]:
-        """One reply per item of a batch, in order.
-
-        Args:
-            batch: the items, as `wire.pack` gives them.
+        """Return one reply per packed item of a batch, in order.
 
         Raises:
             WorkerEnded: the process ended, hung or took too long; it is gone.
@@ -176,7 +170,7 @@ class WorkerHost:
         except _Broken as error:
             raise await self._ended(error.why, error.is_stated) from error
         except asyncio.CancelledError:
-            # Otherwise the worker would continue with this batch and read sounds that the next batch overwrites.
+            # Otherwise the worker would go on and read audio that the next batch overwrites.
             await asyncio.shield(self.close())
             raise
         finally:
@@ -184,7 +178,7 @@ class WorkerHost:
             answer.cancel()
 
     async def _listen(self) -> None:
-        """Reads frames until the worker is gone, and then gives the reason to the calls that wait."""
+        """Read frames until the worker is gone; then fail the waiting calls with the reason."""
         broken = _Broken(None)
         try:
             while True:
@@ -214,10 +208,10 @@ class WorkerHost:
                     answer.set_exception(broken)
 
     async def _ended(self, why: str | None, is_stated: bool = False) -> WorkerEnded:
-        """Ends the process, and makes the exception that says why it is gone.
+        """End the process and return the exception that says why.
 
         Args:
-            why: the reason; None if the process ended by itself, and its exit status is the reason.
+            why: the reason; None if the process ended by itself: its exit status is the reason.
             is_stated: whether the worker stated the reason. If not, the exception quotes the end of its log.
         """
         if self._process is None:
@@ -234,7 +228,7 @@ class WorkerHost:
 
     @property
     def log_tail(self) -> str:
-        """The last lines that the worker wrote to its standard output and error, on one line."""
+        """The last lines of the worker's output and errors, on one line."""
         size = os.fstat(self._log).st_size
         text = os.pread(self._log, _TAIL_BYTES, max(0, size - _TAIL_BYTES)).decode("utf-8", "replace")
         lines = ["".join(c for c in line if c.isprintable()).strip() for line in text.splitlines()]
@@ -248,7 +242,7 @@ class WorkerHost:
             os.write(self._log, end)
 
     async def close(self) -> None:
-        """Ends the process and removes its files. Does nothing if there is no process."""
+        """End the process and remove its files; no-op without a process."""
         if self._process is not None:
             await self._end()
 

@@ -1,8 +1,8 @@
 """Distributes batches over several worker processes, and replaces a process that dies.
 
-Every item has two attempts. If a process dies during a batch, a new one is started and each item is asked alone, so
-that only the item that kills the process is lost. A worker that dies `DEATHS_IN_A_ROW` times without an answer in
-between is not started again.
+Every item has two attempts. If a process dies during a batch, a new one gets each item alone, so only the fatal item is
+lost. A
+worker that dies `DEATHS_IN_A_ROW` times without an answer is not restarted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEATHS_IN_A_ROW = 4
 
 @dataclass(frozen=True, slots=True)
 class WorkerReply:
-    """The result of one item: the answer of the worker code, or None and the reason; and the number of attempts."""
+    """The answer to one item, or None and the reason; and the number of attempts."""
 
     answer: Any
     reason: str | None
@@ -31,7 +31,7 @@ class WorkerReply:
 
 
 class _Seat:
-    """One worker: a process, and the next one after it dies."""
+    """One worker: a process and its replacements."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self.host = WorkerHost(settings)
@@ -70,8 +70,7 @@ class WorkerPool:
     """The workers of one model.
 
     Args:
-        settings: the settings of all workers.
-        variables: for each worker its own environment variables, as `device_variables` gives them.
+        variables: environment variables of each worker, from `device_variables`.
     """
 
     def __init__(self, settings: WorkerSettings, variables: Sequence[Mapping[str, str]]) -> None:
@@ -81,11 +80,11 @@ class WorkerPool:
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The version of Python and of every package in the environment, by name."""
+        """The versions of Python and of every package in the environment."""
         return self._seats[0].host.versions
 
     async def start(self) -> None:
-        """Starts every worker and waits until all have loaded their model.
+        """Start every worker and wait until all have loaded their model.
 
         Raises:
             WorkerEnded: a worker cannot be started. The others are ended.
@@ -99,10 +98,7 @@ class WorkerPool:
             self._idle.put_nowait(seat)
 
     async def ask(self, batch: Sequence[wire.Packed]) -> list[WorkerReply]:
-        """One reply per item, in order, from the next free worker.
-
-        An error of a worker gives replies with the reason.
-        """
+        """Return one reply per item, in order, from the next free worker."""
         seat = await self._idle.get()
         try:
             return await seat.ask(batch)
@@ -111,42 +107,39 @@ class WorkerPool:
                 self._idle.put_nowait(seat)
             else:
                 self._working -= 1
-                if self._working == 0:  # no worker is left: this one stays and gives every item the reason
+                if self._working == 0:  # the last worker stays and answers with the reason
                     self._working = 1
                     self._idle.put_nowait(seat)
 
     async def close(self) -> None:
-        """Ends every worker."""
+        """End every worker."""
         await asyncio.gather(*(seat.host.close() for seat in self._seats))
 
 
 class LoopThread:
-    """An event loop in a thread, for callers that have none."""
+    """An event loop in a thread, for synchronous callers."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """The result of a coroutine that runs in the thread."""
+        """Return the result of a coroutine that runs in the thread."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self, pool: WorkerPool) -> None:
-        """Ends a pool's workers, then the thread."""
+        """End a pool's workers, then the thread."""
         self.run(pool.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
 
 
 def device_variables(workers: int, devices: Sequence[str | int] | None) -> list[dict[str, str]]:
-    """Environment variables that give each worker its GPU and its share of the CPU cores.
+    """Return the environment variables of each worker: its GPU and its share of cores.
 
     Args:
-        workers: number of workers.
-        devices: `cpu`, or GPUs as `cuda:1` or `1`, counted among those that CUDA_VISIBLE_DEVICES names. Workers take
-            them in turn. None gives every worker the GPUs of this process.
-
-    Returns:
-        One mapping per worker.
+        devices: `cpu`, or GPUs as `cuda:1` or `1`, indices into CUDA_VISIBLE_DEVICES, assigned in turn. None gives
+            every
+            worker all GPUs of this process.
 
     Raises:
         UserError: there is no such device.

@@ -1,12 +1,12 @@
-"""The protocol between a host and its worker: frames over a private socket, and sound in shared memory.
+"""The protocol of host and worker: frames over a private socket, audio in shared memory.
 
-A frame is four bytes (big-endian, the number of bytes that follow), one byte for the kind, and JSON in UTF-8. Sound is
-not part of a frame. Each direction has one memory file, which the writing side owns and enlarges, and the frame says
-where in it each sound is. A worker handles one request at a time, so a memory file holds the sounds of one frame, from
-its start.
-
-This file runs in every Python from 3.8 on and imports only the standard library. Samples are passed as bytes, because
-the two sides may have different versions of NumPy.
+A frame is four bytes (big-endian length of the rest), one byte for the kind, and UTF-8 JSON. Each direction has one
+memory
+file, owned and enlarged by the writer; the frame has the offsets of its audio, from the file's start, as a worker
+handles one
+request at a time. This file runs in Python 3.8 with the standard library only. Samples are bytes, because the two sides
+may
+have different versions of NumPy.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Packed(NamedTuple):
     """An item that is ready to be sent.
 
     Args:
-        text: the item as JSON, without its sounds.
-        places: `[path, channels, samples, rate]` of each sound. buffers: the samples of each sound.
+        text: the item as JSON, without its audio.
+        places: `[path, channels, samples, rate]` of each clip. buffers: the samples of each clip.
     """
 
     text: str
@@ -51,22 +51,14 @@ class WireError(Exception):
 
 
 def frame(kind: int, body: bytes) -> bytes:
-    """The bytes of one frame.
-
-    Raises:
-        WireError: the frame is too long.
-    """
+    """Return the bytes of one frame; a frame over the limit raises WireError."""
     if len(body) >= FRAME_BYTES:
         raise WireError(f"a message has {len(body)} bytes; the most are {FRAME_BYTES}")
     return START.pack(len(body) + 1, kind) + body
 
 
 def length(start: bytes) -> tuple[int, int]:
-    """Reads the first five bytes of a frame: its kind, and how many bytes follow.
-
-    Raises:
-        WireError: the length is impossible.
-    """
+    """Parse the first five bytes of a frame: its kind, and how many bytes follow."""
     size, kind = START.unpack(start)
     if not 1 <= size <= FRAME_BYTES:
         raise WireError(f"a message claims to have {size} bytes; expected 1 to {FRAME_BYTES}")
@@ -74,11 +66,7 @@ def length(start: bytes) -> tuple[int, int]:
 
 
 def read_body(body: bytes) -> dict[str, Any]:
-    """The JSON object of a frame.
-
-    Raises:
-        WireError: the body is not a JSON object.
-    """
+    """Return the JSON object of a frame, or raise WireError."""
     try:
         message = json.loads(body.decode("utf-8")) if body else {}
     except (ValueError, RecursionError) as error:
@@ -95,10 +83,11 @@ def _plain(value: Any) -> Any:
 
 
 def pack(item: dict[str, Any]) -> Packed:
-    """Converts an item to JSON, with its sounds taken out.
+    """Convert an item to JSON, with its audio extracted.
 
-    A sound is a dictionary with `samples` (an object with the buffer protocol, float32, C-contiguous,
-    `(channels, samples)`) and `sample_rate_hz`.
+    Audio is a dictionary with `samples` (an object with the buffer protocol, float32, C-contiguous, `(channels,
+    samples)`) and
+    `sample_rate_hz`.
 
     Raises:
         WireError: the item holds a value that JSON cannot hold, or is too long.
@@ -130,15 +119,13 @@ def pack(item: dict[str, Any]) -> Packed:
 
 
 def unpack(items: list[Any], sounds: list[list[Any]], memory: Memory) -> list[Any]:
-    """The items of a frame with copies of their sounds put back.
+    """Put copies of their audio back into the items of a frame, which are changed.
 
     Args:
-        items: the items; they are changed.
-        sounds: `[item, path, channels, samples, rate, offset]` of each sound.
-        memory: the memory file with the samples.
+        sounds: `[item, path, channels, samples, rate, offset]` of each clip.
 
     Raises:
-        WireError: a sound belongs to a place that does not exist.
+        WireError: the item or path of a clip does not exist.
     """
     for at, path, channels, samples, rate, offset in sounds:
         if not all(isinstance(number, int) for number in (channels, samples, rate, offset)):
@@ -162,11 +149,7 @@ def unpack(items: list[Any], sounds: list[list[Any]], memory: Memory) -> list[An
 
 
 def batch_body(number: int, packed: Sequence[Packed], memory: Memory) -> bytes:
-    """Writes the sounds of packed items into a memory file, and makes the body of their frame.
-
-    Raises:
-        OSError: the memory file cannot be enlarged.
-    """
+    """Write the audio of packed items to a memory file; return the body of their frame."""
     offsets = memory.write([buffer for item in packed for buffer in item.buffers])
     at = iter(offsets)
     sounds = [[index, *location, next(at)] for index, item in enumerate(packed) for location in item.places]
@@ -175,11 +158,7 @@ def batch_body(number: int, packed: Sequence[Packed], memory: Memory) -> bytes:
 
 
 def new_memory_file() -> int:
-    """Makes a file without a name. Its memory is freed when no process has it open any more.
-
-    Returns:
-        The file descriptor.
-    """
+    """Create an unnamed file, freed when its last process closes it; return its handle."""
     if hasattr(os, "memfd_create"):  # not limited by the size of a file system
         return os.memfd_create("codec-bench-worker", os.MFD_CLOEXEC)
     handle, path = tempfile.mkstemp(prefix="codec-bench-")
@@ -188,11 +167,7 @@ def new_memory_file() -> int:
 
 
 class Memory:
-    """A memory file. One side only writes to it, the other only reads it.
-
-    Args:
-        handle: the file descriptor; `close` closes it.
-    """
+    """A memory file. One side only writes to it, the other only reads it."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
@@ -207,11 +182,7 @@ class Memory:
         return self._map
 
     def write(self, buffers: list[Any]) -> list[int]:
-        """Copies buffers into the file, one after another from its start.
-
-        Returns:
-            The offset of each buffer in bytes.
-        """
+        """Copy buffers into the file, one after another; return their offsets in bytes."""
         offsets, end = [], 0
         for buffer in buffers:
             offsets.append(end)
@@ -233,11 +204,7 @@ class Memory:
         return offsets
 
     def read(self, offset: int, nbytes: int) -> bytearray:
-        """A copy of some bytes of the file.
-
-        Raises:
-            WireError: the file does not hold these bytes.
-        """
+        """Return a copy of some bytes of the file; WireError if it is shorter."""
         size = os.fstat(self.handle).st_size
         if offset < 0 or nbytes < 0 or offset + nbytes > size:
             raise WireError(f"a sound is said to be at byte {offset} with {nbytes} bytes, and the file has {size}")
@@ -247,7 +214,7 @@ class Memory:
             return bytearray(window)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         if self._map is not None:
             self._map.close()
             self._map = None

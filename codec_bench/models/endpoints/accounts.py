@@ -1,9 +1,8 @@
-"""The cost of answers: tokens as the service counts them, and money by the prices in the model's config.
+"""The cost of answers, from the service's token counts and the config's prices.
 
-Conventions
-    If a price is unknown, the cost is unknown (None), not 0. An answer from the cache costs nothing.
-    A service may count the tokens of sound and of text together, although their prices differ. The cost is then at most
-    `cost`, and lower by at most `unsure`.
+An unknown price makes the cost unknown (None), not 0. An answer from the cache costs nothing. If a service counts audio
+and
+text tokens together at different prices, the cost is an upper bound, lower by at most `unsure`.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ NUMBERS = (*PARTS, "audio_tokens_s")
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a service charges, in US dollars.
+    """The prices of a service in US dollars.
 
     Args:
         input, output: a million text tokens, and audio tokens that have no separate price.
         audio_input, audio_output: a million audio tokens.
-        audio_minute: a minute of the sound that is sent. characters: a million characters of the text that is spoken.
-        audio_tokens_s: how many tokens a second of sent sound counts as; only estimates use it.
+        audio_minute: a minute of sent audio. characters: a million characters of spoken text.
+        audio_tokens_s: tokens per second of sent audio; only estimates use it.
         date: the day on which the prices were looked up. source: where.
         until: the last day on which they hold, or None; after it they are unknown.
     """
@@ -49,7 +48,7 @@ class Prices:
 
     @classmethod
     def parse(cls, listed: Mapping[str, Any] | None) -> Prices:
-        """Reads the `prices` of a model's config.
+        """Parse the `prices` of a model's config.
 
         Raises:
             UserError: a name is unknown, a price is not a number of at least 0, or a day is not written as 2026-11-22.
@@ -68,12 +67,12 @@ class Prices:
         return cls(**listed, date=day, until=until, source=source)
 
     def counts(self, kind: str) -> bool:
-        """Whether there is a price of this part."""
+        """Whether this part has a price."""
         return getattr(self, kind) is not None
 
     @property
     def words(self) -> str:
-        """Every price with its unit, when they were looked up, and where."""
+        """Every price with its unit, and when and where they were looked up."""
         units = {
             "audio_minute": "USD a minute of sent sound",
             "characters": "USD a million characters",
@@ -92,18 +91,18 @@ class Prices:
 
     @property
     def known(self) -> bool:
-        """Whether there is a price of anything."""
+        """Whether anything has a price."""
         return any(map(self.counts, PARTS))
 
     def bounds(
         self, *, sound_s: float, text_bytes: int, characters: int, most_tokens: int | None, speaks: bool
     ) -> tuple[float, float, list[str]]:
-        """What an answer will cost in US dollars: at least, at most as far as it is known, and what is not known of it.
+        """Return the least and the most an answer costs in US dollars, and the unknowns.
 
         Args:
-            sound_s: seconds of sound that are sent. text_bytes: of the text that is sent; a token is at least one byte.
-            characters: of the text that is spoken. most_tokens: the limit of the answer; None for none.
-            speaks: whether the answer may hold sound.
+            sound_s: seconds of sent audio. text_bytes: of sent text; a token is at least one byte.
+            characters: of spoken text. most_tokens: the limit of the answer, or None. speaks: whether the answer may
+                hold audio.
         """
         least = (self.audio_minute or 0.0) * sound_s / 60 + (self.characters or 0.0) * characters / 1e6
         if self.until is not None and Date.today() > self.until:
@@ -132,13 +131,12 @@ class Prices:
         return least, most + (most_tokens or 0) * (written or 0.0) / 1e6, unknown
 
     def unsplit(self, usage: Mapping[str, float], *, sent: bool, came: bool) -> tuple[str, ...]:
-        """The sides whose tokens may be sound or text, because sound passed there and none of its tokens were reported.
+        """Return the directions (`input`, `output`) with unreported shares of audio tokens.
+
+        Only directions whose text and audio prices are known and differ count.
 
         Args:
-            usage: as for `cost`. sent, came: whether the request and the answer held sound.
-
-        Returns:
-            `input`, `output` or both, where the two prices differ and both are known.
+            usage: as for `cost`. sent, came: whether the request and the answer held audio.
         """
         sides = (("input", sent, self.input, self.audio_input), ("output", came, self.output, self.audio_output))
         return tuple(
@@ -152,11 +150,7 @@ class Prices:
         )
 
     def unsure(self, usage: Mapping[str, float], unsplit: Sequence[str]) -> float:
-        """By how many US dollars `cost` with the same arguments may be too high.
-
-        Args:
-            usage: as for `cost`. unsplit: as `unsplit` gives it.
-        """
+        """Return by how many US dollars `cost` with these arguments may be too high."""
         return sum(
             usage[f"{direction}_tokens"]
             * abs((getattr(self, direction) or 0.0) - (getattr(self, f"audio_{direction}") or 0.0))
@@ -165,7 +159,7 @@ class Prices:
         )
 
     def sent(self, request: Request) -> dict[str, float]:
-        """What was sent, as far as it has a price: `sent_audio_s` and `characters`."""
+        """Return the priced parts of what was sent: `sent_audio_s` and `characters`."""
         out = {}
         if self.counts("audio_minute"):
             out["sent_audio_s"] = sum(clip.duration_s for clip in clips_of(request))
@@ -176,13 +170,14 @@ class Prices:
     def cost(
         self, usage: Mapping[str, float], *, unsplit: Sequence[str] = (), today: Date | None = None
     ) -> float | None:
-        """Cost of one answer in US dollars; None if a count or its price is unknown.
+        """Return the cost of one answer in US dollars; None if a count or price is unknown.
 
         Args:
-            usage: `input_tokens` and `output_tokens`. `audio_input_tokens` and `audio_output_tokens` are the parts of
-                these that are audio. `sent_audio_s` and `characters` are what was sent.
-            unsplit: the sides whose tokens may be sound or text; all of them count at the higher of the two prices.
-            today: None for the day on which it is called.
+            usage: `input_tokens` and `output_tokens`, their audio shares `audio_input_tokens` and
+                `audio_output_tokens`, and
+                `sent_audio_s` and `characters`.
+            unsplit: directions that count at the higher of their two prices.
+            today: None for the current day.
         """
         if self.missing(usage, today=today):
             return None
@@ -201,10 +196,10 @@ class Prices:
         return total
 
     def priced(self, usage: Mapping[str, float], *, sent: bool, came: bool, share: float = 1.0) -> dict[str, float]:
-        """Counts, with `cost_usd` if it is known, and `cost_unsure_usd` if it may be lower.
+        """Return the counts with `cost_usd` if known, and `cost_unsure_usd` if lower is possible.
 
         Args:
-            usage: as for `cost`. sent, came: as for `unsplit`. share: of the prices that is charged.
+            usage: as for `cost`. sent, came: as for `unsplit`. share: the charged fraction of the prices.
         """
         unsplit = self.unsplit(usage, sent=sent, came=came)
         cost = self.cost(usage, unsplit=unsplit)
@@ -214,7 +209,7 @@ class Prices:
         return {**usage, "cost_usd": share * cost, **unsure}
 
     def missing(self, usage: Mapping[str, float], *, today: Date | None = None) -> tuple[str, ...]:
-        """What is missing to say what an answer cost: names of prices, or of counts that the service did not report."""
+        """Return the prices and counts that are missing for the cost of an answer."""
         if self.until is not None and (today or Date.today()) > self.until:
             return tuple(kind for kind in PARTS if self.counts(kind))
         if (self.counts("audio_minute") or self.counts("characters")) and not any(map(self.counts, TOKENS)):
@@ -243,10 +238,7 @@ def _day(name: str, value: Any) -> Date | None:
 
 
 def openai_usage(reported: Any) -> dict[str, float]:
-    """The token counts of a `usage` as OpenAI reports it.
-
-    Chats, transcriptions and realtime answers use different names.
-    """
+    """Parse OpenAI's `usage`, whose names differ between kinds of answer."""
     if not isinstance(reported, Mapping):
         return {}
     out: dict[str, float] = {}
@@ -264,7 +256,7 @@ def openai_usage(reported: Any) -> dict[str, float]:
 
 
 def gemini_usage(reported: Any) -> dict[str, float]:
-    """The token counts of Gemini's `usageMetadata`. Reasoning counts as output, because it is billed as output."""
+    """Parse Gemini's `usageMetadata`. Reasoning is billed, and counted, as output."""
     if not isinstance(reported, Mapping):
         return {}
     out: dict[str, float] = {}

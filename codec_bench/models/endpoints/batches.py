@@ -1,10 +1,10 @@
-"""Batch interfaces: many requests in one file, which a service answers within a day at half the price.
+"""Batch interfaces: many requests in one file, answered within a day at half the price.
 
-Conventions
-    A batch has a mark: a random word that is in the record of the run before the batch is submitted, and in what the
-    service keeps of the batch. A submission whose outcome is not known is not repeated before the batches of the
-    service were looked through for its mark. Every request of a batch has a key. What became of it is read by the rules
-    that hold for single requests: a status of HTTP says whether it was answered, refused or failed.
+The run records a random mark before it submits a batch, and the service stores the mark with the batch. A submission
+with
+an unknown result is repeated only after a search for the mark. Results follow the rules of single requests: an HTTP
+status
+says whether a request was answered, refused or failed.
 """
 
 from __future__ import annotations
@@ -29,20 +29,19 @@ if TYPE_CHECKING:
 
 State = Literal["running", "ended", "expired", "cancelled", "failed"]
 TRANSFER_S = 3600.0
-"""Time limit of one transfer of a file, in seconds."""
+"""Time limit of one file transfer."""
 PAGES = 20
 MAX_FILE_BYTES = 8 << 30
-"""The longest file of answers that is read: 50,000 spoken answers of 6 s have as much."""
+"""Longest answer file: 50,000 spoken answers of 6 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a service says of a batch.
+    """A service's report on a batch.
 
     Args:
-        id: its name at the service.
-        state: `running`; `ended`; `expired` or `cancelled`, when only a part was answered; `failed`, when nothing was.
-        said: why it failed, in the words of the service.
+        state: `running`; `ended`; `expired` or `cancelled`, if only a part was answered; `failed`, if nothing was.
+        message: why it failed, in the words of the service.
         files: the names of the files with answers and errors.
     """
 
@@ -54,11 +53,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one request of a batch.
+    """The result of one request of a batch.
 
     Args:
-        key: of the request.
-        status: of HTTP; None if the service did not come to it before the batch ended.
+        status: of HTTP; None if the batch ended before the request.
         body: the reply as JSON. request: the service's id of the request, or None.
     """
 
@@ -69,17 +67,15 @@ class Outcome:
 
 
 class BatchInterface(ABC):
-    """The batch interface of the service of one model.
-
-    Args:
-        model: the model; its URL, key and headers are used.
+    """The batch interface of one model's service.
 
     Attributes:
-        share: of the model's prices that an answer costs.
-        most_requests, most_bytes: the most requests and bytes in one file.
-        client: sends everything but the submission as often as is necessary.
-        page_size, listed, marked, looked_at: the query for a page of the list of batches, the names in it of the
-            batches and of their mark, and the path of one batch.
+        share: the charged fraction of the model's prices.
+        most_requests, most_bytes: the limits of one file.
+        client: sends everything but the submission, with retries.
+        page_size, listed, marked, looked_at: the query for a page of the list of batches, its keys of the batches and
+            of
+            their mark, and the path of one batch.
     """
 
     page_size: ClassVar[str]
@@ -105,21 +101,21 @@ class BatchInterface(ABC):
 
     @abstractmethod
     def line(self, key: str, body: bytes) -> bytes:
-        """One line of the file: a request under a key."""
+        """Return one line of the file: a request under a key."""
 
     @abstractmethod
     async def upload(self, file: Path, mark: str) -> str:
-        """Sends a file of requests; returns its name at the service."""
+        """Upload a file of requests; return its name at the service."""
 
     @abstractmethod
     def submission(self, file: str, mark: str) -> tuple[str, dict[str, Any]]:
-        """Where a batch of an uploaded file is requested, and the body of the request."""
+        """Return the path and body that submit an uploaded file."""
 
     async def submit(self, file: str, mark: str) -> Batch:
-        """Makes a batch of an uploaded file.
+        """Submit an uploaded file.
 
         Raises:
-            Again: it is not known whether there is a batch now. RequestFailed, Denied: there is none.
+            Again: it is unknown whether a batch exists now. RequestFailed, Denied: none exists.
         """
         path, body = self.submission(file, mark)
         created = await self.client.send_once("POST", path, read_json, json=body)
@@ -129,7 +125,7 @@ class BatchInterface(ABC):
             raise Again(end.reason) from None
 
     async def find(self, mark: str) -> Batch | None:
-        """The batch with a mark; None if the service has none."""
+        """Return the batch with a mark; None if the service has none."""
         query: str | None = ""
         for _ in range(PAGES):
             body = (await self.client.send("GET", f"/batches?{self.page_size}{query}", read_json)).value
@@ -145,40 +141,33 @@ class BatchInterface(ABC):
 
     @abstractmethod
     def next_page(self, body: Any, entries: list[Mapping[str, Any]]) -> str | None:
-        """What requests the page after this one of the list of batches; None if it was the last."""
+        """Return the query of the next page of the list of batches; None after the last."""
 
     async def look(self, id: str) -> Batch:
-        """What the service says of a batch."""
+        """Return the service's report on a batch."""
         return self.batch((await self.client.send("GET", f"{self.looked_at}{id}", read_json)).value)
 
     @abstractmethod
     def batch(self, body: Any) -> Batch:
-        """What the service's description of a batch says.
-
-        Raises:
-            RequestFailed: it has no name.
-        """
+        """Parse a report on a batch; one without a name raises RequestFailed."""
 
     @abstractmethod
     async def fetch(self, file: str, target: Path) -> None:
-        """Writes a file of answers or errors to a file of this machine."""
+        """Download a file of answers or errors."""
 
     @abstractmethod
     def outcome(self, line: Any) -> Outcome | None:
-        """What one line of a fetched file says; None if it is laid out in another way."""
+        """Parse one line of a downloaded file; None if its layout is unknown."""
 
     @abstractmethod
     async def delete(self, file: str) -> None:
-        """Deletes a file at the service; one that is gone already is no error."""
+        """Delete a file at the service; a missing one is no error."""
 
     async def response(self, request: Request, outcome: Outcome, batch: str) -> Response:
-        """The answer to a request.
-
-        Args:
-            request: what was asked. outcome: what became of it. batch: the service's name of the batch.
+        """Return the response to a request of a batch.
 
         Raises:
-            UserError: every other request would fail too, because the account or the key is not valid any more.
+            UserError: every other request would fail too, because account or key became invalid.
         """
 
         async def read() -> Response:
@@ -202,39 +191,36 @@ class BatchableModel(JsonModel):
 
     @abstractmethod
     def batches(self) -> BatchInterface:
-        """The batch interface of the model's service; the caller starts and closes it.
+        """Return the batch interface of the model's service; the caller starts and closes it.
 
         Raises:
-            UserError: the model cannot be asked in batches as it is set.
+            UserError: the model's settings rule batches out.
         """
 
     @abstractmethod
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
-        """The answer in a complete reply that is JSON.
-
-        Args:
-            body: the reply. about: further fields of the response.
+        """Parse the answer in a complete JSON reply; `about` holds further response fields.
 
         Raises:
             Again, RequestFailed: the reply holds no answer.
         """
 
     async def ready(self, body: Any) -> bytes:
-        """What `encode` made, as the body of one request of a batch."""
+        """Return an encoded request as the body of one request of a batch."""
         return bytes(body)
 
 
 def transfer_client(model: HttpModel, url: str) -> Client:
-    """A client of a model's service that has an hour for each transfer."""
+    """Return a client of a model's service with an hour per transfer."""
     patience = replace(model.client.patience, timeout_s=max(TRANSFER_S, model.patience.timeout_s))
     return Client(url, key=model.key, headers=model.headers, concurrency=2, patience=patience)
 
 
 async def download(client: Client, path: str, target: Path) -> None:
-    """Writes the body of a reply to a file.
+    """Download the body of a reply to a file.
 
     Raises:
-        RequestFailed: the service does not give it, or it is longer than `MAX_FILE_BYTES`.
+        RequestFailed: the service refuses it, or it is longer than `MAX_FILE_BYTES`.
     """
 
     async def read(response: aiohttp.ClientResponse, _began: float) -> None:

@@ -1,4 +1,4 @@
-"""Bodies of requests and of replies: JSON is made with sounds in it, and taken apart without trust."""
+"""Bodies of requests and replies: JSON with audio out, untrusted JSON in."""
 
 from __future__ import annotations
 
@@ -14,26 +14,22 @@ from codec_bench.models.endpoints.retries import RequestFailed
 
 T = TypeVar("T")
 UNEXPECTED = (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError)
-"""What taking a reply apart raises if it is not laid out as expected."""
+"""Exceptions from reading a reply with an unexpected layout."""
 
 
 def named(body: Any, name: str) -> str | None:
-    """A text in a reply, such as the name of the model that answered; None if there is none."""
+    """Return a text in a reply, such as the answering model's name, or None."""
     value = body.get(name) if isinstance(body, Mapping) else None
     return value if isinstance(value, str) and value else None
 
 
 def served_by(about: dict[str, Any], **who: str | None) -> dict[str, Any]:
-    """Fields of a response, with what a reply says of who answered put under what is known of it already."""
+    """Add facts about the serving side to the fields of a response."""
     return {**about, "served": {**{name: text for name, text in who.items() if text}, **about["served"]}}
 
 
 def text_of(body: Any, name: str) -> str:
-    """A text that a reply must hold, such as the name of what was made.
-
-    Raises:
-        RequestFailed: there is none, so that the reply cannot be of the interface that was asked.
-    """
+    """Return a required text of a reply; RequestFailed if it is missing."""
     value = named(body, name)
     if value is None:
         raise RequestFailed(f"the reply has no '{name}': {clean(str(body))}")
@@ -41,7 +37,7 @@ def text_of(body: Any, name: str) -> str:
 
 
 def put(body: dict[str, Any], path: str, value: Any) -> None:
-    """Sets a value at a path such as `references.0.text`. Mappings and lists that are missing on the way are made."""
+    """Set a value at a path such as `references.0.text`, creating what is missing."""
     here: Any = body
     keys = path.split(".")
     for key, following in zip(keys, [*keys[1:], None]):
@@ -58,10 +54,10 @@ def put(body: dict[str, Any], path: str, value: Any) -> None:
 
 
 def json_bytes(body: Any) -> bytes:
-    """A body as JSON bytes.
+    """Encode a body as JSON.
 
-    Sounds (`Base64`) are inserted after the rest has been converted: they need no escaping, and searching them for
-    characters to escape takes longer than coding them.
+    Audio (`Base64`) is inserted afterwards: it needs no escaping, and the search for it takes longer than base64
+    itself.
     """
     coded: dict[str, bytes] = {}
     mark = secrets.token_hex(16)
@@ -85,16 +81,7 @@ def json_bytes(body: Any) -> bytes:
 
 
 def understood(read: Callable[[Any], T], body: Any, subject: str = "reply") -> T:
-    """Reads a reply that is valid JSON.
-
-    Args:
-        read: takes the reply apart.
-        body: the reply.
-        subject: what the reply is called in the message.
-
-    Raises:
-        RequestFailed: `read` does not find what it expects.
-    """
+    """Read a valid JSON reply with `read`; a layout error becomes RequestFailed."""
     try:
         return read(body)
     except UNEXPECTED as error:

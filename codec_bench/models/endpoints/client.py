@@ -1,10 +1,10 @@
-"""The HTTP client of all endpoints: sends requests, reads complete or streamed replies, and explains errors.
+"""The HTTP client of all endpoints: sends requests, reads replies, explains errors.
 
-Conventions
-    A request is sent again after a status of 408, 409, 425, 429 or 5xx, after a connection that broke, and after a
-    reply that cannot be read. A status of 400, 413, 415 or 422 means that the service refuses this request. Every other
-    4xx means that it refuses the caller. How long to wait is read from headers, else from the body (`error_texts`). The
-    text of a reply is not trusted. What a reason quotes of it is one line of limited length, without markup and keys.
+Retried: status 408, 409, 425, 429, 5xx, a broken connection, an unreadable reply. 400, 413, 415 and 422 refuse the
+request;
+every other 4xx refuses the caller. Waits come from headers, else from the body (`error_texts`). Replies are untrusted:
+a
+reason quotes one line of limited length, without markup and keys.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ class Client(Persistence):
 
     Args:
         base_url: the URL that every path is appended to.
-        key: where the key of the service is found.
         headers: sent with every request.
         concurrency: the most requests at once.
         patience, timing: as `Persistence`.
@@ -85,7 +84,7 @@ class Client(Persistence):
         self._urls: dict[str, yarl.URL] = {}
 
     async def start(self) -> None:
-        """Reads the key and prepares connections; sends nothing.
+        """Read the key and prepare connections; send nothing.
 
         Raises:
             UserError: the variable that should hold the key is not set.
@@ -98,7 +97,7 @@ class Client(Persistence):
         self._session = open_session(self.base_url, headers, self.patience.timeout_s)
 
     async def close(self) -> None:
-        """Closes every connection."""
+        """Close every connection."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -106,14 +105,16 @@ class Client(Persistence):
     async def send(
         self, method: str, path: str, read: Callable[[aiohttp.ClientResponse, float], Awaitable[T]], **body: Any
     ) -> Reply[T]:
-        """Sends one request, again if necessary.
+        """Send one request, again if necessary.
 
         Args:
             method, path: for example `POST` and `/chat/completions`.
-            read: reads a reply of status 2xx. It gets the reply and the time at which the attempt began
-                (`time.monotonic`), and raises as an attempt of `Persistence.insist` does.
-            body: `json=` or `content=` (bytes, or the path of a file), or the fields `data=` and the files `files=`
-                (name of the file, bytes or path, type) of a form; `headers=`.
+            read: reads a 2xx reply from the reply and the start of the attempt (`time.monotonic`); raises as an attempt
+                of
+                `Persistence.insist` does.
+            body: `json=` or `content=` (bytes, or the path of a file), or the form fields `data=` and files `files=`
+                (file name,
+                bytes or path, type); `headers=`.
 
         Raises:
             RequestFailed: the service gave no answer.
@@ -133,7 +134,7 @@ class Client(Persistence):
     async def send_once(
         self, method: str, path: str, read: Callable[[aiohttp.ClientResponse, float], Awaitable[T]], **body: Any
     ) -> T:
-        """Sends one request a single time, because doing it twice would do harm. Arguments as `send`.
+        """Send one request a single time, because a repetition would do harm; see `send`.
 
         Raises:
             Again: there is no answer; the service may have acted on the request all the same.
@@ -146,7 +147,6 @@ class Client(Persistence):
             raise Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
 
     def _url(self, path: str) -> yarl.URL:
-        """The URL of a path; each is parsed once."""
         url = self._urls.get(path)
         if url is None:
             import yarl
@@ -155,7 +155,7 @@ class Client(Persistence):
         return url
 
     async def look(self, url: str) -> Any:
-        """What the service says at a URL, as JSON; None if it says nothing there. Tried once, for a few seconds."""
+        """Return the JSON at a URL, or None. Tried once, for a few seconds."""
         import aiohttp
 
         try:
@@ -165,7 +165,7 @@ class Client(Persistence):
             return None
 
     def clean(self, text: str) -> str:
-        """Text of the service, shortened to one line, without markup and without the key."""
+        """Return a text of the service on one line, without markup and the key."""
         return clean(text, self._secrets)
 
     async def _attempt(
@@ -199,7 +199,6 @@ class Client(Persistence):
         return self._session
 
     def _broken(self, error: aiohttp.ClientError) -> Again:
-        """What became of a request that a connection did not answer."""
         import aiohttp
         from aiohttp.http_exceptions import ContentEncodingError
 
@@ -224,10 +223,10 @@ class Client(Persistence):
     def error(
         self, status: int, text: str, headers: Mapping[str, str], url: yarl.URL | None = None
     ) -> Again | RequestFailed | Denied:
-        """The exception for a reply that is not a success.
+        """Return the exception for a reply that is not a success.
 
         Args:
-            status: of HTTP. text: the body. headers: of the reply. url: what was asked.
+            status: of HTTP. text: the body. url: of the request.
         """
         message, codes = error_of(text)
         message = self.clean(message).removeprefix(f"{status}: ")
@@ -253,14 +252,14 @@ class Client(Persistence):
         return f"check the key in the environment variable {self._key.env}, and that it may use this model"
 
     def _of_redirect(self, target: str, url: yarl.URL | None) -> str:
-        """What to give as base_url where a service sends the request elsewhere."""
         path = str(url).removeprefix(self.base_url) if url is not None else ""
+        to = f"the service redirects to {self.clean(target)}"
         if path and target.endswith(path):
-            return f"the service redirects to {self.clean(target)}; give {self.clean(target.removesuffix(path))} as base_url"
-        return f"the service redirects to {self.clean(target)}; is base_url ({self.base_url}) right?"
+            return f"{to}; give {self.clean(target.removesuffix(path))} as base_url"
+        return f"{to}; is base_url ({self.base_url}) right?"
 
     def _of_path(self, url: yarl.URL | None) -> str:
-        """A sentence about a base_url that holds the path of the request, or lacks the version before it."""
+        """Advise on a base_url that holds the request's path, or lacks the version."""
         path = str(url).removeprefix(self.base_url) if url is not None else ""
         if path and self.base_url.endswith(path):
             return f" It ends before {path}, which every request adds: base_url={self.base_url.removesuffix(path)}"
@@ -278,11 +277,7 @@ class Client(Persistence):
 
 
 def open_session(url: str, headers: Mapping[str, str], timeout_s: float) -> aiohttp.ClientSession:
-    """A session with a service. Nothing is sent yet.
-
-    Args:
-        url: of the service. headers: sent with every request. timeout_s: how long it may be silent within a reply.
-    """
+    """Open a session with a service; send nothing yet. `timeout_s` is the longest silence."""
     import aiohttp
 
     certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
@@ -299,10 +294,7 @@ def open_session(url: str, headers: Mapping[str, str], timeout_s: float) -> aioh
 
 @contextmanager
 def sent_by(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The body of one attempt as aiohttp takes it.
-
-    Files are opened again for each, because aiohttp closes what it has sent.
-    """
+    """Yield one attempt's body for aiohttp, which closes files that it has sent."""
     import aiohttp
 
     sent = {name: body[name] for name in ("json", "headers") if name in body}
@@ -321,16 +313,13 @@ def sent_by(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _of_tls(message: str) -> str:
-    """What to do about a connection that could not be made secure."""
     if "certificate" in message.lower():
         return "the certificate is not trusted here: name the file of the authority that signed it in SSL_CERT_FILE"
     return "does the service speak TLS? If it does not, base_url begins with http://"
 
 
 def _proxy_to(url: str) -> str | None:
-    """The proxy that the environment names for a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`); None
-    without one.
-    """
+    """Return the proxy that the environment names for a URL, or None."""
     parts = urlsplit(url)
     if proxy_bypass(parts.netloc):
         return None
@@ -340,9 +329,7 @@ def _proxy_to(url: str) -> str | None:
 
 @cache
 def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """What connections are checked with, made once for what these variables say: it reads every certificate of the
-    system.
-    """
+    """Load the TLS certificates once: it reads every certificate of the system."""
     import ssl
 
     if file or folder:

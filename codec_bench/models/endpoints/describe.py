@@ -1,4 +1,4 @@
-"""What a service says of itself and of a model: the facts by which two checkpoints under one name can be distinguished.
+"""Facts of a service and a model that distinguish two checkpoints under one name.
 
 Sources, read on 2026-11-22: vLLM's `/v1/models` (`id`, `root`, `max_model_len`; `created` is the time of the call) and
 `/version`; SGLang's `/get_model_info` (`model_path`, `weight_version`); OpenAI's `/v1/models/{model}` (`created`,
@@ -18,34 +18,32 @@ from codec_bench.models.endpoints.keys import clean, host_of
 
 VENDORS = ("api.openai.com", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "api.elevenlabs.io",
            "generativelanguage.googleapis.com", "api.minimax.io", "ark.cn-beijing.volces.com", ".maas.aliyuncs.com")  # fmt: skip
-"""Services that serve models of their own and not the ones that somebody put there; a dot stands for any host before
-it.
-"""
+"""Hosts that serve only their own models; a leading dot stands for any subdomain."""
 _OF_MODEL = ("id", "root", "parent", "max_model_len", "version", "model_path", "weight_version", "shutdown_date")
 _OF_VENDOR = (*_OF_MODEL, "created")
 _DATED = re.compile(r"(?<!\d)(20\d{2}-\d{2}-\d{2}|20\d{6}|\d{2}-20\d{2}|00\d)$")
 
 
 def is_vendor(url: str) -> bool:
-    """Whether an address is that of a service that serves models of its own."""
+    """Whether a URL is that of a service that serves its own models."""
     host = host_of(url)
     return host in VENDORS or host.endswith(tuple(name for name in VENDORS if name.startswith(".")))
 
 
 def is_dated(model: str) -> bool:
-    """Whether the name of a model at a vendor says which state of it is meant: `gpt-realtime-2025-08-28`, `...-001`."""
+    """Whether a vendor's model name is dated: `gpt-realtime-2025-08-28`, `...-001`."""
     return _DATED.search(model) is not None
 
 
 async def describe(client: Client, model: str, *, vendor: bool) -> dict[str, Any]:
-    """The facts that a service states of a model, in `model`, and those of its program, in `server`; empty if none.
+    """Return a service's facts about a model (`model`) and its program (`server`).
 
-    Where a service has a name for a model and no other fact of it, as a proxy has, that name is the `alias` in
-    `server`. What differs between two calls is no fact of the model. Every address is tried once, for a few seconds.
+    A name without other facts, as from a proxy, becomes the `alias` in `server`. Facts that differ between two calls
+    are
+    dropped. Every address is tried once, for a few seconds.
 
     Args:
-        client: a started client. model: the name of the model there.
-        vendor: whether the service is one that serves models of its own.
+        client: a started client. vendor: whether the service serves its own models.
     """
     if vendor:
         one = await client.look(f"{client.base_url}/models/{model}")
@@ -58,7 +56,7 @@ async def describe(client: Client, model: str, *, vendor: bool) -> dict[str, Any
     before, after = (_facts(_entry(body, model), _OF_MODEL) for body in (first, second))
     same = {name: value for name, value in before.items() if after.get(name) == value}
     facts = same | _facts(info, _OF_MODEL)
-    # A proxy lists a name of its own, and says nothing of the model behind it.
+    # A proxy lists its own name for the model.
     alias = {"alias": model} if set(facts) == {"id"} else {}
     return _drop_empty(model=facts, server=_facts(version, ("version",)) | alias)
 
@@ -68,14 +66,12 @@ def _drop_empty(**parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entry(body: Any, model: str) -> Any:
-    """The entry of a model in a list of models; of the only one if its name is another."""
     entries = body.get("data") if isinstance(body, Mapping) else None
     listed = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
     return next((entry for entry in listed if entry.get("id") == model), listed[0] if len(listed) == 1 else None)
 
 
 def _facts(body: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """The plain values of these names, as they may be recorded."""
     if not isinstance(body, Mapping):
         return {}
     facts = {name: body[name] for name in names if isinstance(body.get(name), (str, int))}

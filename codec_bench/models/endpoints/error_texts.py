@@ -1,15 +1,12 @@
-"""What a service says with an error: how long to wait, what its limits are, and which setting of the model it refuses.
+"""Reads service errors: waits, limits, and the setting of the model that is refused.
 
-Sources, read on 2026-11-22. Waits and limits, in headers and bodies: RFC 9110 10.2.3 (`Retry-After`);
-https://platform.openai.com/docs/guides/rate-limits (`x-ratelimit-*`, "Please try again in 20s", requests per day);
-https://ai.google.dev/gemini-api/docs/rate-limits with `google.rpc.RetryInfo` and `google.rpc.QuotaFailure`
-(https://github.com/googleapis/googleapis, error_details.proto);
-https://elevenlabs.io/docs/overview/models#concurrency-and-priority (`maximum-concurrent-requests`).
-Refusals of a parameter, the name of the model or the form of audio: the error codes of
-https://platform.openai.com/docs/guides/error-codes and of https://learn.microsoft.com/azure/ai-foundry/openai; the
-wording of litellm
-1.80 (`UnsupportedParamsError`), vLLM and SGLang (`Unrecognized`, pydantic's `extra_forbidden`), Gemini (`Unknown name
-"..."`) and DashScope (https://help.aliyun.com/zh/model-studio/error-code).
+Sources, read on 2026-11-22. Waits and limits: RFC 9110 10.2.3 (`Retry-After`);
+https://platform.openai.com/docs/guides/rate-limits; https://ai.google.dev/gemini-api/docs/rate-limits with
+`google.rpc.RetryInfo` and `QuotaFailure` (github.com/googleapis/googleapis, error_details.proto);
+https://elevenlabs.io/docs/overview/models#concurrency-and-priority. Refusals:
+https://platform.openai.com/docs/guides/error-codes, https://learn.microsoft.com/azure/ai-foundry/openai, litellm 1.80
+(`UnsupportedParamsError`), vLLM and SGLang (pydantic's `extra_forbidden`), Gemini, and DashScope
+(https://help.aliyun.com/zh/model-studio/error-code).
 """
 
 from __future__ import annotations
@@ -35,11 +32,11 @@ _IN_WORDS = re.compile(
 _DAILY = re.compile(r"per[ _-]?day|\b[RT]PD\b|\bdaily\b", re.I)
 _LONGEST = 20_000
 _EPOCH_S = 1e9
-"""Numbers above this are times since 1970 and not durations."""
+"""Larger numbers are times since 1970, not durations."""
 
 
 def parse_duration(text: str) -> float | None:
-    """Seconds of `1s`, `6m0s`, `20ms` or a bare number; None if the text is none of these or the number is negative."""
+    """Parse `1s`, `6m0s`, `20ms` or a bare number as seconds, or return None."""
     text = text.strip()
     try:
         seconds = float(text)
@@ -50,11 +47,11 @@ def parse_duration(text: str) -> float | None:
 
 
 def wait_of(headers: Mapping[str, str], body: str = "") -> float | None:
-    """Seconds to wait before the next attempt; None if the service does not say, or says no time in the future.
+    """Return the seconds to wait before the next attempt; None without a future time.
 
     Args:
-        headers: of the reply: `retry-after-ms`, `Retry-After` (seconds or a date), or `x-ratelimit-reset-*`.
-        body: of the reply: `RetryInfo` of Google's errors, or a message with "try again in 20s".
+        headers: `retry-after-ms`, `Retry-After` (seconds or a date), or `x-ratelimit-reset-*`.
+        body: Google's `RetryInfo`, or a message with "try again in 20s".
     """
     milliseconds = parse_duration(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -74,18 +71,18 @@ def wait_of(headers: Mapping[str, str], body: str = "") -> float | None:
 
 
 def is_daily(body: str) -> bool:
-    """Whether the body of an error says that a quota is used up for the day."""
+    """Whether the body of an error reports an exhausted daily quota."""
     return _DAILY.search(body[:_LONGEST]) is not None
 
 
 def most_at_once(headers: Mapping[str, str]) -> int | None:
-    """The most requests at once that the service states; None if it states none."""
+    """Return the service's stated limit of concurrent requests, or None."""
     header = headers.get("maximum-concurrent-requests", "").strip()
     return int(header) if header.isdecimal() and 0 < int(header) < _EPOCH_S else None
 
 
 def _reset(headers: Mapping[str, str]) -> float | None:
-    """Seconds until the limits that are used up are reset, the longest of them."""
+    """Return the seconds until all exhausted limits are reset."""
     waits = []
     for kind in ("-requests", "-tokens", ""):
         remaining, reset = headers.get(f"x-ratelimit-remaining{kind}"), headers.get(f"x-ratelimit-reset{kind}")
@@ -109,7 +106,6 @@ def _in_body(body: str) -> float | None:
 
 
 def _values(body: Any, name: str) -> Iterator[Any]:
-    """Every value of this name, at any depth."""
     if isinstance(body, dict):
         if name in body:
             yield body[name]
@@ -125,7 +121,7 @@ _OBJECTS = re.compile(
     r"not compatible|deprecated|cannot be (?:set|used)"
 )
 _INSTEAD = re.compile(r"(?i)\buse ['\"`]?([a-z_][a-z0-9_]*)['\"`]? instead")
-# The prompt and the answer together are too long: a property of the question, although a parameter is named.
+# Prompt and answer exceed the context: a property of the question, although a parameter is named.
 _TOO_LONG = re.compile(r"(?i)context[_ ]length|context window|maximum (?:context|input|prompt)|input (?:is )?too long")
 _NO_MODEL = re.compile(
     r"(?i)model[_ ]?not[_ ]?found|modelnotfound|invalid[_ ]model|unknown model|no (?:such )?model\b|"
@@ -136,8 +132,7 @@ _NO_AUDIO = re.compile(
     r"(?i)input_audio|audio_url|audio (?:input|content|modality)s?\b[^.\n]{0,60}not support|"
     r"not support[^.\n]{0,60}\baudio|not a multimodal model|unknown (?:content )?part type|no endpoints found that support"
 )
-# Source, tried on 2026-11-22 and 2026-11-23: litellm's proxy 1.106 answers a key that it does not know with this and
-# status 400.
+# Tried on 2026-11-22 and 2026-11-23: litellm's proxy 1.106 sends this with status 400.
 _UNKNOWN_KEY = re.compile(r"(?i)no connected db")
 _CHECK_KEY = (
     "litellm's proxy says this of a key that it does not know: check the environment variable that key_env names"
@@ -147,29 +142,19 @@ _NO_ACCOUNT = re.compile(r"(?i)arrearage|in arrears|overdue[- ]payment|billing (
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A parameter that a service does not take.
-
-    Args:
-        parameter: its name as it was sent. instead: the name under which the service takes it, or None.
-    """
+    """A parameter that a service does not take, and its replacement or None."""
 
     parameter: str
     instead: str | None = None
 
 
 def lesson_of(message: str, sent: Iterable[str]) -> Lesson | None:
-    """Which parameter a service refuses to be told; None if its refusal has another cause.
-
-    Args:
-        message: the body of the refusal.
-        sent: the names of the parameters that were sent.
-    """
+    """Return which sent parameter a service refuses; None for another cause."""
     message = message[:_LONGEST]
     if not _OBJECTS.search(message) or _TOO_LONG.search(message):
         return None
     named = _named(message)
-    # The longest name first: `max_tokens` is in no word boundary of `max_completion_tokens`, but dotted names hold
-    # others.
+    # The longest name first: a dotted name may contain a shorter one.
     for name in sorted(sent, key=len, reverse=True):
         last = name.rpartition(".")[2]
         spellings = {last, _snake(last), _snake(last).replace("_", " ")}
@@ -183,13 +168,13 @@ def lesson_of(message: str, sent: Iterable[str]) -> Lesson | None:
 def mistake_of(
     message: str, *, name: str, model: str, audio_as: str | None = None, others: Iterable[str] = ()
 ) -> str | None:
-    """The setting that mends what a service refuses, as a hint; None if the refusal may be of this question alone.
+    """Return a hint at the setting that a service refuses; None if it may be this question.
 
     Args:
         message: the body of the refusal.
-        name: the name of the model on the command line. model: its name at the service.
+        name: the model's name on the command line. model: its name at the service.
         audio_as: the form in which audio is sent, for models that have several.
-        others: names in the body next to the question, such as `modalities`.
+        others: further names in the body, such as `modalities`.
     """
     message = message[:_LONGEST]
     if _NO_ACCOUNT.search(message):
@@ -213,7 +198,7 @@ def mistake_of(
 
 
 def cause_of(message: str) -> str:
-    """What a service probably means that refuses question after question in the same words, as a hint."""
+    """Return a hint at the cause of repeated refusals in the same words."""
     if _TOO_LONG.search(message[:_LONGEST]):
         return (
             "the questions are longer than the model takes: --set NAME.limit_s=SECONDS cuts their audio, or serve the model "
@@ -225,7 +210,6 @@ def cause_of(message: str) -> str:
 
 
 def _named(message: str) -> set[str]:
-    """The parameters that an error names in a field of its own (`param`, or pydantic's `loc`)."""
     try:
         body = parse_json(message)
     except ValueError:
@@ -248,5 +232,5 @@ def _named(message: str) -> set[str]:
 
 
 def _snake(name: str) -> str:
-    """`maxOutputTokens` as `max_output_tokens`, as Gemini's errors name it."""
+    """Convert `maxOutputTokens` to `max_output_tokens`."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()

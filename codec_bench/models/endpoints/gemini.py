@@ -1,4 +1,4 @@
-"""Gemini's `generateContent` over REST: https://ai.google.dev/api/generate-content. The key is sent in a header.
+"""Gemini's `generateContent` over REST: https://ai.google.dev/api/generate-content.
 
 Checked against the types of the package google-genai 3.4 on 2026-11-22.
 """
@@ -36,7 +36,7 @@ NAMES = {
     "frequency_penalty": "frequencyPenalty",
 }
 INLINE_BYTES = 20_000_000
-"""The documentation said 20 MB for years and says 100 MB since 2026; the smaller number holds for every model."""
+"""20 MB for years, 100 MB since 2026; the smaller number holds for every model."""
 SOUND_PREFIX = "codec-bench-sound:"
 ROLES = {"user": "user", "assistant": "model"}
 CATEGORIES = ("HARASSMENT", "HATE_SPEECH", "SEXUALLY_EXPLICIT", "DANGEROUS_CONTENT")
@@ -44,12 +44,12 @@ BLOCKED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "L
 
 
 class LongBody(bytes):
-    """A body whose sounds stand in files of the service. It names each by `PLACE` and the digest of its content."""
+    """A body whose audio is in files of the service, referenced by content digest."""
 
     sounds: Mapping[str, bytes]
 
     def __new__(cls, body: bytes, sounds: Mapping[str, bytes]) -> LongBody:
-        """The body, with its sounds by the digests of their content."""
+        """Create the body with its audio by digest."""
         instance = super().__new__(cls, body)
         instance.sounds = sounds
         return instance
@@ -60,10 +60,12 @@ class Gemini(BatchableModel):
 
     Args:
         info: the facts of the model.
-        safety: the threshold of every safety filter; None takes the service's own. An answer that a filter stops counts
-            as refused, so that with strict filters a benchmark measures the filters.
-        inline_bytes: a request of more bytes is sent without its sounds, which are uploaded to the service as files. A
-            file is used for every question about the same sound, and deleted when the run ends.
+        safety: the threshold of every safety filter; None leaves it to the service. A filtered answer counts as
+            refused, so
+            with strict filters a benchmark measures the filters.
+        inline_bytes: a longer request is sent without its audio, which is uploaded as files. A file serves every
+            question
+            about the same audio, and is deleted when the run ends.
         connection: as `RemoteModel`; `parameters` go into `generationConfig`.
     """
 
@@ -85,7 +87,7 @@ class Gemini(BatchableModel):
         self._files_lock = asyncio.Lock()
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """One answer."""
+        """Return one answer."""
         path = f"/models/{self.model}:generateContent"
         sounds = body.sounds if isinstance(body, LongBody) else {}
         try:
@@ -94,8 +96,7 @@ class Gemini(BatchableModel):
         finally:
             for digest in sounds:
                 await (await self._store()).release(digest)
-        about = {"latency_s": reply.latency_s, "attempts": reply.attempts, "served": reply.served()}
-        return self.read_body(reply.value, about)
+        return self.read_body(reply.value, reply.about())
 
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
         """As `BatchableModel.read_body`."""
@@ -107,7 +108,7 @@ class Gemini(BatchableModel):
         return GeminiBatches(self, self.model)
 
     async def ready(self, body: Any) -> bytes:
-        """As `BatchableModel.ready`; uploaded sounds stay at the service until it deletes them, after 48 hours."""
+        """As `BatchableModel.ready`; uploaded audio stays until the service deletes it (48 h)."""
         if not isinstance(body, LongBody):
             return bytes(body)
         sent = await self._uploaded(body)
@@ -116,14 +117,14 @@ class Gemini(BatchableModel):
         return sent
 
     async def close(self) -> None:
-        """Deletes the uploaded sounds and closes every connection."""
+        """Delete the uploaded audio and close every connection."""
         if self._files is not None:
             files, self._files = self._files, None
             await files.close()
         await super().close()
 
     def encode(self, request: Request) -> bytes:
-        """The body as bytes, without its sounds if it would be too long."""
+        """Return the body as bytes, without its audio if it would be too long."""
         body = super().encode(request)
         if len(body) <= self.inline_bytes:
             return body
@@ -131,11 +132,11 @@ class Gemini(BatchableModel):
         return LongBody(json_bytes(self._body(request, sounds)), sounds)
 
     def content(self, request: Request) -> dict[str, Any]:
-        """The body."""
+        """Return the body."""
         return self._body(request, None)
 
     def _body(self, request: Request, sounds: dict[str, bytes] | None) -> dict[str, Any]:
-        """The body; sounds that are not sent in it are put into `sounds`."""
+        """Return the body; audio outside it is added to `sounds`."""
         config = self.named_parameters(request)
         if isinstance(config.get("stopSequences"), str):
             config["stopSequences"] = [config["stopSequences"]]
@@ -172,7 +173,7 @@ class Gemini(BatchableModel):
         return {"inlineData": {"mimeType": "audio/wav", "data": wav_base64(item)}}
 
     async def _uploaded(self, body: LongBody) -> bytes:
-        """The body with the addresses of its sounds, which are uploaded first."""
+        """Upload the audio and return the body with its addresses."""
         files, sent = await self._store(), bytes(body)
         for digest, data in body.sounds.items():
             stored = await files.sound(data, digest)

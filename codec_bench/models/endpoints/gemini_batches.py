@@ -1,9 +1,8 @@
-"""Gemini's batch mode: a file of requests is uploaded by the Files API, and a batch is made of it.
+"""Gemini's batch mode: a file of requests, uploaded by the Files API, becomes a batch.
 
 Source: https://ai.google.dev/gemini-api/docs/batch-api and https://ai.google.dev/api/batch-api, read on 2026-11-22, and
-`batches.py` of the package google-genai 3.4: half the price, files of up to 2 GB with one request and its key a line,
-states `BATCH_STATE_*` (earlier `JOB_STATE_*`), and batches that expire after 48 hours. A batch has a name for display,
-and batches can be listed.
+`batches.py` of google-genai 3.4: half the price, files of up to 2 GB with a request and its key per line, states
+`BATCH_STATE_*` (earlier `JOB_STATE_*`), expiry after 48 hours, display names, listing.
 """
 
 from __future__ import annotations
@@ -36,11 +35,7 @@ DEADLINE_EXCEEDED = 4
 
 
 class GeminiBatches(BatchInterface):
-    """Gemini's batch mode.
-
-    Args:
-        model: the model. name: its name at the service.
-    """
+    """Gemini's batch mode for the model `name`."""
 
     page_size: ClassVar[str] = "pageSize=100"
     listed: ClassVar[str] = "operations"
@@ -119,11 +114,11 @@ class GeminiBatches(BatchInterface):
 
 
 def root_of(url: str) -> str:
-    """The scheme and host of a URL."""
+    """Return the scheme and host of a URL."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def version_of(url: str) -> str:
-    """The path of a URL, which for Gemini is the version of the interface: `v1beta`."""
+    """Return the path of a URL, which is Gemini's interface version: `v1beta`."""
     return urlsplit(url).path.strip("/")

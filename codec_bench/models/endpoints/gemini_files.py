@@ -1,9 +1,10 @@
-"""Gemini's Files API: sounds and files of requests that are too long to stand in a request.
+"""Gemini's Files API, for audio and request files that are too long for a request.
 
 Source: https://ai.google.dev/api/files and https://ai.google.dev/gemini-api/docs/files, read on 2026-11-22, and
-`files.py` of the package google-genai 3.4: a file is uploaded by a resumable upload, has a name of up to 40 letters,
-digits and dashes that the sender may choose, is kept for 48 hours, and can be used once its state is `ACTIVE`. A
-project may hold 20 GB.
+`files.py`
+of google-genai 3.4. Uploads are resumable; the sender may choose a name of up to 40 letters, digits and dashes; a file
+lasts
+48 hours and is usable in the state `ACTIVE`. A project may hold 20 GB.
 """
 
 from __future__ import annotations
@@ -28,18 +29,16 @@ if TYPE_CHECKING:
 
 LIFE_S = 48 * 3600.0
 SPARE_S = 6 * 3600.0
-"""A file that the service deletes within so many seconds is uploaded again."""
+"""A file that expires within so many seconds is uploaded again."""
 MOST_BYTES = 8 << 30
-"""The most bytes that one process keeps at the service, of the 20 GB of a project."""
+"""The most bytes of one process at the service, of the 20 GB of a project."""
 LOOKS = 120
 LOOK_EVERY_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file at the service: its name (`files/...`), the address by which requests name it, and when it is deleted (s
-    since 1970).
-    """
+    """A file at the service: name (`files/...`), address, and expiry in seconds since 1970."""
 
     name: str
     uri: str
@@ -47,7 +46,7 @@ class Stored:
 
 
 class GeminiFiles:
-    """The files that one process uses.
+    """The files of one process.
 
     Args:
         client: a client whose `base_url` is the root of the service, without a version.
@@ -65,10 +64,10 @@ class GeminiFiles:
         await self._client.start()
 
     async def sound(self, data: bytes, digest: str) -> Stored:
-        """A WAV file at the service, which is uploaded unless it is there already. `release` it after use.
+        """Upload a WAV file unless it is stored already. `release` it after use.
 
         Args:
-            data: the file. digest: of its content, in letters and digits; the file at the service is named after it.
+            digest: of the content, in letters and digits; names the file at the service.
 
         Raises:
             RequestFailed: the service does not take it.
@@ -82,7 +81,7 @@ class GeminiFiles:
             return self._held[digest][0]
 
     async def release(self, digest: str) -> None:
-        """Says that a sound is not needed now. It stays for further questions, unless others need its room."""
+        """Mark audio as unused. It stays for further questions while there is room."""
         self._in_use[digest] = max(0, self._in_use.get(digest, 0) - 1)
         while sum(size for _, size in self._held.values()) > MOST_BYTES:
             idle = next((one for one in self._held if not self._in_use.get(one)), None)
@@ -91,27 +90,27 @@ class GeminiFiles:
             await self.delete(self._held.pop(idle)[0].name)
 
     def keep(self, digest: str) -> None:
-        """Leaves a sound at the service when this process ends, because a batch that waits needs it."""
+        """Leave audio at the service after this process, for a pending batch."""
         self._held.pop(digest, None)
 
     async def requests(self, file: Path, name: str) -> str:
-        """Uploads a file of requests; returns its name at the service."""
+        """Upload a file of requests; return its name at the service."""
         return (await self._uploaded(file, "application/jsonl", name)).name
 
     async def delete(self, name: str) -> None:
-        """Deletes a file. One that is gone already is no error, since every file is gone after 48 hours."""
+        """Delete a file; a missing one is no error."""
         with suppress(Again, RequestFailed, Denied):
             await self._client.send_once("DELETE", f"/{self._version}/{name}", read_bytes_of)
 
     async def close(self) -> None:
-        """Deletes every sound that this process used, and closes every connection."""
+        """Delete all audio of this process, and close every connection."""
         held, self._held = self._held, OrderedDict()
         for stored, _ in held.values():
             await self.delete(stored.name)
         await self._client.close()
 
     async def _placed(self, content: bytes, name: str) -> Stored:
-        """A sound under a name, found or uploaded; under a name of the service's choice if it does not take this one."""
+        """Find or upload audio under a name, or under a generated one if that is taken."""
         stored = await self._find(name)
         if stored is not None:
             return stored
@@ -121,7 +120,7 @@ class GeminiFiles:
             return await self._find(name) or await self._uploaded(content, "audio/wav", None)
 
     async def _find(self, name: str) -> Stored | None:
-        """The file with a name, if it stays for some hours; None if there is none."""
+        """Return the file with a name if it stays for some hours, else None."""
         try:
             body = await self._client.send_once("GET", f"/{self._version}/files/{name}", read_json)
         except (Again, RequestFailed, Denied):
@@ -159,17 +158,16 @@ class GeminiFiles:
         return url.removeprefix(f"{here.scheme}://{here.netloc}")
 
     def _until_s(self, body: Any) -> float:
-        """When the service deletes a file; by its documentation if it does not say."""
         expires = named(body, "expirationTime")
         with suppress(ValueError):
             return datetime.fromisoformat(expires).timestamp() if expires else time() + LIFE_S
         return time() + LIFE_S
 
     async def _active(self, body: Any) -> Stored:
-        """The file, once the service has read it in.
+        """Wait until the service has processed the file.
 
         Raises:
-            RequestFailed: the service cannot read it, or does not say so for minutes.
+            RequestFailed: it cannot be read, or is not ready after minutes.
         """
         for _ in range(LOOKS):
             state = named(body, "state")
@@ -183,5 +181,5 @@ class GeminiFiles:
 
 
 async def read_bytes_of(response: aiohttp.ClientResponse, _began: float) -> bytes:
-    """The body of a reply whatever it is. Can be the `read` of `Client.send`."""
+    """Return the body of any reply, as a `read` of `Client.send`."""
     return await read_bytes(response)

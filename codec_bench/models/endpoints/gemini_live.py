@@ -1,8 +1,9 @@
 """Gemini's Live API over a WebSocket, with a new session for each request.
 
-Source: https://ai.google.dev/api/live, read on 2026-11-22, and the types of the package google-genai 3.4. Sound is sent
-as 16-bit samples at 16 kHz and received at 24 kHz. The detection of speech is switched off; the sender says where the
-turn begins and ends. The service says nothing of the model that answers.
+Source: https://ai.google.dev/api/live, read on 2026-11-22, and the types of google-genai 3.4. Audio is 16-bit PCM, sent
+at
+16 kHz and received at 24 kHz. Voice activity detection is off; the sender marks the turn. The service does not name the
+answering model.
 """
 
 from __future__ import annotations
@@ -25,14 +26,13 @@ SERVICE = "google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateCon
 BASE_URL = f"wss://generativelanguage.googleapis.com/ws/{SERVICE}"
 RATE_HZ = 16_000
 FILTERED = ("PROHIBITED", "REJECTED", "SAFETY", "BLOCKED")
-"""What stands in the names of the reasons for which a filter ends a turn."""
+"""Parts of the names of reasons for which a filter ends a turn."""
 
 
 class GeminiLive(SocketModel):
-    """A Gemini model that listens and speaks over a WebSocket. A written answer is the transcript of its spoken answer.
+    """A Gemini model over a WebSocket. A written answer is the transcript of the spoken one.
 
     Args:
-        info: the facts of the model.
         voice: the voice of spoken answers; None leaves it to the service.
         connection: as `RemoteModel`; `parameters` go into `generationConfig`; `rate_hz` is always 16 kHz.
     """
@@ -52,7 +52,7 @@ class GeminiLive(SocketModel):
         self.voice = voice
 
     def encode(self, request: Request) -> list[str]:
-        """The messages of the session as JSON."""
+        """Return the messages of the session as JSON."""
         return [json.dumps(message) for message in [self._setup(request), *self._turns(request)]]
 
     def _setup(self, request: Request) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class GeminiLive(SocketModel):
         return {"setup": {**setup, "realtimeInputConfig": {"automaticActivityDetection": {"disabled": True}}}}
 
     def session_setup(self, parameters: Mapping[str, Any], system: list[dict[str, str]]) -> dict[str, Any]:
-        """The setup of a session: parameters of decoding, voice and instructions."""
+        """Return the setup of a session: decoding parameters, voice and instructions."""
         config = {"responseModalities": ["AUDIO"], **parameters}
         if self.voice is not None:
             config["speechConfig"] = {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": self.voice}}}
@@ -73,7 +73,7 @@ class GeminiLive(SocketModel):
         return setup
 
     def _turns(self, request: Request) -> list[dict[str, Any]]:
-        """The written turns, and then the sounds of the last one, which end it."""
+        """Return the written turns, then the audio of the last one."""
         turns = [m for m in request.messages if m.role != "system"]
         sounds = [pcm16_base64(item) for item in turns[-1].content if not isinstance(item, str)]
         written = [turn for m in turns if (turn := _written(m)) is not None]
@@ -121,7 +121,7 @@ def _written(message: Message) -> dict[str, Any] | None:
 
 
 def live_usage(usage: Mapping[str, Any]) -> dict[str, float]:
-    """The counts of a session. Live calls the candidates of `generateContent` the response."""
+    """Parse the counts of a session. Live calls the candidates the response."""
     details = {
         "candidatesTokenCount": usage.get("responseTokenCount"),
         "candidatesTokensDetails": usage.get("responseTokensDetails"),

@@ -1,11 +1,10 @@
-"""Any service that takes and gives JSON. A template makes the body, and a path says where the answer is in the reply.
+"""Any JSON service: a template builds the body, a path finds the answer in the reply.
 
-Conventions
-    The body is a mapping. Its texts are Jinja templates, which run in a sandbox and may use only known names. A text
-    that is a single expression, such as `{{ audio }}`, gives the value of the expression; a value of null is omitted.
-    Values that are filled in cannot change the layout of the body. Known names: `text` (the text of the user's turns,
-    or the field), `system`, `audio` (the first sound as WAV in base64), `messages` (`[{role, text}]`), `parameters`,
-    and every field of the request (sounds as WAV in base64). A field that the request does not fill is null.
+The body is a mapping whose texts are sandboxed Jinja templates. A single expression such as `{{ audio }}` keeps its
+type; null
+omits the value. Names: `text` (the user's text, or the field), `system`, `audio` (the first clip as WAV in base64),
+`messages`
+(`[{role, text}]`), `parameters`, and every field of the request (audio as WAV in base64; null without a value).
 """
 
 from __future__ import annotations
@@ -41,26 +40,25 @@ class JsonEndpoint(JsonModel):
 
     Args:
         info: the facts of the model.
-        body: the template of what is sent; see the conventions of this module.
-        text_path, audio_path: where the answer is in the reply, such as `result.0.text`; None if the service gives no
-            text or no sound. Sound is base64 (of a file, or of samples without a header) or a list of numbers in [-1,
-            1].
-        error_path: where the service reports errors in a reply with a success status. Any value there except null,
-            false, 0 and an empty text is an error.
+        body: the template of the request; see the module.
+        text_path, audio_path: where the answer is in the reply, such as `result.0.text`; None for no text or audio.
+            Audio is
+            base64 (a file, or samples without a header) or a list of numbers in [-1, 1].
+        error_path: where a success reply reports an error; any value except null, false, 0 and an empty text is one.
         rate_path: where the reply states the sample rate of samples without a header, or None.
-        reply: `json`, or `pieces` for a stream of JSON objects separated by line ends or zero bytes (server-sent events
-            too), or `sound` for a reply that is the sound itself.
-        pieces_text: `append` if the texts of the pieces are to be joined, `last` if each piece repeats the text before
-            it.
+        reply: `json`; `pieces` for JSON objects separated by line ends or zero bytes (server-sent events too); `sound`
+            for
+            the audio itself.
+        pieces_text: `append` joins the texts of the pieces; `last` if each piece repeats the text before it.
         text_after: a marker; the answer is the text after its last occurrence.
-        audio_format, audio_rate_hz: format of the sound: `wav`, `mp3`, ..., or `pcm` with its sample rate.
-        audio_coding: how sound is written in JSON, `base64` or `hex`.
+        audio_format, audio_rate_hz: format of the audio: `wav`, `mp3`, ..., or `pcm` with its sample rate.
+        audio_coding: how audio is written in JSON, `base64` or `hex`.
         method: HTTP method of the request. path: appended to `base_url`.
         model: name of the model for the record, if the URL does not name it.
         connection: as `RemoteModel`.
 
     Raises:
-        UserError: the body is not a valid template, or neither path is given.
+        UserError: the body is not a valid template, or both paths are missing.
     """
 
     checked: ClassVar[str] = "the documentation that each config names; 2026-11-22"
@@ -105,15 +103,13 @@ class JsonEndpoint(JsonModel):
         self._template = _compiled(body, info.name)
 
     def called(self, name: str) -> str | None:
-        """The service's name of a parameter; None if the template of the body does not use the parameters."""
+        """Return the service's name of a parameter; None if the template uses no parameters."""
         return super().called(name) if "parameters" in str(self.body) else None
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """One answer."""
+        """Return one answer."""
         reply = await self.client.send(self.method, self.path, self._read, content=body, headers=JSON)
-        about: dict[str, Any] = {
-            "latency_s": reply.latency_s, "attempts": reply.attempts, "served": reply.served(),
-        }  # fmt: skip
+        about = reply.about()
         try:
             response = understood(self._response, reply.value)
         except UserError as error:
@@ -121,11 +117,7 @@ class JsonEndpoint(JsonModel):
         return replace(response, **about)
 
     def content(self, request: Request) -> Any:
-        """The template, filled in.
-
-        Raises:
-            UserError: the template uses a name that is not known.
-        """
+        """Return the filled template. An unknown name raises UserError."""
         sounds = {id(clip): wav_base64(clip) for clip in clips_of(request)}
         turns = [
             {"role": m.role, "text": "".join(text for text in m.content if isinstance(text, str))}
@@ -182,7 +174,7 @@ class JsonEndpoint(JsonModel):
 
 
 def at(body: Any, path: str) -> Any:
-    """The value at a path such as `result.0.text` in mappings and lists; None if there is none."""
+    """Return the value at a path such as `result.0.text` in mappings and lists, or None."""
     for key in path.split("."):
         if isinstance(body, Mapping):
             body = body.get(key)
@@ -209,7 +201,7 @@ def _pieces(data: bytes) -> list[Any]:
 
 
 def _compiled(body: Any, name: str) -> Any:
-    """Makes a function that fills a template: it takes the values by name and returns the body."""
+    """Compile a template to a function from named values to the body."""
     from jinja2 import StrictUndefined, TemplateError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 

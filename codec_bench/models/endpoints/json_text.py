@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 DEEPEST = 100
-"""How deep values may lie in lists and mappings. The replies of services have about ten levels."""
+"""The deepest nesting. Replies of services have about ten levels."""
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Reads JSON that is not trusted. Its length is limited where it is received (`replies.MAX_BYTES`).
+    """Parse untrusted JSON, whose length is limited on receipt (`replies.MAX_BYTES`).
 
     Raises:
         ValueError: it is not JSON, or too deep; the message fits after "it is not JSON:".

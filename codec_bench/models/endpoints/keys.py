@@ -1,4 +1,4 @@
-"""Keys of services. A key is named by an environment variable, sent in a header, and never written to a run or a log."""
+"""API keys: from an environment variable to a header, never to a run or a log."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from codec_bench.errors import UserError
 
 LONGEST_REASON = 300
 MASKED_LENGTH = 8
-"""A part of a key with so many characters is a secret too."""
+"""A fragment of a key with so many characters is a secret too."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{1,63}")
-# Keys that a service may repeat in an error: the word after `Bearer`, and words with the prefixes of known vendors.
+# Keys in error messages: the word after `Bearer`, and words with the prefixes of known vendors.
 _KEY_LIKE = re.compile(r"(?i)\b(bearer\s+)[^\s,;<>]+|\b(?:(?:sk|pk|hf|gsk|xai)[-_]|AIza)[\w-]{12,}")
 _TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]{0,500}>", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Where the key of a service is found and how it is sent.
+    """The source and the header of a service's key.
 
     Args:
         env: name of the environment variable; None if the service needs no key.
         header: the header that carries it; `Authorization` carries it as a bearer token.
 
     Raises:
-        UserError: `env` is not the name of a variable. The message does not repeat it, because it may be the key
-            itself.
+        UserError: `env` is not a variable's name. The message omits it, because it may be the key itself.
     """
 
     env: str | None = None
@@ -45,7 +44,7 @@ class Key:
             )
 
     def read(self) -> str | None:
-        """The key; None if the service needs none.
+        """Return the key; None if the service needs none.
 
         Raises:
             UserError: the variable is not set, or holds characters that a header cannot hold.
@@ -65,16 +64,12 @@ class Key:
         return value
 
     def secrets(self) -> tuple[str, ...]:
-        """What must not be repeated: the key, if there is one."""
+        """Return the secrets to mask: the key, if set."""
         value = os.environ.get(self.env, "").strip() if self.env is not None else ""
         return (value,) if value else ()
 
     def headers(self) -> dict[str, str]:
-        """The header with the key; empty if the service needs none.
-
-        Raises:
-            UserError: as `read`.
-        """
+        """Return the header with the key; empty if the service needs none."""
         value = self.read()
         if value is None:
             return {}
@@ -82,9 +77,9 @@ class Key:
 
 
 def masked(text: str, secrets: Sequence[str]) -> str:
-    """A text with `***` in place of every part of a key that has eight characters or more.
+    """Mask every fragment of a key with eight or more characters as `***`.
 
-    A key of fewer characters is a word such as `none` or `EMPTY`, which servers that need no key are given; it stays.
+    Shorter keys are words such as `none` or `EMPTY` for servers without keys; they stay.
     """
     hidden: set[int] = set()
     for secret in secrets:
@@ -100,7 +95,7 @@ def masked(text: str, secrets: Sequence[str]) -> str:
 
 
 def clean(text: str, secrets: tuple[str, ...] = ()) -> str:
-    """Text of a service, made safe for a message: one line of at most 300 characters, without markup and keys."""
+    """Clean a service's text: one line of at most 300 characters, no markup, no keys."""
     text = text[:20_000]  # an error page may have any length
     text = masked(text, secrets)
     for secret in secrets:
@@ -112,11 +107,10 @@ def clean(text: str, secrets: tuple[str, ...] = ()) -> str:
 
 
 def check_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
-    """The URL without a trailing slash.
+    """Return the URL without a trailing slash.
 
     Raises:
-        UserError: the URL is not valid or has another scheme, or it holds a password or a key, which would be written
-            to the run.
+        UserError: the URL is invalid, or holds a password or key, which would be written to the run.
     """
     try:
         parts = urlsplit(url)
@@ -134,7 +128,7 @@ def check_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
 
 
 def host_of(url: str) -> str:
-    """The host of a URL in lower case, or "" if it has none."""
+    """Return the host of a URL in lower case, or ""."""
     try:
         return (urlsplit(url).hostname or "").lower()
     except ValueError:
@@ -142,7 +136,7 @@ def host_of(url: str) -> str:
 
 
 def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that a user gives, as texts.
+    """Return the user's headers as texts.
 
     Raises:
         UserError: the name of a header says that it carries a key, which would be written to the run.

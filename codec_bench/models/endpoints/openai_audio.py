@@ -1,8 +1,9 @@
-"""Transcription and speech endpoints as OpenAI defines them, with the fields that servers of open models add.
+"""OpenAI's transcription and speech endpoints, with the fields of open servers.
 
-Sources: https://platform.openai.com/docs/api-reference/audio; voice cloning as in vLLM-Omni's speech endpoint
-(https://docs.vllm.ai/projects/vllm-omni/en/stable/serving/speech_api/).
-Checked against the types of the package openai 3.54 and ElevenLabs' and Azure's documentation on 2026-11-22.
+Sources: https://platform.openai.com/docs/api-reference/audio; voice cloning as in vLLM-Omni
+(https://docs.vllm.ai/projects/vllm-omni/en/stable/serving/speech_api/). Checked against the types of openai 3.54 and
+the
+documentation of ElevenLabs and Azure on 2026-11-22.
 """
 
 from __future__ import annotations
@@ -26,19 +27,17 @@ if TYPE_CHECKING:
     import aiohttp
 
 OPENAI_FIELDS = {"text": "input", "instruction": "instructions"}
-# Fields that change what is requested. A model that cannot take one of them refuses the request; other fields are left
-# out.
+# A model that does not take one of these fields refuses the request; other fields are omitted.
 NEEDED = ("text", "prompt_audio", "instruction")
 
 
 class OpenAiTranscription(HttpModel):
-    """A recogniser behind `/audio/transcriptions`. It reads the fields `audio` and `language`.
+    """A recogniser behind `/audio/transcriptions`, with the fields `audio` and `language`.
 
     Args:
-        info: the facts of the model, which reads fields and gives text.
-        languages: the service's name of a language code, if it has its own names; null leaves the language out.
+        languages: the service's names of language codes, where they differ; null omits the language.
         path: appended to `base_url`.
-        names: the service's names of the fields of the form, such as `{model: model_id}`; null leaves a field out.
+        names: the service's names of the form fields, such as `{model: model_id}`; null omits a field.
         connection: as `RemoteModel`; `parameters` become fields of the form.
     """
 
@@ -58,17 +57,17 @@ class OpenAiTranscription(HttpModel):
         self.languages, self.path, self.names = dict(languages or {}), path, dict(names or {})
 
     def check(self, request: Request) -> str | None:
-        """Why the recogniser does not take a request; None if it does."""
+        """Return why the recogniser does not take a request, or None."""
         if not isinstance(request.fields.get("audio"), Clip):
             return f"the model '{self.info.name}' transcribes the field 'audio', and the prompt does not fill it"
         return super().check(request)
 
     def encode(self, request: Request) -> bytes:
-        """The sound as a WAV file."""
+        """Return the audio as a WAV file."""
         return wav_file(request.fields["audio"])
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """One transcript."""
+        """Return one transcript."""
         language = request.fields.get("language")
         form = {"model": self.model, "response_format": "json", **self.named_parameters(request)}
         if language is not None and self.languages.get(language, language) is not None:
@@ -81,14 +80,9 @@ class OpenAiTranscription(HttpModel):
             files={"file": ("audio.wav", body, "audio/wav")},
         )
         text = understood(_transcript, reply.value)
-        return Response(
-            text=text,
-            usage=openai_usage(reply.value.get("usage")),
-            latency_s=reply.latency_s,
-            attempts=reply.attempts,
-            notes=() if text else (EMPTY,),
-            served=reply.served(model=named(reply.value, "model")),
-        )
+        about = reply.about(model=named(reply.value, "model"))
+        usage = openai_usage(reply.value.get("usage"))
+        return Response(text=text, usage=usage, notes=() if text else (EMPTY,), **about)
 
 
 def _transcript(body: Any) -> str:
@@ -104,12 +98,12 @@ class OpenAiSpeech(JsonModel):
     It reads the fields `text`, `instruction`, `prompt_audio`, `prompt_text` and `language`.
 
     Args:
-        info: the facts of the model, which reads fields and gives audio.
-        voice: the name of a voice of the service; None if it has none. It is not sent if a voice is to be imitated.
+        voice: the name of a voice of the service, or None. A voice prompt replaces it.
         fields: the service's name of each field, in addition to `OPENAI_FIELDS`. A dotted name goes into lists and
-            mappings (`references.0.text`). Null marks a field that the service does not take.
-        audio_as: how the voice to imitate is sent: as a `data:` URL or as base64.
-        languages: the service's name of a language code; null leaves the language out.
+            mappings
+            (`references.0.text`). Null marks a field that the service does not take.
+        audio_as: the form of the voice prompt: a `data:` URL or base64.
+        languages: the service's names of language codes; null omits the language.
         audio_format: format of the answer: `wav`, `pcm`, `mp3`, `flac`, `opus`.
         audio_rate_hz: sample rate of a `pcm` answer.
         path: appended to `base_url`.
@@ -141,7 +135,7 @@ class OpenAiSpeech(JsonModel):
         self.audio_as, self.audio_format, self.audio_rate_hz, self.path = audio_as, audio_format, audio_rate_hz, path
 
     def check(self, request: Request) -> str | None:
-        """Why the synthesiser does not take a request; None if it does."""
+        """Return why the synthesiser does not take a request, or None."""
         if not isinstance(request.fields.get("text"), str):
             return f"the model '{self.info.name}' speaks the field 'text', and the prompt does not fill it"
         for name in NEEDED:
@@ -152,12 +146,10 @@ class OpenAiSpeech(JsonModel):
         return super().check(request)
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """The spoken text."""
+        """Return the spoken text."""
         reply = await self.client.send("POST", self.path, self._read, content=body, headers=JSON)
         data, first_s = reply.value
-        about: dict[str, Any] = {
-            "latency_s": reply.latency_s, "first_s": first_s, "attempts": reply.attempts, "served": reply.served(),
-        }  # fmt: skip
+        about = {"first_s": first_s, **reply.about()}
         try:
             audio = await asyncio.to_thread(audio_of, data, self.audio_format, self.audio_rate_hz)
         except UserError as error:
@@ -165,7 +157,7 @@ class OpenAiSpeech(JsonModel):
         return Response(audio=audio, **about)
 
     def content(self, request: Request) -> dict[str, Any]:
-        """The body."""
+        """Return the body."""
         body: dict[str, Any] = {"model": self.model, "response_format": self.audio_format}
         body |= self.named_parameters(request)
         if self.voice is not None and request.fields.get("prompt_audio") is None:
@@ -183,8 +175,7 @@ class OpenAiSpeech(JsonModel):
         return body
 
     async def _read(self, response: aiohttp.ClientResponse, began: float) -> tuple[bytes, float | None]:
-        # A reply with a content length was complete before it was sent, so that the time to its first byte means
-        # nothing.
+        # A reply with a content length was complete before it was sent: its first byte has no meaning.
         if "content-length" in response.headers or is_text(response):
             return await read_sound(response), None
         first_s: float | None = None

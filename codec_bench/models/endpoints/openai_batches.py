@@ -1,9 +1,10 @@
-"""OpenAI's batch interface: a file of requests is uploaded, and a batch is made of it.
+"""OpenAI's batch interface: an uploaded file of requests becomes a batch.
 
-Source: https://developers.openai.com/api/docs/guides/batch and the types of the package openai 3.54, read on
-2026-11-22: up to 50,000 requests and 200 MB a file, a window of 24 hours, half the price; requests that were not
-answered in time stand in the file of errors with `batch_expired`. A batch has up to 16 words of metadata, and batches
-can be listed.
+Source: https://developers.openai.com/api/docs/guides/batch and the types of openai 3.54, read on 2026-11-22: up to
+50,000
+requests and 200 MB a file, a window of 24 hours, half the price; late requests are in the error file with
+`batch_expired`.
+A batch has up to 16 metadata entries, and batches can be listed.
 """
 
 from __future__ import annotations
@@ -33,10 +34,9 @@ NOT_RUN = {"batch_expired", "batch_cancelled"}
 
 
 class OpenAiBatches(BatchInterface):
-    """The batch interface of OpenAI and of services that follow it.
+    """The batch interface of OpenAI and of compatible services.
 
     Args:
-        model: the model.
         path: of the requests, such as `/chat/completions`; the service names it with `/v1` before it.
     """
 

@@ -1,8 +1,7 @@
-"""Chat completions as OpenAI defines them. vLLM, SGLang, llama.cpp and most vendors serve them.
+"""OpenAI chat completions, also served by vLLM, SGLang, llama.cpp and most vendors.
 
-Source: https://platform.openai.com/docs/api-reference/chat/create; for audio as a URL, and for reasoning that is
-separate from the answer, the documentation of vLLM. Checked against the types of the package openai 3.54 and against
-`transformers serve` 5.23 on 2026-11-22.
+Sources: https://platform.openai.com/docs/api-reference/chat/create; for audio URLs and separate reasoning, vLLM's
+documentation. Checked against the types of openai 3.54 and `transformers serve` 5.23 on 2026-11-22.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ SENT_AS = ("input_audio", "input_audio_uri", "audio_url")
 
 @dataclass(slots=True)
 class Written:
-    """An answer that is collected from a complete reply or from the pieces of a stream.
+    """An answer collected from a complete reply or from the pieces of a stream.
 
     Args:
         text, transcript, audio: the pieces so far; the audio is base64.
-        refusal: the text with which the model declined. reasoning: what is not in the answer of the reasoning.
+        refusal: the text with which the model declined. reasoning: reasoning outside the answer.
         finish: why the answer ended. usage: counts of tokens.
         first_s: seconds from the request to the first piece.
-        tools: calls of tools. speaker: the choice that holds the text.
-        model, revision: the model that answered, and the state of it, as the service names them.
+        tools: number of tool calls. speaker: the choice that holds the text.
+        model, revision: the answering model and its state, as the service names them.
     """
 
     text: list[str] = field(default_factory=list)
@@ -61,11 +60,10 @@ class Written:
     speaker: int | None = None
 
     def add(self, body: Mapping[str, Any], began: float) -> None:
-        """Adds a complete reply, or one event of a stream.
+        """Add a complete reply, or one event of a stream.
 
         Args:
-            body: the reply or the event.
-            began: when the attempt began (`time.monotonic`).
+            began: start of the attempt (`time.monotonic`).
 
         Raises:
             Again, RequestFailed: the body is an error and not an answer.
@@ -108,17 +106,17 @@ class Written:
 
 
 class OpenAiChat(BatchableModel):
-    """A model that is asked through `/chat/completions`.
+    """A model behind `/chat/completions`.
 
     Args:
         info: the facts of the model. If `audio` is among its outputs, audio is requested when a benchmark needs it.
-        audio_as: how sounds are sent: `input_audio` (WAV in base64), `input_audio_uri` (the same as a `data:` URL, for
-            DashScope) or `audio_url` (a `data:` URL in a part of its own, which vLLM takes too).
+        audio_as: how audio is sent: `input_audio` (WAV in base64), `input_audio_uri` (the same as a `data:` URL, for
+            DashScope) or `audio_url` (a `data:` URL in its own part, which vLLM takes too).
         stream: whether the answer is streamed; the time to the first piece is then recorded.
         modalities: the modalities to request when a benchmark needs audio; null leaves the choice to the server.
         voice: the voice of spoken answers, or None.
-        audio_format: the format of spoken answers that is requested; OpenAI streams only `pcm16`.
-        audio_coding: the format of the audio that comes back, if it differs: DashScope streams `pcm` for `wav`.
+        audio_format: the requested format of spoken answers; OpenAI streams only `pcm16`.
+        audio_coding: the format of the returned audio, if it differs: DashScope streams `pcm` for `wav`.
         audio_rate_hz: sample rate of a `pcm` answer.
         reasoning_end: a marker such as `</think>`; the text before it is not part of the answer.
         path: appended to `base_url`.
@@ -156,19 +154,13 @@ class OpenAiChat(BatchableModel):
         self.reasons = self.reasons or reasoning_end is not None
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """One answer."""
+        """Return one answer."""
         reply = await self.client.send("POST", self.path, self._read, content=body, headers=JSON)
         written = reply.value
-        served = reply.served(model=written.model, revision=written.revision)
-        return self._response(written, latency_s=reply.latency_s, attempts=reply.attempts, served=served)
+        return self._response(written, **reply.about(model=written.model, revision=written.revision))
 
     def batches(self) -> OpenAiBatches:
-        """The batch interface of the service.
-
-        Raises:
-            UserError: the service takes the model in no batches, or answers as a stream only, which a batch cannot
-                hold.
-        """
+        """Return the service's batch interface; UserError if it has none or streams only."""
         if not self.batched:
             raise UserError(
                 f"the service of '{self.info.name}' takes this model in no batches",
@@ -189,7 +181,7 @@ class OpenAiChat(BatchableModel):
         return self._response(written, **served_by(about, model=written.model, revision=written.revision))
 
     def content(self, request: Request) -> dict[str, Any]:
-        """The body."""
+        """Return the body."""
         body: dict[str, Any] = {"model": self.model, "messages": [self._turn(m) for m in request.messages]}
         body |= self.named_parameters(request)
         if request.wants == "audio" and self.modalities is not None:
@@ -264,27 +256,22 @@ class OpenAiChat(BatchableModel):
 
 
 def _thinking(thinking: Any) -> str:
-    """A text of reasoning, which some services send as a list of parts."""
+    """Return reasoning as text; some services send a list of parts."""
     parts = thinking if isinstance(thinking, list) else [thinking]
     return "".join(block.get("text") or "" if isinstance(block, Mapping) else block or "" for block in parts)
 
 
 def _check_complete(body: Any) -> Mapping[str, Any]:
-    """A complete reply.
-
-    Raises:
-        RequestFailed: it holds neither an answer nor an error.
-    """
     if not isinstance(body, dict) or not (body.get("choices") or body.get("error")):
         raise RequestFailed(f"the reply holds no answer: {clean(str(body))}")
     return body
 
 
 def trouble_within(body: Mapping[str, Any], refusals: set[str]) -> Exception:
-    """The exception for an error that came with a success status, as a complete reply or within a stream.
+    """Return the exception for an error within a success status or a stream.
 
     Args:
-        body: the reply. refusals: the codes of errors that mean that the service refuses this request.
+        refusals: the error codes that mean that the service refuses this request.
     """
     message, codes = error_of(json.dumps(body))
     reason = Diagnostic("service_error_in_answer", message=clean(message))

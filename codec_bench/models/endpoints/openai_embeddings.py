@@ -1,7 +1,7 @@
-"""Embeddings as OpenAI defines them: how like each other texts are. vLLM, litellm's proxy and most vendors serve them.
+"""OpenAI embeddings, for text similarity. vLLM, litellm and most vendors serve them.
 
-Source: https://platform.openai.com/docs/api-reference/embeddings/create
-Checked against the types and the requests of the package openai 3.54 on 2026-11-26.
+Source: https://platform.openai.com/docs/api-reference/embeddings/create. Checked against the types and requests of
+openai 3.54 on 2026-11-26.
 """
 
 from __future__ import annotations
@@ -24,15 +24,13 @@ SIMILARITIES = "similarities"
 
 
 class OpenAiEmbeddings(JsonModel):
-    """A model of texts behind `/embeddings`. It reads the fields `text` and `texts`, and its answer is JSON:
-    `{"similarities": [...]}`.
+    """Text similarity behind `/embeddings`; the answer is `{"similarities": [...]}`.
 
-    A similarity is the cosine of the embedding of `text` and that of one of `texts`, in their order. All texts of a
-    question are sent in one request, as they are: what a model wants before a text (an instruction, a prefix) is for
-    its server to add.
+    It reads the fields `text` and `texts`. A similarity is the cosine of the embeddings of `text` and of one of
+    `texts`, in
+    order. One request holds all texts unchanged; instructions or prefixes are for the server to add.
 
     Args:
-        info: the facts of the model, which reads fields and gives text.
         path: appended to `base_url`.
         connection: as `RemoteModel`; `parameters` go into the body (`dimensions`).
     """
@@ -48,7 +46,7 @@ class OpenAiEmbeddings(JsonModel):
         self.path = path
 
     def check(self, request: Request) -> str | None:
-        """Why the model does not take a request; None if it does."""
+        """Return why the model does not take a request, or None."""
         texts = [request.fields.get("text"), *(request.fields.get("texts") or (None,))]
         if not all(isinstance(text, str) for text in texts):
             return f"the model '{self.info.name}' compares the field 'text' with 'texts', and the prompt does not fill them"
@@ -57,12 +55,12 @@ class OpenAiEmbeddings(JsonModel):
         return super().check(request)
 
     def content(self, request: Request) -> dict[str, Any]:
-        """The body."""
+        """Return the body."""
         texts = [request.fields["text"], *request.fields["texts"]]
         return {"model": self.model, "input": texts, "encoding_format": "float", **self.named_parameters(request)}
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """The similarities."""
+        """Return the similarities."""
         reply = await self.client.send("POST", self.path, read_json, content=body, headers=JSON)
         of_text, *others = understood(_embeddings, reply.value)
         if len(others) != len(request.fields["texts"]):
@@ -73,14 +71,12 @@ class OpenAiEmbeddings(JsonModel):
         return Response(
             text=json.dumps({SIMILARITIES: [float(of_text @ other) for other in others]}),
             usage={"output_tokens": 0.0, **openai_usage(reply.value.get("usage"))},  # nothing is written
-            latency_s=reply.latency_s,
-            attempts=reply.attempts,
-            served=reply.served(model=named(reply.value, "model")),
+            **reply.about(model=named(reply.value, "model")),
         )
 
 
 def _embeddings(body: Any) -> np.ndarray:
-    """The embeddings of a reply `(texts, dimensions)` in the order of the texts, each of length 1."""
+    """Return a reply's unit embeddings `(texts, dimensions)`, in the order of the texts."""
     rows = sorted(body["data"], key=lambda one: one["index"])
     if [one["index"] for one in rows] != list(range(len(rows))):
         raise ValueError("the embeddings are not numbered from 0 on")

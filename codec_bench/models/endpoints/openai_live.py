@@ -1,8 +1,9 @@
-"""OpenAI's Live models over a WebSocket: sound goes in and comes out at the same time, at the speed of speech.
+"""OpenAI's Live models over a WebSocket: audio in and out at once, in real time.
 
-Source: https://developers.openai.com/api/docs/guides/voice-websockets and the types of the package openai 3.54
-(`openai.types.live`), read on 2026-11-22. A session is a stream without turns: nothing says that an answer is complete.
-So silence is sent after the question, and the answer is taken to be complete when nothing was said for `QUIET_S`.
+Source: https://developers.openai.com/api/docs/guides/voice-websockets and `openai.types.live` of openai 3.54, read on
+2026-11-22. A session is a stream without turns or an end of the answer. So silence follows the question, and the answer
+is
+complete after `QUIET_S` without speech.
 """
 
 from __future__ import annotations
@@ -35,21 +36,20 @@ PIECE_S = 0.1
 QUIET_S = 3.0
 """Seconds without speech after which an answer is complete."""
 UNHEARD_S = 20.0
-"""Seconds after the question in which the model must begin to speak."""
+"""The model must begin to speak within so many seconds after the question."""
 CLOSING_S = 10.0
 PACE = 1.0
-"""Seconds of waiting for each second of sound that is sent."""
+"""Seconds of waiting per second of sent audio."""
 AUDIBLE = 100
-"""Samples (16 bits) beyond this are speech, and not the silence between words that a stream may hold."""
+"""Louder 16-bit samples are speech, not the silence within a stream."""
 
 
 class OpenAiLive(SocketModel):
-    """A model that listens and speaks at the same time. A written answer is the transcript of its spoken answer.
+    """A full-duplex model. A written answer is the transcript of its spoken answer.
 
-    Each question takes as long as it and its answer last.
+    Each question takes its own and its answer's duration.
 
     Args:
-        info: the facts of the model.
         voice: the voice of spoken answers.
         connection: as `RemoteModel`; `rate_hz` is always 24 kHz.
     """
@@ -65,14 +65,14 @@ class OpenAiLive(SocketModel):
         self.voice = voice
 
     def encode(self, request: Request) -> list[str]:
-        """The start of the session, and then the sounds of the last turn in pieces, as JSON."""
-        self.named_parameters(request)  # notes what cannot be determined
+        """Return the start of the session and the audio of the last turn in pieces, as JSON."""
+        self.named_parameters(request)  # notes unsupported parameters
         sounds = [item for m in request.messages for item in m.content if not isinstance(item, str)]
         pieces = [append_message(chunk) for sound in sounds for chunk in pcm16_pieces(sound, PIECE_S)]
         return [self.session_start(request), *pieces]
 
     def session_start(self, request: Request) -> str:
-        """The message that starts a session, with the written turns of a request."""
+        """Return the message that starts a session, with the written turns of a request."""
         words = [(m.role, "".join(p for p in m.content if isinstance(p, str))) for m in request.messages]
         system = "\n".join(text for role, text in words if role == "system" and text)
         history = [
@@ -108,7 +108,7 @@ class OpenAiLive(SocketModel):
         return "done"
 
     async def talk(self, socket: ClientConnection, events: list[str], began: float) -> Written:
-        """As `SocketModel.talk`. What is heard is read while the question is sent."""
+        """As `SocketModel.talk`. Receives while the question is sent."""
         written, started, spoke = Written(), asyncio.Event(), _Spoke()
 
         async def listen() -> None:
@@ -144,9 +144,8 @@ class OpenAiLive(SocketModel):
                 await listener
 
     async def _send(self, socket: ClientConnection, chunk: str, listener: asyncio.Task[None], spoke: _Spoke) -> None:
-        """Sends a piece of sound and waits as long as it lasts."""
         if listener.done():
-            await listener  # raises what went wrong
+            await listener  # raises its error
             spoke.ended = True
             return
         await socket.send(chunk)
@@ -155,10 +154,10 @@ class OpenAiLive(SocketModel):
 
 
 class _Spoke:
-    """When the model spoke, in seconds of the sound that was sent.
+    """The speaking times of the model, in seconds of sent audio.
 
     Attributes:
-        sent_s: sound sent until now. question_s: length of the question. last_s: when it spoke last, or None.
+        sent_s: audio sent until now. question_s: length of the question. last_s: when it spoke last, or None.
         ended: whether the service ended the session by itself.
     """
 
@@ -168,7 +167,7 @@ class _Spoke:
         self.ended = False
 
     def note(self, words: list[str], sounds: list[str]) -> None:
-        """Takes what was heard."""
+        """Note received text and audio."""
         if any(words) or any(map(_audible, sounds)):
             self.last_s = self.sent_s
 
@@ -176,14 +175,13 @@ class _Spoke:
         """Whether the answer is complete, or none will come."""
         if self.ended:
             return True
-        # What was said during the question may be a sign of listening, and no answer.
+        # Speech during the question may be a backchannel.
         if self.last_s is None or self.last_s < self.question_s:
             return self.sent_s - self.question_s >= UNHEARD_S
         return self.sent_s - self.last_s >= QUIET_S
 
 
 async def _first(listener: asyncio.Task[None], ready: Any) -> None:
-    """Waits for the start of the session; raises what went wrong before it."""
     waiting = asyncio.ensure_future(ready)
     await asyncio.wait({listener, waiting}, return_when=asyncio.FIRST_COMPLETED)
     if listener.done():
@@ -202,7 +200,7 @@ def _audible(sound: str) -> bool:
 
 
 def append_message(data: str) -> str:
-    """The message that carries sound, as Base64."""
+    """Return the message that carries base64 audio."""
     return json.dumps({"type": "session.input_audio.append", "audio": data})
 
 

@@ -1,17 +1,13 @@
-"""OpenAI's realtime models and recognisers of live speech over a WebSocket, with a new conversation or session for each
-request.
+"""OpenAI's realtime models and live recognisers over a WebSocket, a session per request.
 
-Source: https://platform.openai.com/docs/api-reference/realtime. Sound is sent and received as 16-bit samples at 24 kHz.
-Sessions and events have several layouts: `beta` for the preview models, `ga` for later models, and those of two other
-services that took this protocol over. `xai` (https://docs.x.ai/developers/model-capabilities/audio/voice-agent) has the
-voice and the rule for the ends of turns next to the formats, and `qwen`
-(https://www.alibabacloud.com/help/en/model-studio/client-events) is like `beta` with sound at 16 kHz; both were read on
-2026-11-26. Answers in all of them are read in the same way.
-
-A recogniser (https://developers.openai.com/api/docs/guides/realtime-transcription) is sent the whole sound at once,
-committed as one turn, so that the answer is the transcript of the turn and not the text that is shown while somebody
-still speaks. Whether the service transcribes sound that comes faster than speech in the same way is not documented.
-Checked against the types of the package openai 3.54 on 2026-11-22.
+Source: https://platform.openai.com/docs/api-reference/realtime; checked against openai 3.54 on 2026-11-22. Audio is
+16-bit
+PCM at 24 kHz. Layouts: `beta` (preview models), `ga`, `xai`
+(https://docs.x.ai/developers/model-capabilities/audio/voice-agent)
+and `qwen` (16 kHz, https://www.alibabacloud.com/help/en/model-studio/client-events), the last two read on 2026-11-26.
+A recogniser (https://developers.openai.com/api/docs/guides/realtime-transcription) gets the audio at once as one turn,
+so the
+answer is the final transcript. Whether faster-than-real-time audio changes the transcript is undocumented.
 """
 
 from __future__ import annotations
@@ -46,17 +42,17 @@ class OpenAiRealtime(SocketModel):
 
     Args:
         info: the facts of the model; audio is requested when a benchmark needs it.
-        layout: the layout of sessions and events, one of `LAYOUTS`. A model in the layout `qwen` converses in time and
-            takes no single requests.
+        layout: the layout of sessions and events, one of `LAYOUTS`. `qwen` converses in real time and takes no single
+            requests.
         voice: the voice of spoken answers.
-        turn_detection: how the service finds the ends of turns in a conversation in time, as it names it
-            (`{type: semantic_vad, eagerness: low}`). A request has no such turns.
+        turn_detection: the service's setting of turn detection in conversations (`{type: semantic_vad, eagerness:
+            low}`).
         connection: as `RemoteModel`; `parameters` go into the session; `rate_hz` is that of the layout.
     """
 
     checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = ("layout", "voice")
-    # A session has a limit and nothing else of how answers are decoded.
+    # Among decoding options, a session has only a limit.
     words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(UNSUPPORTED)
 
     def __init__(
@@ -90,7 +86,7 @@ class OpenAiRealtime(SocketModel):
         return super().check(request)
 
     def encode(self, request: Request) -> list[str]:
-        """The events of the conversation as JSON."""
+        """Return the events of the conversation as JSON."""
         return [json.dumps(event) for event in self._events(request)]
 
     def _events(self, request: Request) -> list[dict[str, Any]]:
@@ -105,8 +101,10 @@ class OpenAiRealtime(SocketModel):
     def session_update(
         self, system: str, parameters: Mapping[str, Any], *, spoken: bool, turns: Mapping[str, Any] | None
     ) -> dict[str, Any]:
-        """The event that sets a session up; `turns` is how the service finds their ends, or None if the sender says
-        them.
+        """Return the event that configures a session.
+
+        Args:
+            turns: the service's turn detection; None if the sender marks the ends.
         """
         kinds = ["audio"] if spoken else ["text"]
         session: dict[str, Any] = {"instructions": system} if system else {}
@@ -160,7 +158,7 @@ class OpenAiRealtime(SocketModel):
         return ""
 
     def finish(self, response: Mapping[str, Any], written: Written) -> None:
-        """Adds the usage and the end of a whole response to the answer.
+        """Add the usage and finish reason of a complete response.
 
         Raises:
             Again, RequestFailed, Denied: the response failed or was cancelled.
@@ -177,7 +175,7 @@ class OpenAiRealtime(SocketModel):
 
 
 def trouble_of(error: Mapping[str, Any]) -> Exception:
-    """The exception for an error that the service reports in an event."""
+    """Return the exception for an error event."""
     kind = f"{error.get('type', '')} {error.get('code', '')}"
     reason = Diagnostic("service_error", message=clean(str(error.get("message") or kind)))
     if "rate_limit" in kind:
@@ -201,10 +199,9 @@ class OpenAiLiveTranscription(SocketModel):
     """A recogniser of live speech. It reads the fields `audio` and `language`.
 
     Args:
-        info: the facts of the model, which reads fields and gives text.
-        languages: the service's name of a language code, if it has its own names; null leaves the language out.
+        languages: the service's names of language codes, where they differ; null omits the language.
         connection: as `RemoteModel`; `parameters` go into the session next to the name of the model, such as
-            `keywords`; `rate_hz` is always 24 kHz.
+            `keywords`.
     """
 
     checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"
@@ -219,13 +216,13 @@ class OpenAiLiveTranscription(SocketModel):
         self.languages = dict(languages or {})
 
     def check(self, request: Request) -> str | None:
-        """Why the recogniser does not take a request; None if it does."""
+        """Return why the recogniser does not take a request, or None."""
         if not isinstance(request.fields.get("audio"), Clip):
             return f"the model '{self.info.name}' transcribes the field 'audio', and the prompt does not fill it"
         return super().check(request)
 
     def encode(self, request: Request) -> list[str]:
-        """The session, the sound in pieces, and the end of the turn, as JSON."""
+        """Return the session, the audio in pieces, and the end of the turn, as JSON."""
         transcription: dict[str, Any] = {"model": self.model, **self.named_parameters(request)}
         language = request.fields.get("language")
         if language is not None and self.languages.get(language, language) is not None:
@@ -259,7 +256,6 @@ class OpenAiLiveTranscription(SocketModel):
 
 
 def _model_of(session: Any) -> str | None:
-    """The model that a session names; None if it names none."""
     for name in ("audio", "input", "transcription", "model"):
         session = session.get(name) if isinstance(session, Mapping) else None
     return session if isinstance(session, str) else None

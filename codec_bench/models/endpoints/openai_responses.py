@@ -1,8 +1,10 @@
-"""Responses as OpenAI defines them, and as Volcengine's Ark serves them with sound.
+"""OpenAI's Responses, also with audio as in Volcengine's Ark.
 
-Sources: https://developers.openai.com/api/reference/resources/responses and the types of the package openai 3.54; for
-sound, `response_input_audio_param.py` of https://github.com/volcengine/volcengine-python-sdk (`audio_url`); read on
-2026-11-22. OpenAI's own models take no sound through this interface.
+Sources, read on 2026-11-22: https://developers.openai.com/api/reference/resources/responses and the types of openai
+3.54;
+for audio, `response_input_audio_param.py` of https://github.com/volcengine/volcengine-python-sdk (`audio_url`).
+OpenAI's own
+models take no audio here.
 """
 
 from __future__ import annotations
@@ -31,11 +33,10 @@ FINISHES = {"max_output_tokens": "length"}
 
 
 class OpenAiResponses(BatchableModel):
-    """A model that is asked through `/responses`. Nothing is kept by the service (`store`).
+    """A model behind `/responses`. The service stores nothing (`store`).
 
     Args:
-        info: the facts of the model, which answers in text.
-        audio_as: how sounds are sent: `audio_url` (a `data:` URL, as Volcengine takes it) or `input_audio` (WAV in
+        audio_as: how audio is sent: `audio_url` (a `data:` URL, as Volcengine takes it) or `input_audio` (WAV in
             base64).
         path: appended to `base_url`.
         connection: as `RemoteModel`; `parameters` go into the body.
@@ -60,17 +61,16 @@ class OpenAiResponses(BatchableModel):
         self.audio_as, self.path = audio_as, path
 
     async def answer(self, request: Request, body: bytes) -> Response:
-        """One answer."""
+        """Return one answer."""
         reply = await self.client.send("POST", self.path, _read, content=body, headers=JSON)
-        about = {"latency_s": reply.latency_s, "attempts": reply.attempts, "served": reply.served()}
-        return self.read_body(reply.value, about)
+        return self.read_body(reply.value, reply.about())
 
     def batches(self) -> OpenAiBatches:
-        """The batch interface of the service."""
+        """Return the batch interface of the service."""
         return OpenAiBatches(self, self.path)
 
     def content(self, request: Request) -> dict[str, Any]:
-        """The body."""
+        """Return the body."""
         turns = [self._turn(message) for message in request.messages]
         return {"model": self.model, "input": turns, "store": False, **self.named_parameters(request)}
 
@@ -82,7 +82,7 @@ class OpenAiResponses(BatchableModel):
 
     def _turn(self, message: Message) -> dict[str, Any]:
         texts = [item for item in message.content if isinstance(item, str)]
-        if len(texts) == len(message.content):  # earlier answers are taken as plain text only
+        if len(texts) == len(message.content):  # earlier answers must be plain text
             return {"type": "message", "role": message.role, "content": "".join(texts)}
         parts = [{"type": "input_text", "text": p} if isinstance(p, str) else self._sound(p) for p in message.content]
         return {"type": "message", "role": message.role, "content": parts}
@@ -112,11 +112,6 @@ async def _read(response: aiohttp.ClientResponse, began: float) -> Any:
 
 
 def _check(body: Any) -> None:
-    """Checks that a reply holds an answer.
-
-    Raises:
-        Again, RequestFailed: it holds an error, or nothing.
-    """
     if isinstance(body, Mapping) and body.get("error"):
         raise trouble_within(body, {"invalid_request_error", "invalid_prompt"})
     if not isinstance(body, Mapping) or not isinstance(body.get("output"), list):

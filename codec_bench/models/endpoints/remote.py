@@ -1,9 +1,7 @@
-"""What all models that a service runs share: options, limits on audio, prices, and a response for every error.
+"""Base of service models: options, audio limits, prices, a response per error.
 
-Conventions
-    The first request is sent alone. What the service says to it shows whether the settings are right: a parameter that
-    it does not take is omitted from then on and noted (`untold`), and a wrong setting ends the run before anything is
-    recorded.
+The first request is sent alone to validate the settings. A rejected parameter is omitted from then on and noted
+(`untold`); a wrong setting ends the run before anything is recorded.
 """
 
 from __future__ import annotations
@@ -40,8 +38,7 @@ from codec_bench.types import Request, Response
 
 _MOST = 1_000_000
 REASONING_TOKENS = 4096
-"""Tokens for reasoning where a request limits its answer and says nothing of reasoning, as the requests to judges do.
-"""
+"""Reasoning tokens of a request that limits its answer but not its reasoning."""
 JSON = {"Content-Type": "application/json"}
 
 
@@ -56,14 +53,14 @@ class RemoteModel(Model):
         key_header: the header that carries the key; `Authorization` carries it as a bearer token.
         headers: sent with every request; a header with a key is refused.
         parameters: generation parameters under the service's names. Those of a request replace them.
-        rename: the service's names of a request's parameters, such as `{max_tokens: max_completion_tokens}`; null
-            leaves a parameter out. A dotted name goes into mappings (`thinkingConfig.thinkingBudget`).
-        reasons: whether the model reasons before it answers, so that its answers may be longer by `reasoning_tokens`.
+        rename: the service's names of request parameters, such as `{max_tokens: max_completion_tokens}`; null omits
+            one. A
+            dotted name sets a value in a mapping (`thinkingConfig.thinkingBudget`).
+        reasons: whether the model reasons before it answers; the limit then grows by `reasoning_tokens`.
         rate_hz: sample rate of the audio that is sent.
-        concurrency: the most requests at the service at once; how many the service accepts is found by trying. As many
-            more are read and encoded in advance.
+        concurrency: the most requests at once; the accepted number is probed. As many more are encoded in advance.
         timeout_s: time limit of one attempt, in seconds. attempts: the most attempts for one request.
-        prices: US dollars, as `accounts.Prices` names them; omit what is unknown.
+        prices: US dollars, as `accounts.Prices` names them; omit unknown ones.
 
     Raises:
         UserError: an option has a wrong value, or holds a key.
@@ -72,13 +69,11 @@ class RemoteModel(Model):
     client: Persistence
     charges = True
     changes_answers: ClassVar[tuple[str, ...]] = ()
-    """The options of this kind of model that change an answer; `identity` holds them next to those that all kinds
-    share.
-    """
+    """Options of this kind of model that change an answer, for `identity`."""
     words: ClassVar[Mapping[str, str | None]] = {"reasoning_tokens": None}
-    """What services of this kind call a parameter, if `rename` does not say it; None if they have no such parameter."""
+    """The services' names of parameters without a `rename`; None if there is none."""
     checked: ClassVar[str] = ""
-    """What this way to a model was checked against, and when."""
+    """Source and date of the last check of this protocol."""
     audio_as: str | None = None
 
     def __init__(
@@ -125,15 +120,11 @@ class RemoteModel(Model):
 
     @abstractmethod
     def connect(self) -> None:
-        """Makes `client` and checks the URL and the headers; opens no connection.
-
-        Raises:
-            UserError: the URL or the headers are wrong, or hold a key.
-        """
+        """Create `client`, which validates URL and headers; open no connection."""
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The URL, the name of the model at the service, and every option that changes an answer."""
+        """Everything that changes an answer: URL, model name and options."""
         return {
             "kind": type(self).__name__,
             "base_url": self.base_url.rstrip("/"),
@@ -150,12 +141,12 @@ class RemoteModel(Model):
 
     @property
     def tells_apart(self) -> bool:
-        """Whether the URL and the name say which checkpoint answers: a dated name at a vendor does."""
+        """Whether URL and name identify the checkpoint, as a dated name at a vendor does."""
         return is_vendor(self.base_url) and is_dated(self.model)
 
     @property
     def untold(self) -> Mapping[str, str]:
-        """Parameters of requests that the service could not be told, each with the reason."""
+        """Request parameters that the service does not take, each with the reason."""
         return self._untold
 
     def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:
@@ -165,10 +156,10 @@ class RemoteModel(Model):
             self.client.patience = replace(self.client.patience, stops_s=None)
 
     async def ask(self, request: Request) -> Response:
-        """One answer. The first request is sent alone; others wait for its end.
+        """Return one answer. The first request is sent alone; others wait for its end.
 
         Raises:
-            UserError: every other request would fail too, because a setting or the key is wrong or a quota is used up.
+            UserError: every request would fail, because a setting or the key is wrong or a quota is used up.
         """
         if not self._settled:
             async with self._alone:
@@ -188,7 +179,7 @@ class RemoteModel(Model):
         refusal = self.check(request)
         if refusal is not None:
             return Response.refused(refusal, attempts=0)
-        # A thread is worth what it costs where sounds are read and encoded, and not for words.
+        # A thread pays off where audio is read and encoded, not for text.
         silent = next(clips_of(request), None) is None
         windowed, body = self.prepared(request) if silent else await asyncio.to_thread(self.prepared, request)
         if isinstance(windowed, Response):
@@ -206,15 +197,12 @@ class RemoteModel(Model):
             return Response.failed(error.message)
 
     def check(self, request: Request) -> str | None:
-        """Why the model does not take a request; None if it does."""
+        """Return why the model does not accept a request, or None."""
         return refusal(request, self.info)
 
     @abstractmethod
     def encode(self, request: Request) -> Any:
-        """What is sent for a request. Called in a thread, once for all attempts.
-
-        Args:
-            request: the request; its sounds are in memory, one channel at `rate_hz`.
+        """Encode a request with audio in memory. Called in a thread, once for all attempts.
 
         Raises:
             UserError: the options of the model contradict each other. This ends the run.
@@ -222,11 +210,7 @@ class RemoteModel(Model):
 
     @abstractmethod
     async def answer(self, request: Request, body: Any) -> Response:
-        """One answer.
-
-        Args:
-            request: the request.
-            body: what `encode` made of it.
+        """Return one answer to the body from `encode`.
 
         Raises:
             RequestFailed: the service gave no answer.
@@ -235,7 +219,7 @@ class RemoteModel(Model):
         """
 
     def named_parameters(self, request: Request) -> dict[str, Any]:
-        """The generation parameters under the service's names: those of the model, replaced by those of the request."""
+        """Return the request's and the model's generation parameters, renamed."""
         parameters = {name: value for name, value in request.parameters.items() if value is not None}
         if not self.reasons:
             parameters.pop("reasoning_tokens", None)
@@ -251,17 +235,15 @@ class RemoteModel(Model):
         return out
 
     def called(self, name: str) -> str | None:
-        """The service's name of a parameter; None if it is not told."""
+        """Return the service's name of a parameter; None omits it."""
         for names in (self._learned, self.rename, self.words):
             if name in names:
                 return names[name]
-        # Vendors of closed models set no penalty of their own and refuse to hear of one.
+        # Vendors of closed models reject a repetition penalty.
         return None if name == "repetition_penalty" and is_vendor(self.base_url) else name
 
     def prepared(self, request: Request) -> tuple[WindowedRequest | Response, Any]:
-        """The requests that the model is given in place of one, with what `encode` makes of the first; or why there are
-        none.
-        """
+        """Return a request's windows and the encoded first one, or a failed response."""
         try:
             windowed = split_windows(request, self.info, self.rate_hz)
         except UserError as error:
@@ -269,11 +251,10 @@ class RemoteModel(Model):
         return windowed, self.encode(windowed.requests[0])
 
     async def concluded(self, request: Request, answer: Awaitable[Response], *, share: float = 1.0) -> Response:
-        """An answer as it is recorded: a response for every error, with what it cost and without the key.
+        """Await an answer as recorded: errors as responses, priced, without the key.
 
         Args:
-            request: what was asked. answer: raises as `answer` does. share: of the model's prices that the answer
-                costs.
+            answer: raises as `answer` does. share: the fraction of the model's prices that is charged.
         """
         counting = REPEATS.set(Repeats())
         try:
@@ -298,11 +279,7 @@ class RemoteModel(Model):
         return response
 
     async def _instructed(self, request: Request, body: Any) -> Response:
-        """One answer. Before the first of all, parameters that the service does not take are found and omitted.
-
-        Raises:
-            UserError: the service refuses what the model's settings say.
-        """
+        """Return one answer. Until the first success, omit rejected parameters."""
         for _ in range(len(request.parameters) + 1):
             try:
                 return await self.answer(request, body)
@@ -326,11 +303,11 @@ class RemoteModel(Model):
         return await self.answer(request, body)
 
     def set_by_options(self) -> list[str]:
-        """The names in a body that the model's options set."""
+        """Return the names in a body that the model's options set."""
         return [*self.parameters, *(name for name in ("modalities", "voice") if name in self.changes_answers)]
 
     def _learn(self, end: RequestFailed, request: Request) -> bool:
-        """Learns from a refusal which parameter the service does not take; returns whether it was one."""
+        """Learn which parameter a refusal rejects; return whether it names one."""
         called = {name: self.called(name) for name in request.parameters}
         sent = {there: name for name, there in called.items() if there is not None}
         lesson = lesson_of(end.message, sent)
@@ -343,7 +320,7 @@ class RemoteModel(Model):
         return True
 
     def _masked(self, response: Response) -> Response:
-        """The response without the key, which a service may repeat in its answer."""
+        """Mask the key, which a service may repeat in its answer."""
         hide = partial(masked, secrets=self.key.secrets())
         shown: dict[str, Any] = {
             name: hide(shown_text)
@@ -368,33 +345,20 @@ class RemoteModel(Model):
 
 
 def check_choice(info: ModelInfo, option: str, value: Any, known: Sequence[str]) -> None:
-    """Checks an option that has a few possible values.
-
-    Raises:
-        UserError: the value is none of them.
-    """
+    """Check an option that has a few possible values."""
     if value not in known:
         raise UserError(f"the model '{info.name}' has {option}={value!r}", hint=f"expected {' or '.join(known)}")
 
 
 class HttpModel(RemoteModel):
-    """A model that is asked over HTTP. Arguments as `RemoteModel`."""
+    """A model behind HTTP. Arguments as `RemoteModel`."""
 
     client: Client
 
     def connect(self) -> None:
-        """Makes the client.
-
-        Raises:
-            UserError: the URL or the headers are wrong, or hold a key.
-        """
-        self.client = Client(
-            self.base_url,
-            key=self.key,
-            headers=self.headers,
-            concurrency=self.ceiling,
-            patience=self.patience,
-        )
+        """Create the client."""
+        options = {"key": self.key, "headers": self.headers, "concurrency": self.ceiling, "patience": self.patience}
+        self.client = Client(self.base_url, **options)
 
     async def start(self) -> None:
         """As `Client.start`."""
@@ -402,7 +366,7 @@ class HttpModel(RemoteModel):
         await self.client.start()
 
     async def describe(self) -> Mapping[str, Any]:
-        """What the service says of the model and of itself."""
+        """Return what the service reports about the model and itself."""
         return await describe(self.client, self.model, vendor=is_vendor(self.base_url))
 
     async def close(self) -> None:
@@ -411,16 +375,12 @@ class HttpModel(RemoteModel):
 
 
 class JsonModel(HttpModel):
-    """A model that is sent one JSON body per request. Arguments as `RemoteModel`."""
+    """A model that takes one JSON body per request. Arguments as `RemoteModel`."""
 
     def encode(self, request: Request) -> bytes:
-        """The body as bytes."""
+        """Return the body as bytes."""
         return json_bytes(self.content(request))
 
     @abstractmethod
     def content(self, request: Request) -> Any:
-        """The body as JSON values; sounds are `Base64`.
-
-        Raises:
-            UserError: the options of the model contradict each other.
-        """
+        """Return the body as JSON values, with audio as `Base64`."""

@@ -1,4 +1,4 @@
-"""Reads what a service sends back: bodies, sounds, JSON, errors, and streams of server-sent events (WHATWG HTML 9.2)."""
+"""Reads bodies, audio, JSON, errors, and server-sent events (WHATWG HTML 9.2)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_BYTES = 256 << 20
 
 
 def error_of(text: str) -> tuple[str, set[str]]:
-    """The message in the body of an error, and the error codes next to it. Knows the layouts of several services."""
+    """Return the message and codes of an error body, in any of several layouts."""
     try:
         body = parse_json(text)
     except ValueError:
@@ -42,7 +42,7 @@ def error_of(text: str) -> tuple[str, set[str]]:
 
 
 async def parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """The pieces of the body as they arrive.
+    """Yield the pieces of the body as they arrive.
 
     Raises:
         RequestFailed: the body is longer than `MAX_BYTES`.
@@ -56,16 +56,12 @@ async def parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 async def read_bytes(response: aiohttp.ClientResponse) -> bytes:
-    """The complete body.
-
-    Raises:
-        RequestFailed: the body is longer than `MAX_BYTES`.
-    """
+    """Return the complete body; a body over `MAX_BYTES` raises RequestFailed."""
     return b"".join([chunk async for chunk in parts_of(response)])
 
 
 def is_text(response: aiohttp.ClientResponse) -> bool:
-    """Whether a reply says that it is text or JSON."""
+    """Whether a reply declares text or JSON."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip()
     return bool(kind.startswith("text/") or kind.endswith("json"))
 
@@ -78,13 +74,13 @@ def _is_binary(data: bytes) -> bool:
 
 
 async def read_sound(response: aiohttp.ClientResponse) -> bytes:
-    """The complete body of a reply that is a sound.
+    """Return the complete body of an audio reply.
 
     Raises:
         Again: it is a page, such as that of a proxy. RequestFailed: it is another text, or too long.
     """
     data = await read_bytes(response)
-    # Some services name the wrong type; a sound has bytes that are in no text.
+    # Some services declare the wrong type; audio has bytes that no text has.
     if is_text(response) and not _is_binary(data[:4096]):
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
         trouble = Again if kind == "text/html" else RequestFailed
@@ -93,7 +89,7 @@ async def read_sound(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> Any:
-    """The body as JSON. Can be the `read` of `Client.send`.
+    """Return the body as JSON. Can be the `read` of `Client.send`.
 
     Raises:
         Again: the body is not JSON (the page of a proxy, or a body that was cut off).
@@ -109,7 +105,7 @@ async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> An
 
 
 class EventLines:
-    """Splits a stream of bytes into the data of its server-sent events. The bytes may be cut anywhere."""
+    """Splits bytes, cut anywhere, into the data of server-sent events."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -118,7 +114,7 @@ class EventLines:
         self._data: list[str] = []
 
     def feed(self, data: bytes) -> list[str]:
-        """The data of each event that these bytes complete."""
+        """Return the data of each event that these bytes complete."""
         text = self._break + self._decoder.decode(data)
         # A carriage return at the end may be the first half of a line break.
         self._break = "\r" if text.endswith("\r") else ""
@@ -131,7 +127,7 @@ class EventLines:
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def finish(self) -> list[str]:
-        """The data of an event that the stream ended in. Some servers omit the empty line after the last event."""
+        """Return the last event. Some servers omit the empty line after it."""
         lines = ["".join(self._line_parts), ""]
         self._line_parts.clear()
         return [event for line in lines if (event := self._line(line)) is not None]
@@ -149,7 +145,7 @@ class EventLines:
 
 
 async def read_events(response: aiohttp.ClientResponse) -> AsyncIterator[Any]:
-    """The JSON of each server-sent event up to `[DONE]`.
+    """Yield the JSON of each server-sent event up to `[DONE]`.
 
     Raises:
         Again: an event is not JSON, or the reply is not a stream of events.

@@ -1,25 +1,11 @@
-"""Repeats requests to a service: which errors are worth another attempt, how long to wait, when to give up, how many to
-send at once.
+"""Retries requests: which errors, waits, when to give up, how many at once.
 
-Conventions
-    The wait before the next attempt grows exponentially with full jitter (a random share of it), so that requests that
-    failed together are not sent again together. A service that takes no requests is tried again after at least half of
-    that wait, and after the wait that it requests (Retry-After) if this is longer, until `throttled_s` have passed,
-    whatever `attempts` is. No service gets a question more than `MOST_REQUESTS` times, whatever the reasons are: the
-    answer is then a failure with the code `TOO_OFTEN`. What would fail every other request too ends the run: a key that
-    is wrong or has expired, a wrong URL or name of the model, a quota that is used up for the day, a service that asks
-    for a longer wait than `stops_s` or answers nothing for as long, and the same refusal of the first eight requests.
-    What was answered is kept, and the run can be continued.
-
-    How many requests are sent at once is found by trying. The limit grows by one each time that as many requests as it
-    allows were answered; until the first complaint it doubles instead. After a complaint ("too many requests"), the
-    limit is the number of other requests that are still in flight, so that a service with a fixed number of places is
-    filled and not overfilled. A request without an answer in time halves the limit, once for all requests that were
-    sent before. This is additive increase and multiplicative decrease (Chiu and Jain 1989,
-    doi:10.1016/0169-7552(89)90019-6).
-
-    A question whose answer is to be kept before the next is asked holds its place at the gate after the answer has come
-    (`Places`). So a kill never costs more paid answers than there are places.
+Waits grow exponentially with full jitter and respect Retry-After; throttled requests are retried until `throttled_s`. A
+question is sent at most `MOST_REQUESTS` times (code `TOO_OFTEN`). An error that would fail every request ends the run;
+it can
+be resumed. Concurrency follows additive increase, multiplicative decrease (Chiu and Jain 1989,
+doi:10.1016/0169-7552(89)90019-6):
+it doubles until the first throttling, then drops to the other requests in flight; a timeout halves it once.
 """
 
 from __future__ import annotations
@@ -32,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from codec_bench.errors import UserError
 from codec_bench.models.endpoints.error_texts import cause_of
@@ -43,16 +29,15 @@ CUT = 0.5
 
 
 class Gate:
-    """Lets requests through in order of arrival, at most `limit` at once.
+    """Admits requests in order of arrival, at most `limit` at once.
 
     Args:
-        ceiling: the limit never grows beyond this.
-        start: the first limit.
-        clock, sleep: the clock and the wait; tests pass their own.
+        ceiling: the maximum of the limit. start: the first limit.
+        clock, sleep: injectable for tests.
 
     Attributes:
-        limit: how many requests may be in flight now. busy: how many are. most: the most that ever were.
-        held: how many places are kept free, because their answers have come and are not yet on the disk.
+        limit: how many requests may be in flight now. busy: how many are. most: the peak.
+        held: slots reserved for answers that are not yet on the disk.
     """
 
     def __init__(
@@ -72,11 +57,11 @@ class Gate:
         self._doubling, self._cuts, self._closed_until = True, 0, 0.0
 
     async def enter(self, places: Places | None = None) -> int:
-        """Waits for a place. Pass the number that it returns to `leave`.
+        """Wait for a slot and return the ticket for `leave`.
 
         Args:
-            places: those of the question. One that it holds here is taken again. Without `places`, as for a question
-                that is only asked to see what comes, held places do not count.
+            places: slots of the question; a held one is reused. Without `places`, held slots do not count (unrecorded
+                questions).
         """
         while True:
             while (pause := self._closed_until - self._clock()) > 0:
@@ -100,12 +85,12 @@ class Gate:
         return self._cuts
 
     def leave(self, ticket: int, outcome: Outcome, places: Places | None = None) -> None:
-        """Gives the place back.
+        """Release the slot.
 
         Args:
-            ticket: what `enter` returned.
-            outcome: how the request went.
-            places: those of the question, which holds the place of a good outcome until its answer is kept.
+            ticket: the result of `enter`.
+            outcome: the result of the request.
+            places: slots of the question, which keeps this one after a good outcome until its answer is stored.
         """
         full = self.busy + self.held >= int(self.limit)
         self.busy -= 1
@@ -123,21 +108,20 @@ class Gate:
         self._wake()
 
     def release(self) -> None:
-        """Lets another request into a place that was held."""
+        """Free a held slot for another request."""
         self.held -= 1
         self._wake()
 
     def lower_ceiling(self, most: int) -> None:
-        """Never lets more than `most` requests through at once, because the service said that it takes no more."""
+        """Cap the concurrency at `most`, the service's stated maximum."""
         self.ceiling = max(1, min(self.ceiling, most))
         self.limit = min(self.limit, float(self.ceiling))
 
     def close_for(self, seconds: float) -> None:
-        """Lets no request through for some seconds, because the service said when it takes requests again."""
+        """Admit no request for some seconds, as the service demands."""
         self._closed_until = max(self._closed_until, self._clock() + seconds)
 
     def _free(self, holds: bool) -> int:
-        """How many places are free for a request that will hold its place, or for another."""
         return int(self.limit) - self.busy - (self.held if holds else 0)
 
     def _wake(self) -> None:
@@ -151,7 +135,7 @@ class Gate:
 
 
 class Places:
-    """The places at gates that one question holds after its answer has come, until the answer is kept."""
+    """The gate slots of a question until its answer is stored; a kill loses no more."""
 
     def __init__(self) -> None:
         self._at: list[Gate] = []
@@ -159,11 +143,11 @@ class Places:
         self._over = False
 
     def wait(self, gate: Gate, slot: asyncio.Future[None]) -> None:
-        """Lets a further request of the question, which waits at a gate, go on with the next place that is held there."""
+        """Register a further request of the question for the next slot held at the gate."""
         self._waiting.append((gate, slot))
 
     def hold(self, gate: Gate) -> None:
-        """Holds one more place, unless the question is over: a request may end after it."""
+        """Hold one more slot, unless the question is over."""
         if self._over:
             return
         gate.held += 1
@@ -174,7 +158,7 @@ class Places:
             slot.set_result(None)
 
     def take(self, gate: Gate) -> bool:
-        """Takes a place that is held there for a further request of the same question; whether there was one."""
+        """Reuse a held slot for the question's next request; return whether it had one."""
         if gate not in self._at:
             return False
         self._at.remove(gate)
@@ -182,36 +166,36 @@ class Places:
         return True
 
     def give_back(self) -> None:
-        """Gives all places back, because the answer is kept or will never be; the question is over."""
+        """Release all slots; the question is over."""
         self._over = True
         while self._at:
             self._at.pop().release()
 
 
 PLACES: ContextVar[Places | None] = ContextVar("places", default=None)
-"""Of the question that is being asked; None where nobody keeps its answer."""
+"""Slots of the current question; None if its answer is not stored."""
 
 MOST_REQUESTS = 10
 TOO_OFTEN = "sent_too_often"
-"""How the answer to a question that was sent `MOST_REQUESTS` times ended."""
+"""`finish` of a question that was sent `MOST_REQUESTS` times."""
 PATIENT_GROWTH, PATIENT_S, DAILY_S = 4.0, 3600.0, 3 * 3600.0
-"""Waits of a patient client: their growth, the longest, and between two attempts at a used-up quota of a day."""
+"""Waits of a patient client: growth, maximum, and interval for a daily quota."""
 
 
 class Repeats:
-    """How often one question may still be sent again, for whatever reason."""
+    """The remaining attempts of one question, for any reason."""
 
     def __init__(self) -> None:
         self.left = MOST_REQUESTS - 1
 
     def take(self) -> bool:
-        """Takes one of them; whether there was one."""
+        """Use one attempt; return whether there was one."""
         self.left -= 1
         return self.left >= 0
 
 
 REPEATS: ContextVar[Repeats | None] = ContextVar("repeats", default=None)
-"""Of the question that is being sent; None where each request counts alone."""
+"""Attempts of the current question; None if each request counts alone."""
 
 T = TypeVar("T")
 # Attempts of one request that may reach the time limit: a request that reached it once will probably do so again.
@@ -226,14 +210,13 @@ RESUME_HINT = "what was answered is kept, and the same command goes on with the 
 
 
 class Again(Exception):
-    """An attempt failed, and another one may succeed.
+    """A failed attempt that may succeed when repeated.
 
     Args:
-        reason: one sentence.
-        wait_s: how long the service asks to wait, in seconds; None if it does not say.
-        crowded: whether the service takes no more requests now. slow: whether the attempt reached the time limit.
-        lost: whether the service could not be reached. daily: whether a quota is used up for the day.
-        hint: what to do about a service that could not be reached; None if there is nothing special.
+        wait_s: the wait that the service requests, in seconds, or None.
+        crowded: the service accepts no more requests now. slow: the attempt reached the time limit.
+        disconnected: the service is unreachable. daily: the daily quota is used up.
+        hint: advice about an unreachable service, or None.
     """
 
     def __init__(
@@ -248,20 +231,14 @@ class Again(Exception):
         hint: str | None = None,
     ) -> None:
         super().__init__(reason)
-        self.reason, self.wait_s, self.crowded, self.slow, self.disconnected = (
-            reason,
-            wait_s,
-            crowded,
-            slow,
-            disconnected,
-        )
-        self.daily, self.hint = daily, hint
+        self.reason, self.wait_s, self.hint = reason, wait_s, hint
+        self.crowded, self.slow, self.disconnected, self.daily = crowded, slow, disconnected, daily
 
 
 class RequestFailed(Exception):
-    """There will be no answer to a request: the service refuses it (`refused`), or every attempt failed.
+    """A request without an answer: refused by the service, or every attempt failed.
 
-    `said` is what the service sent with its refusal, unread. `code` is `TOO_OFTEN` or None.
+    `message` is the raw text of the refusal. `code` is `TOO_OFTEN` or None.
     """
 
     def __init__(
@@ -280,9 +257,9 @@ class RequestFailed(Exception):
 
 
 class Denied(Exception):
-    """The service denies access: the key, the URL or the name of the model is wrong.
+    """The service denies access: the key, the URL or the model name is wrong.
 
-    `final` says that it would deny every other request too: the key is not valid, or the account has no credit.
+    `final`: it would deny every request, because the key is invalid or the account has no credit.
     """
 
     def __init__(self, reason: str, hint: str, *, final: bool = False) -> None:
@@ -296,11 +273,12 @@ class Patience:
 
     Args:
         attempts: the most attempts for one request.
-        timeout_s: time limit of one attempt, from sending it to the complete answer.
-        throttled_s: time limit of one request that the service answers with "too many requests", waiting included.
-        first_s, longest_s: the first and the longest wait between attempts, before jitter; in seconds.
-        stops_s: the run ends if the service requests a longer wait, or if it has answered nothing for as long because
-            it takes no requests. None waits for as long as it takes, also for a quota of the day.
+        timeout_s: time limit of one attempt, up to the complete answer.
+        throttled_s: time limit of one throttled request, waits included.
+        first_s, longest_s: the first and the longest wait between attempts before jitter, in seconds.
+        stops_s: the run ends if the service requests a longer wait, or throttles without any answer for as long. None
+            waits
+            forever, also for a daily quota.
     """
 
     attempts: int = 5
@@ -313,7 +291,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """A value, the seconds of the attempt that gave it, the number of attempts, and the service's id of the request."""
+    """A value with the latency of its attempt and the service's request id."""
 
     value: T
     latency_s: float
@@ -321,8 +299,12 @@ class Reply(Generic[T]):
     request: str | None = None
 
     def served(self, **more: str | None) -> dict[str, str]:
-        """What the service said of itself: `more` and the id of the request, as far as they are known."""
+        """Return the known facts about the serving side: `more` and the request id."""
         return {name: value for name, value in {**more, "request": self.request}.items() if value}
+
+    def about(self, **more: str | None) -> dict[str, Any]:
+        """Return the fields of a response about the request; `more` as for `served`."""
+        return {"latency_s": self.latency_s, "attempts": self.attempts, "served": self.served(**more)}
 
 
 def is_temporary(status: int) -> bool:
@@ -331,20 +313,19 @@ def is_temporary(status: int) -> bool:
 
 
 def is_crowded(status: int) -> bool:
-    """Whether this HTTP status says that the service gets too many requests."""
+    """Whether this HTTP status means too many requests."""
     return status in (429, 503, 529)
 
 
 class Persistence:
-    """Repeats attempts until one succeeds or `patience` ends. A gate limits how many run at once.
+    """Repeats attempts until success or until `patience` ends, through a gate.
 
     Args:
         concurrency: the most attempts at once.
-        patience: when to give up.
-        clock, sleep, rng: the clock, the wait and the random numbers; tests pass their own.
+        clock, sleep, rng: injectable for tests.
 
     Attributes:
-        tell: called with a sentence when the service takes no requests.
+        notify: called with a sentence when the service throttles.
     """
 
     def __init__(
@@ -366,11 +347,11 @@ class Persistence:
         self.notify: Callable[[str], None] = lambda sentence: None
 
     async def insist(self, attempt: Callable[[], Awaitable[T]]) -> Reply[T]:
-        """Awaits `attempt()` until it returns.
+        """Await `attempt()` until it returns.
 
         Args:
-            attempt: raises `Again` if another attempt may succeed, `RequestFailed` if none will, and `Denied` if the
-                service denies access.
+            attempt: raises `Again` if a repetition may succeed, `RequestFailed` if none will, and `Denied` without
+                access.
 
         Raises:
             RequestFailed: there is no answer; the reason is that of the last attempt.
@@ -412,11 +393,7 @@ class Persistence:
             await self._sleep(wait)
 
     def _throttled(self, again: Again, wait: float, began: float) -> bool:
-        """Tells that the service takes no requests now; returns whether to give up this request.
-
-        Raises:
-            UserError: it takes none for so long that the run should end.
-        """
+        """Notify of throttling; return whether to give up this request, or end the run."""
         now, limit_s = self._clock(), self.patience.stops_s
         if limit_s is not None:
             silent_s = now + wait - (self._good_at or 0.0)
@@ -432,11 +409,7 @@ class Persistence:
         return limit_s is not None and now - began + wait > self.patience.throttled_s
 
     def _count(self, reason: str, hint: str) -> None:
-        """Counts a refusal.
-
-        Raises:
-            UserError: it is the eighth in the same words, with no answer between them.
-        """
+        """Count a refusal. The eighth in a row in the same words ends the run."""
         words = _CHANGING.sub("#", reason)
         self._alike_count = self._alike_count + 1 if words == self._alike else 1
         self._alike = words
@@ -466,7 +439,6 @@ class Persistence:
             self.gate.leave(ticket, outcome, places)
 
     def _wait_s(self, again: Again, attempts: int) -> float:
-        """How long to wait before the next attempt."""
         if not again.crowded:
             return self._jitter(attempts) if again.wait_s is None else again.wait_s
         patient = self.patience.stops_s is None
@@ -488,5 +460,4 @@ class Persistence:
 
 
 def _brief(text: str) -> str:
-    """What a service said, for the line of the progress."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

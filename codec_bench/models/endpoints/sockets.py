@@ -1,8 +1,8 @@
-"""What all models behind a WebSocket share: one connection for each request, errors in words, repeated attempts.
+"""The base of models behind a WebSocket: a connection per request, with retries.
 
-Conventions
-    A request is a list of messages. The first `opening` of them are sent at once, and the others when the service has
-    said that the session is ready. Audio that arrives is samples without a header.
+A request is a list of messages. The first `opening` are sent at once, the others when the session is ready. Received
+audio
+is samples without a header.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 CONNECT_S = 15.0
 Step = Literal["", "ready", "done"]
 Read = TypeVar("Read")
-# What a session cannot be determined of how answers are decoded.
+# Decoding parameters that sessions do not have.
 UNSUPPORTED = ("reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
-# websockets logs the headers of its handshake, and the key is one of them. This logger writes nothing.
+# websockets logs its handshake headers, and so the key. This logger writes nothing.
 _SILENT = logging.Logger("codec_bench.models.endpoints.sockets", logging.CRITICAL + 1)
 
 
 def read_event(message: str | bytes, read: Callable[[Mapping[str, Any]], Read]) -> Read:
-    """Parses a message of a service and reads it.
+    """Parse a message of a service and read it.
 
     Raises:
         Again: it is not JSON. Again, RequestFailed, Denied: as `read`.
@@ -54,21 +54,17 @@ def read_event(message: str | bytes, read: Callable[[Mapping[str, Any]], Read]) 
 
 
 class SocketModel(RemoteModel):
-    """A model that is asked over a WebSocket. Arguments as `RemoteModel`."""
+    """A model behind a WebSocket. Arguments as `RemoteModel`."""
 
     opening: ClassVar[int | None] = None
-    """How many messages are sent before the service says that the session is ready; None for all."""
+    """How many messages are sent before the session is ready; None for all."""
     output_rate_hz: ClassVar[int] = 24_000
     """Sample rate of spoken answers."""
     sound_last: ClassVar[bool] = False
-    """Whether sound is taken in the last turn only."""
+    """Whether only the last turn may hold audio."""
 
     def connect(self) -> None:
-        """Makes `client`, which repeats attempts. Every attempt opens its own connection.
-
-        Raises:
-            UserError: the URL or the headers are wrong, or hold a key.
-        """
+        """Create `client` for retries. Every attempt opens its own connection."""
         check_url(self.base_url, ("ws", "wss"))
         check_headers(self.headers)
         self.client = Persistence(self.ceiling, self.patience)
@@ -76,7 +72,7 @@ class SocketModel(RemoteModel):
         self._secrets: tuple[str, ...] = ()
 
     async def start(self) -> None:
-        """Reads the key; opens no connection. Raises as `Client.start`."""
+        """Read the key; open no connection. Raises as `Client.start`."""
         secret = self.key.read()
         self._secrets = (secret,) if secret else ()
         self._send_headers = {**self.socket_headers(), **self.headers, **self.key.headers()}
@@ -86,44 +82,38 @@ class SocketModel(RemoteModel):
             raise MissingExtra("a model behind a WebSocket", "websockets", "api") from error
 
     def check(self, request: Request) -> str | None:
-        """Why the model does not take a request; None if it does."""
+        """Return why the model does not take a request, or None."""
         turns = [m for m in request.messages if m.role != "system"]
         if self.sound_last and any(not isinstance(item, str) for m in turns[:-1] for item in m.content):
             return f"the model '{self.info.name}' takes sound in the last turn only"
         return super().check(request)
 
     def socket_headers(self) -> Mapping[str, str]:
-        """The headers of the handshake next to the user's own and the key."""
+        """Return the handshake headers besides the user's and the key."""
         return {}
 
     def url(self) -> str:
-        """The URL of a connection."""
+        """Return the URL of a connection."""
         return self.base_url
 
     @abstractmethod
     def encode(self, request: Request) -> list[str]:
-        """The messages of a request as JSON."""
+        """Return the messages of a request as JSON."""
 
     @abstractmethod
     def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
-        """Adds a message of the service to the answer; says whether the session is ready, or the answer complete.
+        """Add a message to the answer; return whether the session is ready or done.
 
         Raises:
             Again, RequestFailed, Denied: the message is an error.
         """
 
     async def answer(self, request: Request, body: list[str]) -> Response:
-        """One answer."""
+        """Return one answer."""
         reply = await self.client.insist(lambda: self._attempt(body))
         written: Written = reply.value
-        about: dict[str, Any] = {
-            "usage": written.usage,
-            "finish": written.finish,
-            "first_s": written.first_s,
-            "served": reply.served(model=written.model, revision=written.revision),
-            "latency_s": reply.latency_s,
-            "attempts": reply.attempts,
-        }
+        about = reply.about(model=written.model, revision=written.revision)
+        about |= {"usage": written.usage, "finish": written.finish, "first_s": written.first_s}
         text = "".join(written.text)
         if written.finish == "content_filter":
             return Response.refused(Diagnostic("content_filter"), text=text or None, **about)
@@ -135,11 +125,10 @@ class SocketModel(RemoteModel):
         return Response(text=spoken or None, audio=sound, notes=note, **about)
 
     async def talk(self, socket: ClientConnection, events: list[str], began: float) -> Written:
-        """The answer over an open connection.
+        """Return the answer over an open connection.
 
         Args:
-            socket: the connection. events: the messages of the request. began: when the attempt began
-                (`time.monotonic`).
+            began: start of the attempt (`time.monotonic`).
 
         Raises:
             Again, RequestFailed, Denied: there is no answer.
@@ -160,11 +149,11 @@ class SocketModel(RemoteModel):
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[ClientConnection]:
-        """An open connection, for as long as the `with` block lasts.
+        """Open a connection for the `with` block.
 
         Raises:
-            Again, RequestFailed, Denied: the service cannot be reached, turns the connection down or breaks it; without
-                the key.
+            Again, RequestFailed, Denied: the service is unreachable, rejects or breaks the connection; the key is
+                masked.
         """
         from websockets import exceptions
         from websockets.asyncio.client import connect
@@ -197,7 +186,7 @@ class SocketModel(RemoteModel):
             return await self.talk(socket, events, began)
 
     def step(self, message: str | bytes, written: Written, began: float) -> Step:
-        """Reads one message; as `enter`."""
+        """Read one message, as `enter`."""
         return read_event(message, lambda event: self.enter(event, written, began))
 
     def _error(self, status: int, body: bytes) -> Exception:

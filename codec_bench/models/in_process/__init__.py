@@ -1,4 +1,1 @@
-"""Models that run in the process of codec-bench:
-
-`transformers_model.py` asks a checkpoint by the rules of its family in `families/`.
-"""
+"""Models in the process of codec-bench, from `transformers_model.py` and `families/`."""

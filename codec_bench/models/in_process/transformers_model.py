@@ -1,4 +1,4 @@
-"""Models of transformers in this process. Answers from a batch are the same as answers to one request at a time."""
+"""Models of transformers in this process, with batches that do not change answers."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ from codec_bench.weights.find import LocalCheckpoint
 
 
 class TransformersModel(BatchModel):
-    """A checkpoint that transformers can load, asked by the rules of its family.
+    """A checkpoint that transformers can load.
 
-    Answers are greedy unless a request has a temperature. In float32, a greedy answer from a batch is the answer to the
-    request alone, token for token, unless rounding decides between two equally probable tokens. In bfloat16 and
-    float16, rounding depends on the shape of the batch, and so answers may differ. Requests with a temperature are
-    answered one at a time, each from its own seed.
+    Answers are greedy unless a request has a temperature. In float32, a greedy answer from a batch equals the answer to
+    the
+    request alone, token for token, except for ties by rounding. In bfloat16 and float16, rounding depends on the shape
+    of the
+    batch. Sampled requests are answered one at a time, each from its own seed.
 
     Reference: each request alone through the processor and `generate` of transformers.
 
     Args:
         info: the facts of the model.
-        weights: a folder, or a hub id. A hub id is searched in the folders that hold weights; nothing is downloaded.
-        revision: commit, tag or branch that a copy from the hub must have.
+        weights: a folder, or a hub id, looked up in the weight folders; nothing is downloaded.
+        revision: commit, tag or branch of a hub copy.
         device: `auto` (the first GPU, or the CPU if there is none), `cpu` or `cuda:N`.
         dtype: `auto` (float32 on the CPU, the type of the checkpoint on a GPU), `float32`, `bfloat16`, `float16`.
         batch_s: padded seconds in the first batches.
         template: `chat`, or `plain` for models that were not trained to converse.
-        system: the text of the system's turn if a request has none.
-        reasoning_end: the text that ends the reasoning of a model that writes it down, such as `</think>`.
-        speaker: the voice that speaks, for models with several voices.
-        parameters: generation parameters for requests without their own.
+        system: the system text of a request without one.
+        reasoning_end: the text that ends a model's reasoning, such as `</think>`.
+        speaker: the voice, for models with several.
+        parameters: default generation parameters.
         trust_remote_code: whether code in the folder of the checkpoint may run. Only the caller can allow this.
 
     Raises:
@@ -84,16 +85,12 @@ class TransformersModel(BatchModel):
         self._family: Family | None = None
 
     def choose_device(self) -> str:
-        """The device of the option; for `auto` the first GPU, or the CPU if there is none.
-
-        Raises:
-            UserError: there is no such device.
-        """
+        """Resolve the device option; an unknown device raises UserError."""
         return _resolved(self.info.name, self._requested_device)
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The checkpoint, the type that it computes in, and every option that changes an answer.
+        """The checkpoint, the dtype, and every option that changes an answer.
 
         Raises:
             WeightsError: the weights are not on this machine.
@@ -114,11 +111,11 @@ class TransformersModel(BatchModel):
         }  # fmt: skip
 
     async def start(self) -> None:
-        """Loads the weights.
+        """Load the weights.
 
         Raises:
-            UserError: the weights are not on this machine, do not fit the network or the device's memory, or need a
-                package that is not installed.
+            UserError: the weights are missing, do not fit the network or the device's memory, or need a missing
+                package.
         """
         await asyncio.to_thread(self.load)
 
@@ -132,28 +129,22 @@ class TransformersModel(BatchModel):
         checkpoint = self._find_checkpoint()
         config = read_config(checkpoint.folder)
         speaks = "audio" in self.info.outputs
-        loading = Loading(
-            checkpoint.folder,
-            config["model_type"],
-            self.device,
-            self._computes_in(),
-            speaks=speaks,
-            **self._loading_options,
-        )
+        options = {"speaks": speaks, **self._loading_options}
+        loading = Loading(checkpoint.folder, config["model_type"], self.device, self._computes_in(), **options)
         family = family_of(loading.model_type)(loading)
         placed(f"the model '{self.info.name}'", self.device, family.load)
         self._family, self.rate_hz = family, family.rate_hz
         return family
 
     async def close(self) -> None:
-        """Frees the memory of the weights."""
+        """Free the memory of the weights."""
         await super().close()
         was_loaded, self._family = self._family is not None, None
         if was_loaded:
             give_back(self.device)
 
     def answer(self, batch: Sequence[Request]) -> list[Response]:
-        """One response per request, in order."""
+        """Return one response per request, in order."""
         family = self._loaded()
         answers: dict[int, Response] = {}
         groups: defaultdict[Hashable, list[tuple[int, FamilyRow, FamilySettings]]] = defaultdict(list)

@@ -1,12 +1,12 @@
-"""How the families of audio models of transformers are asked. The `model_type` of a checkpoint selects a class.
+"""Families of transformers' audio models; a checkpoint's `model_type` selects a class.
 
-A model whose type is not in the table is asked through the chat template of its processor. It answers one request at a
-time, because nobody has shown that its answers do not depend on the batch.
+An unknown type uses its processor's chat template and answers one request at a time: batch independence is unproven.
 
 Which file to open
-    `chat.py` conversations with sound or text; `ragged.py` those whose encoder feels padding; `omni.py` those that also
-    speak. `speech.py` Whisper and VITS. `voices.py` models that read texts aloud, also in the voice of a recording.
-    `base.py` what a family is, and the parameters of generation. `checkpoint.py` finds and loads.
+    `chat.py` conversations with audio or text; `ragged.py` those whose encoder depends on padding; `omni.py` those that
+    also speak. `speech.py` Whisper and VITS. `voices.py` speech synthesis and voice cloning. `base.py` the base class
+    and
+    generation parameters. `checkpoint.py` finds and loads.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FAMILIES = {
 
 
 def family_of(model_type: str) -> type[Family]:
-    """The class that asks models of this type."""
+    """Return the class for a model type."""
     if model_type in FAMILIES:
         return load_attribute(FAMILIES[model_type])
     from transformers.models.auto.modeling_auto import (

@@ -1,11 +1,8 @@
-"""The base class of model families: it turns requests into inputs of a network, and outputs of the network into
-answers.
-
-`Settings` are the parameters of generation that all families know.
-"""
+"""The base of model families: requests to network inputs, outputs to responses."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -22,12 +19,10 @@ class FamilySettings:
 
     Args:
         max_tokens, min_tokens: the most and the fewest new tokens.
-        temperature: 0 takes the most probable token each time. A larger number draws tokens at random, one request at a
-            time, beginning at `seed`.
-        top_p, top_k: limit the tokens that are drawn from; 1 and 0 set no limit.
+        temperature: 0 is greedy. A larger number samples, one request at a time, from `seed`.
+        top_p, top_k: restrict sampling; 1 and 0 do not.
         repetition_penalty: 1 is no penalty.
         stop: the answer ends before the first of these texts.
-        seed: where random numbers begin.
     """
 
     max_tokens: int = 256
@@ -41,7 +36,7 @@ class FamilySettings:
 
     @classmethod
     def parse(cls, options: Mapping[str, Any], defaults: FamilySettings | None = None) -> FamilySettings:
-        """The parameters of a request; those that it does not give are taken from `defaults`.
+        """Parse the parameters of a request; missing ones come from `defaults`.
 
         Raises:
             UserError: a parameter is unknown or has a wrong value.
@@ -57,12 +52,12 @@ class FamilySettings:
 
     @property
     def sampled(self) -> bool:
-        """Whether tokens are drawn at random."""
+        """Whether tokens are sampled."""
         return self.temperature > 0
 
 
 def one_limit(parameters: Mapping[str, Any], reasons: bool) -> dict[str, Any]:
-    """A request's parameters with one limit: a model that reasons writes its reasoning and its answer in one go."""
+    """Merge the limits of reasoning and answer into one."""
     limits = dict(parameters)
     budget = limits.pop("reasoning_tokens", None) or 0
     if limits.get("max_tokens") is not None and reasons:
@@ -83,16 +78,11 @@ def _checked(key: str, value: Any) -> Any:
     if key in _INTEGERS:
         least = _INTEGERS[key]
         if not number or int(value) != value or (least is not None and value < least):
-            raise UserError(
-                f"{key}={value!r} is not a whole number" + (f" of at least {least}" if least is not None else "")
-            )
+            bound = f" of at least {least}" if least is not None else ""
+            raise UserError(f"{key}={value!r} is not a whole number{bound}")
         return int(value)
-    if (
-        not number
-        or value < 0
-        or (key == "top_p" and not 0 < value <= 1)
-        or (key == "repetition_penalty" and not value)
-    ):
+    most = 1 if key == "top_p" else math.inf
+    if not number or not 0 <= value <= most or (key in ("top_p", "repetition_penalty") and not value):
         raise UserError(f"{key}={value!r} is out of range")
     return float(value)
 
@@ -105,13 +95,10 @@ class Loading:
     """What a family needs to load a checkpoint.
 
     Args:
-        folder: the folder of the checkpoint.
-        model_type: the type of model that its configuration states.
-        device, dtype: the device and the type that it computes in.
-        template: `chat` asks through the chat template of the processor; `plain` joins the parts of the messages, for
-            models that were not trained to converse.
-        system: the text of the system's turn if a request has none; None leaves it to the template.
-        reasoning_end: the text that ends the model's reasoning; the answer is the text after it.
+        model_type: the type of model in its configuration.
+        template: `chat` uses the processor's chat template; `plain` joins the parts of the messages, for base models.
+        system: the system text of a request without one; None leaves it to the template.
+        reasoning_end: the text that ends the model's reasoning; the answer follows it.
         speaks: whether spoken answers are requested. speaker: the voice of spoken answers.
         trust: whether code in the checkpoint may run.
     """
@@ -130,13 +117,7 @@ class Loading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FamilyRow:
-    """One request as inputs of a network.
-
-    Args:
-        inputs: tensors, as a batch of one.
-        group: only rows with the same group may share a batch.
-        wants: the kind of answer, `text` or `audio`.
-    """
+    """One request as network inputs. Only rows of one group share a batch."""
 
     inputs: Mapping[str, Any]
     group: Hashable = ()
@@ -147,7 +128,7 @@ class Family:
     """One family of models. `load` is called before any other method.
 
     Attributes
-        together: whether it has been shown that answers do not depend on the batch.
+        together: whether answers are known not to depend on the batch.
         rate_hz: sample rate of the audio that the models read.
     """
 
@@ -158,16 +139,16 @@ class Family:
         self.loading = loading
 
     def load(self) -> None:
-        """Loads network and processor.
+        """Load network and processor.
 
         Raises:
             WeightsError: the weights do not fit the network.
-            UserError: a package that they need is not installed.
+            UserError: a required package is not installed.
         """
         raise NotImplementedError
 
     def prepare(self, request: Request) -> FamilyRow:
-        """Turns a request into inputs of the network.
+        """Turn a request into inputs of the network.
 
         Raises:
             UserError: the model does not take this request.
@@ -175,19 +156,16 @@ class Family:
         raise NotImplementedError
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
-        """One response per row, in order. The rows have the same group."""
+        """Return one response per row, in order. The rows have the same group."""
         raise NotImplementedError
 
 
 @dataclass(slots=True)
 class OneByOne:
-    """Calls an encoder once per request, with the arguments of that request alone, and joins the results.
-
-    For encoders whose output depends on the padding of a batch.
+    """Calls an encoder, whose output depends on padding, once per request.
 
     Args:
-        call: the encoder.
-        join: makes one result from the results of all requests.
+        join: combines the results of all requests.
         alone: the arguments for each request of the batch; set before each batch.
     """
 
@@ -196,16 +174,13 @@ class OneByOne:
     alone: list[Mapping[str, Any]] = field(default_factory=list)
 
     def __call__(self, *_: Any, **__: Any) -> Any:
-        """The result for the batch. The padded arguments are ignored."""
+        """Return the result for the batch. The padded arguments are ignored."""
         return self.join([self.call(**arguments) for arguments in self.alone])
 
 
 @contextmanager
 def drawing(settings: FamilySettings, device: str) -> Iterator[None]:
-    """Within this context random numbers begin at the seed of the request.
-
-    Random numbers outside it are not affected.
-    """
+    """Seed random numbers within the context from the request, and only there."""
     if not settings.sampled:
         yield
         return
@@ -217,12 +192,7 @@ def drawing(settings: FamilySettings, device: str) -> Iterator[None]:
 
 
 def hearing(kind: type, **parts: Any) -> Any:
-    """Builds a processor without its parts for images, because those need packages that sound does not need.
-
-    Args:
-        kind: the class of the processor.
-        parts: the parts that it gets.
-    """
+    """Build a processor without its image parts, which need further packages."""
 
     class Hearing(kind):
         def check_argument_for_proper_class(self, name: str, argument: Any) -> type:

@@ -1,10 +1,8 @@
-"""Language models that take audio, or text alone, asked through their processor and its chat template; Voxtral among
-them.
+"""Language models with audio input behind a processor and chat template, and Voxtral.
 
-Conventions
-    Each request is prepared alone. A batch only stacks prepared requests, with texts padded on the left. So the way in
-    which a processor treats several recordings cannot make an answer depend on the batch.
-    Only the generated tokens are decoded, so the prompt does not have to be removed from an answer.
+Each request is processed alone; a batch only stacks rows, padded on the left. So an answer does not depend on the
+batch.
+Only generated tokens are decoded.
 """
 
 from __future__ import annotations
@@ -32,18 +30,17 @@ Key = TypeVar("Key")
 
 
 class Chat(Family):
-    """A language model that takes audio and text and gives text, asked through its processor.
+    """A language model that takes audio and text and gives text.
 
-    That answers do not depend on the batch has been shown for Qwen2-Audio, Audio Flamingo 3 and GLM-ASR, whose encoders
-    take windows of 30 s.
+    Batch independence is verified for Qwen2-Audio, Audio Flamingo 3 and GLM-ASR, whose encoders use 30 s windows.
     """
 
     net_class: ClassVar[str | None] = None
     parts: ClassVar[bool] = True
-    """Whether the chat template takes parts (audio and text). If not, a marker in the text stands for the audio."""
+    """Whether the chat template takes parts; otherwise a marker in the text is the audio."""
 
     def load(self) -> None:
-        """Loads network and processor."""
+        """Load network and processor."""
         name = self.net_class or _net_class(self.loading)
         self.processor = self.load_processor()
         self.tokenizer = self.processor.tokenizer
@@ -51,22 +48,15 @@ class Chat(Family):
         self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
     def excluded_parts(self) -> dict[str, Any]:
-        """The parts of the checkpoint that are not loaded, as arguments of `As`."""
+        """Return `As` arguments that exclude parts of the checkpoint."""
         return {}
 
     def load_processor(self) -> Any:
-        """The processor as the checkpoint describes it."""
+        """Load the checkpoint's processor."""
         return self.load_part("AutoProcessor")
 
     def load_part(self, name: str) -> Any:
-        """Loads one part of the processor from the checkpoint.
-
-        Args:
-            name: the class of transformers that loads it.
-
-        Raises:
-            UserError: the part cannot be loaded.
-        """
+        """Load one part of the processor with the class `name` of transformers."""
         import transformers
 
         try:
@@ -80,12 +70,12 @@ class Chat(Family):
     # ---- from a request to a row ----
 
     def prepare(self, request: Request) -> FamilyRow:
-        """The processor's output for one request alone."""
+        """Process one request alone."""
         inputs = {k: v for k, v in dict(self.processed(request)).items() if v is not None}
         return FamilyRow(inputs, group=tuple(sorted(inputs)), wants=request.wants)
 
     def processed(self, request: Request) -> Mapping[str, Any]:
-        """The processor's output for a request, as a batch of one."""
+        """Return the processor's output for a request, as a batch of one."""
         turns: list[tuple[str, list[str | Sound]]] = [
             (message.role, list(message.content)) for message in request.messages
         ]
@@ -101,7 +91,7 @@ class Chat(Family):
                 tokenize=True,
                 return_dict=True,
                 return_tensors="pt",
-                # A question must not be able to open a new turn or to stand for a sound.
+                # A question must not open a new turn or stand for audio.
                 sanitize_control_tokens=True,
             )
         for _, parts in turns:
@@ -117,19 +107,19 @@ class Chat(Family):
         return "".join(item if isinstance(item, str) else self.marker() for item in parts)
 
     def called(self, text: str, sounds: Sequence[Any]) -> Mapping[str, Any]:
-        """The processor's output for a text with markers and its sounds."""
+        """Return the processor's output for a text with markers and its audio."""
         more = {"audio": list(sounds)} if sounds else {}
         return self.processor(text=[text], return_tensors="pt", **more)
 
     def marker(self) -> str:
-        """The text that marks the place of a sound."""
+        """Return the text that marks the position of audio."""
         names = [getattr(self.processor, f"audio{suffix}_token", None) for suffix in ("_bos", "", "_eos")]
         return "".join(name for name in names if name)
 
     # ---- from rows to answers ----
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
-        """Texts of all rows, generated together."""
+        """Generate the texts of all rows together."""
         collated = self.collate(rows)
         counts = collated["attention_mask"].sum(dim=1).tolist()  # here, where nothing waits for the device
         inputs = self.on_device(collated)
@@ -145,17 +135,15 @@ class Chat(Family):
         ]
 
     def net_that_writes(self) -> Any:
-        """The network whose `generate` gives the text."""
+        """Return the network whose `generate` gives the text."""
         return self.net
 
     def around(self, rows: Sequence[FamilyRow]) -> AbstractContextManager[Any]:
-        """A context in which a batch is computed."""
+        """Return the context in which a batch is computed."""
         return nullcontext()
 
     def collate(self, rows: Sequence[FamilyRow]) -> dict[str, torch.Tensor]:
-        """Stacks rows. Inputs with one value per token are padded on the left; all others have the same shape and are
-        joined.
-        """
+        """Stack rows. Per-token inputs are padded on the left; others have one shape."""
         import torch
 
         width = max(row.inputs["input_ids"].shape[1] for row in rows)
@@ -171,7 +159,7 @@ class Chat(Family):
         return stacked
 
     def on_device(self, inputs: Mapping[Key, Any]) -> dict[Key, Any]:
-        """The inputs on the device of the network, floating-point numbers in its type."""
+        """Move inputs to the network's device, floating-point ones in its type."""
         from codec_bench.networks.transfer import sent
 
         there = sent([value.numpy() for value in inputs.values()], self.loading.device)
@@ -195,11 +183,9 @@ class Chat(Family):
         return list(ends) if isinstance(ends, (list, tuple)) else [ends]
 
     def generation(self, settings: FamilySettings) -> Any:
-        """The settings in the form of transformers. Of the checkpoint's own settings only those that name tokens are
-        kept.
+        """Return the settings in transformers' form; only token ids stay the checkpoint's.
 
-        transformers takes every setting that is missing here from the checkpoint. So settings without effect are given
-        too.
+        transformers fills every missing setting from the checkpoint, so neutral settings are explicit.
         """
         config = deepcopy(self.net_that_writes().generation_config)
         changes = {
@@ -215,12 +201,10 @@ class Chat(Family):
         return config
 
     def response(self, tokens: Sequence[int], prompt_tokens: int, settings: FamilySettings) -> Response:
-        """The response for generated tokens; those after the first end token are padding.
+        """Return the response for generated tokens; those after the end token are padding.
 
         Args:
-            tokens: the new tokens.
-            prompt_tokens: number of tokens of the request.
-            settings: the settings of the generation.
+            tokens: the new tokens. prompt_tokens: number of tokens of the request.
         """
         ends = set(self.end_ids)
         count = next((index + 1 for index, token in enumerate(tokens) if token in ends), None)
@@ -249,7 +233,7 @@ class Chat(Family):
 
 
 class Unproven(Chat):
-    """A model for which nobody has compared batches with single requests. It answers one request at a time."""
+    """A model without a proof of batch independence. It answers one request at a time."""
 
     together = False
 
@@ -289,21 +273,16 @@ def _net_class(loading: Loading) -> str:
 
 
 class ChatText(Chat):
-    """A decoder that consists of attention layers, so that padding on the left can be masked. Asked through the chat
-    template of its tokenizer."""
+    """A decoder of attention layers, where left padding can be masked, without audio."""
 
     net_class: ClassVar[str | None] = "AutoModelForCausalLM"
 
     def load_processor(self) -> Any:
-        """The tokenizer, which is all that a request of text needs."""
+        """Return the tokenizer alone."""
         return SimpleNamespace(tokenizer=self.load_part("AutoTokenizer"))
 
     def processed(self, request: Request) -> Mapping[str, Any]:
-        """The request's tokens.
-
-        Raises:
-            UserError: the request holds a sound.
-        """
+        """Return the request's tokens. Audio raises UserError."""
         turns: list[tuple[str, tuple[str, ...]]] = []
         for message in request.messages:
             texts = tuple(text for text in message.content if isinstance(text, str))
@@ -326,24 +305,19 @@ class ChatText(Chat):
 
 
 class UnprovenText(ChatText):
-    """A language model for which nobody has checked padding on the left. It answers one request at a time."""
+    """A language model with unverified left padding. It answers one request at a time."""
 
     together: ClassVar[bool] = False
 
 
 class Voxtral(Chat):
-    """Mistral's Voxtral in its conversation mode. It has no system's turn, so the text of the system's turn is put
-    before the user's first turn.
+    """Mistral's Voxtral in conversation mode. The system text opens the first user turn.
 
-    Sounds are converted to 16 bits, as in the files that its tokenizer takes.
+    Audio is converted to 16 bits, as in the files that its tokenizer takes.
     """
 
     def load_processor(self) -> Any:
-        """The processor as the checkpoint describes it.
-
-        Raises:
-            UserError: mistral-common, which holds the tokenizer, is not installed.
-        """
+        """Load the checkpoint's processor; needs mistral-common."""
         if importlib.util.find_spec("mistral_common") is None:
             raise UserError(
                 "Voxtral's tokenizer needs the package 'mistral-common', which is not installed",
@@ -352,11 +326,7 @@ class Voxtral(Chat):
         return super().load_processor()
 
     def processed(self, request: Request) -> Mapping[str, Any]:
-        """The processor's output for a request, as a batch of one.
-
-        Raises:
-            UserError: the template is not `chat`, which is the only one that Voxtral has.
-        """
+        """Return the processor's output for a request. The only template is `chat`."""
         if self.loading.template != "chat":
             raise UserError(
                 f"Voxtral has only the template 'chat', and the option is template={self.loading.template!r}"

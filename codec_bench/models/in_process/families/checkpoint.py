@@ -1,5 +1,4 @@
-"""Finds the checkpoint of a model and loads its network. Nothing is downloaded, and code in the checkpoint runs only if
-the caller allows it."""
+"""Finds a local checkpoint and loads its network, without untrusted code."""
 
 from __future__ import annotations
 
@@ -26,16 +25,15 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
 def locate(name: str, weights: str, revision: str | None = None) -> LocalCheckpoint:
-    """Finds the checkpoint of a model.
+    """Find the checkpoint of a model on this machine.
 
     Args:
         name: the name of the model, for messages.
-        weights: a folder, or a hub id `OWNER/NAME` that is searched in the folders that hold weights.
-        revision: commit, tag or branch that a copy from the hub must have; not checked for a folder.
+        weights: a folder, or a hub id `OWNER/NAME`, looked up in the weight folders.
+        revision: commit, tag or branch of a hub copy; not checked for a folder.
 
     Raises:
-        WeightsError: the checkpoint is not on this machine, or files are missing; the hint is the command that fetches
-            it.
+        WeightsError: files are missing; the hint is the command that fetches them.
     """
     folder = Path(weights).expanduser()
     if folder.is_dir():
@@ -91,7 +89,7 @@ def _shards(folder: Path, file: str) -> list[str]:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The checkpoint's config.json.
+    """Read the checkpoint's config.json.
 
     Raises:
         WeightsError: the file is not a JSON object with a `model_type`.
@@ -108,11 +106,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def parse_dtype(name: str, dtype: str, device: str, config: dict[str, Any]) -> str:
-    """The type to compute in. `auto` is float32 on the CPU, and the type of the checkpoint on a GPU.
-
-    Raises:
-        UserError: there is no such type.
-    """
+    """Return the dtype. `auto` is float32 on the CPU, and the checkpoint's on a GPU."""
     if dtype not in DTYPES:
         raise UserError(f"the model '{name}' has dtype={dtype!r}", hint=f"expected {', '.join(DTYPES)}")
     if dtype != "auto":
@@ -126,12 +120,10 @@ def parse_dtype(name: str, dtype: str, device: str, config: dict[str, Any]) -> s
 
 @dataclass(frozen=True, slots=True)
 class As:
-    """A class of transformers in the form that `load_pretrained` takes. It sets the type and can omit parts.
+    """A class of transformers for `load_pretrained`, with a dtype and without some parts.
 
     Args:
-        net_class: the name of a class of transformers.
-        dtype: the type of the weights.
-        without: tensors of the checkpoint whose names begin with one of these are not loaded.
+        without: prefixes of tensors that are not loaded.
         changes: names and values that replace those of the configuration.
         trust: whether code in the checkpoint may run.
     """
@@ -148,15 +140,14 @@ class As:
         return _Configured(self)
 
     def from_pretrained(self, folder: str, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """The network, and the loading report without the tensors that were omitted on purpose."""
+        """Return the network, and the loading report without the omitted tensors."""
         import torch
         import transformers
 
         options |= {"dtype": getattr(torch, self.dtype), "trust_remote_code": self.trust}
         kind = getattr(transformers, self.net_class)
         if issubclass(kind, transformers.PreTrainedModel):
-            # Not the method of the class itself: that of Qwen2.5-Omni mistakes the loading report for the network.
-            # (The annotations of transformers hide that a class method has `__func__`.)
+            # Qwen2.5-Omni's own method mistakes the loading report for the network; annotations hide `__func__`.
             load = cast(MethodType, transformers.PreTrainedModel.from_pretrained).__func__
             net, report = load(kind, folder, **options)
         else:
@@ -169,12 +160,10 @@ class As:
 
 @dataclass(frozen=True, slots=True)
 class _Configured:
-    """Reads the configuration of `As`."""
-
     of: As
 
     def from_pretrained(self, folder: str, **options: Any) -> Any:
-        """The configuration with `changes` applied."""
+        """Read the configuration and apply `changes`."""
         from transformers import AutoConfig
 
         config = AutoConfig.from_pretrained(folder, trust_remote_code=self.of.trust, **options)
@@ -184,7 +173,7 @@ class _Configured:
 
 
 def load_net(loader: As, folder: Path, model_type: str, device: str) -> Any:
-    """Loads a network onto a device, in evaluation mode and without gradients.
+    """Load a network onto a device, in evaluation mode and without gradients.
 
     Raises:
         WeightsError: the weights do not fit the network.
@@ -194,7 +183,7 @@ def load_net(loader: As, folder: Path, model_type: str, device: str) -> Any:
 
 
 def codec_of(folder: Path) -> LocalCheckpoint | None:
-    """Where the codec that a checkpoint's processor names is on this machine; None if it names none.
+    """Locate the codec that a checkpoint's processor names; None if it names none.
 
     Raises:
         WeightsError: it is not on this machine.
@@ -210,7 +199,7 @@ def codec_of(folder: Path) -> LocalCheckpoint | None:
 
 
 def read_settings(folder: Path, name: str) -> Mapping[str, Any]:
-    """A JSON object in a file of the checkpoint; empty if the file is missing.
+    """Read a JSON object of the checkpoint; empty if the file is missing.
 
     Raises:
         WeightsError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""Qwen2.5-Omni and Qwen3-Omni: the thinker writes the answer, and the talker with its vocoder speaks it."""
+"""Qwen2.5-Omni and Qwen3-Omni: the thinker writes, the talker with its vocoder speaks."""
 
 from __future__ import annotations
 
@@ -19,27 +19,26 @@ SPOKEN_HZ = 24_000
 
 
 class Omni(Chat):
-    """What both generations share. The talker is loaded only for spoken answers; the parts for images are never loaded.
+    """The base of both generations. Image parts are never loaded, the talker for speech.
 
-    The talker draws at random, as published, because its greedy output is not usable. Spoken answers are made one at a
-    time.
+    The talker samples, as published, because its greedy output is unusable. Spoken answers run one at a time.
     """
 
     processor_name: ClassVar[str]
     spoken: ClassVar[tuple[str, ...]] = ("talker.", "token2wav.", "code2wav.")
 
     def excluded_parts(self) -> dict[str, Any]:
-        """The talker, if only text is requested."""
+        """Exclude the talker if only text is requested."""
         if self.loading.speaks:
             return {}
         return {"without": self.spoken, "changes": (("enable_audio_output", False),)}
 
     def load_processor(self) -> Any:
-        """The processor for text and sound."""
+        """Load the processor for text and audio."""
         import transformers
 
         tokenizer = self.load_part("AutoTokenizer")
-        template = self.loading.folder / "chat_template.json"  # the place of the template in the first checkpoints
+        template = self.loading.folder / "chat_template.json"  # of the first checkpoints
         text = tokenizer.chat_template
         if text is None and template.is_file():
             text = json.loads(template.read_text("utf-8"))["chat_template"]
@@ -55,23 +54,19 @@ class Omni(Chat):
         return self.net.thinker
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
-        """Texts of all rows together; spoken answers one row at a time."""
+        """Generate texts of all rows together; spoken answers one row at a time."""
         if rows[0].wants == "text":
             return super().answer(rows, settings)
         return [self._spoken(row, settings) for row in rows]
 
     def _spoken(self, row: FamilyRow, settings: FamilySettings) -> Response:
         inputs = self.on_device(row.inputs)
-        # The talker draws at random, also if the thinker is greedy.
+        # The talker samples, even if the thinker is greedy.
         spoken = FamilySettings(temperature=1.0, seed=settings.seed)
         voice = {"speaker": self.loading.speaker} if self.loading.speaker else {}
         with computing(self.loading.device, "float32"), drawing(spoken, self.loading.device):
-            tokens, wave = self.net.generate(
-                **inputs,
-                **voice,
-                generation_mode="audio",
-                **self.thinker(settings),
-            )
+            options = {**voice, **self.thinker(settings)}
+            tokens, wave = self.net.generate(**inputs, generation_mode="audio", **options)
         prompt_tokens = inputs["input_ids"].shape[1]
         sequence = tokens.sequences if hasattr(tokens, "sequences") else tokens
         response = self.response(sequence[0, prompt_tokens:].tolist(), prompt_tokens, settings)
@@ -84,7 +79,7 @@ class Omni(Chat):
         )
 
     def thinker(self, settings: FamilySettings) -> dict[str, Any]:
-        """The settings of the thinker."""
+        """Return the settings of the thinker."""
         options = {
             "thinker_max_new_tokens": settings.max_tokens,
             "thinker_do_sample": settings.sampled,
@@ -104,11 +99,7 @@ class Qwen25Omni(Omni):
     processor_name: ClassVar[str] = "Qwen2_5OmniProcessor"
 
     def load(self) -> None:
-        """Loads network and processor, and the voices if spoken answers are requested.
-
-        Raises:
-            WeightsError: the file with the voices is missing.
-        """
+        """Load network and processor, and the voices for spoken answers."""
         super().load()
         if not self.loading.speaks:
             return
@@ -121,18 +112,16 @@ class Qwen25Omni(Omni):
 class Qwen3Omni(Omni):
     """Qwen3-Omni, Instruct and Thinking.
 
-    Its encoder takes windows of 1 s, pads them to the longest of the batch and does not mask the padding. The output
-    for a recording shorter than one window therefore depends on the batch, and such a recording is answered alone.
+    Its encoder pads windows of 1 s to the longest of the batch without a mask. A recording shorter than one window
+    therefore
+    depends on the batch, and is answered alone.
     """
 
     net_class: ClassVar[str | None] = "Qwen3OmniMoeForConditionalGeneration"
     processor_name: ClassVar[str] = "Qwen3OmniMoeProcessor"
 
     def prepare(self, request: Any) -> FamilyRow:
-        """The processor's output for one request.
-
-        A recording shorter than one window gets its own group, and so its own batch.
-        """
+        """Process one request. A recording shorter than one window gets its own batch."""
         row = super().prepare(request)
         mask = row.inputs.get("feature_attention_mask")
         window = 2 * self.net.thinker.config.audio_config.n_window
@@ -141,7 +130,7 @@ class Qwen3Omni(Omni):
         return FamilyRow(row.inputs, (row.group, "short", request.id), row.wants)
 
     def collate(self, rows: Sequence[FamilyRow]) -> dict[str, torch.Tensor]:
-        """Stacks rows. Spectrograms are padded to the longest; the network separates them by their masks."""
+        """Stack rows. Spectrograms are padded to the longest; the network uses their masks."""
         longest = max((r.inputs["input_features"].shape[2] for r in rows if "input_features" in r.inputs), default=0)
         return super().collate([FamilyRow(_to_length(row.inputs, longest), row.group) for row in rows])
 

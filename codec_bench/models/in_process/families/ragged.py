@@ -1,7 +1,4 @@
-"""Models whose audio encoders are affected by padding.
-
-Each recording is encoded alone, and text is generated in batches.
-"""
+"""Models whose audio encoders depend on padding: audio is encoded one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Ragged(Chat):
-    """A model with an encoder that does not mask padding (convolutions, block attention, means over all frames).
+    """A model whose encoder does not mask padding (convolutions, block attention, means).
 
     Attributes
         sound: the names of the encoder's inputs; their first dimension is the recordings.
@@ -33,11 +30,11 @@ class Ragged(Chat):
     alone: OneByOne
 
     def marker(self) -> str:
-        """The text that marks the place of a sound."""
+        """Return the text that marks the position of audio."""
         return self.processor.audio_token
 
     def collate(self, rows: Sequence[FamilyRow]) -> dict[str, torch.Tensor]:
-        """Stacks rows. The sound is padded on the right; the padding is not encoded."""
+        """Stack rows. Audio is padded on the right; the padding is not encoded."""
         import torch
 
         stacked = super().collate([self._without_sound(row) for row in rows])
@@ -52,33 +49,27 @@ class Ragged(Chat):
         return FamilyRow({key: value for key, value in row.inputs.items() if key not in self.sound}, row.group)
 
     def around(self, rows: Sequence[FamilyRow]) -> AbstractContextManager[Any]:
-        """Gives the recordings of the batch to the encoder."""
+        """Pass the recordings of the batch to the encoder."""
         sounding = [row.inputs for row in rows if self.sound[0] in row.inputs]
         named = {(index, key): value for index, inputs in enumerate(sounding) for key, value in inputs.items()}
-        there = self.on_device(named)  # together, so that more recordings are not more transfers
+        there = self.on_device(named)  # one transfer for all recordings
         self.alone.alone = [
             self.arguments({key: there[index, key] for key in inputs}) for index, inputs in enumerate(sounding)
         ]
         return nullcontext()
 
     def arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of the encoder for one request."""
+        """Return the arguments of the encoder for one request."""
         raise NotImplementedError
 
 
 class GraniteSpeech(Ragged):
-    """IBM's Granite-Speech: a conformer and a Q-Former before Granite, with a LoRA that is used for requests with
-    sound.
-    """
+    """IBM's Granite-Speech: a conformer and a Q-Former before Granite, with a speech LoRA."""
 
     sound: ClassVar[tuple[str, ...]] = ("input_features", "input_features_mask")
 
     def load(self) -> None:
-        """Loads network and processor.
-
-        Raises:
-            UserError: the checkpoint has an adapter, and peft, which applies it, is not installed.
-        """
+        """Load network and processor; an adapter needs peft."""
         from codec_bench.models.in_process.families.checkpoint import read_config
 
         if read_config(self.loading.folder).get("has_lora_adapter"):
@@ -89,21 +80,17 @@ class GraniteSpeech(Ragged):
         inner.get_audio_features = self.alone
 
     def arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The spectrogram of one request."""
+        """Return the spectrogram of one request."""
         return {"input_features": inputs["input_features"], "return_dict": True}
 
 
 class Phi4Multimodal(Ragged):
-    """Microsoft's Phi-4-multimodal: a conformer with relative positions before Phi-4-mini, with a LoRA for speech."""
+    """Microsoft's Phi-4-multimodal: a conformer before Phi-4-mini, with a speech LoRA."""
 
     sound: ClassVar[tuple[str, ...]] = ("audio_input_features", "audio_attention_mask")
 
     def load(self) -> None:
-        """Loads network, processor and the adapter for speech.
-
-        Raises:
-            UserError: the checkpoint has an adapter, and peft, which applies it, is not installed.
-        """
+        """Load network, processor and the adapter for speech, which needs peft."""
         adapter = self.loading.folder / "speech-lora"
         if adapter.is_dir():
             need_peft(self.loading.model_type)
@@ -118,7 +105,7 @@ class Phi4Multimodal(Ragged):
         embedding.encoder.forward = self.alone
 
     def load_processor(self) -> Any:
-        """The processor for text and sound."""
+        """Load the processor for text and audio."""
         from transformers import Phi4MultimodalProcessor
 
         return hearing(
@@ -130,9 +117,9 @@ class Phi4Multimodal(Ragged):
         )
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
-        """Texts of all rows together.
+        """Generate the texts of all rows together, but long rows alone.
 
-        Rows so long that they would change the rotary positions of all rows are answered alone.
+        A long row would change the rotary positions of all rows.
         """
         reach = self.net.config.original_max_position_embeddings or math.inf
         far = [row.inputs["input_ids"].shape[1] + settings.max_tokens > reach for row in rows]
@@ -144,21 +131,17 @@ class Phi4Multimodal(Ragged):
         ]
 
     def called(self, text: str, sounds: Sequence[Any]) -> Mapping[str, Any]:
-        """The processor's output for a text with markers and its sounds."""
+        """Return the processor's output for a text with markers and its audio."""
         more = {"audio": list(sounds), "sampling_rate": self.rate_hz} if sounds else {}
         return self.processor(text=[text], return_tensors="pt", **more)
 
     def arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The spectrogram of one request, with a mask where it has several recordings."""
+        """Return the spectrogram of one request, with a mask for several recordings."""
         return {"hidden_states": inputs["audio_input_features"], "mask": inputs.get("audio_attention_mask")}
 
 
 def need_peft(model_type: str) -> None:
-    """Checks that adapters can be applied. Without its adapter the model understands speech badly and gives no error.
-
-    Raises:
-        UserError: peft is not installed.
-    """
+    """Check for peft. Without its adapter a model silently understands speech badly."""
     if importlib.util.find_spec("peft") is None:
         raise UserError(
             f"this '{model_type}' checkpoint has an adapter for speech, and the package 'peft', which applies it, is "
@@ -168,7 +151,7 @@ def need_peft(model_type: str) -> None:
 
 
 def padded(tensor: torch.Tensor, longest: int) -> torch.Tensor:
-    """A tensor `(recordings, frames, ...)` with zeros up to `longest` frames."""
+    """Pad a tensor `(recordings, frames, ...)` with zeros up to `longest` frames."""
     import torch
 
     return torch.nn.functional.pad(tensor, (0, 0) * (tensor.ndim - 2) + (0, longest - tensor.shape[1]))

@@ -1,4 +1,4 @@
-"""Models of transformers that read fields: Whisper, which transcribes, and VITS (the MMS voices), which speaks."""
+"""Models of transformers that read fields: Whisper (recognition), VITS (synthesis)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from codec_bench.types import Audio, Request, Response
 
 
 class Whisper(Family):
-    """Transcribes audio of at most 30 s without timestamps. Longer audio is split into windows before it comes here.
+    """Transcribes audio of at most 30 s without timestamps; longer audio comes in windows.
 
-    The language is that of the request's field `language`; without it, Whisper detects the language of each recording.
-    The recogniser of the same name (`kind: recogniser`) is faster and has no limit of length.
+    The language is the request's field `language`, or detected per recording. The recogniser of the same name
+    (`kind: recogniser`) is faster and has no limit of length.
     """
 
     def load(self) -> None:
-        """Loads network, feature extractor and tokenizer."""
+        """Load network, feature extractor and tokenizer."""
         from transformers import AutoFeatureExtractor, AutoTokenizer
 
         folder = str(self.loading.folder)
@@ -35,10 +35,10 @@ class Whisper(Family):
         self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
     def prepare(self, request: Request) -> FamilyRow:
-        """The spectrogram of the request's one recording.
+        """Compute the spectrogram of the request's one recording.
 
         Raises:
-            UserError: the request has no recording or several, or a language that Whisper has no token for.
+            UserError: the request has no recording or several, or an unsupported language.
         """
         clips = list(clips_of(request))
         if len(clips) != 1:
@@ -53,12 +53,12 @@ class Whisper(Family):
         return FamilyRow({"input_features": mel["input_features"]}, group=language if known else None)
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
-        """Transcripts of all rows, generated together."""
+        """Generate the transcripts of all rows together."""
         import torch
 
         features = torch.cat([row.inputs["input_features"] for row in rows])
         features = features.to(self.loading.device, self.net.dtype)
-        # The prompt has four tokens, which take up positions of the decoder.
+        # The four tokens of the prompt take positions of the decoder.
         room = min(settings.max_tokens, self.net.config.max_target_positions - 4)
         sampling = (
             {"temperature": settings.temperature, "do_sample": True} if settings.sampled else {"do_sample": False}
@@ -90,13 +90,10 @@ def _is_multilingual(net: Any) -> bool:
 
 
 class Vits(Family):
-    """Speaks the field `text`, one request at a time. The noise of a request begins at its seed, which is 0 by default.
-
-    The model has one voice and cannot imitate others.
-    """
+    """Speaks the field `text` in its one voice, one request at a time, seeded per request."""
 
     def load(self) -> None:
-        """Loads network and tokenizer."""
+        """Load network and tokenizer."""
         from transformers import AutoTokenizer
 
         self.tokenizer = AutoTokenizer.from_pretrained(str(self.loading.folder), local_files_only=True)
@@ -104,10 +101,10 @@ class Vits(Family):
         self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
     def prepare(self, request: Request) -> FamilyRow:
-        """The characters of the text.
+        """Tokenize the text.
 
         Raises:
-            UserError: the request has no text, or it has a voice to imitate.
+            UserError: the request has no text, or it has a voice prompt.
         """
         text = request.fields.get("text")
         if not isinstance(text, str) or not text.strip():
@@ -120,7 +117,7 @@ class Vits(Family):
         return FamilyRow(dict(inputs), wants=request.wants)
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
-        """Speech for each row."""
+        """Return speech for each row."""
         return [self._speak(row, settings) for row in rows]
 
     def _speak(self, row: FamilyRow, settings: FamilySettings) -> Response:

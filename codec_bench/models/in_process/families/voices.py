@@ -1,13 +1,9 @@
-"""Models of transformers that read a text aloud: CSM, Dia, Pocket TTS, Gradium Phonon, Higgs Audio v2 and VibeVoice.
+"""Text-to-speech models of transformers: CSM, Dia, Pocket TTS, Higgs, VibeVoice.
 
-Conventions
-    A request names fields: `text`, and where the model imitates voices `prompt_audio` and `prompt_text`, which is what
-    is said in it. What a model cannot take is refused, and so is an instruction, which none of them follows. They draw
-    at random, as the checkpoint's generation_config.json says, because what they say greedily is not usable; a
-    temperature of the request or of the model's options replaces the checkpoint's. Texts are read one at a time, each
-    from the seed of its request: transformers draws for all rows of a batch from one generator, so that what is drawn
-    for a row would depend on the others. An answer has an end: the frames that the checkpoint can count, and a multiple
-    of what slow speech needs.
+A request has the field `text`, and for voice cloning `prompt_audio` and its transcript `prompt_text`. An instruction or
+an unsupported field is refused. Sampling follows the checkpoint's generation_config.json unless a temperature replaces
+it:
+greedy output is unusable. Texts run one at a time because transformers draws all rows of a batch from one generator.
 """
 
 from __future__ import annotations
@@ -30,11 +26,9 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
+Inputs = Mapping[str, Any]
 PAUSE_S, CHARACTER_S = 10.0, 0.5
-"""The longest answer: these seconds, and these for every character.
-
-Chinese is read at 0.25 s a character, English at 0.07 s.
-"""
+"""Longest output, in total and per character (Chinese takes 0.25 s, English 0.07)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,25 +36,26 @@ class Lines(FamilyRow):
     """One text to read.
 
     Args:
-        parts: what is read one after the other, each as inputs of a network, as a batch of one.
-        rooms: the most frames of each part.
+        parts: network inputs of each segment, as a batch of one; segments are read in order.
+        rooms: the most frames of each segment.
     """
 
-    parts: tuple[Mapping[str, Any], ...] = ()
+    parts: tuple[Inputs, ...] = ()
     rooms: tuple[int, ...] = ()
 
 
 class Voice(Family):
-    """A model that reads a text aloud. A class says how a text becomes inputs, and what is heard in the output."""
+    """A model that reads a text aloud. Subclasses build inputs and decode outputs."""
 
     together = False
     net_class: ClassVar[str]
     processor_class: ClassVar[str]
     codec_name: ClassVar[str | None] = None
     imitates: ClassVar[bool] = True
+    needs_transcript: ClassVar[bool] = False
 
     def load(self) -> None:
-        """Loads network, processor, and the codec that the processor names."""
+        """Load network, processor, and the codec that the processor names."""
         self.codec = self._codec()
         self.processor = self._processor()
         if self.codec is not None:  # only now: transformers copies it when it makes the processor
@@ -100,10 +95,10 @@ class Voice(Family):
     # ---- from a request to inputs ----
 
     def prepare(self, request: Request) -> Lines:
-        """What the network is given to read the text.
+        """Build the network inputs of a text.
 
         Raises:
-            UserError: there is no text, or the request has something that the model does not take.
+            UserError: the text is missing, or the request has a field that the model does not support.
         """
         text, prompt_text = request.fields.get("text"), request.fields.get("prompt_text")
         if not isinstance(text, str) or not text.strip():
@@ -116,6 +111,8 @@ class Voice(Family):
             why = "has a voice to imitate" if not clips else f"has a sound in the field '{next(iter(clips))}'"
             raise UserError(f"the model takes no {'voice' if not clips else 'such sound'}, and the request {why}")
         prompt_text = prompt_text.strip() if isinstance(prompt_text, str) and voice is not None else ""
+        if voice is not None and self.needs_transcript and not prompt_text:
+            raise UserError("the model needs the transcript of a voice, and the request has no 'prompt_text'")
         self._refuse_marks(f"{text}\n{prompt_text}")
         wave = None if voice is None else voice.read().samples[0]
         with computing(self.loading.device, "float32"):
@@ -124,15 +121,11 @@ class Voice(Family):
         temperature = request.parameters.get("temperature")
         return Lines({}, group=temperature, wants=request.wants, parts=parts, rooms=rooms)
 
-    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
-        """The inputs of the network for each part of a text.
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
+        """Return the network inputs of each segment of a text.
 
         Args:
-            text: what is to be read. wave: the voice, one channel at `rate_hz`, or None. prompt_text: what the voice
-                says, or empty.
-
-        Raises:
-            UserError: the model needs something that is missing.
+            wave: the voice prompt, one channel at `rate_hz`, or None. prompt_text: its transcript, or empty.
         """
         raise NotImplementedError
 
@@ -149,14 +142,17 @@ class Voice(Family):
     """Frames of the network per second of sound."""
 
     def positions(self) -> int:
-        """How many frames and tokens the network counts."""
+        """Return the network's maximum of frames and tokens."""
         return int(self.net.config.max_position_embeddings)
 
-    def budget(self, text: str, inputs: Mapping[str, Any]) -> int:
-        """The most frames of a part, as far as the text decides."""
+    def budget(self, text: str, inputs: Inputs) -> int:
+        """Return the most frames of a segment for its text length."""
         return math.ceil((PAUSE_S + CHARACTER_S * len(text)) * self.frame_rate)
 
-    def _room(self, text: str, inputs: Mapping[str, Any], requested: int | None) -> int:
+    def _prompt(self, wave: np.ndarray | None) -> dict[str, Any]:
+        return {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
+
+    def _room(self, text: str, inputs: Inputs, requested: int | None) -> int:
         left = self.positions() - self.used_positions(inputs)
         if left < 1:
             raise UserError(
@@ -164,12 +160,12 @@ class Voice(Family):
             )
         return min(self.budget(text, inputs), left, *([] if requested is None else [requested]))
 
-    def used_positions(self, inputs: Mapping[str, Any]) -> int:
-        """How many of the network's positions the inputs take."""
+    def used_positions(self, inputs: Inputs) -> int:
+        """Return how many positions the inputs take."""
         return int(inputs["input_ids"].shape[1])
 
     def answer(self, rows: Sequence[FamilyRow], settings: FamilySettings) -> list[Response]:
-        """The sound of each text, one after the other."""
+        """Return the audio of each text, one after the other."""
         return [self._spoken(row, settings) for row in rows if isinstance(row, Lines)]
 
     def _spoken(self, row: Lines, settings: FamilySettings) -> Response:
@@ -199,34 +195,26 @@ class Voice(Family):
 
     def _sampling(self, row: Lines, settings: FamilySettings) -> dict[str, Any]:
         if settings.sampled:
-            return {
-                "do_sample": True, "temperature": settings.temperature, "top_p": settings.top_p, "top_k": settings.top_k,
-            }  # fmt: skip
+            return {"do_sample": True, **{name: getattr(settings, name) for name in ("temperature", "top_p", "top_k")}}
         return {"do_sample": False} if row.group == 0 else {}
 
-    def speak(
-        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
-    ) -> tuple[torch.Tensor | None, bool]:
-        """The sound of one part, or None, and whether the model ended by itself.
+    def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
+        """Return the audio of one segment or None, and whether the model ended by itself.
 
         Args:
-            inputs: the inputs, on the device. room: the most frames. sampling: what replaces the checkpoint's own
-                sampling.
+            room: the most frames. sampling: overrides of the checkpoint's sampling.
         """
         raise NotImplementedError
 
 
 class Csm(Voice):
-    """CSM. A voice is an earlier turn of the same speaker: its text and its sound. It ends with a frame whose codes are
-    all 0.
-    """
+    """CSM. The voice prompt is an earlier turn. A frame of zero codes ends the output."""
 
     net_class, processor_class = "CsmForConditionalGeneration", "CsmProcessor"
+    needs_transcript = True
 
     def load(self) -> None:
-        """Loads network and processor, and gives the decoder of the depth its own sampling, as the class's own loading
-        does.
-        """
+        """Load network and processor, and the depth decoder's own sampling."""
         super().load()
         config, prefix = self.net.generation_config, "depth_decoder_"
         depth_settings = {name: value for name, value in vars(config).items() if name.startswith(prefix)}
@@ -238,39 +226,28 @@ class Csm(Voice):
             delattr(config, name)
         self.frame_rate = float(self.net.config.codec_config.frame_rate)
 
-    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
-        """The turns as the template writes them, with the sound of the earlier one."""
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
+        """Return the templated turns, with the audio of the voice prompt."""
         speaker = self.loading.speaker or "0"
         turns = [{"role": speaker, "content": [{"type": "text", "text": text}]}]
         if wave is not None:
-            if not prompt_text:
-                raise UserError("the model takes a voice with what it says, and the request has no 'prompt_text'")
-            turns.insert(
-                0,
-                {
-                    "role": speaker,
-                    "content": [{"type": "text", "text": prompt_text}, {"type": "audio", "path": "voice"}],
-                },
-            )
+            content = [{"type": "text", "text": prompt_text}, {"type": "audio", "path": "voice"}]
+            turns.insert(0, {"role": speaker, "content": content})
         written = self.processor.apply_chat_template(turns, tokenize=False)
-        sound = {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
-        return [dict(self.processor(text=[written], **sound))]
+        return [dict(self.processor(text=[written], **self._prompt(wave)))]
 
-    def speak(
-        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
-    ) -> tuple[torch.Tensor | None, bool]:
-        """The frames before the one that ends, decoded by the model's own Mimi."""
+    def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
+        """Return the frames before the end frame, decoded by the model's own Mimi."""
         more = {f"depth_decoder_{name}": value for name, value in sampling.items()}
         saved = dict(vars(self.net.depth_decoder.generation_config))
         try:
             out = self.net.generate(**inputs, max_new_tokens=room, **sampling, **more)
-        finally:  # what is asked of one request is not kept for the next
+        finally:  # the sampling of one request does not leak into the next
             vars(self.net.depth_decoder.generation_config).clear()
             vars(self.net.depth_decoder.generation_config).update(saved)
         codes = getattr(out, "sequences", out)[0]
         zeros = codes == self.net.config.codebook_eos_token_id
-        # As in transformers: it stops when all codes but the last are zero, and leaves the frame out when all of them
-        # are.
+        # As in transformers: generation stops when all codes but the last are zero; an all-zero frame is dropped.
         is_complete = bool(zeros[-1, :-1].all())
         frames = len(codes) - bool(zeros[-1].all())
         if not frames:
@@ -283,82 +260,79 @@ class Csm(Voice):
 
 
 class Dia(Voice):
-    """Dia. The transcript of a voice stands before the text, and its codes before the codes that are made.
+    """Dia. Transcript and codes of the voice prompt precede text and output codes.
 
-    A text without a speaker's mark gets `[S1]`. The network reads 1,024 bytes of text.
+    A text without a speaker tag gets `[S1]`. The network reads 1,024 bytes of text.
     """
 
     net_class, processor_class = "DiaForConditionalGeneration", "DiaProcessor"
     codec_name = "DacModel"
+    needs_transcript = True
 
     def load(self) -> None:
-        """Loads network, processor and the codec (DAC)."""
+        """Load network, processor and the codec (DAC)."""
         super().load()
         self.frame_rate = self.rate_hz / self.codec.config.hop_length
 
     def _refuse_marks(self, text: str) -> None:
-        # [S1] and [S2] are how a text says who speaks; they are no tokens that a text could abuse.
+        # [S1] and [S2] name the speaker; they are not special tokens.
         return
 
-    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
-        """The bytes of the text, and the codes of the voice."""
-        if wave is not None and not prompt_text:
-            raise UserError("the model takes a voice with what it says, and the request has no 'prompt_text'")
-        # The same speaker says both, so the mark stands once.
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
+        """Return the bytes of the text and the codes of the voice prompt."""
+        # The same speaker says both, so the tag appears once.
         words = " ".join(filter(None, (prompt_text if wave is not None else "", text)))
         words = words if words.startswith(("[S1]", "[S2]")) else f"[S1] {words}"
         most = int(self.net.config.encoder_config.max_position_embeddings)
         length = len(self.processor.tokenizer(words, add_special_tokens=False)["input_ids"])
         if length > most:
             raise UserError(f"text and transcript of the voice have {length} bytes, and the model reads {most}")
-        sound = {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
-        # By name, as the value that it has by default would warn of a length that has no part in it.
-        return [dict(self.processor(text=[words], text_kwargs={"padding": "longest"}, **sound))]
+        # By name: the default value would warn of an unrelated length.
+        return [dict(self.processor(text=[words], text_kwargs={"padding": "longest"}, **self._prompt(wave)))]
 
     def positions(self) -> int:
-        """How many frames the decoder counts, less those that end a sound: one, and as many as codebooks are delayed."""
+        """Return the decoder's maximum, less the end frames (one plus the codebook delay)."""
         return int(self.net.config.decoder_config.max_position_embeddings) - self._end()
 
     def _end(self) -> int:
         return max(self.net.config.delay_pattern) + 1
 
-    def used_positions(self, inputs: Mapping[str, Any]) -> int:
-        """The frames of the voice and the one that begins."""
+    def used_positions(self, inputs: Inputs) -> int:
+        """Return the frames of the voice prompt plus the first new frame."""
         return int(self.processor.get_audio_prompt_len(inputs["decoder_attention_mask"]))
 
-    def speak(
-        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
-    ) -> tuple[torch.Tensor | None, bool]:
-        """The frames after those of the voice, decoded by DAC."""
+    def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
+        """Return the frames after the voice prompt, decoded by DAC."""
         prompt_length = self.used_positions(inputs)
         out = self.net.generate(**inputs, max_new_tokens=room + self._end(), **sampling)
         codes = getattr(out, "sequences", out)
         unused = int((codes[0, :, 0] == self.net.config.decoder_config.pad_token_id).sum())
         frames = codes.shape[1] - unused - 1 - prompt_length
-        is_complete = frames < room  # the class itself writes the end where the room ends
+        is_complete = frames < room  # the class itself writes the end token at the limit
         if frames < 1:
             return None, is_complete
         return self.processor.batch_decode(codes, audio_prompt_len=prompt_length)[0], is_complete
 
 
 class PocketTts(Voice):
-    """Pocket TTS and Gradium Phonon. A text is cut into sentences of at most 50 tokens, as their programs do.
+    """Pocket TTS. Splits texts into sentences of at most 50 tokens, as its reference.
 
-    Without a voice in the request it speaks in the voice `speaker`: a file, or a name in the folder `voices` of the
-    checkpoint, with latents `(frames, width)`, or `speaker_wavs` `(width, frames)`.
+    Without a voice prompt it uses the voice `speaker`: a file, or a name in the checkpoint's folder `voices`, with
+    latents
+    `(frames, width)`, or `speaker_wavs` `(width, frames)`.
     """
 
     net_class, processor_class = "PocketTTSForConditionalGeneration", "PocketTTSProcessor"
     codec_name = "PocketTTSAudioTokenizerModel"
 
     def load(self) -> None:
-        """Loads network, processor, codec and the voice."""
+        """Load network, processor, codec and the voice."""
         super().load()
         self.frame_rate = float(self.net.config.frame_rate)
         self.own_voice = self._own_voice()
 
     def width(self) -> int:
-        """The width of the latents of a voice."""
+        """Return the width of a voice's latents."""
         return int(self.net.config.latent_dim)
 
     def _own_voice(self) -> torch.Tensor | None:
@@ -385,8 +359,8 @@ class PocketTts(Voice):
             )
         return latents.float().contiguous()
 
-    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
-        """One prompt for each sentence, each with the voice. What the voice says is not needed."""
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
+        """Return one prompt per sentence, each with the voice; needs no transcript."""
         if wave is None and self.own_voice is None:
             raise UserError(
                 "the model speaks in the voice of a recording, and the request has no 'prompt_audio'; --set "
@@ -403,16 +377,14 @@ class PocketTts(Voice):
             raise UserError(f"the model finds nothing to speak in the text {text[:80]!r}")
         return parts
 
-    def budget(self, text: str, inputs: Mapping[str, Any]) -> int:
-        """The network's own budget, by the tokens of the sentence."""
+    def budget(self, text: str, inputs: Inputs) -> int:
+        """Return the network's own budget, from the tokens of the sentence."""
         others = set(self.net._placeholder_token_ids())
         words = sum(token not in others for token in inputs["input_ids"][0].tolist())
         return math.ceil((words / 3 + 2) * self.frame_rate)
 
-    def speak(
-        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
-    ) -> tuple[torch.Tensor | None, bool]:
-        """The latents of one sentence, decoded by the codec."""
+    def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
+        """Return the latents of one sentence, decoded by the codec."""
         options = {name: value for name, value in sampling.items() if name in ("do_sample", "temperature")}
         out = self.net.generate(**inputs, return_dict_in_generate=True, max_new_tokens=room, **options)
         latents = out.audio_latents[0][out.audio_latents_mask[0].bool()]
@@ -420,58 +392,49 @@ class PocketTts(Voice):
 
 
 class GradiumPhonon(PocketTts):
-    """Gradium Phonon: Pocket TTS with latents of a codec of its own for voices, which is not published.
-
-    So it imitates no recording, and speaks in the voice `speaker` of its checkpoint.
-    """
+    """Gradium Phonon: Pocket TTS with an unpublished voice codec, so it cannot clone."""
 
     net_class = "GradiumPhononTTSForConditionalGeneration"
     imitates = False
 
     def width(self) -> int:
-        """The width of the latents of a voice."""
+        """Return the width of a voice's latents."""
         return int(self.net.config.audio_prompt_dim)
 
 
 class HiggsAudio(Voice):
-    """Higgs Audio v2. A voice is an earlier turn: its text from the user, and its sound from the model.
+    """Higgs Audio v2. The voice prompt is a turn: user's text, model's audio.
 
-    System text and scene are those of its examples in transformers.
+    System text and scene are those of the examples in transformers.
     """
 
     net_class, processor_class = "HiggsAudioV2ForConditionalGeneration", "HiggsAudioV2Processor"
     codec_name = "HiggsAudioV2TokenizerModel"
+    needs_transcript = True
     scene: ClassVar[tuple[str, str]] = ("Generate audio following instruction.", "Audio is recorded from a quiet room.")
 
     def load(self) -> None:
-        """Loads network, processor and codec."""
+        """Load network, processor and codec."""
         super().load()
         self.frame_rate = self.rate_hz / self.codec.config.hop_length
 
-    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
-        """The turns as the template writes them, with the codes of the voice."""
-        if wave is not None and not prompt_text:
-            raise UserError("the model takes a voice with what it says, and the request has no 'prompt_text'")
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
+        """Return the templated turns, with the codes of the voice prompt."""
         turns: list[tuple[str, dict[str, str]]] = [
             (role, {"type": "text", "text": description})
             for role, description in zip(("system", "scene"), self.scene, strict=True)
         ]
         if wave is not None:
-            turns += [
-                ("user", {"type": "text", "text": prompt_text}),
-                ("assistant", {"type": "audio", "path": "voice"}),
-            ]
+            voice = {"type": "audio", "path": "voice"}
+            turns += [("user", {"type": "text", "text": prompt_text}), ("assistant", voice)]
         turns.append(("user", {"type": "text", "text": text}))
         written = self.processor.apply_chat_template(
             [{"role": role, "content": [item]} for role, item in turns], add_generation_prompt=True, tokenize=False
         )
-        sound = {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
-        return [dict(self.processor(text=[written], return_tensors="pt", **sound))]
+        return [dict(self.processor(text=[written], return_tensors="pt", **self._prompt(wave)))]
 
-    def speak(
-        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
-    ) -> tuple[torch.Tensor | None, bool]:
-        """The frames after the last that begins a sound, decoded by the codec."""
+    def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
+        """Return the frames after the last begin-of-audio token, decoded by the codec."""
         config = self.net.config
         codes = self.net.generate(**inputs, max_new_tokens=room + config.num_codebooks, **sampling)
         codes = getattr(codes, "audio_sequences", codes)
@@ -485,50 +448,37 @@ class HiggsAudio(Voice):
 
 
 class VibeVoice(Voice):
-    """VibeVoice, one speaker. Its tokens are always the most probable ones, and the sound of each frame is drawn from
-    noise.
+    """VibeVoice, one speaker. Tokens are greedy; audio is drawn from noise.
 
-    A voice needs no transcript; to what is heard in it the network adds noise, drawn too. So a temperature has no
-    meaning.
+    A voice prompt needs no transcript, and a temperature has no meaning.
     """
 
     net_class, processor_class = "VibeVoiceForConditionalGeneration", "VibeVoiceProcessor"
 
     def load(self) -> None:
-        """Loads network and processor.
-
-        Raises:
-            UserError: diffusers, which holds the schedule of the noise, is not installed.
-        """
+        """Load network and processor; needs diffusers for the noise schedule."""
         optional_package("diffusers", MissingExtra("VibeVoice's schedule of noise", "diffusers", "audio-llm"))
         super().load()
         self.frame_rate = self.rate_hz / self.net.config.audio_config.hop_length
 
     def prepare(self, request: Request) -> Lines:
-        """What the network is given to read the text.
-
-        Raises:
-            UserError: as for every voice, or the request has a temperature.
-        """
+        """Build the inputs of a text. A temperature raises UserError."""
         if request.parameters.get("temperature") is not None:
             raise UserError("the model draws its sound from noise and has no temperature, and the request has one")
         return super().prepare(request)
 
-    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Mapping[str, Any]]:
-        """The turn as the template writes it, with the sound of its speaker. What the voice says is not needed."""
+    def inputs(self, text: str, wave: np.ndarray | None, prompt_text: str) -> Sequence[Inputs]:
+        """Return the templated turn with the voice prompt. The transcript is not needed."""
         content = [{"type": "text", "text": text}, *([] if wave is None else [{"type": "audio", "path": "voice"}])]
         turn = {"role": self.loading.speaker or "0", "content": content}
         written = self.processor.apply_chat_template([turn], tokenize=False)
-        sound = {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
-        return [dict(self.processor(text=[written], return_tensors="pt", **sound))]
+        return [dict(self.processor(text=[written], return_tensors="pt", **self._prompt(wave)))]
 
     def positions(self) -> int:
-        """How many frames and tokens the network counts."""
+        """Return the network's maximum of frames and tokens."""
         return int(self.net.config.text_config.max_position_embeddings)
 
-    def speak(
-        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
-    ) -> tuple[torch.Tensor | None, bool]:
-        """The sound of the frames, which the network itself decodes one after the other."""
+    def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
+        """Return the audio of the frames, which the network decodes itself."""
         out = self.net.generate(**inputs, return_dict_in_generate=True, max_new_tokens=room)
         return out.audio[0], int(out.sequences[0, -1]) == self.net.config.eos_token_id
