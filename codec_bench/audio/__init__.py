@@ -1,4 +1,4 @@
-"""Reading, resampling, writing and hashing audio. Only this room changes sample rates.
+"""Reads, resamples, writes and hashes audio. Only this room changes sample rates.
 
 Which file to open
     `resample.py` rates and channels; `loudness.py` loudness. `clip.py` audio that is read on demand; `encode.py` writes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FILLED = 0.5
-"""The share of free memory for a batch; the rest is for what the model does not cover."""
+"""The share of free memory for a batch; the rest covers errors of the model."""
 _PAUSE = 8  # full batches after a failure before a larger one is tried; twice as many after every further failure
 
 
@@ -33,7 +33,7 @@ class Budget:
     rest: int = 0
 
     def measured(self, padded_s: float, used: int, room: int) -> None:
-        """Note a batch's bytes, and of how many; set the budget, unless it was halved lately.
+        """Note a batch's memory, and set the budget unless it was halved lately.
 
         A batch much smaller than the budget is ignored.
         """

@@ -32,7 +32,7 @@ MOST_BYTES = 512 << 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clip:
-    """Audio in a file, a table row, or memory; `read` and `signal` decode it on each call.
+    """Audio in a file, a table row, or memory, which each call decodes again.
 
     Args:
         source: a path that `Audio.read` takes, the bytes of a sound file, or decoded audio.
@@ -200,7 +200,7 @@ def wav_bytes(audio: Audio) -> bytes:
 
 
 def clip_digest(clip: Clip) -> str:
-    """Return a 160-bit hexadecimal hash of samples and rate, wherever the audio is stored.
+    """Return a 160-bit hexadecimal hash of samples and rate.
 
     Raises:
         AudioError: as `Clip.read`.

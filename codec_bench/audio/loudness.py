@@ -18,7 +18,7 @@ PROTOCOL = "bs1770-4"
 _OFFSET_DB = -0.691
 _MOST_CHANNELS = 2
 _SHELF = (1681.974450955533, 3.999843853973347, 0.7071752369554196)
-"""Frequency (Hz), gain (dB), quality of the analogue shelf, from the 48 kHz coefficients."""
+"""Frequency (Hz), gain (dB) and quality of the analogue shelf."""
 _HIGH_PASS = (38.13547087602444, 0.5003270373238773)
 
 
@@ -57,7 +57,7 @@ def _power(level_lufs: float) -> float:
 
 
 def _block_powers(audio: Audio) -> np.ndarray:
-    """Return the mean power of every whole block, summed over channels: float64 `(blocks,)`."""
+    """Return every block's mean power, summed over channels: float64 `(blocks,)`."""
     from scipy.signal import sosfilt
 
     rate = audio.sample_rate_hz

@@ -16,7 +16,7 @@ FULL_SCALE = 32767.0
 
 
 def noises(signal: np.ndarray) -> np.ndarray:
-    """Return noises as long as a signal, float32 `(4, samples)`, in the order of NOISES.
+    """Return noises as long as a signal, float32 `(4, samples)`, as in NOISES.
 
     uniform: independent in [-1, 1]. normal: standard normal, divided by the largest magnitude. ones, zeros: constant.
 

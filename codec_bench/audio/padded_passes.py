@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 SLACK = 1.05
-"""The largest ratio of lengths in one pass on a CPU, where padding costs like audio."""
+"""The largest ratio of lengths in a CPU pass, where padding costs like audio."""
 
 EIGHT_SECONDS = 128_000
-"""In samples at 16 kHz. On a CPU, longer passes of a speech encoder are not faster."""
+"""In samples at 16 kHz. On a CPU, longer speech encoder passes are not faster."""
 
 
 def passes(

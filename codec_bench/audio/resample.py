@@ -64,7 +64,7 @@ def to_signal(audio: Audio, rate_hz: int | None) -> np.ndarray:
 
 
 def cut(signal: np.ndarray) -> np.ndarray:
-    """Clip the signal to [-1, 1] as a sound card would; returned as it is within full scale.
+    """Clip the signal to [-1, 1] as a sound card would.
 
     Codecs and resamplers overshoot, and several networks refuse |x| > 1. A listener hears the clipped signal; rescaling
     would
@@ -76,5 +76,5 @@ def cut(signal: np.ndarray) -> np.ndarray:
 
 
 def prepare(audio: Audio, rate_hz: int | None) -> np.ndarray:
-    """Return the signal for features and most metrics: `to_signal`, clipped to [-1, 1]."""
+    """Return the signal for features and metrics: `to_signal`, clipped to [-1, 1]."""
     return cut(to_signal(audio, rate_hz))

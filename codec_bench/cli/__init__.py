@@ -1,12 +1,14 @@
-"""The command line: reads arguments, calls the public API, and prints. Data goes to stdout, messages to stderr.
+"""The command line: parses arguments, calls the public API, and prints.
+
+Data goes to stdout, messages to stderr.
 
 Which file to open
-    `app.py` is the program and its `--help`; `commands.py` is the table of the core's commands, by group.
-    `evaluate.py` and `run.py` measure, and `finished.py` prints what they found.
-    `compare.py`, `report.py`, `record.py` and `imports.py` are about runs that exist.
-    `check.py` has `doctor`, `validate` and `verify-batching`; `names.py` has `list` and `show`; `data.py` converts data; `weights.py` and
-    `answers.py` look after what is kept for other runs. Options are declared in `codec_bench/config`; what all commands
-    share is in `codec_bench/terminal`.
+    `app.py` the program and its `--help`; `commands.py` the core's commands. `evaluate.py` and `run.py` measure, and
+    `finished.py` prints their results. `compare.py`, `report.py`, `record.py` and `imports.py` for existing runs.
+    `check.py`
+    has `doctor`, `validate` and `verify-batching`; `names.py` `list` and `show`; `data.py` converts data; `weights.py`
+    and
+    `answers.py` manage caches. Options are declared in `codec_bench/config`, shared parts in `codec_bench/terminal`.
 """
 
 from __future__ import annotations
@@ -15,16 +17,16 @@ import sys
 
 
 def main() -> None:
-    """Entry point of `codec-bench`.
+    """Run `codec-bench`.
 
-    Exits with 0 when done, 2 for wrong input, 3 when finished with failures, and 130 when it was stopped with Ctrl-C.
+    Exits with 0 when done, 2 for wrong input, 3 when finished with failures, and 130 after Ctrl-C.
     """
     try:
         _main()
     except KeyboardInterrupt:
         _stopped()
     except SystemExit as end:
-        # typer makes an exit without words of an interrupt. Commands that make a run say themselves what is kept.
+        # typer exits silently on an interrupt; commands with a run describe themselves what is saved.
         if end.code == 130 and isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
             _stopped()
         raise
@@ -42,7 +44,7 @@ def _main() -> None:
     import gc
     import warnings
 
-    # No module is garbage, and to look for garbage among them takes a tenth of a short command's time.
+    # Collecting garbage while importing takes a tenth of a short command's time.
     gc.disable()
     from codec_bench.cli.app import app
     from codec_bench.errors import UserError

@@ -1,4 +1,4 @@
-"""`codec-bench answers list|forget`: shows and clears the answers of models that are kept for other runs."""
+"""`codec-bench answers list|forget`: lists and deletes cached answers of models."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import typer
 from codec_bench.errors import UserError
 from codec_bench.terminal.groups import command_group
 
-answers_app = command_group("answers", "Answers of models that are kept for other runs: list and forget them.")
+answers_app = command_group("answers", "Cached answers of models: list and forget them.")
 
 
 @answers_app.command("list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False) -> None:
-    """List the models whose answers are kept: how many there are, their size, and when one was last used."""
+    """List the models with cached answers: how many, their size, and the last use."""
     from codec_bench.api.cached_answers import list_cached_answers
     from codec_bench.terminal.output import console, table
 
@@ -38,7 +38,7 @@ def evict(
     model: Annotated[str | None, typer.Argument(help="The model's name, as `answers list` shows it.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Forget the answers of every model.")] = False,
 ) -> None:
-    """Forget the kept answers of a model, so that other runs ask it again. Records of runs stay as they are."""
+    """Delete the cached answers of a model. Records of runs stay as they are."""
     from codec_bench.api.cached_answers import evict_answers
     from codec_bench.terminal.output import talk
 

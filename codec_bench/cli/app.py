@@ -1,7 +1,4 @@
-"""The program: its commands in groups.
-
-`codec-bench --help` needs the tables of commands alone; a module is imported by its command.
-"""
+"""The program: its commands in groups. Each command's module is imported on use."""
 
 from __future__ import annotations
 
@@ -21,14 +18,14 @@ from codec_bench.terminal.groups import StrictCommand, command_group
 
 @cache
 def command_table() -> dict[str, Command]:
-    """All commands by name, in the order of `--help`."""
+    """Return all commands by name, in the order of `--help`."""
     commands: dict[str, Command] = COMMANDS | added("COMMANDS")
     return dict(sorted(commands.items(), key=lambda entry: (GROUPS.index(entry[1].group), not entry[1].common)))
 
 
 @cache
 def build_command(name: str) -> Any:
-    """A command as typer makes it of its function, or of its group of commands."""
+    """Return the command of a function or of a group of commands."""
     target = load_attribute(command_table()[name].path)
     if isinstance(target, typer.Typer):
         return typer.main.get_group(target)  # a group of one command too
@@ -38,7 +35,7 @@ def build_command(name: str) -> Any:
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands by name; each is built when it is taken."""
+    """The commands by name, built on access."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in command_table():
@@ -63,19 +60,16 @@ class _Program(typer.core.TyperGroup):
         self.commands = _Commands()  # type: ignore[assignment]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Writes a list of commands for each group, a line for each command."""
+        """Write a list of commands for each group, a line for each command."""
         room = formatter.width - 6 - max(map(len, command_table()))
         for group in GROUPS:
             lines = {name: one.help for name, one in command_table().items() if one.group == group}
-            # All lists have their second column at the same place.
-            widest = max(map(len, command_table()))
+            widest = max(map(len, command_table()))  # aligns the second columns of all lists
+            rows = [
+                (name.ljust(widest), textwrap.shorten(help, room, placeholder="...")) for name, help in lines.items()
+            ]
             with formatter.section(group):
-                formatter.write_dl(
-                    [
-                        (name.ljust(widest), textwrap.shorten(help, room, placeholder="..."))
-                        for name, help in lines.items()
-                    ]
-                )
+                formatter.write_dl(rows)
 
 
 app = command_group("codec-bench", "Neural audio codecs and speech quality, measured right and fast.", cls=_Program)

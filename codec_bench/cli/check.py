@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -51,22 +51,11 @@ def validate(
             help="Manifests, folders, run folders, codecs, metrics, benchmarks, prompts or models (./mine.py:MyCodec)."
         ),
     ] = None,
-    hub: Annotated[
-        bool,
-        typer.Option(
-            "--hub",
-            help="Hold benchmarks against the Hugging Face hub, all of them without a name: repository, columns, number of questions, licence, revision, and the sound of one row.",
-        ),
-    ] = False,
-    pins: Annotated[
-        Path | None,
-        typer.Option("--pins", help="With --hub: write what the hub has into this file, which a definition may name in data.pins."),
-    ] = None,
+    hub: Annotated[bool, typer.Option("--hub", help="Compare benchmarks (default: all) with the hub.")] = False,
+    pins: Annotated[Path | None, typer.Option(help="With --hub: write its state to this file, for data.pins.")] = None,
     time_limit: CallLimit = 300.0, memory_gib: MemoryGib = None, settings: Set = None, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Check data, codecs, metrics, benchmarks, prompts and models before a long run; exits with 2 if something is
-    wrong.
-    """
+    """Check data, codecs, metrics, benchmarks and models; exits with 2 on errors."""
     from codec_bench.api.validate import validate as examine
     from codec_bench.config.limits import Limits
 
@@ -74,7 +63,7 @@ def validate(
     findings: list[Finding] = []
     requested = _requested_names(names, hub, pins)
     check_settings(options, requested, "name in this check")
-    for name in requested:  # some take a minute, so each is shown when it is done
+    for name in requested:  # a check may take a minute, so each is shown at once
         codec_options = {name: options[name]} if name in options else {}
         mine = examine([name], options=codec_options, settings=limits, hub=hub, pins=pins)
         findings += mine
@@ -100,7 +89,7 @@ def _requested_names(names: list[str] | None, hub: bool, pins: Path | None) -> l
 
 
 _WIDE = 100
-"""So many columns have room for findings and for what to do next to each other."""
+"""The width for findings and next steps side by side."""
 
 
 def _print(findings: Sequence[Finding], as_json: bool) -> None:
@@ -127,22 +116,19 @@ def verify_batching(
     name: Annotated[str, typer.Argument(help="A codec, feature or metric, also your own.")],
     data: Annotated[str, typer.Option("--data", help="The audio for the check, as for eval.")] = "embedded",
     limit: Annotated[int, typer.Option("--limit", help="How many samples.")] = 12,
-    device: Device = "auto", seed: Seed = 0, time_limit: CallLimit = 300.0, memory_gib: MemoryGib = None, settings: Set = None,
-    as_json: Json = False,
+    device: Device = "auto", seed: Seed = 0, time_limit: CallLimit = 300.0, memory_gib: MemoryGib = None,
+    settings: Set = None, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Check that results do not depend on the batch: each clip alone, and batches of mixed lengths in other orders."""
+    """Check that results do not depend on the batch.
+
+    Each clip alone is compared with batches of mixed lengths in other orders.
+    """
     from codec_bench.api.verify_batching import verify_batching as verify
     from codec_bench.config.limits import Limits
 
-    verdict = verify(
-        name=name,
-        data=data,
-        limit=limit,
-        device=device,
-        seed=seed,
-        options=parse_settings(settings or []),
-        settings=Limits(time_limit_s=time_limit, memory_gib=memory_gib),
-    )
+    limits = Limits(time_limit_s=time_limit, memory_gib=memory_gib)
+    options: dict[str, Any] = {"options": parse_settings(settings or []), "settings": limits}
+    verdict = verify(name=name, data=data, limit=limit, device=device, seed=seed, **options)
     if as_json:
         sys.stdout.write(json.dumps(verdict.as_dict(), ensure_ascii=False) + "\n")
     else:
@@ -152,18 +138,12 @@ def verify_batching(
 
 
 def _print_verdict(verdict: BatchingResult) -> None:
-    """Prints the result of verify-batching."""
+    relative, wave, frames = verdict.relative, verdict.wave, verdict.frames
     rows = [
         ("clips", f"{verdict.items}, {verdict.shortest_s:.2f} to {verdict.longest_s:.2f} s"),
-        (
-            "largest relative difference",
-            None if verdict.relative is None else f"{verdict.relative:.2g} (at most 1e-05)",
-        ),
-        ("largest wave difference", None if verdict.wave is None else f"{verdict.wave:.2g} (at most 1e-04)"),
-        (
-            "code frames that differ",
-            None if verdict.frames is None else f"{verdict.flips} of {verdict.frames} (at most 0.01 %)",
-        ),
+        ("largest relative difference", None if relative is None else f"{relative:.2g} (at most 1e-05)"),
+        ("largest wave difference", None if wave is None else f"{wave:.2g} (at most 1e-04)"),
+        ("code frames that differ", None if frames is None else f"{verdict.flips} of {frames} (at most 0.01 %)"),
         ("worst clip", verdict.worst),
         ("batches are exact", "yes" if verdict.exact else "NO"),
     ]

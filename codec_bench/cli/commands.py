@@ -1,35 +1,50 @@
-"""The commands of the core by name.
-
-Their modules are imported when one is typed; applications declare theirs in the same way.
-"""
+"""The commands of the core by name; a command's module is imported when it is typed."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from codec_bench.registry import Command
 
 GROUPS = ("Measure", "Look at results", "Benchmarks", "Many machines", "Housekeeping")
-MEASURE, LOOK, BENCHMARKS, MACHINES, HOUSEKEEPING = GROUPS
-_CLI = "codec_bench.cli"
+# By group: the name, with a star if common, the function in `codec_bench.cli`, and its docstring's first line.
+_TABLE = """
+Measure
+  *demo            evaluate:demo          Run eight systems with embedded speech and metrics, without a network.
+  *eval            evaluate:evaluate      Send audio through codecs and score what comes out.
+  *score           evaluate:score         Score existing audio: speech synthesis, voice conversion, reconstructions.
+Look at results
+  *report          report:report          Write the page of a run again, or one page for several runs.
+  *compare         compare:compare        Compare systems or runs pair by pair, with intervals and paired tests.
+  *export          report:export          Export scores, a table for a paper, or results for a model's repository.
+  sample-size      compare:sample_size    Estimate from a pilot run how much data shows a difference.
+Benchmarks
+  *run             run:run                Run benchmarks: ask models their questions, or code their audio; score both.
+Many machines
+  *merge           record:merge           Merge the runs of all shards, row for row as one machine would give them.
+Housekeeping
+  *list            names:list_            List the names of one kind of thing.
+  *show            names:show             Show everything about one name.
+  *doctor          check:doctor           Check the installation; exits with 2 if something is wrong.
+  *validate        check:validate         Check data, codecs, metrics, benchmarks and models; exits with 2 on errors.
+  data             data:data_app          Write data of any layout as a manifest.
+  *weights         weights:weights_app    Published checkpoints: list, fetch and verify them, and show where they are.
+  answers          answers:answers_app    Cached answers of models: list and forget them.
+  import           imports:import_app     Import results of other toolkits as runs.
+  verify-batching  check:verify_batching  Check that results do not depend on the batch.
+  verify           record:verify          Check that a run record is intact; exits with 2 if it is damaged.
+  rescue           record:rescue          Save the intact part of a damaged record; the run's command redoes the rest.
+"""
 
-COMMANDS = {
-    "demo": Command(MEASURE, "Run the main job on embedded speech: eight systems, embedded metrics, no network.", f"{_CLI}.evaluate:demo", True),
-    "eval": Command(MEASURE, "Send audio through codecs and score what comes out.", f"{_CLI}.evaluate:evaluate", True),
-    "score": Command(MEASURE, "Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions.", f"{_CLI}.evaluate:score", True),
-    "report": Command(LOOK, "Write the page of a run again, or one page for several runs.", f"{_CLI}.report:report", True),
-    "compare": Command(LOOK, "Compare systems or runs pair by pair, over the samples that both have, with intervals and paired tests.", f"{_CLI}.compare:compare", True),
-    "export": Command(LOOK, "Write every score as a row, with --summary the table for a paper, or the results for a model's repository.", f"{_CLI}.report:export", True),
-    "sample-size": Command(LOOK, "Say how many speakers and utterances are needed to show a difference, judged from a pilot run.", f"{_CLI}.compare:sample_size"),
-    "run": Command(BENCHMARKS, "Ask models the questions of benchmarks and score their answers, or send a benchmark's audio through codecs.", f"{_CLI}.run:run", True),
-    "merge": Command(MACHINES, "Make one run of the runs of all shards, row for row that of one machine.", f"{_CLI}.record:merge", True),
-    "list": Command(HOUSEKEEPING, "List the names of one kind of thing.", f"{_CLI}.names:list_", True),
-    "show": Command(HOUSEKEEPING, "Show everything about one name.", f"{_CLI}.names:show", True),
-    "doctor": Command(HOUSEKEEPING, "Check the installation; exits with 2 if something is wrong.", f"{_CLI}.check:doctor", True),
-    "validate": Command(HOUSEKEEPING, "Check data, codecs, metrics, benchmarks, prompts and models before a long run; exits with 2 if something is wrong.", f"{_CLI}.check:validate", True),
-    "data": Command(HOUSEKEEPING, "Write data of any layout as a manifest.", f"{_CLI}.data:data_app"),
-    "weights": Command(HOUSEKEEPING, "Published checkpoints: list, fetch and verify them, and show where they are.", f"{_CLI}.weights:weights_app", True),
-    "answers": Command(HOUSEKEEPING, "Answers of models that are kept for other runs: list and forget them.", f"{_CLI}.answers:answers_app"),
-    "import": Command(HOUSEKEEPING, "Read results of other toolkits in, so that old numbers stand beside new ones.", f"{_CLI}.imports:import_app"),
-    "verify-batching": Command(HOUSEKEEPING, "Check that results do not depend on the batch: each clip alone, and batches of mixed lengths in other orders.", f"{_CLI}.check:verify_batching"),
-    "verify": Command(HOUSEKEEPING, "Check that a run record is as it was written, and say what can be saved if not; exits with 2 if it is damaged.", f"{_CLI}.record:verify"),
-    "rescue": Command(HOUSEKEEPING, "Save what is whole of a damaged record; the run's own command with the new folder as --out runs the rest again.", f"{_CLI}.record:rescue"),
-}  # fmt: skip
+
+def _commands() -> Iterator[tuple[str, Command]]:
+    group = ""
+    for line in _TABLE.strip().splitlines():
+        if line.startswith(" "):
+            name, path, help = line.split(maxsplit=2)
+            yield name.lstrip("*"), Command(group, help, f"codec_bench.cli.{path}", name.startswith("*"))
+        else:
+            group = line
+
+
+COMMANDS = dict(_commands())

@@ -1,4 +1,4 @@
-"""`codec-bench compare` and `sample-size`: differences between systems, and how much data one needs to show them."""
+"""`codec-bench compare` and `sample-size`: differences, and the data to show them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="One run folder, or two.")],
-    systems: Annotated[str | None, typer.Option("--systems", help="Two or more systems A,B,... of one run, or one name that both runs have. Default: all."), SEVERAL] = None,
-    metrics: Annotated[str | None, typer.Option("--metrics", help="Only these."), SEVERAL] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the bootstrap, which corpus values such as BLEU take.")] = 0, as_json: Json = False,
+    systems: Annotated[str | None, typer.Option(help="Systems A,B,... or one of both runs."), SEVERAL] = None,
+    metrics: Annotated[str | None, typer.Option(help="Only these."), SEVERAL] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap of corpus values such as BLEU.")] = 0,
+    as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Compare systems or runs pair by pair, over the samples that both have, with intervals and paired tests."""
+    """Compare systems or runs pair by pair, with intervals and paired tests.
+
+    Each pair is compared over the samples that both have.
+    """
     from codec_bench.api.compare import compare as compare_runs
 
     pairs = compare_runs(runs=runs, systems=systems, metrics=metrics, seed=seed)
@@ -37,13 +41,13 @@ def compare(
 
 def sample_size(
     run: Annotated[Path, typer.Argument(help="A run folder: the pilot.")],
-    metric: Annotated[str, typer.Option("--metric", help="The metric whose difference is to be shown.")],
-    difference: Annotated[float, typer.Option("--difference", help="The smallest difference that matters, in the metric's unit.")],
-    systems: Annotated[str | None, typer.Option("--systems", help="Two systems A,B; not needed if the run has only two."), SEVERAL] = None,
-    power: Annotated[float, typer.Option("--power", help="The probability with which the difference is to be shown.")] = 0.8,
+    metric: Annotated[str, typer.Option(help="The metric of the difference.")],
+    difference: Annotated[float, typer.Option(help="The smallest difference that matters, in the metric's unit.")],
+    systems: Annotated[str | None, typer.Option(help="Systems A,B; not needed if the run has two."), SEVERAL] = None,
+    power: Annotated[float, typer.Option(help="The probability of showing the difference.")] = 0.8,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Say how many speakers and utterances are needed to show a difference, judged from a pilot run."""
+    """Estimate from a pilot run how much data shows a difference."""
     from codec_bench.api.sample_size import sample_size as size_of
 
     result = size_of(run=run, metric=metric, difference=difference, systems=systems, power=power)
@@ -54,7 +58,6 @@ def sample_size(
 
 
 def _print_pairs(pairs: Sequence[SystemPair]) -> None:
-    """Prints a table and notes for each pair of systems."""
     from rich.text import Text
 
     from codec_bench.errors import plain
@@ -77,31 +80,29 @@ def _print_pairs(pairs: Sequence[SystemPair]) -> None:
         if pair.other_sounds[0]:
             other, both = pair.other_sounds
             out.print(
-                f"Other sounds: for {other:,} of {both:,} ids the audio in the data of B is not that of A. A metric that reads it may differ for that reason."
+                f"Other sounds: for {other:,} of {both:,} ids the audio in the data of B is not that of A. A metric that "
+                "reads it may differ for that reason."
             )
         if pair.differences:
             out.print(f"The benchmark was not asked in the same way: B has {' and '.join(pair.differences)}.")
     if tests > 1:
-        out.print(
-            f"{tests} tests were made. With so many, some p are small by chance: go by p (Holm), which is adjusted for all."
-        )
+        out.print(f"{tests} tests were made: some p are small by chance. Use p (Holm), which is adjusted for all.")
     if hopeless := [c.metric for c, cannot in zip(compared, undecidable([c.test for c in compared])) if cannot]:
         named = ", ".join(dict.fromkeys(map(plain, hopeless)))
         out.print(
-            f"No p of {named} can fall below 0.05 in {tests} tests of so few items. Compare fewer systems or metrics, or take more items."
+            f"No p of {named} can fall below 0.05 in {tests} tests of so few items. Compare fewer systems or metrics, "
+            "or take more items."
         )
 
 
 def _print_sample_size(result: SampleSize) -> None:
-    """Prints how large a study must be, and the pilot that this is judged from."""
     pilot, unit = result.pilot, f" {result.unit}" if result.unit else ""
     rows = [(f"{plan.speakers:,}", plan.utterances_per_speaker, f"{plan.utterances:,}") for plan in result.plans]
     columns = ("speakers", "utterances of each", "utterances in all")
     console().print(table(columns, rows, numeric=columns))
-    talk(
-        f"{result.metric}, {result.a} minus {result.b}: each line shows a difference of {result.wanted:g}{unit} with a probability of "
-        f"{100 * result.power:g} %.\nThe pilot has {pilot.items:,} utterances in {pilot.units:,} units (speakers, or utterances of "
-        f"unknown speaker); its difference is {pilot.difference:.3g}{unit}."
-    )
+    shows = f"each line shows a difference of {result.wanted:g}{unit} with a probability of {100 * result.power:g} %"
+    units = f"{pilot.units:,} units (speakers, or utterances of unknown speaker)"
+    talk(f"{result.metric}, {result.a} minus {result.b}: {shows}.")
+    talk(f"The pilot has {pilot.items:,} utterances in {units}; its difference is {pilot.difference:.3g}{unit}.")
     if pilot.units < 20:
         talk("A pilot of fewer than 20 units knows its spread only roughly; plan for more.")

@@ -1,4 +1,4 @@
-"""`codec-bench demo`, `eval` and `score`: audio through codecs, or audio that exists already, and its scores."""
+"""`codec-bench demo`, `eval` and `score`: scores of coded or existing audio."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def demo(
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the choice of utterances.")] = None,
     cache: Cache = True, timings: Timings = False, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Run the main job on embedded speech: eight systems, embedded metrics, no network."""
+    """Run eight systems with embedded speech and metrics, without a network."""
     from codec_bench.api.evaluate import evaluate as evaluate_codecs
     from codec_bench.config import read_config
 
@@ -40,7 +40,6 @@ def demo(
 
 
 def _next_steps(folder: Path) -> str:
-    """What to try after the demo, as commands of this installation."""
     from codec_bench.terminal.stopping import program
 
     typed = program()
@@ -63,14 +62,13 @@ def evaluate(request: EvalRequest) -> None:
 
 @command(ScoreRequest)
 def score(request: ScoreRequest) -> None:
-    """Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions."""
+    """Score existing audio: speech synthesis, voice conversion, reconstructions."""
     from codec_bench.api.score import score as score_generated
 
     _carry_out(score_generated, request)
 
 
 def _carry_out(verb: Callable[..., Run], request: EvalRequest | ScoreRequest) -> None:
-    """Calls the verb of a request."""
     from codec_bench.api.read_arguments import arguments_of
 
     _run(verb, arguments_of(type(request), values_of(request)), request.json, request.timings, request.log)
@@ -79,12 +77,10 @@ def _carry_out(verb: Callable[..., Run], request: EvalRequest | ScoreRequest) ->
 def _run(
     verb: Callable[..., Run], arguments: dict[str, Any], as_json: bool, timings: bool, log: str | None = None
 ) -> None:
-    """Runs a verb with a progress line and prints the run; may exit with 3.
+    """Run a verb with a progress line and print the run; may exit with 3.
 
     Args:
-        verb: the function. arguments: its keyword arguments, fields of `Running` among them. as_json, timings: what is
-            printed.
-        log: the service that is told of the run, or None.
+        arguments: of the verb, with fields of `Running`. log: the tracking service, or None.
     """
     from codec_bench.api.read_arguments import pop_running
     from codec_bench.api.tracking import track
@@ -102,6 +98,6 @@ def _run(
             plain = replace(plain, progress=progress.update, on_folder=stop.on_folder, started_at=process_started_at())
             with track(log, plain, talk) as running:
                 run = verb(**arguments, running=running)
-        # It was just written, and is not computed twice.
+        # Just written, so not computed twice.
         summary = Summary.from_dict(read_json(run.folder / SUMMARY_JSON))
     print_finished(run, summary, as_json, timings)

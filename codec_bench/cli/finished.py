@@ -1,4 +1,4 @@
-"""Prints a run that is finished."""
+"""Prints a finished run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> None:
-    """Prints a run that is finished; exits with 3 if something failed, or if all scores of a metric were refused.
+    """Print a finished run; exits with 3 after failures or fully refused metrics.
 
-    A preset serves all kinds of data, so a metric that only the preset names may be refused.
+    Metrics of a preset may be refused, because it serves all kinds of data.
     """
     from codec_bench.stats.summary_types import valueless
 
@@ -39,7 +39,6 @@ def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> 
 
 
 def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
-    """Prints the summary of a run, its notes, failures, times and paths."""
     from rich.text import Text
 
     from codec_bench.errors import plain
@@ -67,7 +66,7 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
 
 
 def _refused_metrics(run: Run, summary: Summary) -> dict[str, str]:
-    """The metrics of which every score was refused, with the first reason."""
+    """Return the metrics whose scores were all refused, with the first reason."""
     refused = {}
     for metric in summary.metrics:
         entries = [entry for _, name, entry in summary.entries if name == metric]
@@ -77,13 +76,13 @@ def _refused_metrics(run: Run, summary: Summary) -> dict[str, str]:
 
 
 def valueless_words(counts: Mapping[str, int]) -> str:
-    """The counts by status where no score has a value, or ""."""
+    """Return the counts by status where no score has a value, or ""."""
     counted = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.items())
     return f"none of {sum(counts.values())} scores has a value: {counted}" if counts else ""
 
 
 def print_breakdowns(summary: Summary) -> None:
-    """Prints the tables of results by the values of columns, if there are any."""
+    """Print the tables of results by the values of columns, if any."""
     from rich.text import Text
 
     from codec_bench.report.breakdown.rows import terminal_tables
@@ -98,9 +97,9 @@ def print_breakdowns(summary: Summary) -> None:
 
 
 def _time_table(timings: Mapping[str, Any], summary: Summary) -> Any:
-    """The time of each stage, its share of all workers, and the idle share.
+    """Return a table of the stages' times, shares of all workers, and idle share.
 
-    A system of which items failed has no speed, because those items took no full part in the time.
+    A system with failed items has no speed: these items distort its time.
     """
     failing = {name for name, system in summary.systems.items() if system.without_estimate}
     rows = []
@@ -118,5 +117,6 @@ def _time_table(timings: Mapping[str, Any], summary: Summary) -> Any:
     rows.append(("idle workers", "", "", "", "", f"{100 * (1 - timings['worker_use']):.1f} %"))
     columns = ("where the time went", "items", "audio s", "busy s", "speed", "of workers")
     time_table = table(columns, rows, numeric=columns[1:])
-    time_table.caption = f"{timings['wall_s']:.1f} s on {timings['workers']} workers; {timings['audio_s'] / max(timings['wall_s'], 1e-9):.1f}x real time"
+    speed = timings["audio_s"] / max(timings["wall_s"], 1e-9)
+    time_table.caption = f"{timings['wall_s']:.1f} s on {timings['workers']} workers; {speed:.1f}x real time"
     return time_table

@@ -11,17 +11,12 @@ import typer
 from codec_bench.terminal.groups import command_group
 from codec_bench.terminal.options import Json
 
-import_app = command_group("import", "Read results of other toolkits in, so that old numbers stand beside new ones.")
+import_app = command_group("import", "Import results of other toolkits as runs.")
 File = Annotated[Path, typer.Argument(help="The result file.")]
 Out = Annotated[Path, typer.Option("--out", help="The new run folder.")]
-System = Annotated[
-    str | None,
-    typer.Option("--system", help="What the system is called. Default: the name of the file without its end."),
-]
-SameDataRun = Annotated[
-    Path | None,
-    typer.Option("--beside", help="A run over the same data with the same ids, on whose leaderboard of a site the numbers then stand."),
-]  # fmt: skip
+System = Annotated[str | None, typer.Option(help="The system's name. Default: the file's stem.")]
+_BESIDE = "A run over the same data with the same ids, on whose leaderboard the numbers then are."
+SameDataRun = Annotated[Path | None, typer.Option("--beside", help=_BESIDE)]
 
 
 _FILES = {

@@ -1,4 +1,4 @@
-"""`codec-bench list` and `show`: what there is, and everything about one name."""
+"""`codec-bench list` and `show`: all names of a kind, and everything about one."""
 
 from __future__ import annotations
 
@@ -20,22 +20,19 @@ from codec_bench.terminal.output import console, count_fitting, table, talk
 
 _THREADS = "OPENBLAS_NUM_THREADS"
 _COMMIT = 10
-"""Letters of a commit that are shown."""
+"""Shown characters of a commit."""
+_KINDS = (
+    "codecs, metrics, benchmarks, models, suites, prompts, rubrics, steps, features, rules, data, presets, recipes or "
+    "plugins."
+)
 
 
 def list_(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="codecs, metrics, benchmarks, models, suites, prompts, rubrics, steps, features, rules, data, presets, recipes or plugins."
-        ),
-    ] = "codecs",
-    groups: Annotated[
-        bool, typer.Option("--groups", help="Of metrics: the groups that --metrics takes, and their metrics.")
-    ] = False,
-    by: Annotated[str | None, typer.Option("--by", help="Of metrics: their order, about, needs or cost.")] = None,
+    what: Annotated[str, typer.Argument(help=_KINDS)] = "codecs",
+    groups: Annotated[bool, typer.Option("--groups", help="Of metrics: the groups of --metrics.")] = False,
+    by: Annotated[str | None, typer.Option(help="Of metrics: their order, about, needs or cost.")] = None,
     as_json: Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """List the names of one kind of thing."""
     from codec_bench.api.list_names import list_names
 
@@ -60,7 +57,7 @@ def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
 
 @contextmanager
 def _skip_slow_setup() -> Iterator[None]:
-    """Skips garbage collection and numpy's threads, which a list does not need."""
+    """Skip garbage collection and numpy's threads, which a list does not need."""
     searched, threads = gc.isenabled(), os.environ.get(_THREADS)
     gc.disable()
     os.environ.setdefault(_THREADS, "1")
@@ -74,7 +71,7 @@ def _skip_slow_setup() -> Iterator[None]:
 
 
 def _codec_line(row: dict[str, Any]) -> dict[str, Any]:
-    """A codec's row with short cells, the important ones first."""
+    """Return a codec's row with short cells, the important ones first."""
     rates = [f"{rate / 1000:g}" for rate in row.get("rates_hz") or ()]
     bitrate = row.get("bitrate_bps")
     points = re.split(", | to ", row["points_kbps"])
@@ -106,12 +103,12 @@ def _format_cell(value: Any) -> Any:
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="A codec, metric, benchmark, model, feature, data set, preset, suite or run folder.")],
-    model: Annotated[str | None, typer.Option("--model", help="For a benchmark: show the prompt that this model would get.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="With --model or --data-statistics: a folder with the data sets, used in place of the hub.")] = None,
-    data_statistics: Annotated[bool, typer.Option("--data-statistics", help="For a benchmark: read its data, and show how many questions and hours of sound it has and what is wrong in it.")] = False,
-    limit: Annotated[int | None, typer.Option("--limit", help="With --data-statistics: read at most so many questions.")] = None,
-    miniature: Annotated[Path | None, typer.Option("--miniature", help="For a benchmark: write a few invented rows in the layout of its data into this folder. `run --data FOLDER` reads them.")] = None,
+    name: Annotated[str, typer.Argument(help="A codec, metric, benchmark, model, feature, data set, preset or run.")],
+    model: Annotated[str | None, typer.Option(help="For a benchmark: show its prompt for this model.")] = None,
+    data: Annotated[Path | None, typer.Option(help="A folder with the data sets, used in place of the hub.")] = None,
+    data_statistics: Annotated[bool, typer.Option("--data-statistics", help="For a benchmark: check its data.")] = False,
+    limit: Annotated[int | None, typer.Option(help="With --data-statistics: the most questions.")] = None,
+    miniature: Annotated[Path | None, typer.Option(help="For a benchmark: write fake rows for `run --data`.")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Show everything about one name."""
@@ -132,7 +129,7 @@ def show(
         filled = [(k, v) for k, v in rest if v not in (None, "", [])]
         long = {k: v for k, v in filled if isinstance(v, str) and "\n" in v.strip()}
         console().print(table((kind, str(title)), [(k, _format_cell(v)) for k, v in filled if k not in long]))
-        for name, text in long.items():  # whole and in its lines, as a file of one's own would hold it
+        for name, text in long.items():  # line by line, as in a user's file
             sys.stdout.write(f"{name}: |\n{indent(text.rstrip(), '  ')}\n")
 
 

@@ -1,4 +1,4 @@
-"""The commands that look after run records: `verify`, `rescue` and `merge`."""
+"""Commands for run records: `verify`, `rescue` and `merge`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codec_bench.terminal.output import console, table, talk
 
 
 def verify(run: Annotated[Path, typer.Argument(help="A run folder.")], as_json: Json = False) -> None:
-    """Check that a run record is as it was written, and say what can be saved if not; exits with 2 if it is damaged."""
+    """Check that a run record is intact; exits with 2 if it is damaged."""
     from codec_bench.store.rescue import verify_record
 
     checks = verify_record(run)
@@ -34,7 +34,7 @@ def rescue(
     run: Annotated[Path, typer.Argument(help="A run folder with a damaged record. It is not changed.")],
     out: Annotated[Path, typer.Option("--out", help="A new folder for what can be saved.")],
 ) -> None:
-    """Save what is whole of a damaged record; the run's own command with the new folder as --out runs the rest again."""
+    """Save the intact part of a damaged record; the run's command redoes the rest."""
     from codec_bench.store.rescue import rescue as save
 
     rescued = save(run, out)
@@ -48,23 +48,22 @@ def rescue(
     else:
         target = Path("NEW", *below)
         talk(
-            f"The command of the run looks for it below its --out: move '{out}' to {target}; with --out NEW it then runs what was lost again."
+            f"The run's command looks below its --out: move '{out}' to {target}; with --out NEW it redoes what was lost."
         )
     sys.stdout.write(f"{out}\n")
 
 
 def _below_out(run: Path) -> tuple[str, ...]:
-    """The folders of benchmark and model, in which a record lies below `--out`."""
     return run.resolve().parts[-2:]
 
 
 def merge(
     parts: Annotated[list[Path], typer.Argument(help="Run folders of shards, or folders that hold them.")],
-    out: Annotated[Path, typer.Option("--out", help="The folder of the merged run; one that holds some of the parts gets the others.")],
-    partial: Annotated[bool, typer.Option("--partial", help="Merge what is there, although shards are missing or not finished.")] = False,
+    out: Annotated[Path, typer.Option(help="The folder of the merged run; it may hold some of the parts.")],
+    partial: Annotated[bool, typer.Option("--partial", help="Merge although shards are missing or unfinished.")] = False,
     timings: Timings = False, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Make one run of the runs of all shards, row for row that of one machine."""
+    """Merge the runs of all shards, row for row as one machine would give them."""
     from codec_bench.api.merge import merge as merge_runs
     from codec_bench.benchmark.runs_overview import Outcome
     from codec_bench.cli.finished import print_finished

@@ -1,4 +1,4 @@
-"""`codec-bench report` and `export`: the page of runs, and their scores for other programs."""
+"""`codec-bench report` and `export`: the page of runs, and their scores as data."""
 
 from __future__ import annotations
 
@@ -13,25 +13,21 @@ from codec_bench.terminal.options import By
 from codec_bench.terminal.output import talk
 from codec_bench.terminal.request import columns
 
+_FORMATS = (
+    "csv (with an apostrophe before texts that a spreadsheet would take for formulas), jsonl or parquet; with --summary: "
+    "csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: lm-eval, "
+    "lmms-eval or inspect; submission: the file that a benchmark's own service scores."
+)
+
 
 def report(
-    runs: Annotated[
-        list[Path], typer.Argument(help="Run folders, or folders that hold some; several runs are shown side by side.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", help="The page. Default: report.html in the first run folder.")
-    ] = None,
-    audio_mb: Annotated[float, typer.Option("--audio-mb", help="Megabytes of audio to put into the page.")] = 25.0,
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of runs; several are shown side by side.")],
+    out: Annotated[Path | None, typer.Option(help="The page. Default: report.html in the first run folder.")] = None,
+    audio_mb: Annotated[float, typer.Option(help="Megabytes of audio to put into the page.")] = 25.0,
     by: By = None,
-    figures: Annotated[
-        Path | None,
-        typer.Option("--figures", help="Also write every plot into this folder: as SVG, as PDF, and its data as CSV."),
-    ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print the summary as JSON, of several runs a list of them, in place of tables."),
-    ] = False,
-) -> None:
+    figures: Annotated[Path | None, typer.Option(help="Also write plots here: SVG, PDF, and data as CSV.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary (of several runs a list) as JSON.")] = False,
+) -> None:  # fmt: skip
     """Write the page of a run again, or one page for several runs."""
     from codec_bench.api.report import report as write_report
     from codec_bench.cli.finished import print_breakdowns
@@ -52,14 +48,14 @@ def report(
 
 def export(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
-    form: Annotated[str, typer.Option("--format", help="csv (texts that a spreadsheet would take for formulas have an apostrophe in front), jsonl or parquet (texts as they are); with --summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: lm-eval, lmms-eval or inspect; submission: the file that a benchmark's own service scores.")] = "csv",
-    out: Annotated[Path | None, typer.Option("--out", help="A file. Default: standard output (not for parquet).")] = None,
-    summary: Annotated[bool, typer.Option("--summary", help="Write the table of systems and metrics in place of the scores.")] = False,
-    system: Annotated[str | None, typer.Option("--system", help="For the hub and other harnesses: the system. Needed where the run has several.")] = None,
-    metric: Annotated[str | None, typer.Option("--metric", help="For the hub: only this metric.")] = None,
-    alignment: Annotated[bool, typer.Option("--alignment", help="Add a column that aligns the texts of each error rate.")] = False,
+    form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "csv",
+    out: Annotated[Path | None, typer.Option(help="A file. Default: standard output (not for parquet).")] = None,
+    summary: Annotated[bool, typer.Option("--summary", help="Write the table of systems and metrics.")] = False,
+    system: Annotated[str | None, typer.Option(help="For the hub and harnesses: the system, if there are several.")] = None,
+    metric: Annotated[str | None, typer.Option(help="For the hub: only this metric.")] = None,
+    alignment: Annotated[bool, typer.Option("--alignment", help="Add a column with aligned texts of error rates.")] = False,
 ) -> None:  # fmt: skip
-    """Write every score as a row, with --summary the table for a paper, or the results for a model's repository."""
+    """Export scores, a table for a paper, or results for a model's repository."""
     from codec_bench.api.export import export as write
 
     excluded = write(

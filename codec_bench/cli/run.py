@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @command(RunRequest)
 def run(request: RunRequest) -> None:
-    """Ask models the questions of benchmarks and score their answers, or send a benchmark's audio through codecs."""
+    """Run benchmarks: ask models their questions, or code their audio; score both."""
     from codec_bench.api.read_arguments import resolve_verb
     from codec_bench.api.tracking import track
     from codec_bench.terminal.progress import progress_line
@@ -39,7 +39,7 @@ def run(request: RunRequest) -> None:
         track(
             request.log, replace(plain, progress=progress.update, on_folder=stop.on_folder, on_estimate=talk), talk
         ) as running,
-        redirect_stdout(sys.stderr),  # what a model prints is no result
+        redirect_stdout(sys.stderr),  # output of models is no result
     ):
         outcome = verb(**arguments, running=running)
     if request.dry_run:
@@ -50,19 +50,14 @@ def run(request: RunRequest) -> None:
 
 
 def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool:
-    """Prints the results, and those by the values of columns if that was asked for.
-
-    Returns:
-        Whether anything failed, or no score of a row has a value.
-    """
+    """Print the results; return whether anything failed or a row has no value."""
     from codec_bench.benchmark.runs_overview import metrics_of
     from codec_bench.cli.finished import valueless_words
     from codec_bench.stats.summary_types import valueless
 
     overview = json.loads((outcome.folder / "summary.json").read_text("utf-8"))
-    folders = {
-        os.path.relpath(run.folder, outcome.folder) for run in (*outcome.runs.values(), *outcome.controls.values())
-    }
+    runs = (*outcome.runs.values(), *outcome.controls.values())
+    folders = {os.path.relpath(run.folder, outcome.folder) for run in runs}
     others = [row["folder"] for row in overview["benchmarks"] if row["folder"] not in folders]
     if not as_json:
         overview["benchmarks"] = [row for row in overview["benchmarks"] if row["folder"] in folders]
@@ -76,10 +71,8 @@ def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool
     else:
         _print_tables(outcome, overview)
         if others:
-            count = len(set(others))
-            talk(
-                f"the folder also holds {count} other run{'s' if count > 1 else ''}: codec-bench report {outcome.folder}"
-            )
+            text = f"{len(set(others))} other run{'s' if len(set(others)) > 1 else ''}"
+            talk(f"the folder also holds {text}: codec-bench report {outcome.folder}")
         if broken_down:
             _print_breakdowns(outcome)
     failed = any(
@@ -104,7 +97,7 @@ def _print_breakdowns(outcome: Outcome) -> None:
     from codec_bench.cli.finished import print_breakdowns
     from codec_bench.stats.summary import summarise
 
-    runs = {run.folder: run for run in outcome.runs.values()}  # one for all codecs of a benchmark
+    runs = {run.folder: run for run in outcome.runs.values()}  # all codecs of a benchmark share one
     for folder, run in runs.items():
         if len(runs) > 1:
             sys.stdout.write(f"\n{folder}\n")
@@ -120,7 +113,7 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     from codec_bench.terminal.output import console
 
     out = console()
-    # Before the answers are scored, there are neither values nor failures.
+    # Unscored answers have no values or failures.
     scored = [
         (row, name, entry)
         for row in overview["benchmarks"]
@@ -146,7 +139,6 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
 
 
 def _metrics_table(scored: Sequence[tuple[dict[str, Any], str, MetricSummary]]) -> Any:
-    """A row for each benchmark, model and metric."""
     from codec_bench.report.chance_level import chance_text
     from codec_bench.terminal.output import table
 
@@ -157,7 +149,7 @@ def _metrics_table(scored: Sequence[tuple[dict[str, Any], str, MetricSummary]]) 
 
 
 def _print_row(row: dict[str, Any], out: Console) -> None:
-    """Prints the notes, wordings, failures and answers of one benchmark and model."""
+    """Print the notes, wordings, failures and answers of one benchmark and model."""
     from codec_bench.benchmark.runs_overview import answers_of, failures_of, metrics_of, rows_of, warned_of
     from codec_bench.report.answers import answer_notes
     from codec_bench.report.data_warnings import warned_text
@@ -180,18 +172,16 @@ def _print_row(row: dict[str, Any], out: Console) -> None:
         for note in answer_notes(answers):
             talk(f"{about}: {note}")
         if left := max(0, answers.asked - max((e.n + e.failed for e in metrics_of(row).values()), default=0)):
-            talk(
-                f"{left:,} answer{'s are' if left != 1 else ' is'} recorded and not scored yet; --phase scores scores them"
-            )
+            are = "s are" if left != 1 else " is"
+            talk(f"{left:,} answer{are} recorded and not scored yet; --phase scores scores them")
 
 
 def _model(row: Mapping[str, Any]) -> str:
-    """The model of a row, marked if the row is a control."""
+    """Return the model of a row, marked if the row is a control."""
     return f"{row['model']} (control: {row['control']})" if row.get("control") else str(row["model"])
 
 
 def _print_controls(about: str, controls: Sequence[Controlled]) -> None:
-    """Prints what the answers have beyond those under controls."""
     from rich.text import Text
 
     from codec_bench.report.controls.rows import HEADS, beyond_notes, control_rows
@@ -208,7 +198,7 @@ def _print_controls(about: str, controls: Sequence[Controlled]) -> None:
 
 
 def print_wordings(title: str, metrics: Mapping[str, MetricSummary], answers: Answers) -> None:
-    """Prints the results by wording, where all questions had all wordings."""
+    """Print the results by wording, if all questions had all wordings."""
     from rich.text import Text
 
     from codec_bench.report.robustness.rows import robustness_of, wording_heads, wording_rows
@@ -224,7 +214,6 @@ def print_wordings(title: str, metrics: Mapping[str, MetricSummary], answers: An
 
 
 def _answers_line(answers: Answers) -> str:
-    """How many answers there are, and what asking cost, in one line."""
     from codec_bench.report.answers import cost_text
 
     usage = {name: amount for name, amount in answers.usage.items() if amount}

@@ -1,4 +1,4 @@
-"""`codec-bench weights list|fetch|verify|path`: lists, fetches, verifies and finds published checkpoints."""
+"""`codec-bench weights`: lists, fetches, verifies and finds published checkpoints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 weights_app = command_group("weights", "Published checkpoints: list, fetch and verify them, and show where they are.")
 
 _WIDE = 220
-"""Columns that the table needs so that no cell is folded; used when the output is not a terminal."""
+"""The width without folded cells, for output outside a terminal."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
 Names = Annotated[
@@ -31,7 +31,7 @@ Names = Annotated[
 
 @weights_app.command("list")
 def list_(as_json: Json = False) -> None:
-    """List every checkpoint: where it comes from, revision, size, licence, and whether it is on this machine."""
+    """List every checkpoint: source, revision, size, licence, and whether it is here."""
     from codec_bench.terminal.output import console, table
     from codec_bench.weights import checkpoint, checkpoint_names
 
@@ -42,7 +42,7 @@ def list_(as_json: Json = False) -> None:
     columns = ("weights", "from", "revision", "size", "licence", "here", "used by")
     weights_table = table(columns, [_row(facts) for facts in rows], numeric=("size",))
     for column in weights_table.columns:
-        column.overflow = "fold"  # so that names of repositories are never cut
+        column.overflow = "fold"  # names of repositories are never cut
     out = console()
     if not out.is_terminal:
         out.width = _WIDE
@@ -51,10 +51,7 @@ def list_(as_json: Json = False) -> None:
 
 @weights_app.command()
 def path(name: Annotated[str, typer.Argument(help="A checkpoint (see: weights list).")]) -> None:
-    """Print the folder of a checkpoint.
-
-    If it is not on this machine, exits with 2 and names the command that fetches it.
-    """
+    """Print the folder of a checkpoint; exits with 2 if it is not on this machine."""
     from codec_bench.weights import find
 
     sys.stdout.write(f"{find(name).folder}\n")
@@ -62,7 +59,7 @@ def path(name: Annotated[str, typer.Argument(help="A checkpoint (see: weights li
 
 @weights_app.command()
 def verify(names: Names = None, as_json: Json = False) -> None:
-    """Compare sizes and SHA-256 of the files on this machine with the published ones; exits with 2 if one differs."""
+    """Compare local files with the published ones; exits with 2 if one differs."""
     from codec_bench.terminal.output import console, table, talk
     from codec_bench.weights import checkpoint_names, find, lookup
     from codec_bench.weights.verify import verify as check
@@ -82,9 +79,7 @@ def verify(names: Names = None, as_json: Json = False) -> None:
     elif not checked:
         talk("no weights are on this machine")
     else:
-        lines = [
-            (name, file.path, file.size, file.state, file.against or "nothing to compare with") for name, _, file in checked
-        ]  # fmt: skip
+        lines = [(name, file.path, file.size, file.state, file.against or "no reference") for name, _, file in checked]
         console().print(table(("weights", "file", "bytes", "state", "compared with"), lines, numeric=("bytes",)))
     wrong = [(name, file) for name, _, file in checked if file.state == "differs"]
     for _, file in wrong:
@@ -99,17 +94,17 @@ def verify(names: Names = None, as_json: Json = False) -> None:
 @weights_app.command()
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Names of checkpoints (see: weights list).")],
-    mirror: Annotated[str | None, typer.Option("--from", help="A mirror: the URL of a hub or file server, or a folder.")] = None,
-    to: Annotated[Path | None, typer.Option("--to", help="Write to NAME/ in this folder; set CODEC_BENCH_WEIGHTS to the folder to use it.")] = None,
-    source: Annotated[str | None, typer.Option("--source", help="Use only hub, modelscope or url. Default: the first of them that answers.")] = None,
+    mirror: Annotated[str | None, typer.Option("--from", help="A mirror: a URL of a hub or server, or a folder.")] = None,
+    to: Annotated[Path | None, typer.Option(help="Write to NAME/ in this folder, for CODEC_BENCH_WEIGHTS.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only hub, modelscope or url. Default: the first one.")] = None,
 ) -> None:  # fmt: skip
-    """Fetch checkpoints and print the folder of each. If a download is interrupted, the same command continues it."""
+    """Fetch checkpoints and print their folders; continues interrupted downloads."""
     from codec_bench.terminal.output import talk
     from codec_bench.terminal.stopping import INTERRUPTED, ignore_interrupts
     from codec_bench.weights import checkpoint
     from codec_bench.weights.fetch import fetch as get
 
-    for name in names:  # so that a wrong name is reported before anything is downloaded
+    for name in names:  # reports a wrong name before any download
         checkpoint(name)
     failures: list[tuple[str, UserError]] = []
     for name in names:
@@ -137,19 +132,9 @@ def _facts(entry: Checkpoint) -> dict[str, Any]:
     from codec_bench.weights import lookup
 
     located = lookup(entry.name)
+    plain = ("name", "summary", "hub", "modelscope", "revision", "modelscope_revision", "homepage", "paper", "licence")
     return {
-        "name": entry.name,
-        "summary": entry.summary,
-        "hub": entry.hub,
-        "modelscope": entry.modelscope,
-        "revision": entry.revision,
-        "modelscope_revision": entry.modelscope_revision,
-        "homepage": entry.homepage,
-        "paper": entry.paper,
-        "licence": entry.licence,
-        "non_commercial": entry.non_commercial,
-        "size": entry.size,
-        "about": entry.about,
+        **{name: getattr(entry, name) for name in (*plain, "non_commercial", "size", "about")},
         "files": [
             {"path": v.path, "size": v.size, "sha256": v.sha256, "url": v.url, "mirrors": list(v.mirrors),
              "optional": file.optional, "instead_of": None if v is file else file.path}
@@ -186,7 +171,7 @@ def _row(facts: dict[str, Any]) -> tuple[Any, ...]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Shows one progress line for each file, on stderr if that is a terminal."""
+    """Show a progress line for each file, on stderr if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
@@ -197,7 +182,7 @@ def _progress() -> Iterator[Callable[[str, int, int | None], None]]:
 
     def update(file: str, done: int, total: int | None) -> None:
         if file not in lines:
-            progress.start()  # not earlier, since downloads from the hub draw their own lines
+            progress.start()  # not earlier: downloads from the hub draw their own lines
             lines[file] = progress.add_task(file, total=total)
         progress.update(lines[file], completed=done, total=total)
 

@@ -1,18 +1,16 @@
-"""What a command can be asked for, and the only reader of YAML: safe loading, and errors that name the file and the
-line.
+"""The options of commands, and the only reader of YAML: safe, with located errors.
 
-Conventions
-    A config is `configs/<kind>/<name>.yaml` inside the package; its top level is a mapping.
-    Nothing in a file is executed: only plain YAML types are built, without tags. A key that is given twice is an error.
+A config is a mapping in `configs/<kind>/<name>.yaml`. Only plain YAML types are built, without tags; duplicate keys are
+errors.
 
 Which file to open
-    `request.py`     the options of `eval` and `score`, each declared once; `run_request.py` and `profile_request.py`
-                     are those of `run` and `profile`, and `shared_options.py` those of several. `option.py` says what
-                     an option is.
-    `request_file.py`  the same options from a file; `loading.py` is the loader of YAML, `paths.py` the folder of
-                       caches, `bounded_cache.py` a cache of bounded size in it, and `file_content.py` the hashes of
-                       files, which are the keys of caches.
-    `limits.py`      what the process of a codec may take; `network.py` whether the network may be used.
+    `request.py` the options of `eval` and `score`; `run_request.py` and `profile_request.py` those of `run` and
+    `profile`;
+    `shared_options.py` common ones. `option.py` what an option is. `request_file.py` options from a file; `loading.py`
+    the YAML
+    loader. `paths.py` the cache folder, `bounded_cache.py` a cache of limited size, `file_content.py` hashes of files
+    as keys.
+    `limits.py` limits of a codec's process; `network.py` offline mode.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ Lines = dict[tuple[str | int, ...], int]
 
 
 class Mark(NamedTuple):
-    """Where a key and its value stand, each as (line, column) counted from 1; an item of a list has no key of its own."""
+    """The positions of a key and its value, as (line, column) from 1."""
 
     key: tuple[int, int]
     value: tuple[int, int]
@@ -52,20 +50,19 @@ Marks = dict[tuple[str | int, ...], Mark]
 
 
 def load_yaml(path: str | os.PathLike[str] | Traversable) -> Any:
-    """Reads one YAML document with the safe types only (mappings, lists, strings, numbers, dates, null).
+    """Load one YAML document with the safe types only.
 
     Raises:
-        UserError: the file is not valid YAML, or a key is given twice; the message names the file, the line and the
-            column.
+        UserError: the file is not valid YAML, or has a duplicate key; the message names file, line and column.
     """
     return _load(path)[0]
 
 
 def load_yaml_with_lines(path: str | os.PathLike[str] | Traversable) -> tuple[Any, Lines]:
-    """Reads as `load_yaml` does, and also gives the line of every key and of every item of a list.
+    """Load as `load_yaml`; also return the line (from 1) of every key and list item.
 
     Returns:
-        (document, {path: line counted from 1}), a path being such as `("data", "columns", "audio")`).
+        (document, {path: line}), a path being such as `("data", "columns", "audio")`.
     """
     document, node = _load(path)
     return document, {location: mark.key[0] for location, mark in _marks(node).items()}
@@ -89,17 +86,13 @@ def _load(path: str | os.PathLike[str] | Traversable) -> tuple[Any, yaml.Node | 
 
 
 def load_yaml_with_marks(path: str | os.PathLike[str] | Traversable) -> tuple[Any, Marks]:
-    """Reads as `load_yaml` does, and also gives where every key, value and item of a list stands.
-
-    Returns:
-        (document, {path: where}), a path being such as `("data", "columns", "audio")`.
-    """
+    """Load as `load_yaml`; also return the position of every key, value and list item."""
     document, node = _load(path)
     return document, _marks(node)
 
 
 def _marks(node: yaml.Node | None) -> Marks:
-    """Where every key and item stands. What an alias repeats is listed where it stands first."""
+    """Return all positions. What an alias repeats has its first one."""
     marks: Marks = {}
     seen: set[int] = set()
     waiting: list[tuple[tuple[str | int, ...], yaml.Node]] = [] if node is None else [((), node)]
@@ -124,10 +117,11 @@ def _position(node: yaml.Node) -> tuple[int, int]:
 
 
 def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | list[Any] | None:
-    """Reads a value typed on the command line as YAML would: `6` is a number, `true` a truth value, `null` None.
+    """Parse a command-line value as YAML: `6` is a number, `true` a bool, `null` None.
 
-    `{temperature: 0, stop: [a]}` is a mapping if its keys are texts, and `["wer[answer]", cer]` a list, if their values
-    could stand in JSON. Anything else (a date, broken YAML, a path with a colon) stays text.
+    `{temperature: 0, stop: [a]}` is a mapping if its keys are texts, and `["wer[answer]", cer]` a list, if JSON can
+    hold them. Anything
+    else (a date, broken YAML, a path with a colon) stays text.
     """
     try:
         value, _ = parse_yaml(text, "--set")
@@ -143,10 +137,10 @@ def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | list[A
 
 
 def check_settings(settings: Iterable[str], known: Iterable[str], room: str) -> None:
-    """Checks that something reads the settings of every name, as `--set NAME.OPTION=VALUE` gives them.
+    """Check that something reads the settings of every name (`--set NAME.OPTION=VALUE`).
 
     Args:
-        settings: their names. known: the names that are read. room: what these are, such as `codec or feature`.
+        settings: their names. known: the names that are read. room: their kind, such as `codec or feature`.
 
     Raises:
         UnknownName: nothing reads the settings of a name; the message suggests the nearest.
@@ -158,7 +152,7 @@ def check_settings(settings: Iterable[str], known: Iterable[str], room: str) -> 
 
 
 def config_names(kind: str) -> list[str]:
-    """The names of the configs of one kind, such as `codec`; empty if there is no folder of that kind."""
+    """Return the names of the configs of one kind, such as `codec`."""
     folder = _folder(kind)
     if not folder.is_dir():
         return []
@@ -170,10 +164,7 @@ def read_config(kind: str, name: str) -> dict[str, Any]: ...
 @overload
 def read_config(kind: str, name: str, schema: type[Schema]) -> Schema: ...
 def read_config(kind: str, name: str, schema: type[BaseModel] | None = None) -> Any:
-    """Reads `configs/<kind>/<name>.yaml`.
-
-    Args:
-        schema: a pydantic model to check the file against and to return it as.
+    """Load `configs/<kind>/<name>.yaml`, as a mapping or as a pydantic model.
 
     Raises:
         UnknownName: there is no such config; the message suggests the nearest.
@@ -193,7 +184,7 @@ def read_config(kind: str, name: str, schema: type[BaseModel] | None = None) -> 
 
 
 def load_mapping(file: str | os.PathLike[str] | Traversable) -> dict[str, Any]:
-    """Reads a YAML file that maps names to values.
+    """Load a YAML file that maps names to values.
 
     Raises:
         UserError: the file cannot be read, is not YAML or holds something else.
@@ -205,7 +196,7 @@ def load_mapping(file: str | os.PathLike[str] | Traversable) -> dict[str, Any]:
 
 
 def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schema:
-    """Checks a document against a pydantic model.
+    """Validate a document with a pydantic model.
 
     Raises:
         UserError: a field does not fit; the message names `source`, every such field, and why.
@@ -215,7 +206,7 @@ def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schem
     try:
         return schema.model_validate(document)
     except ValidationError as error:
-        # A list whose entries are wrong is told to be too short beside: it has lost them.
+        # A list with wrong entries also counts as too short, because it has lost them.
         places = [one["loc"] for one in error.errors()]
         mistakes = [
             _mistake(one, schema)
@@ -229,7 +220,6 @@ def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schem
 
 
 def _mistake(error: Mapping[str, Any], schema: type[BaseModel]) -> str:
-    """What is wrong at one place of a document: what was expected there, and what it holds."""
     name = ".".join(map(str, error["loc"])) or "the file"
     if error["type"] == "missing":
         return f"the field '{name}' is missing"

@@ -13,18 +13,18 @@ _FLUSH = 256
 
 
 class BoundedCache(ABC):
-    """Entries by key. If the file cannot be used (no room, no permission, a broken file), nothing is kept or found.
+    """Entries by key. With an unusable file (space, permission, corruption) it is empty.
 
     Args:
         path: the SQLite file, or None for a cache that stores nothing.
         max_bytes: largest size of the stored entries.
 
     Class attributes
-        content: what the cache holds, for the message.
-        tables: the SQL statements that make the tables.
+        content: the kind of entries, for the message.
+        tables: the SQL statements that create the tables.
         table: the table of the entries, with the columns `key` and `used`, the time of the last use.
         length: an SQL expression for the bytes of an entry.
-        synchronous: OFF if it matters little that a crash may lose entries.
+        synchronous: OFF if a crash may lose entries.
 
     Attributes:
         hits, misses: how many keys were found and not found. trouble: why the cache is not used, or None.
@@ -52,7 +52,7 @@ class BoundedCache(ABC):
             self._give_up(error)
 
     def flush(self) -> None:
-        """Writes new entries, notes which were used, and drops the oldest entries if the file is too large."""
+        """Write new entries and times of use, and evict the oldest entries over the limit."""
         with self._lock:
             if self._db is None:
                 return
@@ -73,7 +73,7 @@ class BoundedCache(ABC):
             self._used.clear()
 
     def close(self) -> None:
-        """Writes new entries and closes the file."""
+        """Write new entries and close the file."""
         with self._lock:
             self.flush()
             if self._db is not None:
@@ -82,20 +82,17 @@ class BoundedCache(ABC):
 
     @abstractmethod
     def _write(self, db: sqlite3.Connection, now: float) -> None:
-        """Inserts the entries of `_new`, used now."""
+        """Insert the entries of `_new`, used now."""
 
     def _keep(self, key: str, entry: Any) -> None:
-        """Holds an entry until the next flush, which many new entries bring about."""
+        """Hold an entry until the next flush; many new entries cause one."""
         with self._lock:
             self._new[key] = entry
             if len(self._new) >= _FLUSH:
                 self.flush()
 
     def _shrink(self, db: sqlite3.Connection, excess: int) -> None:
-        """Deletes the entries that were used longest ago: so many bytes, and a tenth of the bound more.
-
-        Because of the tenth, a full cache is not trimmed at every flush.
-        """
+        """Delete the least recently used entries: `excess` bytes and a tenth of the limit."""
         doomed, freed = [], 0
         for key, entry_bytes in db.execute(f"SELECT key, {self.length} FROM {self.table} ORDER BY used"):
             doomed.append((key,))

@@ -31,7 +31,7 @@ _LATEST = 10_000
 
 
 def file_state(path: str | os.PathLike[str]) -> str | None:
-    """Return a unique state of a file; None if it changed a moment ago. May raise OSError."""
+    """Return a unique state of a file, or None just after a change. Raises OSError."""
     about = os.stat(path)
     if about.st_ctime_ns > time.time_ns() - TICK_NS:
         return None
@@ -68,7 +68,7 @@ def files_hash(paths: Sequence[str | os.PathLike[str]]) -> str:
 
 
 def path_hash(path: str | os.PathLike[str]) -> str:
-    """Return a 160-bit hexadecimal hash of a file or folder with names. May raise OSError."""
+    """Return a 160-bit hexadecimal hash of a file or folder. Raises OSError."""
     if not os.path.isdir(path):
         return files_hash([path])
     digest = hashlib.blake2b(digest_size=20)

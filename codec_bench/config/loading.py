@@ -1,8 +1,7 @@
-"""The loader of YAML that is not trusted: plain types, limits, and errors that name line and column.
+"""The loader of untrusted YAML: plain types, limits, and located errors.
 
-Conventions
-    Nothing in a file is executed, and no tag is taken: what a value is, its form says. Lists and mappings may be nested
-    `DEEPEST` deep, a file may have `LONGEST` bytes, and what its aliases repeat counts each time it is repeated.
+Nothing is executed, and tags are refused. Nesting is limited to `DEEPEST`, a file to `LONGEST` bytes, and values to
+`MOST_VALUES` with every repetition of an alias.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from codec_bench.errors import UserError
 LONGEST = 1 << 20
 DEEPEST = 100
 MOST_VALUES = 100_000
-"""Values in one document, with those that aliases repeat."""
+"""The most values in one document, alias repetitions included."""
 _MERGE = "tag:yaml.org,2002:merge"
 
 
 def parse_yaml(text: str, source: str) -> tuple[Any, yaml.Node | None]:
-    """Reads one YAML document.
+    """Parse one YAML document.
 
     Args:
-        text: the document. source: where it comes from, for messages.
+        source: its name, for messages.
 
     Returns:
         (the document, its root node; None if it is empty).
 
     Raises:
-        UserError: it is not valid YAML or beyond a limit, or a key is given twice; the message names line and column.
+        UserError: it is invalid, beyond a limit, or has a duplicate key; the message names line and column.
     """
     if yaml.__with_libyaml__:
         try:
@@ -64,7 +63,7 @@ def _parsed(loader: _Limits) -> tuple[Any, yaml.Node | None]:
 
 
 def _check_size(root: yaml.Node) -> None:
-    """Refuses a document that aliases make endless or larger than `MOST_VALUES`."""
+    """Refuse a document that aliases make endless or larger than `MOST_VALUES`."""
     sizes: dict[int, int] = {}
 
     def size(node: yaml.Node, above: frozenset[int]) -> int:
@@ -88,12 +87,12 @@ def _refuse(problem: str, node: yaml.Node) -> NoReturn:
 
 
 class _Limits(Composer, SafeConstructor):
-    """The safe loader without tags, with limits, and with an error for a key that is given twice."""
+    """The safe loader with limits, without tags and duplicate keys."""
 
     _depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
-        """Makes the node of the next event."""
+        """Compose the node of the next event."""
         event = self.peek_event()
         tag = getattr(event, "tag", None)
         if tag is not None:
@@ -107,7 +106,7 @@ class _Limits(Composer, SafeConstructor):
         return node
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
-        """Builds the value of one node."""
+        """Construct the value of one node."""
         try:
             return super().construct_object(node, deep)
         except yaml.YAMLError:
@@ -118,7 +117,7 @@ class _Limits(Composer, SafeConstructor):
             raise ConstructorError(None, None, problem, node.start_mark) from error
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """Builds one mapping."""
+        """Construct one mapping."""
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
@@ -129,13 +128,13 @@ class _Limits(Composer, SafeConstructor):
 
 
 class _Loader(_Limits, yaml.SafeLoader):
-    """Reads with the parser in Python, whose errors say more."""
+    """Parses in Python, with better errors."""
 
 
 if yaml.__with_libyaml__:
 
     class _Fast(_Limits, yaml.cyaml.CParser, Resolver):
-        """Reads with the parser in C, ten times as fast."""
+        """Parses in C, ten times as fast."""
 
         def __init__(self, text: str) -> None:
             yaml.cyaml.CParser.__init__(self, text)

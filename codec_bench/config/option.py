@@ -1,8 +1,8 @@
-"""What an option of a command is. `request.py` declares the options with what is here, and everything else reads them.
+"""The definition of an option, for the declarations in `request.py`.
 
-Who reads an option
-    `terminal/request.py` makes the parameter of the command of it, and `request_file.py` checks a file against it.
-    `api/read_arguments.py` gives it to the verb, and `documented` writes it into the verb's docstring.
+`terminal/request.py` builds command parameters, `request_file.py` checks files, `api/read_arguments.py` passes options
+to verbs,
+and `documented` writes them into docstrings.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ _Documented = TypeVar("_Documented", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What values an option takes.
+    """The values that an option takes.
 
     Args:
-        words: what is expected, for messages about files.
-        typed: the type that the command line reads. several: whether values stand with commas, or the option is
-            repeated.
+        words: the expected values, for messages about files.
+        typed: the type on the command line. several: whether values have commas, or the option is repeated.
     """
 
     words: str
@@ -57,10 +56,10 @@ _ANY = Kind("", str)
 
 
 def names(value: str | Iterable[str]) -> list[str]:
-    """A list of names, from a list or from one string with commas.
+    """Split names from a list or from one string with commas.
 
     Raises:
-        UserError: something else was given, such as an object or a class.
+        UserError: something else, such as an object or a class.
     """
     parts = value.split(",") if isinstance(value, str) else list(value) if isinstance(value, Iterable) else [value]
     for item in parts:
@@ -76,16 +75,16 @@ class Option:
 
     Args:
         help: the sentence of `--help`.
-        python: what it is as an argument in Python; empty for what the sentence of `--help` says.
-        of: what it becomes: an argument of the verb, a field of `Running`, of `OnRay` (cluster), of `Terms` or of the
-            `settings` of a profile, or nothing beyond the terminal.
-        named: its name there, where that is another one.
-        instead_of: the options that name the same thing in another way. If one of them is typed, this one's value in a
-            file does not count.
+        python: its description as an argument in Python; empty for that of `--help`.
+        of: its target: an argument of the verb, a field of `Running`, of `OnRay` (cluster), of `Terms` or of the
+            `settings` of
+            a profile, or nothing beyond the terminal.
+        named: its name there, if different.
+        instead_of: synonymous options. If one of them is typed, this one's value in a file does not count.
         positional: whether it is typed without its name.
-        alone: the value that it has where it is typed without one; empty if it needs one.
-        least, over: a number must be at least the one, or larger than the other.
-        name, type, kind, default: of the field. The default of an option that must be given is `...`.
+        alone: its value when typed without one; empty if it needs one.
+        least, over: lower bounds of a number, inclusive and exclusive.
+        name, type, kind, default: of the field. The default of a required option is `...`.
     """
 
     help: str
@@ -109,21 +108,19 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """How it is typed; an option that is on by default is switched off with `--no-`."""
+        """Its flags; an option that is on by default is switched off with `--no-`."""
         word = self.name.replace("_", "-")
         return f"--{word}/--no-{word}" if self.default is True else f"--{word}"
 
 
 def option(default: Any, help: str, **more: Any) -> Any:
-    """The field of a schema that is an option: its default (`...` if it must be given), and the arguments of `Option`."""
+    """Return the dataclass field of an option; `more` are arguments of `Option`."""
     held = MISSING if default is ... else default
     return dataclasses.field(default=held, metadata={"option": Option(help, **more)})
 
 
 def options_of(schema: type[Any]) -> dict[str, Option]:
-    """The options of a schema by name: first those that it declares itself, then those of the classes that it builds
-    on.
-    """
+    """Return the options of a schema by name, its own before inherited ones."""
     fields = {one.name: one for one in dataclasses.fields(schema)}
     hints = typing.get_type_hints(schema, include_extras=True)
     options = {}
@@ -139,18 +136,16 @@ def options_of(schema: type[Any]) -> dict[str, Option]:
 
 
 def kind_of(hint: Any) -> Any:
-    """The kind that a type such as `Text | None` holds; None if it holds none."""
+    """Return the kind within a type such as `Text | None`, or None."""
     kinds = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Kind)]
     return kinds[0] if kinds else next(filter(None, map(kind_of, typing.get_args(hint))), None)
 
 
 def documented(schema: type[Any], of: Of = "verb") -> Callable[[_Documented], _Documented]:
-    """Writes the options of a schema into the docstring of the function or class that takes them, first among its
-    `Args`.
+    """Write a schema's options into a docstring, first among its `Args`.
 
     Args:
-        schema: declares the options.
-        of: which of them: those that become this, and that the docstring does not describe itself.
+        of: the target of these options; those that the docstring describes itself are excluded.
     """
 
     def written(target: _Documented) -> _Documented:
@@ -170,7 +165,7 @@ def documented(schema: type[Any], of: Of = "verb") -> Callable[[_Documented], _D
 
 
 def entry(one: Option, indent: str) -> str:
-    """What an option is in Python, as an entry of `Args`."""
+    """Return an option as an entry of `Args`."""
     line = f"{one.there}: {one.python or one.help[:1].lower() + one.help[1:]}"
     return (
         textwrap.fill(line, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    ", break_on_hyphens=False)

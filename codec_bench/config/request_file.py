@@ -1,10 +1,9 @@
-"""What a command is asked for, read from a file: the options of `request.py`, or the `run.json` of a run.
+"""Reads a command's options from a file, or from the `run.json` of a run.
 
-Conventions
-    A key is the long name of an option, with `_` for `-`. A value has the type of the option. What may be several names
-    is a list or one text with commas. `set` is a mapping of names to options. Paths are read as on the command line:
-    from the folder that the command is typed in. `run.json` is distinguished from a file that a person wrote by its
-    `config`.
+A key is an option's long name, with `_` for `-`; a value has the option's type. Several names are a list or one text
+with commas.
+`set` is a mapping of names to options. Paths are relative to the working folder. `run.json` is recognised by its
+`config`.
 """
 
 from __future__ import annotations
@@ -23,22 +22,23 @@ from codec_bench.config.request import COMMANDS, REQUESTS, Command, Request
 from codec_bench.errors import UserError
 
 _VERBS = {"evaluate": "eval"}
-"""The names of commands in a record, where they differ from what is typed."""
+"""Recorded names of commands, where they differ from the typed ones."""
 
 
 def read_request(path: str | os.PathLike[str], command: Command | None = None) -> tuple[Command, dict[str, Any]]:
-    """Reads what a command is asked for.
+    """Read a command's options from a file.
 
     Args:
         path: a YAML or JSON file with options, or the `run.json` of a run.
-        command: the command that the file is for; None takes it from the file.
+        command: the command that the file is for; None reads it from the file.
 
     Returns:
         The command, and its options by name, without those that are null.
 
     Raises:
-        UserError: the file cannot be read, is for another command, or has an option that the command does not have or
-            whose value has the wrong type; the message names file, line and column, and says what is expected.
+        UserError: the file is unreadable, for another command, or has an unknown or wrong option; the message names
+            file, line
+            and column, and the expected value.
     """
     file = Path(path)
     document = _document(file)
@@ -55,7 +55,7 @@ def read_request(path: str | os.PathLike[str], command: Command | None = None) -
 
 
 def _checked(file: Path, document: Mapping[str, Any], command: Command) -> dict[str, Any]:
-    """The options of a file whose values have the right types, without those that are null."""
+    """Return the validated options of a file, without those that are null."""
     from pydantic import ConfigDict, Field, ValidationError, create_model
 
     known = options_of(REQUESTS[command])
@@ -90,13 +90,13 @@ def _document(file: Path) -> dict[str, Any]:
 
 
 def _misfit(file: Path, document: Any, expected: Mapping[str, str], command: str, errors: Sequence[Any]) -> UserError:
-    """The first thing that is wrong, in words."""
+    """Describe the first error."""
     name = str(errors[0]["loc"][0])
     if errors[0]["type"] == "extra_forbidden":
         near = difflib.get_close_matches(name, sorted(expected), n=2, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}?" if near else f"{command} has {', '.join(sorted(expected))}"
         return _wrong(file, (name,), f"'{name}' is no option of {command}", hint, of="key")
-    # A value that may have several types has an error for each of them; the deepest names the item that is wrong.
+    # A value with several possible types has an error for each; the deepest names the wrong item.
     location = max((_within(document, error["loc"]) for error in errors if error["loc"][0] == name), key=len)
     value = document
     for step in location:
@@ -106,7 +106,7 @@ def _misfit(file: Path, document: Any, expected: Mapping[str, str], command: str
 
 
 def _within(document: Any, location: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The place in the document that pydantic's location names; it also names the types that it tried."""
+    """Return the document's path for pydantic's location, which also names types."""
     path: list[Any] = []
     for step in location:
         if isinstance(document, dict) and step in document:
@@ -129,7 +129,7 @@ def _wrong(
 ) -> UserError:
     mark = Mark((1, 1), (1, 1))
     with suppress(UserError):  # a record may be larger than a YAML file may be
-        # JSON is YAML as far as places are concerned.
+        # JSON is YAML for positions.
         mark = load_yaml_with_marks(file)[1].get(location, mark)
     line, column = mark.key if of == "key" else mark.value
     return UserError(f"'{file}', line {line}, column {column}: {message}", hint=hint)
@@ -141,56 +141,35 @@ def _brief(value: Any) -> str:
 
 
 def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
-    """The request that a run was made by, from its `run.json`.
-
-    Raises:
-        UserError: the run was given something that a file cannot name.
-    """
+    """Return the request of a run from its `run.json`, or raise UserError."""
     config, execution, arguments = record["config"], record.get("how") or {}, record.get("arguments") or {}
     typed = config.get("codecs") or {}
     systems = [f"{name}={typed[name]}" if name in typed else name for name in config.get("systems") or []]
     command = _VERBS.get(config.get("command", ""), config.get("command"))
     if config.get("data") == "samples" and command != "run":
         raise UserError(f"the run of '{file}' was given its samples in Python, which a file cannot name")
-    values = {key: config.get(key) for key in ("data", "seed", "limit", "shard")}
-    values |= {key: execution.get(key) for key in ("device", "batch_s", "time_limit_s", "cache", "save_audio")}
-    request: dict[str, Any] = {**values, "command": command, "set": config.get("options") or None}
+    pick = lambda *keys: {key: config.get(key) for key in keys}  # noqa: E731
+    request: dict[str, Any] = {"command": command, "set": config.get("options") or None}
+    request |= pick("data", "seed", "limit", "shard")
+    request |= {key: execution.get(key) for key in ("device", "batch_s", "time_limit_s", "cache", "save_audio")}
     if command == "run":
-        # Of one's own, the path that was typed, which the name does not give.
+        # A user's own model or benchmark has the typed path, which the name does not contain.
         single = {key: only for key in ("benchmark", "model") if len(only := names(arguments.get(key) or "")) == 1}
-        request |= {"benchmark": single.get("benchmark", [config.get("benchmark")])[0]}
-        request |= {"data": config.get("mirror"), "judge": config.get("judge")}
-        request |= {
-            "repeats": config.get("repeats"),
-            "prompts": config.get("prompts"),
-            "choices": config.get("choices"),
-        }
-        request |= {"by": record.get("by")}
+        request |= {"benchmark": single.get("benchmark", [config.get("benchmark")])[0], "data": config.get("mirror")}
+        request |= {"by": record.get("by"), **pick("judge", "repeats", "prompts", "choices")}
         model = single.get("model", [config.get("asked", config.get("model"))])[0]
         request |= {"model": model} if "model" in config else {"codec": systems}
     elif command == "score":
-        request |= {
-            "generated": config.get("generated"),
-            "allow_same": config.get("allow_same"),
-            "metrics": config.get("metrics"),
-            "by": record.get("by"),
-            "trials": config.get("trials"),
-        }
+        request |= {"by": record.get("by"), **pick("generated", "allow_same", "metrics", "trials")}
     elif command == "profile":
         settings = execution.get("settings") or {}
-        request |= {"codec": systems, "metrics": config.get("metrics") or "none", "anchor": config.get("anchor")}
-        request |= {"alignments": config.get("alignments")}
+        request |= {"codec": systems, "metrics": config.get("metrics") or "none", **pick("anchor", "alignments")}
         request |= {key: settings.get(key) for key in ("clip_s", "reencodings", "threads")}
         request |= {"time_limit": settings.get("time_limit_s")}
     else:
-        request |= {
-            "codec": systems,
-            "metrics": config.get("metrics"),
-            "by": record.get("by"),
-            "trials": config.get("trials"),
-            "check": execution.get("check"),
-        }
-    # Whatever else the table of options has, as it was given; `metrics` holds those of the preset.
+        request |= {"codec": systems, "by": record.get("by"), "check": execution.get("check")}
+        request |= pick("metrics", "trials")
+    # The other options, as typed; `metrics` includes those of the preset.
     schema = next((request_type for name, request_type in REQUESTS.items() if name == command), Request)
     others = {
         name: arguments.get(name)

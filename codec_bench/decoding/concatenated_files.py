@@ -1,4 +1,4 @@
-"""Finds concatenated sound files and cut streams, which decoders silently truncate.
+"""Finds concatenated files and cut streams, which decoders silently truncate.
 
 A chained Ogg stream counts too: each of its links is a complete stream, with its own rate and channels.
 """
@@ -32,7 +32,7 @@ _HEADERS = {
 _BY_PAIR = {pair: [needle for needle in _HEADERS if needle[:2] == pair] for pair in {needle[:2] for needle in _HEADERS}}
 _IS_PAIR = np.zeros(1 << 16, bool)
 _IS_PAIR[[int.from_bytes(pair, "little") for pair in _BY_PAIR]] = True
-"""The 16-bit beginnings of all searched bytes; one joint search is 8 times as fast."""
+"""The 16-bit beginnings of all searched bytes: a joint search is 8 times faster."""
 _AT_ONCE = 1 << 22
 _SHORT = b"#!AMR"
 """A header so short that other audio may hold it by chance."""
@@ -42,7 +42,7 @@ _OGG_PAGE_BYTES = 27
 """A page's header before its segment lengths."""
 _PAGE = b"OggS"
 _LENGTH_OF_MP3 = re.compile(rb"(?:Xing|Info)\x00\x00\x00(?:[\x02\x06\x0a\x0e]|[\x03\x07\x0b\x0f].{4})(.{4})", re.DOTALL)
-"""An MP3 header that states the stream's bytes, after the optional number of frames."""
+"""An MP3 header with the stream's bytes, after an optional number of frames."""
 _FIRST_FRAME_BYTES, _MP3_FRAME_BYTES = 4096, 1441
 _MP3 = re.compile(rb"ID3|\xff[\xe2-\xff]")
 

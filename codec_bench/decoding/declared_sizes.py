@@ -93,7 +93,7 @@ def plan(content: Content, name: str) -> SizePlan:
 
 
 def behind_tag(content: Content) -> int:
-    """Return the end of an ID3 tag (its length is four bytes of seven bits); 0 without."""
+    """Return the end of an ID3 tag (four 7-bit bytes), or 0."""
     if content[:3] != b"ID3":
         return 0
     return 10 + sum(byte << 7 * index for index, byte in enumerate(reversed(content[6:10])))

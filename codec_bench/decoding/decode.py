@@ -39,9 +39,9 @@ LOWEST_HZ, HIGHEST_HZ = 1_000, 768_000
 LOUDEST = 1e4
 """Samples are nominally in [-1, 1]; beyond this, they are integers read as floats."""
 MOST_BYTES = 7 << 28
-"""Memory for one file's samples: eight hours of mono at 16 kHz, below 2 GiB in all."""
+"""Memory for one file's samples: eight hours of mono at 16 kHz."""
 _AT_ONCE = 16 << 20
-"""Samples per block: the allocator returns 64 MiB to the system, but keeps under 32 MiB."""
+"""Samples per block: the allocator returns 64 MiB, but keeps under 32 MiB."""
 _DECLARES_LENGTH = frozenset(("WAV", "WAVEX", "FLAC", "AIFF", "W64", "AU"))
 _Result = TypeVar("_Result")
 _MENDED_SIZE = re.compile(r"^\s*(?:data|SSND|Data Size|riff)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
@@ -117,7 +117,7 @@ def read_file(path: str, most_s: float = math.inf) -> Decoded:
 
 
 def decode_bytes(data: bytes, name: str, most_s: float = math.inf) -> Decoded:
-    """Decode the bytes of a sound file; `name` is for messages. Otherwise as `read_file`."""
+    """Decode the bytes of a sound file as `read_file`; `name` is for messages."""
     if not data:
         raise AudioError(f"'{name}' is empty (0 bytes)")
     return _decode(data, name, most_s)
@@ -213,8 +213,8 @@ def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded |
         if "flac" in message or "psf" in message:
             raise AudioError(f"'{name}' cannot be decoded: {error.error_string.strip()}") from error
         return None
-    # A compressed stream may declare no length (2**63 - 1); a shorter file was cut off. libsndfile corrects the declared
-    # size of WAV, AIFF, AU and W64, which only its log shows; piped files (0 or 2**32 - 1) are complete.
+    # A compressed stream may declare no length (2**63 - 1); a shorter file was cut off. libsndfile corrects a wrong size
+    # of WAV, AIFF, AU and W64, which only its log shows; piped files (0 or 2**32 - 1) are complete.
     if held < expected < 2**62 and kind in _DECLARES_LENGTH:
         raise AudioError(f"'{name}' is truncated: it declares {expected} samples and holds {held}")
     mended = _MENDED_SIZE.search(log)

@@ -1,4 +1,4 @@
-"""Reads audio by its path: a file, a URL, a row of a table, or a member of a tar file.
+"""Reads audio by its path: a file, a URL, a table row, or a tar member.
 
 A member's locator is `FILE::BEGIN+SIZE::NAME`, such as `/data/a-0000.tar::1536+48044::clip1.flac` or
 `s3://bucket/a-0000.tar::1536+48044::clip1.flac`, with BEGIN as byte offset. Any process can read it in any order.

@@ -25,7 +25,7 @@ STALL_S = 30.0
 """A connection without data for so long has stalled."""
 EXTRA = "remote"
 STORES = frozenset(("http", "https", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "hf", "memory"))
-"""The protocols of stores. Others of fsspec reach local files, run commands, or crash."""
+"""Allowed protocols. Others of fsspec reach local files, run commands, or crash."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _WEB = ("http", "https")
 _REFUSED = (401, 403)
@@ -156,7 +156,7 @@ def tried(url: str, act: Callable[[], _Got]) -> _Got:
 
 
 def _reason(error: Exception) -> tuple[str, bool]:
-    """Return an error's meaning, as the end of a sentence, and whether it is temporary."""
+    """Return an error's meaning, to end a sentence, and whether it is temporary."""
     status = _status(error)
     if isinstance(error, FileNotFoundError) or status in _GONE:
         return "is not there", False

@@ -1,4 +1,4 @@
-"""A part of a sound, `FILE#t=BEGIN,END` in seconds, such as `/data/a.wav#t=1.5,3.25`.
+"""A part of a file, `FILE#t=BEGIN,END` in seconds, such as `/d/a.wav#t=1.5,3.25`.
 
 Without END the part goes to the end. `&channel=1` selects one channel, counted from 0. FILE may be a locator of a table
 row or
@@ -52,7 +52,7 @@ def _seconds(value: float) -> str:
 
 
 def find_span(path: str) -> Span | None:
-    """Parse a part of a sound, or return None. An existing file of that name is a path."""
+    """Parse a part, or return None. An existing file of that name is a path."""
     match = _SPAN.fullmatch(path) if MARK in path else None
     if match is None or os.path.exists(path):
         return None

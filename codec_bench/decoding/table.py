@@ -1,4 +1,4 @@
-"""Audio in Parquet or Arrow files, by locators `FILE::COLUMN::ROW`, without extraction.
+"""Audio in Parquet or Arrow files, by locators `FILE::COLUMN::ROW`.
 
 `/data/test.parquet::audio::17` is row 17 (from 0) of the column `audio`; `ROW.ITEM` (`::17.2`) is an item of a list. A
 cell is
@@ -144,7 +144,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _cell(locator: Locator) -> tuple[Any, float | None]:
-    """Return a cell (bytes, text, array, dictionary or None) and the row's rate or None."""
+    """Return a cell (bytes, text, array, dict or None) and the row's rate or None."""
     if locator.file.lower().endswith(ARROW):
         return _arrow_cell(locator)
     table = _table(locator.file)
@@ -241,7 +241,7 @@ def _table(path: str) -> _Table:
 
 
 class _GroupReader:
-    """One column of one row group, decoded from the front on demand; caches its latest batches."""
+    """One column of one row group, decoded in order; caches its latest batches."""
 
     def __init__(self, table: _Table, column: str, group: int, allowed_bytes: int) -> None:
         rate = next((name for name in RATES if name in table.schema.names), None)

@@ -145,7 +145,7 @@ def model_names() -> list[str]:
 
 
 def model_info(name: str) -> ModelInfo:
-    """Return the facts of a model without building it; plugins and your code: the name.
+    """Return a model's facts without building it; of plugins and your code the name.
 
     Raises:
         UnknownName: as `load_model`.

@@ -108,7 +108,7 @@ class Model(ABC):
         """Return the prices or counts that are missing for the cost of an answer."""
         return ()
 
-    def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:  # noqa: B027 - most never wait
+    def set_waiting(self, notify: Callable[[str], None], *, patient: bool = False) -> None:  # noqa: B027
         """Set how the model waits for a service that throttles.
 
         Args:
@@ -132,7 +132,7 @@ class Model(ABC):
         """Return one answer; an error gives a failed or refused response, no exception."""
 
     def log_likelihood(self, request: Request) -> float:
-        """Return the natural logarithm of the audio's likelihood, for speech language models.
+        """Return the audio's log-likelihood (natural), for speech language models.
 
         Called in a thread, one call at a time. Sum or mean over tokens is the model's choice, which its `identity`
         states: a sum

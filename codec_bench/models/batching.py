@@ -249,7 +249,7 @@ class BatchModel(Model):
         raise NotImplementedError
 
     async def weigh(self, request: Request) -> Response:
-        """Return the likelihood of a request's audio as JSON; concurrent requests share batches."""
+        """Return the likelihood of a request's audio as JSON, in shared batches."""
         if self._weighing is None:
             info = ModelInfo(self.info.name, outputs=("likelihood",))
             self._weighing = Batches(self, self._weighed, info)

@@ -1,4 +1,4 @@
-"""The response cache: an answered request is not sent again, in this run or another.
+"""The response cache: an answered request is not sent again.
 
 A key hashes the model's identity and the request with the content of its audio, so no entry becomes invalid. Only
 answers

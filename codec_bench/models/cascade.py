@@ -1,4 +1,4 @@
-"""A recogniser followed by a language model, which gets transcripts instead of audio."""
+"""A recogniser followed by a language model, which gets transcripts for audio."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Cascade(Model):
         self.answers = load_model(llm, dict(llm_options or {}))
         if self.answers.info.reads != "messages" or "text" not in self.answers.info.outputs:
             raise UserError(
-                f"the model '{llm}' does not take a conversation and answer in text, so it cannot be the language model of "
-                f"the cascade '{info.name}'"
+                f"the model '{llm}' does not take a conversation and answer in text, so it cannot be the language "
+                f"model of the cascade '{info.name}'"
             )
         # Both models work at the same time, on different requests.
         self.concurrency = self.recogniser.concurrency + self.answers.concurrency

@@ -108,7 +108,7 @@ class Isolated(Model):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Packages, worker code, options, variables, contents of named files, audio format."""
+        """Packages, worker code, options, variables, contents of named files, rate."""
         python = self._spec.python or f"{sys.version_info.major}.{sys.version_info.minor}"
         return {
             "kind": "isolated", "env": self._spec.digest, "python": python, "variables": dict(self._spec.variables),
@@ -119,7 +119,7 @@ class Isolated(Model):
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """The versions of Python and every package in the environment; empty before `start`."""
+        """The versions of Python and all packages; empty before `start`."""
         return {} if self._pool is None else self._pool.versions
 
     async def start(self) -> None:

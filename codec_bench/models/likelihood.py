@@ -56,7 +56,7 @@ class LikelihoodBatchModel(BatchModel):
 
 
 def facts_of(model: Model) -> ModelInfo:
-    """Return a model's facts, with `likelihood` as output if it defines `log_likelihood`."""
+    """Return a model's facts, with the output `likelihood` if it is defined."""
     gives: list[Wants] = [kind for kind in model.info.outputs if kind != "likelihood"]
     if isinstance(model, (LikelihoodModel, LikelihoodBatchModel)):
         gives = []

@@ -25,7 +25,7 @@ from codec_bench.types import Audio, Message, Request, Response, Windows
 UNCUT_FIELD = "prompt_audio"
 FRAME_S = 0.1
 WORDS_PER_S = 8
-"""An upper bound of words, or unspaced characters, per second: the overlap search range."""
+"""A bound of words, or unspaced characters, per second, for overlap search."""
 # Code points of scripts without spaces: Thai, Lao, Khmer, Myanmar, kana, CJK and full-width forms.
 _UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF00, 0xFFEF))
 
@@ -136,7 +136,7 @@ def windows(audio: Audio, window_s: float, overlap_s: float = 0.0) -> list[tuple
 
 
 def join(answers: Sequence[Response], windowed: WindowedRequest) -> Response:
-    """Join the answers to the windows of one request; a failed window fails the answer.
+    """Join the answers to a request's windows; a failed window fails the answer.
 
     Texts are joined in order (with spaces where the script has them), by vote, or on lines. Audio is concatenated.
     Usage,

@@ -1,7 +1,8 @@
-"""What commands share, those of the core and those of the applications.
+"""Common parts of commands, of the core and of the applications.
 
 Which file to open
-    `request.py` makes a command of a schema of `config/`; `options.py` holds the parameters that several commands have.
-    `groups.py` makes a group of commands. `output.py` prints: tables to stdout, messages to stderr.
-    `progress.py` draws the line of progress. `stopping.py` says what is kept when a person presses Ctrl-C.
+    `request.py` builds a command from a schema of `config/`; `options.py` shared parameters. `groups.py` groups of
+    commands.
+    `output.py` prints: tables to stdout, messages to stderr. `progress.py` the progress line. `stopping.py` handles
+    Ctrl-C.
 """

@@ -1,4 +1,4 @@
-"""How a command and a group of commands are made."""
+"""Commands and groups of commands."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from codec_bench.errors import UserError
 class StrictCommand(typer.core.TyperCommand):
     """A command whose options have one value each and never take the next option for it.
 
-    An option of several values (`Kind.several` in its annotation) may be repeated. A function may have the attribute
-    `alone`: what options mean that are typed without a value, by their flags.
+    An option of several values (`Kind.several` in its annotation) may be repeated. A function's attribute `alone` maps
+    flags to
+    the values of options that are typed without one.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads what was typed.
+        """Parse the command line.
 
         Raises:
             UserError: an option has no value, or several where it takes one.
@@ -28,7 +29,7 @@ class StrictCommand(typer.core.TyperCommand):
         parameters = [one for one in self.params if one.param_type_name == "option"]
         options = {flag: one for one in parameters for flag in (*one.opts, *one.secondary_opts)}
         words, rest = list[str](), list(args)
-        positions: dict[Any, int] = {}  # by option, where its first value is among the words
+        positions: dict[Any, int] = {}  # by option, the index of its first value in the words
         while rest and rest[0] != "--":
             word = rest.pop(0)
             flag, equals, value = word.partition("=")
@@ -58,20 +59,17 @@ class StrictCommand(typer.core.TyperCommand):
         return super().parse_args(ctx, [*words, *rest])
 
     def _take_several(self) -> set[str]:
-        """The names of the options that take several values."""
         hints = get_type_hints(self.callback, include_extras=True)
         return {name for name, hint in hints.items() if (kind := kind_of(hint)) is not None and kind.several}
 
 
 class _Group(typer.Typer):
     def command(self, name: str | None = None, *, cls: Any = StrictCommand, **more: Any) -> Any:
-        """Adds a command, as in typer."""
+        """Add a command, as in typer."""
         return super().command(name, cls=cls, **more)
 
 
 def command_group(name: str, help: str, **more: Any) -> typer.Typer:
-    """A group of commands that prints its help when called without one."""
-    return _Group(
-        name=name, help=help, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
-        **more,
-    )  # fmt: skip
+    """Return a group of commands that prints its help without arguments."""
+    options: dict[str, Any] = {"no_args_is_help": True, "add_completion": False, "pretty_exceptions_enable": False}
+    return _Group(name=name, help=help, rich_markup_mode=None, **options, **more)

@@ -21,16 +21,8 @@ By = Annotated[list[str] | None, option_parameter(EvalRequest, "by")]
 Timings = Annotated[bool, option_parameter(EvalRequest, "timings")]
 Json = Annotated[bool, option_parameter(EvalRequest, "json")]
 CallLimit = Annotated[
-    float,
-    typer.Option(
-        "--time-limit", min=1.0, help="Seconds that one call of a codec may take before it counts as hanging."
-    ),
+    float, typer.Option("--time-limit", min=1.0, help="Time limit of one call of a codec, in seconds.")
 ]
 MemoryGib = Annotated[
-    float | None,
-    typer.Option(
-        "--memory-gib",
-        min=0.1,
-        help="Memory that the process of a codec may take. Default: nine tenths of what is free.",
-    ),
+    float | None, typer.Option(min=0.1, help="Memory limit of a codec's process. Default: nine tenths of what is free.")
 ]

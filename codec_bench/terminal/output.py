@@ -1,4 +1,4 @@
-"""Where commands print: tables go to stdout, messages to stderr."""
+"""Output of commands: tables on stdout, messages on stderr."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _LONGEST = 2_000
 _ENDLESS = 10_000
-"""Columns of what is no terminal: a table in a file or in a pipe is never broken."""
+"""Columns outside a terminal: tables in files and pipes are never broken."""
 
 
 def console() -> Console:
-    """Standard output as a rich console.
+    """Return standard output as a rich console.
 
-    If it is no terminal, it is as wide as $COLUMNS says, or else as any table needs.
+    Outside a terminal, it is as wide as $COLUMNS, or else unlimited.
     """
     from rich.console import Console
 
@@ -49,7 +49,7 @@ class _GuardedOutput:
         try:
             return act(*texts)
         except BrokenPipeError:
-            raise  # whoever reads the pipe has read enough, which is no fault
+            raise  # the reader of the pipe has read enough
         except OSError as error:
             from codec_bench.store.export import drop_output
 
@@ -67,29 +67,26 @@ class _GuardedOutput:
 
 @contextmanager
 def guard_output() -> Iterator[None]:
-    """Turns failed writes to standard output into a `UserError`, then flushes."""
+    """Turn failed writes to standard output into a `UserError`, then flush."""
     before = sys.stdout
     checked = _GuardedOutput(before)
     sys.stdout = checked
     try:
         yield
     finally:
-        if sys.stdout is checked:  # else typer has replaced it, after its reader went away
+        if sys.stdout is checked:  # else typer has replaced it after a broken pipe
             sys.stdout = before
             checked.flush()
 
 
 def talk(text: str) -> None:
-    """Writes one or more lines to stderr.
-
-    What could control the terminal is taken out, and a very long line is shortened.
-    """
+    """Write lines to stderr, without control characters and shortened."""
 
     sys.stderr.write("\n".join(plain(line, _LONGEST) for line in text.split("\n")) + "\n")
 
 
 def print_notes() -> None:
-    """Prints every `Note` once as a line on stderr."""
+    """Print every `Note` once as a line on stderr."""
     show_other, printed = warnings.showwarning, set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -104,7 +101,7 @@ def print_notes() -> None:
 
 
 def count_fitting(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
-    """How many of the first columns fit unbroken; at least one."""
+    """Return how many of the first columns fit unbroken; at least one."""
     from codec_bench.report.narrow import room_for, whole_words
 
     cells, count, width = _cells(columns, rows), len(columns), console().width
@@ -114,9 +111,9 @@ def count_fitting(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequence[str] = ()) -> Any:
-    """A plain table, in which no text is markup or controls the terminal.
+    """Return a plain table without markup or control characters from data.
 
-    Where three or more columns have no room for their words, each row is a block of lines.
+    Without room for three or more columns, each row is a block of lines.
     """
     from rich import box
     from rich.table import Table
@@ -131,7 +128,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequen
         return listed([head for head, *_ in cells], texts)
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, (head, *_) in enumerate(cells):
-        # The first column holds names that a person types, so it is never cut.
+        # The first column holds names to type, so it is never cut.
         grid.add_column(
             Text(head), justify="right" if head in numeric else "left", no_wrap=not number, overflow="fold",
             min_width=longest_word(head), width=widths[number] if widths else None,
@@ -142,7 +139,6 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequen
 
 
 def _cells(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[list[str]]:
-    """Each column from its head down, as text."""
     return [
         [plain(column), *("" if row[n] is None else plain(str(row[n])) for row in rows)]
         for n, column in enumerate(columns)

@@ -1,14 +1,10 @@
-"""The progress of a run, as one redrawn line or a line every 30 seconds.
+"""The progress of a run, as one redrawn line or a line every 30 seconds, on stderr.
 
-It goes to stderr, in a notebook below the cell.
-
-When the time that is left is shown
-    The estimate goes by the items that were finished since the first of them was, so that loading does not count. There
-    is none before they took 10 seconds, and before they are a tenth of all items or took 2 minutes. Then it is made
-    three
-    times: by all of that time, by its last half and by its last quarter. Where these differ by more than a factor of
-    two, or nothing was finished in a third of the last quarter, as after a stall, nothing is shown; else the range of
-    the three is.
+Estimate of the time left: it needs 10 seconds since the first finished item (loading excluded), and a tenth of all
+items or
+2 minutes. It is computed from all of that time, its last half and its last quarter, and shown as a range if these agree
+within
+a factor of two and the last quarter has no gap of a third, as after a stall.
 """
 
 from __future__ import annotations
@@ -29,21 +25,20 @@ _SURE_S = 120.0
 _SURE_PART = 0.1
 _WINDOWS = (1.0, 0.5, 0.25)
 _LEAST_STEPS = 3
-"""So often something must have been finished in the shortest window: less is chance."""
+"""The fewest steps in the shortest window; fewer are chance."""
 _LONGEST_GAP = 1 / 3
-"""Of the shortest window, in which nothing is finished: what comes at once after a stall says nothing of the speed."""
+"""The longest gap, as a share of the shortest window; a stall distorts the speed."""
 _MOST_REPORTS = 512
 
 Clock = Callable[[], float]
 
 
 class Progress:
-    """What is known of the progress of a run, and how it is said.
+    """The state of a run's progress, and its text.
 
     Args:
-        clock: seconds, for the speed and the time that is left.
-        unit: what is counted, such as `items`.
-        estimates: whether the time that is left is estimated; not for items of very different length.
+        clock: in seconds. unit: of the counts, such as `items`.
+        estimates: whether to estimate the time left; not for items of very different length.
     """
 
     def __init__(self, clock: Clock = monotonic, unit: str = "items", estimates: bool = True) -> None:
@@ -56,7 +51,7 @@ class Progress:
         self._lock = threading.Lock()
 
     def update(self, stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
-        """Takes a report: the arguments of `Running.progress`."""
+        """Note a report: the arguments of `Running.progress`."""
         with self._lock:
             now = self._clock()
             if stage != self.stage:
@@ -69,12 +64,12 @@ class Progress:
                 del self._reports[1::2]
 
     def finish(self) -> None:
-        """Takes it that everything is done."""
+        """Note that everything is done."""
         with self._lock:
             self.stage, self._first = "finished", None
 
     def words(self) -> str:
-        """The counts, failures, speed, and time so far or left."""
+        """Return the counts, failures, speed, and time so far or left."""
         with self._lock:
             now = self._clock()
             counted = f"{self.done:,} of {self.total:,} {self._unit}" if self.total else ""
@@ -82,7 +77,7 @@ class Progress:
             return ", ".join(filter(None, (counted, failed, self._speed(now), self._time(now))))
 
     def line(self) -> str:
-        """The stage, and what is known next to it."""
+        """Return the stage with its details."""
         return f"{self.stage}: {self.words()}".removesuffix(": ")
 
     def _speed(self, now: float) -> str:
@@ -101,7 +96,7 @@ class Progress:
         return f"{_rough(now - self._started_at)} so far" if now - self._started_at >= 1 else ""
 
     def _left_s(self, now: float) -> tuple[float, float] | None:
-        """The least and most seconds left, once known within a factor of two."""
+        """Return the least and most seconds left, if known within a factor of two."""
         if self._first is None or not self._estimates:
             return None
         began, first, _ = self._first
@@ -120,7 +115,7 @@ class Progress:
         return min(left), max(left)
 
     def _gap_s(self, now: float, window_s: float) -> float:
-        """The longest time of the last `window_s` seconds in which nothing was finished."""
+        """Return the longest gap of the last `window_s` seconds without finished items."""
         times = [now - window_s]
         for (_, before), (when, done) in pairwise(self._reports):
             if when > times[0] and done > before:
@@ -129,7 +124,7 @@ class Progress:
 
 
 def _span(least_s: float, most_s: float) -> str:
-    """A range of durations in words, or one duration where both ends read alike."""
+    """Format a range of durations, or one duration where both ends read alike."""
     least, most = _rough(least_s), _rough(most_s)
     if least == most:
         return f"about {most}"
@@ -139,7 +134,7 @@ def _span(least_s: float, most_s: float) -> str:
 
 
 def _rough(seconds: float) -> str:
-    """A duration in words with as many digits as an estimate deserves."""
+    """Format a duration as roughly as an estimate deserves."""
     if seconds < 59.5:
         return f"{round(seconds)} s"
     if seconds < 3570:
@@ -149,7 +144,7 @@ def _rough(seconds: float) -> str:
 
 
 class Lines:
-    """Says the progress in a line of its own, now and then; for logs and pipes."""
+    """Prints the progress now and then on its own line; for logs and pipes."""
 
     def __init__(
         self, progress: Progress, clock: Clock = monotonic, write_line: Callable[[str], None] | None = None
@@ -159,7 +154,7 @@ class Lines:
         self._last = clock()
 
     def tick(self) -> None:
-        """Says a line if the last one is long enough ago."""
+        """Print a line if the last one is long enough ago."""
         if self._clock() - self._last >= LINE_EVERY_S:
             self._last = self._clock()
             self._write_line(self._progress.line())
@@ -167,7 +162,7 @@ class Lines:
 
 @contextmanager
 def progress_line(unit: str = "items", estimates: bool = True) -> Iterator[Progress]:
-    """Shows the progress that is told to it until the block ends."""
+    """Show progress until the block ends."""
     from rich.console import Console
 
     console = Console(file=sys.stderr, force_jupyter=False)
@@ -190,7 +185,6 @@ def in_notebook() -> bool:
 
 @contextmanager
 def _show_in_notebook(progress: Progress) -> Iterator[None]:
-    """A line below the cell of a notebook."""
     from IPython.display import display
 
     def line() -> dict[str, str]:
@@ -206,7 +200,6 @@ def _show_in_notebook(progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def _show_in_terminal(progress: Progress, console: object) -> Iterator[None]:
-    """A line at the bottom of the terminal, drawn again several times a second."""
     from rich.live import Live
     from rich.table import Table
     from rich.text import Text
@@ -228,7 +221,7 @@ def _show_in_terminal(progress: Progress, console: object) -> Iterator[None]:
 
 @contextmanager
 def _call_regularly(look: Callable[[], None], every_s: float) -> Iterator[None]:
-    """Calls a function regularly on a thread, also while nothing is reported."""
+    """Call a function regularly in a thread."""
     ended = threading.Event()
 
     def watch() -> None:

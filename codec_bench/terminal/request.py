@@ -1,9 +1,8 @@
 """Builds the command of a request schema, with `--config`.
 
-How `--config` works
-    The option is read before all others, and what the file holds becomes the default of each option, so that what is
-    typed wins. `--set` is added to the settings of the file, after them. Two options that name the same thing in two
-    ways, such as `--metrics` and `--preset`, count as one: if one of them is typed, the file's other one is omitted.
+`--config` is read first, and the file's values become the defaults, so typed options win. `--set` comes after the
+file's
+settings. Of two synonymous options, such as `--metrics` and `--preset`, a typed one hides the file's other one.
 """
 
 from __future__ import annotations
@@ -21,21 +20,17 @@ from codec_bench.errors import UserError
 
 _META = "codec_bench.settings"
 _TYPED: dict[Any, Any] = {"path": Path, "columns": list[str], "settings": list[str]}
-"""The types in which values of some kinds are typed."""
+"""The command-line types of some kinds."""
 _Filled = TypeVar("_Filled", bound=Request)
 
 
 def option_parameter(schema: type[Any], name: str, **more: Any) -> Any:
-    """One option of a schema, for a command without a schema of its own.
-
-    Args:
-        schema: the schema. name: of the option. more: what typer's parameter is given next to its flags and its help.
-    """
+    """Return one option of a schema as typer's parameter, for a command without a schema."""
     return _parameter(options_of(schema)[name], **more)
 
 
 def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Callable[..., None]]:
-    """Turns a function of a request into a command with the schema's options."""
+    """Turn a function of a request into a command with the schema's options."""
 
     def decorate(act: Callable[[_Filled], None]) -> Callable[..., None]:
         options = options_of(schema)
@@ -50,12 +45,12 @@ def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Call
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=_annotation(one), default=_default(one))
             for name, one in options.items()
         ]
-        # After what must be given, and before what may be.
+        # After required options, before others.
         position = next(n for n, one in enumerate(options.values()) if one.default is not ... and not one.positional)
         config = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, annotation=Config, default=None)
         parameters.insert(position, config)
         run.alone = {one.flag: one.alone for one in options.values() if one.alone}  # type: ignore[attr-defined]
-        run.filled = fill  # type: ignore[attr-defined]  # the request of a command line that is not carried out here
+        run.filled = fill  # type: ignore[attr-defined]  # parses a request without executing it
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         run.__name__, run.__module__, run.__doc__ = act.__name__, act.__module__, act.__doc__
@@ -84,8 +79,6 @@ def _parameter(one: Option, **more: Any) -> Any:
 
 
 def _within_limits(one: Option) -> Callable[..., Any]:
-    """A callback that refuses a number that is too small."""
-
     def checked(value: float | None) -> float | None:
         if value is not None and one.least is not None and value < one.least:
             raise UserError(f"{one.flag} is {value:g}; expected at least {one.least:g}")
@@ -97,11 +90,7 @@ def _within_limits(one: Option) -> Callable[..., Any]:
 
 
 def _read_back(one: Option, value: Any) -> Any:
-    """A value that was typed, as the request holds it.
-
-    Raises:
-        UserError: the text cannot be read.
-    """
+    """Convert a typed value for the request, or raise UserError."""
     if one.kind.typed == "settings":
         return parse_settings(value or [])
     if one.kind.typed == "columns":
@@ -110,12 +99,11 @@ def _read_back(one: Option, value: Any) -> Any:
 
 
 def values_of(request: Request) -> dict[str, Any]:
-    """The values of a request by the names of its options."""
+    """Return the values of a request by the names of its options."""
     return {name: getattr(request, name) for name in options_of(type(request))}
 
 
 def _read(context: typer.Context, path: Path | None) -> Path | None:
-    """Makes what the file holds the defaults of the command."""
     from codec_bench.config.request_file import read_request
 
     if path is None or context.resilient_parsing:
@@ -129,7 +117,6 @@ def _read(context: typer.Context, path: Path | None) -> Path | None:
 
 
 def _as_typed(one: Option, value: Any) -> Any:
-    """A value of the file as it would be typed."""
     if isinstance(value, dict):
         value = [f"{row}={setting}" for row, setting in value.items()]
     if isinstance(value, list):
@@ -140,11 +127,7 @@ def _as_typed(one: Option, value: Any) -> Any:
 
 
 def columns(by: list[str] | None) -> list[str] | None:
-    """The columns that `--by` names, or None without the option.
-
-    Raises:
-        UserError: the option was given without a name.
-    """
+    """Return the columns of `--by`, or None without the option."""
     if by is None:
         return None
     selected = [name for text in by for name in names(text)]
@@ -154,8 +137,7 @@ def columns(by: list[str] | None) -> list[str] | None:
 
 
 def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
-    """`["dnsmos.weights=DIR"]` as {"dnsmos": {"weights": "DIR"}}; values are read as YAML: a text, a number, a truth
-    value, a mapping in braces or a list in brackets.
+    """Parse `["dnsmos.weights=DIR"]` to {"dnsmos": {"weights": "DIR"}}, with YAML values.
 
     Raises:
         UserError: a setting is not of the form NAME.OPTION=VALUE.
@@ -175,7 +157,7 @@ def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def settings_of(settings: dict[str, dict[str, Any]], path: Path) -> list[str]:
-    """Settings of a file as they would be typed: `NAME.OPTION=VALUE`.
+    """Format settings of a file as typed: `NAME.OPTION=VALUE`.
 
     Raises:
         UserError: a value cannot be typed.
@@ -190,25 +172,20 @@ def settings_of(settings: dict[str, dict[str, Any]], path: Path) -> list[str]:
             text = yaml.safe_dump(value, default_flow_style=True, width=float("inf"), allow_unicode=True)
             text = text.removesuffix("\n").removesuffix("\n...")
             if parse_value(text) != value:
-                raise UserError(
-                    f"'{path}': the value of {name}.{option} is {type(value).__name__}; expected a text, a number, true, false, "
-                    "a mapping or a list"
-                )
+                kind = type(value).__name__
+                expected = "a text, a number, true, false, a mapping or a list"
+                raise UserError(f"'{path}': the value of {name}.{option} is {kind}; expected {expected}")
             typed.append(f"{name}.{option}={text}")
     return typed
 
 
 def with_settings(context: typer.Context, settings: list[str] | None) -> list[str]:
-    """The settings of the file, then those that were typed, so that these win."""
+    """Return the file's settings, then the typed ones, so that these win."""
     return [*context.meta.get(_META, []), *(settings or [])]
 
 
 def unless(*others: str) -> Callable[..., Any]:
-    """A callback that ignores an option's file value if a synonym is typed.
-
-    Args:
-        others: the names of the command's arguments in Python.
-    """
+    """Return a callback that ignores an option's file value if a synonym is typed."""
 
     def chosen(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
         source = context.get_parameter_source(parameter.name or "")
@@ -221,12 +198,5 @@ def unless(*others: str) -> Callable[..., Any]:
     return chosen
 
 
-Config = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
-        help="A YAML file with options, or the run.json of a run, which is repeated. Options that are typed win.",
-        callback=_read,
-        is_eager=True,
-    ),
-]
+_CONFIG = "A YAML file with options, or the run.json of a run, which is repeated. Options that are typed win."
+Config = Annotated[Path | None, typer.Option("--config", help=_CONFIG, callback=_read, is_eager=True)]

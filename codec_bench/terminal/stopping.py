@@ -1,4 +1,4 @@
-"""What Ctrl-C prints: what is saved, and the command that continues."""
+"""The reaction to Ctrl-C: what is saved, and the command that continues."""
 
 from __future__ import annotations
 
@@ -18,27 +18,23 @@ INTERRUPTED = 130
 
 
 class Stopping:
-    """What is known of the run that may be stopped.
-
-    Attributes:
-        folder: of the run; None before it is known.
-    """
+    """The run that may be stopped; `folder` is None before it is known."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None
 
     def on_folder(self, folder: Path, words: str) -> None:
-        """Stores and prints the folder of the run, as `Running.on_folder`."""
+        """Store and print the folder of the run, as `Running.on_folder`."""
         self.folder = folder
         talk(words)
 
 
 @contextmanager
 def stopping(describe_saved: Callable[[Path], str] | None = None) -> Iterator[Stopping]:
-    """Ends the command in words if it is interrupted in the block.
+    """End the command with a message if it is interrupted in the block.
 
     Args:
-        describe_saved: says what is kept in the folder; None counts the items and answers of the records in it.
+        describe_saved: describes what the folder holds; None counts the items and answers of its records.
     """
     run = Stopping()
     try:
@@ -53,7 +49,7 @@ def stopping(describe_saved: Callable[[Path], str] | None = None) -> Iterator[St
 
 
 def ignore_interrupts() -> None:
-    """Ignores further Ctrl-C, so that the command can end."""
+    """Ignore further Ctrl-C, so that the command can end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable()  # asyncio would write the traceback of every request that was cut off
     if sys.stderr.isatty():
@@ -61,14 +57,14 @@ def ignore_interrupts() -> None:
 
 
 def program() -> str:
-    """The name of this program as a person types it here."""
+    """Return the name of this program as a person types it here."""
     installed = shutil.which("codec-bench")
     typed = sys.argv[0] if Path(sys.argv[0]).name == "codec-bench" else "codec-bench"
     return "codec-bench" if installed is not None and Path(installed).resolve() == Path(typed).resolve() else typed
 
 
 def command(folder: Path) -> str:
-    """The command as it was typed, with the folder of the run."""
+    """Return the command as typed, with the folder of the run."""
     typed = sys.argv[1:]
     if not any(word == "--out" or word.startswith("--out=") for word in typed):
         typed = [*typed, "--out", str(folder)]
@@ -76,7 +72,6 @@ def command(folder: Path) -> str:
 
 
 def _count_saved(folder: Path) -> str:
-    """What the records in a folder hold."""
     from codec_bench.errors import UserError
     from codec_bench.store.answers import has_answers, turn_counts
     from codec_bench.store.folders import run_folders
@@ -97,8 +92,6 @@ def _count_saved(folder: Path) -> str:
     if answers:
         suffix = f", {unfinished:,} of them in conversations that are not finished" if unfinished else ""
         return f"{answers:,} answers are kept in {folder}{suffix}"
-    return (
-        f"{finished:,} of {items:,} items are finished and kept in {folder}"
-        if finished
-        else f"nothing in {folder} is finished yet"
-    )
+    if finished:
+        return f"{finished:,} of {items:,} items are finished and kept in {folder}"
+    return f"nothing in {folder} is finished yet"

@@ -1,4 +1,4 @@
-"""Checkpoints: catalogue, download, lookup, and reading without running their code.
+"""Checkpoints: catalogue, download, lookup, and safe reading.
 
 Which file to open
     `catalogue.py` the entries of `configs/weights`. `fetch.py` chooses among the sources: `from_hub.py` (the Hugging

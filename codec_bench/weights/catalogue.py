@@ -133,7 +133,7 @@ class Checkpoint(BaseModel):
         return _NON_COMMERCIAL.search(self.licence) is not None
 
     def inside(self, folder: Path) -> tuple[str, ...] | None:
-        """Return a folder's paths of the files, in order, or None if a required one is missing."""
+        """Return the files' paths in a folder, or None if a required one is missing."""
         folders = []
         for file in self.files:
             here = next((v.path for v in file.variants if (folder / v.path).is_file()), None)

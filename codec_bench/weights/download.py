@@ -28,13 +28,13 @@ from codec_bench.errors import WeightsError
 from codec_bench.weights.catalogue import readable
 
 Progress = Callable[[str, int, int | None], None]
-"""Called during a download with the file's name, its bytes so far, and in all (or None)."""
+"""Called with the file's name, its bytes so far, and in all (or None)."""
 
 _CHUNK = 1 << 18
 
 
 class Unreachable(WeightsError):
-    """A source is unreachable or incomplete. Another source, or a later attempt, may work."""
+    """A source is unreachable or incomplete; another one, or a later try, may work."""
 
 
 class WrongContent(WeightsError):
@@ -259,7 +259,7 @@ def unreachable(url: str, error: Exception, here: int = 0) -> Unreachable:
         if error.code in (401, 403):
             return Unreachable(
                 f"the server refused '{url}': it answered {error.code} {error.reason}",
-                hint="it asks for a permission: see its page, and set HF_TOKEN (or MODELSCOPE_API_TOKEN) if it needs one",
+                hint="it asks for a permission: see its page, and set HF_TOKEN (or MODELSCOPE_API_TOKEN)",
             )
         if error.code in (404, 410):
             return Unreachable(

@@ -1,4 +1,4 @@
-"""Fetches a checkpoint from the Hugging Face hub, ModelScope, a URL, mirror or folder."""
+"""Fetches a checkpoint from a hub, ModelScope, a URL, mirror or folder."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _here(entry: Checkpoint, to: Path | None) -> LocalCheckpoint | None:
 
 
 def _discard(checkpoint: LocalCheckpoint, paths: Sequence[str], target: Path | None) -> None:
-    """Remove files with wrong content, but only from codec-bench's or the hub's folders."""
+    """Remove wrong files, but only from codec-bench's or the hub's folders."""
     for path in paths:
         file = checkpoint.folder / path
         real = file.resolve()

@@ -27,7 +27,7 @@ from codec_bench.weights.from_packages import folder_in_a_package
 from codec_bench.weights.origin import read_origin
 
 WEIGHTS_VARIABLE = "CODEC_BENCH_WEIGHTS"
-"""Folders of checkpoints, as in PATH; each holds OWNER/NAME/, our name/, or a hub cache."""
+"""Folders, as in PATH; each holds OWNER/NAME/, our name/, or a hub cache."""
 
 LOCAL = "@local"
 """Suffix of a checkpoint in a user's folder with unknown revision."""
@@ -61,7 +61,7 @@ class LocalCheckpoint:
 
     @property
     def identity(self) -> str:
-        """An identity of the weights: the commit of a hub snapshot, else a hash of the files.
+        """An identity of the weights: a hub snapshot's commit, else a hash of the files.
 
         Raises:
             WeightsError: a file cannot be read.
@@ -114,8 +114,8 @@ class WeightsMissing(WeightsError):
         also = f" (or: {_hf_download(hub, entries[0].revision)})" if hub else ""
         super().__init__(
             f"the weights {', '.join(map(repr, self.names))} are not on this machine",
-            hint=f"fetch them ({size}): codec-bench weights fetch {' '.join(self.names)}{also}; or name their folder in "
-            f"{WEIGHTS_VARIABLE}",
+            hint=f"fetch them ({size}): codec-bench weights fetch {' '.join(self.names)}{also}; or name their folder "
+            f"in {WEIGHTS_VARIABLE}",
         )
 
 
@@ -191,7 +191,7 @@ def download_folder() -> Path:
 
 
 def places(entry: Checkpoint) -> Iterator[tuple[Path, str]]:
-    """Yield candidate folders of a checkpoint with its name for a record, users' first."""
+    """Yield a checkpoint's candidate folders with its recorded name, users' first."""
     roots = filter(None, os.environ.get(WEIGHTS_VARIABLE, "").split(os.pathsep))
     for root in (*(Path(root).expanduser() for root in roots), download_folder()):
         yield from places_in(root, entry)
@@ -237,10 +237,9 @@ def cached_folder(
 def _from_path(entry: Checkpoint, weights: str) -> LocalCheckpoint:
     path = Path(weights).expanduser()
     if path.is_file():
-        rest = [file for file in entry.files[1:] if not file.optional]
-        missing = [" or ".join(v.path for v in f.variants) for f in rest if not any((path.parent / v.path).is_file() for v in f.variants)]  # fmt: skip
-        if missing:
-            raise WeightsError(f"beside the weights '{path}' there is no {', and no '.join(missing)}")
+        names = [v.path for v in entry.files[0].variants]
+        if missing := [names_of for names_of in entry.missing(path.parent) if names_of != " or ".join(names)]:
+            raise WeightsError(f"next to the weights '{path}' there is no {', and no '.join(missing)}")
         others = (next((v.path for v in f.variants if (path.parent / v.path).is_file()), None) for f in entry.files[1:])
         return LocalCheckpoint(path.parent, str(path), (path.name, *filter(None, others)))
     if path.is_dir():

@@ -18,7 +18,7 @@ def modelscope_endpoint() -> str:
 
 
 def from_modelscope(order: Order, endpoint: str) -> LocalCheckpoint:
-    """Fetch through ModelScope's HTTP interface, which has size and SHA-256 of every file.
+    """Fetch through ModelScope's HTTP interface, which has sizes and SHA-256.
 
     Raises:
         Unreachable: ModelScope lacks the files.

@@ -14,7 +14,7 @@ from pathlib import Path
 from codec_bench.weights.catalogue import Checkpoint
 
 _LARGE = re.compile(rb",\d{6,}\r?$", re.MULTILINE)
-"""The end of a line about a file of 100,000 bytes or more; few of these are weights."""
+"""The end of a line about a file of 100,000 bytes or more."""
 _LINE = re.compile(rb"(.+),sha256=([\w-]{43})=*")
 
 

@@ -14,11 +14,11 @@ CENTRES = "cluster_centers_"
 _NO_CONSTANT = ("PUT", "GET", "PROTO")
 """Parts of the names of instructions whose argument is no value."""
 _ALIGNED = ["numpy_array_alignment_bytes", 16]
-"""Newer joblib's alignment entry; a byte then counts the padding before the numbers."""
+"""Newer joblib's alignment entry; a byte then counts the padding."""
 
 
 def load_centres(path: Path) -> np.ndarray:
-    """Read the centres of a k-means of scikit-learn and joblib, float32 `(clusters, width)`.
+    """Read the centres of a joblib k-means, float32 `(clusters, width)`.
 
     In this pickle, arrays are between instructions. It is not unpickled: the instructions are read as data up to the
     first array,

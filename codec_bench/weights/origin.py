@@ -60,7 +60,7 @@ class Origin:
 
 
 def read_origin(folder: Path, name: str) -> Origin | None:
-    """Read the description in a folder, or None if missing, broken or of another checkpoint."""
+    """Read a folder's description, or None if broken or another checkpoint's."""
     try:
         return parse_origin((folder / RECORD).read_text("utf-8"), name)
     except OSError:

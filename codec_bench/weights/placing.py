@@ -1,4 +1,4 @@
-"""Places a checkpoint's files: which files, from which URL, to which folder and record."""
+"""Places a checkpoint's files: selection, download, folder and record."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def joined(failures: Sequence[WeightsError]) -> WeightsError:
 
 @contextmanager
 def folder_of(order: Order) -> Iterator[Path]:
-    """Lock the folder for a checkpoint's files; WeightsError if another process has it."""
+    """Lock a checkpoint's folder; WeightsError if another process has it."""
     from filelock import FileLock, Timeout
 
     folder = (order.to or download_folder()) / order.entry.name

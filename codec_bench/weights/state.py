@@ -1,4 +1,4 @@
-"""Reads tensors of checkpoints without pickled code; errors name mismatched tensors."""
+"""Reads tensors of checkpoints without running pickled code."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def check_archive(path: Path) -> None:
     if grows:
         raise WeightsError(
             f"the weights in '{path}' have {size} bytes and would unpack to {unpacked}",
-            hint=f"an archive of torch.save does not grow when it is read; at most {MOST_GROWTH} times its size is taken",
+            hint=f"an archive of torch.save does not grow when it is read, and {MOST_GROWTH} times its size is the limit",
         )
     if packed:
         raise WeightsError(
@@ -117,7 +117,7 @@ def check_archive(path: Path) -> None:
 
 
 def _words_fit(path: Path) -> bool:
-    """Whether the pickles at the start of a torch.save file before 1.6 hold no long word."""
+    """Whether the first pickles of a torch.save file before 1.6 hold no long word."""
     with path.open("rb") as file:
         read = 0
         try:

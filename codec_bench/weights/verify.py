@@ -1,4 +1,4 @@
-"""Checks the content of a checkpoint's files, against the catalogue or their source."""
+"""Checks a checkpoint's files against the catalogue or their source."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _declarations(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> 
 
 
 def _is_of_the_catalogue(entry: Checkpoint, used: str) -> bool:
-    """Whether weights must equal the catalogue's files: not for another revision or hub."""
+    """Whether weights must equal the catalogue's: not for another revision or hub."""
     if entry.hub is not None and entry.modelscope is not None and used.partition("@")[0] == entry.modelscope:
         return False
     repository, _, revision = used.rpartition("@")

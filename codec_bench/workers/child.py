@@ -1,4 +1,4 @@
-"""The program of an isolated worker, run as a file by the environment's Python (3.8 or later).
+"""The program of an isolated worker, for the environment's Python (3.8 or later).
 
     python -I -u child.py SOCKET IN OUT PARENT BEAT_S
 
@@ -110,7 +110,7 @@ def _end_children() -> None:
 
 
 def receive(link: socket.socket) -> tuple[int, dict[str, Any]]:
-    """Read one frame: its kind and its JSON object. EOFError if the other side is gone."""
+    """Read one frame: kind and JSON object. EOFError if the other side is gone."""
     kind, size = wire.length(_exactly(link, wire.START.size))
     return kind, wire.read_body(_exactly(link, size))
 

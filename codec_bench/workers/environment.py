@@ -1,4 +1,4 @@
-"""Reads an isolated environment (`configs/env/NAME.yaml` or your YAML) and builds it.
+"""Reads and builds an isolated environment (`configs/env/NAME.yaml`, your YAML).
 
 Every package has its exact version, so later builds are the same; `uv pip compile NAMES.txt -o LOCK.txt` writes such a
 list.

@@ -178,7 +178,7 @@ class WorkerHost:
             answer.cancel()
 
     async def _listen(self) -> None:
-        """Read frames until the worker is gone; then fail the waiting calls with the reason."""
+        """Read frames until the worker is gone; then fail the waiting calls."""
         broken = _Broken(None)
         try:
             while True:

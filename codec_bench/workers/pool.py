@@ -1,4 +1,4 @@
-"""Distributes batches over several worker processes, and replaces a process that dies.
+"""Distributes batches over worker processes, and replaces dead ones.
 
 Every item has two attempts. If a process dies during a batch, a new one gets each item alone, so only the fatal item is
 lost. A

@@ -1,4 +1,4 @@
-"""The protocol of host and worker: frames over a private socket, audio in shared memory.
+"""The protocol of host and worker: frames by socket, audio by shared memory.
 
 A frame is four bytes (big-endian length of the rest), one byte for the kind, and UTF-8 JSON. Each direction has one
 memory
@@ -149,7 +149,7 @@ def unpack(items: list[Any], sounds: list[list[Any]], memory: Memory) -> list[An
 
 
 def batch_body(number: int, packed: Sequence[Packed], memory: Memory) -> bytes:
-    """Write the audio of packed items to a memory file; return the body of their frame."""
+    """Write the audio of packed items to a memory file; return their frame's body."""
     offsets = memory.write([buffer for item in packed for buffer in item.buffers])
     at = iter(offsets)
     sounds = [[index, *location, next(at)] for index, item in enumerate(packed) for location in item.places]
@@ -158,7 +158,7 @@ def batch_body(number: int, packed: Sequence[Packed], memory: Memory) -> bytes:
 
 
 def new_memory_file() -> int:
-    """Create an unnamed file, freed when its last process closes it; return its handle."""
+    """Create an unnamed file, freed when its last process closes it."""
     if hasattr(os, "memfd_create"):  # not limited by the size of a file system
         return os.memfd_create("codec-bench-worker", os.MFD_CLOEXEC)
     handle, path = tempfile.mkstemp(prefix="codec-bench-")

@@ -1,4 +1,4 @@
-"""Models behind services: chat, transcription, speech, realtime and JSON endpoints.
+"""Models behind services: chat, recognition, speech, realtime and JSON endpoints.
 
 `content` builds the body of a request, or `encode` where it is not JSON. A class lists options that change answers in
 `changes_answers`; they become part of the model's identity, the key for caching and resuming.

@@ -131,7 +131,7 @@ class Prices:
         return least, most + (most_tokens or 0) * (written or 0.0) / 1e6, unknown
 
     def unsplit(self, usage: Mapping[str, float], *, sent: bool, came: bool) -> tuple[str, ...]:
-        """Return the directions (`input`, `output`) with unreported shares of audio tokens.
+        """Return the directions (`input`, `output`) with unreported audio tokens.
 
         Only directions whose text and audio prices are known and differ count.
 
@@ -170,7 +170,7 @@ class Prices:
     def cost(
         self, usage: Mapping[str, float], *, unsplit: Sequence[str] = (), today: Date | None = None
     ) -> float | None:
-        """Return the cost of one answer in US dollars; None if a count or price is unknown.
+        """Return an answer's cost in US dollars; None if a count or price is unknown.
 
         Args:
             usage: `input_tokens` and `output_tokens`, their audio shares `audio_input_tokens` and
@@ -196,7 +196,7 @@ class Prices:
         return total
 
     def priced(self, usage: Mapping[str, float], *, sent: bool, came: bool, share: float = 1.0) -> dict[str, float]:
-        """Return the counts with `cost_usd` if known, and `cost_unsure_usd` if lower is possible.
+        """Return the counts with `cost_usd` and `cost_unsure_usd`, if known.
 
         Args:
             usage: as for `cost`. sent, came: as for `unsplit`. share: the charged fraction of the prices.

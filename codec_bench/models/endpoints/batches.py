@@ -1,4 +1,4 @@
-"""Batch interfaces: many requests in one file, answered within a day at half the price.
+"""Batch interfaces: a file of requests, answered within a day at half price.
 
 The run records a random mark before it submits a batch, and the service stores the mark with the batch. A submission
 with
@@ -187,11 +187,11 @@ class BatchInterface(ABC):
 
 
 class BatchableModel(JsonModel):
-    """A model whose service takes many requests in one file. Arguments as `RemoteModel`."""
+    """A model whose service takes files of requests. Arguments as `RemoteModel`."""
 
     @abstractmethod
     def batches(self) -> BatchInterface:
-        """Return the batch interface of the model's service; the caller starts and closes it.
+        """Return the service's batch interface; the caller starts and closes it.
 
         Raises:
             UserError: the model's settings rule batches out.
@@ -199,7 +199,7 @@ class BatchableModel(JsonModel):
 
     @abstractmethod
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
-        """Parse the answer in a complete JSON reply; `about` holds further response fields.
+        """Parse a complete JSON reply; `about` holds further response fields.
 
         Raises:
             Again, RequestFailed: the reply holds no answer.

@@ -1,4 +1,4 @@
-"""The HTTP client of all endpoints: sends requests, reads replies, explains errors.
+"""The HTTP client of endpoints: sends requests, reads replies, explains errors.
 
 Retried: status 408, 409, 425, 429, 5xx, a broken connection, an unreadable reply. 400, 413, 415 and 422 refuse the
 request;
@@ -277,7 +277,7 @@ class Client(Persistence):
 
 
 def open_session(url: str, headers: Mapping[str, str], timeout_s: float) -> aiohttp.ClientSession:
-    """Open a session with a service; send nothing yet. `timeout_s` is the longest silence."""
+    """Open a session with a service; `timeout_s` is the longest silence."""
     import aiohttp
 
     certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))

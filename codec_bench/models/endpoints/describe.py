@@ -16,8 +16,10 @@ from urllib.parse import urlsplit, urlunsplit
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.keys import clean, host_of
 
-VENDORS = ("api.openai.com", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "api.elevenlabs.io",
-           "generativelanguage.googleapis.com", "api.minimax.io", "ark.cn-beijing.volces.com", ".maas.aliyuncs.com")  # fmt: skip
+VENDORS = (
+    "api.openai.com", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "api.elevenlabs.io", "api.minimax.io",
+    "generativelanguage.googleapis.com", "ark.cn-beijing.volces.com", ".maas.aliyuncs.com",
+)  # fmt: skip
 """Hosts that serve only their own models; a leading dot stands for any subdomain."""
 _OF_MODEL = ("id", "root", "parent", "max_model_len", "version", "model_path", "weight_version", "shutdown_date")
 _OF_VENDOR = (*_OF_MODEL, "created")

@@ -1,4 +1,4 @@
-"""Reads service errors: waits, limits, and the setting of the model that is refused.
+"""Reads service errors: waits, limits, and refused settings of the model.
 
 Sources, read on 2026-11-22. Waits and limits: RFC 9110 10.2.3 (`Retry-After`);
 https://platform.openai.com/docs/guides/rate-limits; https://ai.google.dev/gemini-api/docs/rate-limits with
@@ -116,21 +116,23 @@ def _values(body: Any, name: str) -> Iterator[Any]:
 
 
 _OBJECTS = re.compile(
-    r"(?i)unsupport|not support|n.t support|unrecogni[sz]ed|unexpected (?:field|key|parameter|argument|keyword)|unknown (?:name|parameter|field|argument)|not allowed|not permitted|"
-    r"extra[_ ]forbidden|extra inputs|must be|out of range|only (?:the default|\w+=)|does not accept|invalid value|too large|"
-    r"not compatible|deprecated|cannot be (?:set|used)"
+    r"(?i)unsupport|not support|n.t support|unrecogni[sz]ed|unexpected (?:field|key|parameter|argument|keyword)|"
+    r"unknown (?:name|parameter|field|argument)|not allowed|not permitted|extra[_ ]forbidden|extra inputs|must be|"
+    r"out of range|only (?:the default|\w+=)|does not accept|invalid value|too large|not compatible|deprecated|"
+    r"cannot be (?:set|used)"
 )
 _INSTEAD = re.compile(r"(?i)\buse ['\"`]?([a-z_][a-z0-9_]*)['\"`]? instead")
 # Prompt and answer exceed the context: a property of the question, although a parameter is named.
 _TOO_LONG = re.compile(r"(?i)context[_ ]length|context window|maximum (?:context|input|prompt)|input (?:is )?too long")
 _NO_MODEL = re.compile(
     r"(?i)model[_ ]?not[_ ]?found|modelnotfound|invalid[_ ]model|unknown model|no (?:such )?model\b|"
-    r"model\b[^.\n]{0,120}?(?:does not exist|not exist|not found|is not (?:available|valid|a valid))|no healthy deployments|"
+    r"model\b[^.\n]{0,120}?(?:not exist|not found|is not (?:available|valid|a valid))|no healthy deployments|"
     r"there are no healthy|is not found for api version"
 )
 _NO_AUDIO = re.compile(
     r"(?i)input_audio|audio_url|audio (?:input|content|modality)s?\b[^.\n]{0,60}not support|"
-    r"not support[^.\n]{0,60}\baudio|not a multimodal model|unknown (?:content )?part type|no endpoints found that support"
+    r"not support[^.\n]{0,60}\baudio|not a multimodal model|unknown (?:content )?part type|"
+    r"no endpoints found that support"
 )
 # Tried on 2026-11-22 and 2026-11-23: litellm's proxy 1.106 sends this with status 400.
 _UNKNOWN_KEY = re.compile(r"(?i)no connected db")
@@ -168,7 +170,7 @@ def lesson_of(message: str, sent: Iterable[str]) -> Lesson | None:
 def mistake_of(
     message: str, *, name: str, model: str, audio_as: str | None = None, others: Iterable[str] = ()
 ) -> str | None:
-    """Return a hint at the setting that a service refuses; None if it may be this question.
+    """Return a hint at a refused setting; None if it may be the question.
 
     Args:
         message: the body of the refusal.
@@ -201,8 +203,8 @@ def cause_of(message: str) -> str:
     """Return a hint at the cause of repeated refusals in the same words."""
     if _TOO_LONG.search(message[:_LONGEST]):
         return (
-            "the questions are longer than the model takes: --set NAME.limit_s=SECONDS cuts their audio, or serve the model "
-            "with a longer context"
+            "the questions are longer than the model takes: --set NAME.limit_s=SECONDS cuts their audio, or serve the "
+            "model with a longer context"
         )
     if _UNKNOWN_KEY.search(message[:_LONGEST]):
         return _CHECK_KEY

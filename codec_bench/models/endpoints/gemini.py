@@ -1,4 +1,4 @@
-"""Gemini's `generateContent` over REST: https://ai.google.dev/api/generate-content.
+"""Gemini's `generateContent`: https://ai.google.dev/api/generate-content.
 
 Checked against the types of the package google-genai 3.4 on 2026-11-22.
 """
@@ -108,7 +108,7 @@ class Gemini(BatchableModel):
         return GeminiBatches(self, self.model)
 
     async def ready(self, body: Any) -> bytes:
-        """As `BatchableModel.ready`; uploaded audio stays until the service deletes it (48 h)."""
+        """As `BatchableModel.ready`; the service deletes uploaded audio after 48 h."""
         if not isinstance(body, LongBody):
             return bytes(body)
         sent = await self._uploaded(body)

@@ -1,4 +1,4 @@
-"""Gemini's batch mode: a file of requests, uploaded by the Files API, becomes a batch.
+"""Gemini's batch mode: a request file in the Files API becomes a batch.
 
 Source: https://ai.google.dev/gemini-api/docs/batch-api and https://ai.google.dev/api/batch-api, read on 2026-11-22, and
 `batches.py` of google-genai 3.4: half the price, files of up to 2 GB with a request and its key per line, states
@@ -26,7 +26,8 @@ from codec_bench.models.endpoints.gemini_files import GeminiFiles
 from codec_bench.models.endpoints.keys import clean
 
 STATES: Mapping[str, State] = {
-    "SUCCEEDED": "ended", "PARTIALLY_SUCCEEDED": "ended", "EXPIRED": "expired", "CANCELLED": "cancelled", "FAILED": "failed",
+    "SUCCEEDED": "ended", "PARTIALLY_SUCCEEDED": "ended", "EXPIRED": "expired", "CANCELLED": "cancelled",
+    "FAILED": "failed",
 }  # fmt: skip
 # Codes of google.rpc.Code as statuses of HTTP (https://github.com/googleapis/googleapis, google/rpc/code.proto).
 STATUSES = {3: 400, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401}

@@ -38,7 +38,7 @@ LOOK_EVERY_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A file at the service: name (`files/...`), address, and expiry in seconds since 1970."""
+    """A file at the service: name (`files/...`), address, expiry (s since 1970)."""
 
     name: str
     uri: str
@@ -149,7 +149,7 @@ class GeminiFiles:
         return await self._active(body)
 
     async def _upload_path(self, response: aiohttp.ClientResponse, _began: float) -> str:
-        """Where to send the content: a path of the same service, since the key is sent with it."""
+        """Return the upload path, at the same service, as the key is sent with it."""
         await read_bytes(response)
         url = response.headers.get("x-goog-upload-url", "")
         here, there = urlsplit(self._client.base_url), urlsplit(url)

@@ -30,7 +30,7 @@ FILTERED = ("PROHIBITED", "REJECTED", "SAFETY", "BLOCKED")
 
 
 class GeminiLive(SocketModel):
-    """A Gemini model over a WebSocket. A written answer is the transcript of the spoken one.
+    """A Gemini model over a WebSocket. Written answers are transcripts of spoken ones.
 
     Args:
         voice: the voice of spoken answers; None leaves it to the service.

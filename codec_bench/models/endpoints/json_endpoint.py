@@ -1,4 +1,4 @@
-"""Any JSON service: a template builds the body, a path finds the answer in the reply.
+"""Any JSON service: a template builds the body, a path finds the answer.
 
 The body is a mapping whose texts are sandboxed Jinja templates. A single expression such as `{{ audio }}` keeps its
 type; null
@@ -63,8 +63,8 @@ class JsonEndpoint(JsonModel):
 
     checked: ClassVar[str] = "the documentation that each config names; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = (
-        "body", "method", "path", "text_path", "audio_path", "rate_path", "reply", "pieces_text", "text_after", "audio_format", "audio_rate_hz",
-        "audio_coding",
+        "body", "method", "path", "text_path", "audio_path", "rate_path", "reply", "pieces_text", "text_after",
+        "audio_format", "audio_rate_hz", "audio_coding",
     )  # fmt: skip
 
     def __init__(
@@ -103,7 +103,7 @@ class JsonEndpoint(JsonModel):
         self._template = _compiled(body, info.name)
 
     def called(self, name: str) -> str | None:
-        """Return the service's name of a parameter; None if the template uses no parameters."""
+        """Return the service's name of a parameter; None if the template has none."""
         return super().called(name) if "parameters" in str(self.body) else None
 
     async def answer(self, request: Request, body: bytes) -> Response:
@@ -174,7 +174,7 @@ class JsonEndpoint(JsonModel):
 
 
 def at(body: Any, path: str) -> Any:
-    """Return the value at a path such as `result.0.text` in mappings and lists, or None."""
+    """Return the value at a path such as `result.0.text`, or None."""
     for key in path.split("."):
         if isinstance(body, Mapping):
             body = body.get(key)

@@ -121,8 +121,8 @@ def check_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
     if parts.username or parts.password or re.search(r"(?i)(key|token|secret|password)=", parts.query):
         raise UserError(
             f"the address at {parts.hostname} holds a key or a password",
-            hint="put the key into an environment variable and give its name with key_env=NAME (and key_header=NAME if the "
-            "service does not take a bearer token)",
+            hint="put the key into an environment variable and give its name with key_env=NAME (and key_header=NAME if "
+            "the service does not take a bearer token)",
         )
     return url.rstrip("/")
 

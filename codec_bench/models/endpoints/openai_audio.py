@@ -32,7 +32,7 @@ NEEDED = ("text", "prompt_audio", "instruction")
 
 
 class OpenAiTranscription(HttpModel):
-    """A recogniser behind `/audio/transcriptions`, with the fields `audio` and `language`.
+    """A recogniser behind `/audio/transcriptions`; fields `audio` and `language`.
 
     Args:
         languages: the service's names of language codes, where they differ; null omits the language.

@@ -1,4 +1,4 @@
-"""OpenAI chat completions, also served by vLLM, SGLang, llama.cpp and most vendors.
+"""OpenAI chat completions, also of vLLM, SGLang, llama.cpp and most vendors.
 
 Sources: https://platform.openai.com/docs/api-reference/chat/create; for audio URLs and separate reasoning, vLLM's
 documentation. Checked against the types of openai 3.54 and `transformers serve` 5.23 on 2026-11-22.

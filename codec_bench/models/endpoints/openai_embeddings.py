@@ -1,4 +1,4 @@
-"""OpenAI embeddings, for text similarity. vLLM, litellm and most vendors serve them.
+"""OpenAI embeddings for text similarity, also of vLLM and most vendors.
 
 Source: https://platform.openai.com/docs/api-reference/embeddings/create. Checked against the types and requests of
 openai 3.54 on 2026-11-26.
@@ -49,7 +49,7 @@ class OpenAiEmbeddings(JsonModel):
         """Return why the model does not take a request, or None."""
         texts = [request.fields.get("text"), *(request.fields.get("texts") or (None,))]
         if not all(isinstance(text, str) for text in texts):
-            return f"the model '{self.info.name}' compares the field 'text' with 'texts', and the prompt does not fill them"
+            return f"the model '{self.info.name}' compares 'text' with 'texts', and the prompt does not fill them"
         if not all(texts):
             return "an empty text has no embedding"
         return super().check(request)
@@ -76,7 +76,7 @@ class OpenAiEmbeddings(JsonModel):
 
 
 def _embeddings(body: Any) -> np.ndarray:
-    """Return a reply's unit embeddings `(texts, dimensions)`, in the order of the texts."""
+    """Return a reply's unit embeddings `(texts, dimensions)`, in order."""
     rows = sorted(body["data"], key=lambda one: one["index"])
     if [one["index"] for one in rows] != list(range(len(rows))):
         raise ValueError("the embeddings are not numbered from 0 on")

@@ -65,7 +65,7 @@ class OpenAiLive(SocketModel):
         self.voice = voice
 
     def encode(self, request: Request) -> list[str]:
-        """Return the start of the session and the audio of the last turn in pieces, as JSON."""
+        """Return the session's start and the last turn's audio in pieces, as JSON."""
         self.named_parameters(request)  # notes unsupported parameters
         sounds = [item for m in request.messages for item in m.content if not isinstance(item, str)]
         pieces = [append_message(chunk) for sound in sounds for chunk in pcm16_pieces(sound, PIECE_S)]
@@ -75,10 +75,12 @@ class OpenAiLive(SocketModel):
         """Return the message that starts a session, with the written turns of a request."""
         words = [(m.role, "".join(p for p in m.content if isinstance(p, str))) for m in request.messages]
         system = "\n".join(text for role, text in words if role == "system" and text)
+        kinds = {"assistant": "output_text"}
         history = [
-            {"type": "message", "role": role, "content": [{"type": "output_text" if role == "assistant" else "input_text", "text": text}]}
-            for role, text in words if role != "system" and text
-        ]  # fmt: skip
+            {"type": "message", "role": role, "content": [{"type": kinds.get(role, "input_text"), "text": text}]}
+            for role, text in words
+            if role != "system" and text
+        ]
         audio: dict[str, Any] = {"format": {"type": "audio/pcm", "rate": RATE_HZ}}
         if self.voice is not None:
             audio["output"] = {"voice": self.voice}

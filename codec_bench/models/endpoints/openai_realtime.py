@@ -1,4 +1,4 @@
-"""OpenAI's realtime models and live recognisers over a WebSocket, a session per request.
+"""OpenAI's realtime models and live recognisers, a session per request.
 
 Source: https://platform.openai.com/docs/api-reference/realtime; checked against openai 3.54 on 2026-11-22. Audio is
 16-bit
@@ -82,7 +82,7 @@ class OpenAiRealtime(SocketModel):
     def check(self, request: Request) -> str | None:
         """As `SocketModel.check`."""
         if self.layout == "qwen":
-            return f"the model '{self.info.name}' converses in time and takes no single requests; codec-bench converse talks with it"
+            return f"the model '{self.info.name}' converses in time and takes no single requests: codec-bench converse"
         return super().check(request)
 
     def encode(self, request: Request) -> list[str]:

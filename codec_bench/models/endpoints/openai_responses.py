@@ -45,8 +45,9 @@ class OpenAiResponses(BatchableModel):
     checked: ClassVar[str] = "the types of openai 3.54 and, for sound, those of volcengine-python-sdk; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = ("path", "audio_as")
     words: ClassVar[Mapping[str, str | None]] = {
-        "max_tokens": "max_output_tokens", "reasoning_tokens": None, "repetition_penalty": None, "seed": None, "stop": None,
-    }  # fmt: skip
+        "max_tokens": "max_output_tokens",
+        **dict.fromkeys(("reasoning_tokens", "repetition_penalty", "seed", "stop")),
+    }
 
     def __init__(
         self,

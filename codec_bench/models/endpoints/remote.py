@@ -202,7 +202,7 @@ class RemoteModel(Model):
 
     @abstractmethod
     def encode(self, request: Request) -> Any:
-        """Encode a request with audio in memory. Called in a thread, once for all attempts.
+        """Encode a request with audio in memory, in a thread, once for all attempts.
 
         Raises:
             UserError: the options of the model contradict each other. This ends the run.

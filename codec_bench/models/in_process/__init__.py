@@ -1,1 +1,1 @@
-"""Models in the process of codec-bench, from `transformers_model.py` and `families/`."""
+"""Models in this process, from `transformers_model.py` and `families/`."""

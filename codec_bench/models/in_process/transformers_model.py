@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, get_args
 
@@ -106,9 +107,9 @@ class TransformersModel(BatchModel):
             "outputs": list(self.info.outputs),
             "limit_s": self.info.limit_s,
             "window_s": self.info.window_s,
-            "parameters": {field: getattr(self._defaults, field) for field in FamilySettings.__slots__} | {"stop": list(self._defaults.stop)},
+            "parameters": {**asdict(self._defaults), "stop": list(self._defaults.stop)},
             **self._loading_options,
-        }  # fmt: skip
+        }
 
     async def start(self) -> None:
         """Load the weights.

@@ -1,4 +1,4 @@
-"""Families of transformers' audio models; a checkpoint's `model_type` selects a class.
+"""Families of transformers' audio models; `model_type` selects a class.
 
 An unknown type uses its processor's chat template and answers one request at a time: batch independence is unproven.
 

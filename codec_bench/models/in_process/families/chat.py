@@ -1,4 +1,4 @@
-"""Language models with audio input behind a processor and chat template, and Voxtral.
+"""Language models with audio input behind a chat template, and Voxtral.
 
 Each request is processed alone; a batch only stacks rows, padded on the left. So an answer does not depend on the
 batch.
@@ -37,7 +37,7 @@ class Chat(Family):
 
     net_class: ClassVar[str | None] = None
     parts: ClassVar[bool] = True
-    """Whether the chat template takes parts; otherwise a marker in the text is the audio."""
+    """Whether the chat template takes parts; otherwise a text marker is the audio."""
 
     def load(self) -> None:
         """Load network and processor."""
@@ -266,7 +266,7 @@ def _net_class(loading: Loading) -> str:
         return next((name for name in classes if name != "AutoModel"), "AutoModel")
     raise UserError(
         f"transformers has no model of the kind '{loading.model_type}' that answers in text about sound",
-        hint="--set NAME.trust_remote_code=true runs the code of the checkpoint; or write your own class (./file.py:Class)"
+        hint="--set NAME.trust_remote_code=true runs the checkpoint's code; or write your own class (./file.py:Class)"
         if classes
         else "write your own class (./file.py:Class) that asks it",
     )
@@ -311,7 +311,7 @@ class UnprovenText(ChatText):
 
 
 class Voxtral(Chat):
-    """Mistral's Voxtral in conversation mode. The system text opens the first user turn.
+    """Mistral's Voxtral in conversation mode. System text opens the first user turn.
 
     Audio is converted to 16 bits, as in the files that its tokenizer takes.
     """

@@ -120,7 +120,7 @@ def parse_dtype(name: str, dtype: str, device: str, config: dict[str, Any]) -> s
 
 @dataclass(frozen=True, slots=True)
 class As:
-    """A class of transformers for `load_pretrained`, with a dtype and without some parts.
+    """A class of transformers for `load_pretrained`, with dtype, without some parts.
 
     Args:
         without: prefixes of tensors that are not loaded.

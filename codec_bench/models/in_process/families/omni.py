@@ -1,4 +1,4 @@
-"""Qwen2.5-Omni and Qwen3-Omni: the thinker writes, the talker with its vocoder speaks."""
+"""Qwen2.5-Omni and Qwen3-Omni: the thinker writes, talker and vocoder speak."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPOKEN_HZ = 24_000
 
 
 class Omni(Chat):
-    """The base of both generations. Image parts are never loaded, the talker for speech.
+    """The base of both generations. Loads the talker for speech, no image parts.
 
     The talker samples, as published, because its greedy output is unusable. Spoken answers run one at a time.
     """
@@ -130,7 +130,7 @@ class Qwen3Omni(Omni):
         return FamilyRow(row.inputs, (row.group, "short", request.id), row.wants)
 
     def collate(self, rows: Sequence[FamilyRow]) -> dict[str, torch.Tensor]:
-        """Stack rows. Spectrograms are padded to the longest; the network uses their masks."""
+        """Stack rows, with spectrograms padded to the longest and masked."""
         longest = max((r.inputs["input_features"].shape[2] for r in rows if "input_features" in r.inputs), default=0)
         return super().collate([FamilyRow(_to_length(row.inputs, longest), row.group) for row in rows])
 

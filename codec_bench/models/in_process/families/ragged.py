@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Ragged(Chat):
-    """A model whose encoder does not mask padding (convolutions, block attention, means).
+    """A model whose encoder does not mask padding.
 
     Attributes
         sound: the names of the encoder's inputs; their first dimension is the recordings.
@@ -64,7 +64,7 @@ class Ragged(Chat):
 
 
 class GraniteSpeech(Ragged):
-    """IBM's Granite-Speech: a conformer and a Q-Former before Granite, with a speech LoRA."""
+    """IBM's Granite-Speech: conformer and Q-Former before Granite, with a speech LoRA."""
 
     sound: ClassVar[tuple[str, ...]] = ("input_features", "input_features_mask")
 

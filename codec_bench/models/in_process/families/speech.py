@@ -1,4 +1,4 @@
-"""Models of transformers that read fields: Whisper (recognition), VITS (synthesis)."""
+"""Models of transformers that read fields: Whisper and VITS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from codec_bench.types import Audio, Request, Response
 
 
 class Whisper(Family):
-    """Transcribes audio of at most 30 s without timestamps; longer audio comes in windows.
+    """Transcribes audio of up to 30 s without timestamps; longer audio in windows.
 
     The language is the request's field `language`, or detected per recording. The recogniser of the same name
     (`kind: recogniser`) is faster and has no limit of length.
@@ -90,7 +90,7 @@ def _is_multilingual(net: Any) -> bool:
 
 
 class Vits(Family):
-    """Speaks the field `text` in its one voice, one request at a time, seeded per request."""
+    """Speaks the field `text` in its one voice, one request at a time, seeded."""
 
     def load(self) -> None:
         """Load network and tokenizer."""
