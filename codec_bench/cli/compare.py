@@ -80,8 +80,8 @@ def _print_pairs(pairs: Sequence[SystemPair]) -> None:
         if pair.other_sounds[0]:
             other, both = pair.other_sounds
             out.print(
-                f"Other sounds: for {other:,} of {both:,} ids the audio in the data of B is not that of A. A metric that "
-                "reads it may differ for that reason."
+                f"Other sounds: for {other:,} of {both:,} ids the audio in the data of B is not that of A. A metric "
+                "that reads it may differ for that reason."
             )
         if pair.differences:
             out.print(f"The benchmark was not asked in the same way: B has {' and '.join(pair.differences)}.")

@@ -106,7 +106,7 @@ def show(
     name: Annotated[str, typer.Argument(help="A codec, metric, benchmark, model, feature, data set, preset or run.")],
     model: Annotated[str | None, typer.Option(help="For a benchmark: show its prompt for this model.")] = None,
     data: Annotated[Path | None, typer.Option(help="A folder with the data sets, used in place of the hub.")] = None,
-    data_statistics: Annotated[bool, typer.Option("--data-statistics", help="For a benchmark: check its data.")] = False,
+    data_statistics: Annotated[bool, typer.Option("--data-statistics", help="For a benchmark: check data.")] = False,
     limit: Annotated[int | None, typer.Option(help="With --data-statistics: the most questions.")] = None,
     miniature: Annotated[Path | None, typer.Option(help="For a benchmark: write fake rows for `run --data`.")] = None,
     as_json: Json = False,

@@ -47,9 +47,7 @@ def rescue(
         talk(f"The command of the run, with --out {out_root}, continues it and runs what was lost again.")
     else:
         target = Path("NEW", *below)
-        talk(
-            f"The run's command looks below its --out: move '{out}' to {target}; with --out NEW it redoes what was lost."
-        )
+        talk(f"The run's command looks below its --out: move '{out}' to {target}; with --out NEW it redoes the rest.")
     sys.stdout.write(f"{out}\n")
 
 
@@ -60,7 +58,7 @@ def _below_out(run: Path) -> tuple[str, ...]:
 def merge(
     parts: Annotated[list[Path], typer.Argument(help="Run folders of shards, or folders that hold them.")],
     out: Annotated[Path, typer.Option(help="The folder of the merged run; it may hold some of the parts.")],
-    partial: Annotated[bool, typer.Option("--partial", help="Merge although shards are missing or unfinished.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Merge although shards are missing.")] = False,
     timings: Timings = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Merge the runs of all shards, row for row as one machine would give them."""

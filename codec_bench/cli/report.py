@@ -14,19 +14,19 @@ from codec_bench.terminal.output import talk
 from codec_bench.terminal.request import columns
 
 _FORMATS = (
-    "csv (with an apostrophe before texts that a spreadsheet would take for formulas), jsonl or parquet; with --summary: "
-    "csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: lm-eval, "
+    "csv (with an apostrophe before texts that a spreadsheet would take for formulas), jsonl or parquet; with "
+    "--summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: lm-eval, "
     "lmms-eval or inspect; submission: the file that a benchmark's own service scores."
 )
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of runs; several are shown side by side.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of runs, to show side by side.")],
     out: Annotated[Path | None, typer.Option(help="The page. Default: report.html in the first run folder.")] = None,
     audio_mb: Annotated[float, typer.Option(help="Megabytes of audio to put into the page.")] = 25.0,
     by: By = None,
     figures: Annotated[Path | None, typer.Option(help="Also write plots here: SVG, PDF, and data as CSV.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary (of several runs a list) as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary, or a list of them, as JSON.")] = False,
 ) -> None:  # fmt: skip
     """Write the page of a run again, or one page for several runs."""
     from codec_bench.api.report import report as write_report
@@ -51,9 +51,9 @@ def export(
     form: Annotated[str, typer.Option("--format", help=_FORMATS)] = "csv",
     out: Annotated[Path | None, typer.Option(help="A file. Default: standard output (not for parquet).")] = None,
     summary: Annotated[bool, typer.Option("--summary", help="Write the table of systems and metrics.")] = False,
-    system: Annotated[str | None, typer.Option(help="For the hub and harnesses: the system, if there are several.")] = None,
+    system: Annotated[str | None, typer.Option(help="For the hub and harnesses: the system.")] = None,
     metric: Annotated[str | None, typer.Option(help="For the hub: only this metric.")] = None,
-    alignment: Annotated[bool, typer.Option("--alignment", help="Add a column with aligned texts of error rates.")] = False,
+    alignment: Annotated[bool, typer.Option("--alignment", help="Add aligned texts of error rates.")] = False,
 ) -> None:  # fmt: skip
     """Export scores, a table for a paper, or results for a model's repository."""
     from codec_bench.api.export import export as write

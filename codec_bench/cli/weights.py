@@ -94,7 +94,7 @@ def verify(names: Names = None, as_json: Json = False) -> None:
 @weights_app.command()
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Names of checkpoints (see: weights list).")],
-    mirror: Annotated[str | None, typer.Option("--from", help="A mirror: a URL of a hub or server, or a folder.")] = None,
+    mirror: Annotated[str | None, typer.Option("--from", help="A mirror: URL of a hub or server, or a folder.")] = None,
     to: Annotated[Path | None, typer.Option(help="Write to NAME/ in this folder, for CODEC_BENCH_WEIGHTS.")] = None,
     source: Annotated[str | None, typer.Option(help="Only hub, modelscope or url. Default: the first one.")] = None,
 ) -> None:  # fmt: skip
@@ -110,7 +110,8 @@ def fetch(
     for name in names:
         try:
             with _progress() as report_bytes:
-                fetched = get(name, source=source, mirror=mirror, to=to, notify=talk, progress=report_bytes)  # type: ignore[arg-type]
+                options: dict[str, Any] = {"source": source, "mirror": mirror, "to": to}
+                fetched = get(name, **options, notify=talk, progress=report_bytes)
         except KeyboardInterrupt:
             ignore_interrupts()
             talk("stopped; the same command continues the download")

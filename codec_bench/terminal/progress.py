@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from html import escape
 from itertools import pairwise
 from time import monotonic
+from typing import Any
 
 LINE_EVERY_S = 30.0
 _NOTEBOOK_EVERY_S = 0.5
@@ -199,7 +200,7 @@ def _show_in_notebook(progress: Progress) -> Iterator[None]:
 
 
 @contextmanager
-def _show_in_terminal(progress: Progress, console: object) -> Iterator[None]:
+def _show_in_terminal(progress: Progress, console: Any) -> Iterator[None]:
     from rich.live import Live
     from rich.table import Table
     from rich.text import Text
@@ -215,7 +216,8 @@ def _show_in_terminal(progress: Progress, console: object) -> Iterator[None]:
     from rich.spinner import Spinner
 
     spinner = Spinner("dots")
-    with Live(Line(), console=console, transient=True, refresh_per_second=8, redirect_stdout=False):  # type: ignore[arg-type]
+    options: dict[str, Any] = {"transient": True, "refresh_per_second": 8, "redirect_stdout": False}
+    with Live(Line(), console=console, **options):
         yield
 
 
