@@ -1,4 +1,4 @@
-"""`codec-bench doctor`, `validate` and `verify-batching`: checks before a long run."""
+"""`codec-bench doctor`, `validate`, `verify-batching`: checks before a long run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of the core by name; a command's module is imported when it is typed."""
+"""The core's commands by name; a command's module is imported on use."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from codec_bench.terminal.request import columns
 
 _FORMATS = (
     "csv (with an apostrophe before texts that a spreadsheet would take for formulas), jsonl or parquet; with "
-    "--summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: lm-eval, "
-    "lmms-eval or inspect; submission: the file that a benchmark's own service scores."
+    "--summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: "
+    "lm-eval, lmms-eval or inspect; submission: the file that a benchmark's own service scores."
 )
 
 

@@ -137,7 +137,7 @@ def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | list[A
 
 
 def check_settings(settings: Iterable[str], known: Iterable[str], room: str) -> None:
-    """Check that something reads the settings of every name (`--set NAME.OPTION=VALUE`).
+    """Check that something reads the settings of every name (`--set`).
 
     Args:
         settings: their names. known: the names that are read. room: their kind, such as `codec or feature`.

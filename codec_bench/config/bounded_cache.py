@@ -13,7 +13,7 @@ _FLUSH = 256
 
 
 class BoundedCache(ABC):
-    """Entries by key. With an unusable file (space, permission, corruption) it is empty.
+    """Entries by key; empty with an unusable file (space, permission, corruption).
 
     Args:
         path: the SQLite file, or None for a cache that stores nothing.

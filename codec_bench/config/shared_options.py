@@ -36,7 +36,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningOptions:
-    """How a run is executed: the fields of `Running` on the command line. None of them changes a number."""
+    """Command-line fields of `Running`; none of them changes a number."""
 
     device: Text = option("auto", "auto, cpu, cuda:0, or several GPUs with commas.", of="running")
     workers: WholeNumber | None = option(

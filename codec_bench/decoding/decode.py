@@ -213,7 +213,7 @@ def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded |
         if "flac" in message or "psf" in message:
             raise AudioError(f"'{name}' cannot be decoded: {error.error_string.strip()}") from error
         return None
-    # A compressed stream may declare no length (2**63 - 1); a shorter file was cut off. libsndfile corrects a wrong size
+    # A compressed stream may declare no length (2**63 - 1); a shorter file was cut off. libsndfile corrects wrong sizes
     # of WAV, AIFF, AU and W64, which only its log shows; piped files (0 or 2**32 - 1) are complete.
     if held < expected < 2**62 and kind in _DECLARES_LENGTH:
         raise AudioError(f"'{name}' is truncated: it declares {expected} samples and holds {held}")

@@ -1,8 +1,9 @@
-"""What is to be known of a run's answers beside the scores, in words: who gave them, and what the model was not told."""
+"""Notes on a run's answers: the answering models, and ignored parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from codec_bench.report.numbers import Entries, plain
 from codec_bench.report.robustness.rows import WAYS
@@ -10,13 +11,13 @@ from codec_bench.stats.answers import wordings_text
 from codec_bench.stats.summary_types import Answers, Count, Judging
 
 _MANY = 0.05
-"""The share of answers that are none from which it is said."""
+"""The share of missing answers from which a note reports them."""
 _VALUES = 8
-"""How many subsets are named at most; `summary.json` has all of them."""
+"""How many subsets are named; `summary.json` has all of them."""
 
 
 def answer_notes(answers: Answers) -> list[str]:
-    """One sentence for each thing that a reader of the scores should know.
+    """Return the notes on answers, one sentence each.
 
     Args:
         answers: of a summary; `UNSET` for a run of codecs.
@@ -28,20 +29,14 @@ def answer_notes(answers: Answers) -> list[str]:
         *_of_lengths(answers),
         *_of_collapse(answers),
         *_who(answers),
-        *(
-            f"'{name}' was not told to the model: {why}"
-            for name, why in ((answers.decoding or {}).get("untold") or {}).items()
-        ),
-        *(
-            f"'{name}' was not told to the judge: {why}"
-            for name, why in ((answers.judging or {}).get("untold") or {}).items()
-        ),
+        *_ignored("model", answers.decoding),
+        *_ignored("judge", answers.judging),
     ]
     return [plain(note) for note in notes]
 
 
 def cost_text(done: Answers | Judging) -> str:
-    """What was spent, in words; empty if it is not known or nothing."""
+    """Return the cost in words; empty if unknown or zero."""
     if done.cost_range_usd:
         least, most = done.cost_range_usd
         return f"{least:.4g} to {most:.4g} USD (the service does not say which tokens were sound)"
@@ -49,17 +44,13 @@ def cost_text(done: Answers | Judging) -> str:
 
 
 def spent_text(done: Answers | Judging) -> str:
-    """What calls took of tokens and money, in words; empty if nothing is known."""
+    """Return tokens and cost in words; empty if unknown."""
     used = [f"{amount:,.0f} {name.replace('_', ' ')}" for name, amount in done.usage.items() if amount]
     return "; ".join(filter(None, (*used, cost_text(done))))
 
 
 def judge_notes(entries: Entries) -> list[str]:
-    """What each judge was asked and what that cost, one sentence each.
-
-    Args:
-        entries: (system, metric, entry of the summary), of all systems.
-    """
+    """Return notes on each judge's calls and their cost."""
     notes = []
     for system, metric, entry in entries:
         done = entry.judging
@@ -93,20 +84,19 @@ def _of_lengths(answers: Answers) -> list[str]:
         phrases.append(f"{_count_and_share(answers.at_limit, 'answers')} ended at a limit of length")
     if answers.with_reasoning and answers.with_reasoning.n:
         phrases.append(
-            f"{_count_and_share(answers.with_reasoning, 'answers')} held the model's reasoning, which was cut off; metrics of official/ read it"
+            f"{_count_and_share(answers.with_reasoning, 'answers')} held the model's reasoning, which was cut off; "
+            "metrics of official/ read it"
         )
     return phrases
 
 
 def _of_collapse(answers: Answers) -> list[str]:
-    """How many answers are none, if they are many."""
+    """Report the missing answers, if they are many."""
     answered = answers.asked - sum(answers.failed.values())
     none = answers.no_answer or 0
     if not answered or none < _MANY * answered:
         return []
-    ways = ", ".join(
-        f"{WAYS[kind]} {count:,}" for kind, count in sorted(answers.ways.items(), key=lambda kind: -kind[1])
-    )
+    ways = ", ".join(f"{WAYS[kind]} {count:,}" for kind, count in sorted(answers.ways.items(), key=lambda one: -one[1]))
     return [f"{none:,} of {answered:,} answers are none ({ways})"]
 
 
@@ -114,8 +104,12 @@ def _count_and_share(count: Count, of: str = "questions") -> str:
     return f"{count.n:,} {of} ({100 * count.share:.3g} %)"
 
 
+def _ignored(role: str, decoding: Mapping[str, Any] | None) -> list[str]:
+    untold = (decoding or {}).get("untold") or {}
+    return [f"'{name}' was not told to the {role}: {why}" for name, why in untold.items()]
+
+
 def _who(answers: Answers) -> list[str]:
-    """What is to be said of the models that answered."""
     served = answers.served
     parts = [
         f"{one.n:,} answers are from '{one.model}' and not from '{answers.asked_for}'{_where(one.subsets)}"
@@ -123,10 +117,10 @@ def _who(answers: Answers) -> list[str]:
         if one.other
     ]
     if answers.alias:
-        parts.append(
-            f"'{answers.alias}' is a name that the service gave: it does not say which model is behind it, so a change of that "
-            "model shows in the questions that are asked again alone"
+        unknown = (
+            "it does not say which model is behind it, so a change of that model shows only in the questions that are"
         )
+        parts.append(f"'{answers.alias}' is a name that the service gave: {unknown} asked again")
     if len({(one.model, one.revision) for one in served}) > 1:
         states = "; ".join(f"{one.state} gave {one.n:,} answers{_where(one.subsets)}" for one in served)
         parts.append(f"the service named {len(served)} states of the model that answered: {states}")
@@ -143,7 +137,7 @@ def _who(answers: Answers) -> list[str]:
 
 
 def _where(subsets: Mapping[str, Mapping[str, int]] | None) -> str:
-    """How many answers lie in which subsets, in brackets; empty if there are no subsets."""
+    """Return the answers per subset, in brackets; empty without subsets."""
     columns = []
     for column, values in (subsets or {}).items():
         named = [f"{value} {n:,}" for value, n in list(values.items())[:_VALUES]]

@@ -1,10 +1,13 @@
-"""What stands beside the values of metrics of answers, in words and short texts: the chance level, rules for failures,
-rates of reading, win rate and position bias (see `codec_bench.stats.chance_level`)."""
+"""Notes beside values: chance level, failure rules, reading rates, win rate, bias.
+
+See `codec_bench.stats.chance_level`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from codec_bench.report import numbers
 from codec_bench.report.numbers import Entries, decimals, number, plain, shown_unit, spread
 from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import Counted, MetricSummary, Subset
@@ -13,17 +16,13 @@ _COUNTED = {"as-wrong": "counts them as wrong", "left-out": "leaves them out"}
 
 
 def chance_text(entry: MetricSummary | Subset | None) -> str:
-    """The chance level as it stands with a value, such as `chance 0.25`; empty if the questions have no options."""
+    """Return the chance level, such as `chance 0.25`; empty without options."""
     chance = None if entry is None or entry.chance is UNSET else entry.chance
     return "" if chance is None else f"chance {number(chance, 2)}"
 
 
 def metric_notes(entries: Entries) -> list[str]:
-    """What to know of metrics of answers beside their values; one sentence each.
-
-    Args:
-        entries: (system, metric, entry of the summary), of all systems.
-    """
+    """Return notes on metrics of answers."""
     entries = list(entries)
     notes = _failures(entries)
     for system, metric, entry in entries:
@@ -31,8 +30,15 @@ def metric_notes(entries: Entries) -> list[str]:
     return list(map(plain, notes))
 
 
+def value_notes(entries: Entries) -> list[str]:
+    """Return the notes on the values of a table of results."""
+    entries = list(entries)
+    further = (numbers.draw_notes, numbers.best_notes, numbers.missing_notes, numbers.interval_notes)
+    return [note for notes_of in (metric_notes, *further) for note in notes_of(entries)]
+
+
 def _failures(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
-    """The values by the rules for failures, where they differ: one sentence for each system and toolkit."""
+    """Return the values by the rules for failures, where they differ."""
     values_by_rule: dict[tuple[str, str, str], list[str]] = {}
     for system, metric, entry in entries:
         policies = entry.policies
@@ -52,19 +58,17 @@ def _failures(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
 
 
 def _read(entry: MetricSummary) -> list[str]:
-    """How many answers a rule and the judge could read."""
     reading = entry.read
     if not reading:
         return []
     total = reading.exact + reading.aligned + reading.neither
     return [
-        f"of {total:,} answers the rule read an option in {100 * reading.exact_share:.1f} %, and rule and judge together in "
-        f"{100 * reading.share:.1f} %"
+        f"of {total:,} answers the rule read an option in {100 * reading.exact_share:.1f} %, and rule and judge "
+        f"together in {100 * reading.share:.1f} %"
     ]
 
 
 def _compared(entry: MetricSummary) -> list[str]:
-    """How often the answers win against the references, and what the judge gives to the first place."""
     comparison = entry.compared
     if not comparison:
         return []
@@ -78,12 +82,10 @@ def _compared(entry: MetricSummary) -> list[str]:
             f"the verdict changed with the order in {number(comparison.changed, 3)} of the answers, which count as ties"
         )
     if bias.value is not None:
-        phrases.append(
-            f"position bias: the answer that stands first gets {_written(bias, 2, sign=True)} more than the one that stands second"
-        )
+        more = f"gets {_written(bias, 2, sign=True)} more than the second"
+        phrases.append(f"position bias: the answer in the first place {more}")
     return phrases
 
 
 def _written(entry: Counted, places: int, *, sign: bool = False) -> str:
-    """A value with its interval."""
     return " ".join(filter(None, (number(entry.value, places, sign=sign), spread(entry, places))))

@@ -1,4 +1,4 @@
-"""Where data and metrics meet badly, in words."""
+"""Mismatches of data and metrics, in words."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _MOST_NAMED = 6
 
 
 def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
-    """What `stats.data_warnings` found: one sentence each, with the systems that it is about if these are not all.
+    """Return the warnings of `stats.data_warnings`, with their systems if not all.
 
     Args:
-        systems: the entries of the summary by what the systems are called.
+        systems: the entries of the summary by displayed name.
     """
     names_by_text: dict[str, list[str]] = {}
     for name, system in systems.items():
@@ -26,16 +26,14 @@ def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
 
 
 def warned_text(one: Warned) -> str:
-    """One thing that `stats.data_warnings` found, as a sentence."""
+    """Return one warning of `stats.data_warnings` as a sentence."""
     many = f"{one.n:,} of {one.of:,} items" if one.n < one.of else f"all {one.of:,} items"
     if one.kind == "another":
-        return (
-            f"in {many} the sound equals that of {one.other} sample by sample, as if files of one folder had two names"
-        )
+        return f"in {many} the sound equals that of {one.other} sample by sample, as if one file had two names"
     if one.kind == "shared":
         return (
-            f"{many} have the sound of another item, sample by sample (different sounds: {one.figures['different']:g}); where the speaker is "
-            "unknown, intervals and tests count each sound as one unit"
+            f"{many} have the sound of another item, sample by sample (different sounds: {one.figures['different']:g}); "
+            "where the speaker is unknown, intervals and tests count each sound as one unit"
         )
     if one.kind == "copied":
         return (
@@ -44,51 +42,49 @@ def warned_text(one: Warned) -> str:
         )
     if one.kind == "repeated":
         return (
-            f"{many} ask what another one asks, with the same file of sound and the same expected answer (different questions: "
-            f"{one.figures['different']:g}); where the speaker is unknown, intervals and tests count each question as one unit"
+            f"{many} ask what another one asks, with the same file of sound and the same expected answer (different "
+            f"questions: {one.figures['different']:g}); where the speaker is unknown, intervals and tests count each "
+            "question as one unit"
         )
     if one.kind == "implausible":
         (metric,), figures = one.moved, one.figures
         return (
-            f"{metric} is below {figures['limit']:g} in {many} (median {figures['median']:.3g}): this points at sound that is shifted, in "
-            "another order or with its sign turned, or at a system that does not keep the waveform"
+            f"{metric} is below {figures['limit']:g} in {many} (median {figures['median']:.3g}): this points at sound "
+            "that is shifted, in another order or with its sign turned, or at a system that does not keep the waveform"
         )
     if one.kind == "channels":
         return (
-            "{many} have sound in {heard:.3g} of {channels:.3g} channels (on average): their mean, which is measured, is quieter by what "
-            "the empty channels lack"
+            "{many} have sound in {heard:.3g} of {channels:.3g} channels (on average): their mean, which is measured, "
+            "is quieter by what the empty channels lack"
         ).format(many=many, **one.figures)
     if one.kind == "rate":
         return (
-            "{many} have as many samples as their references, at {rate_khz:g} kHz in place of {reference_khz:g} kHz: the rate that "
-            "their files state looks wrong, and all scores take them as played at that rate"
+            "{many} have as many samples as their references, at {rate_khz:g} kHz in place of {reference_khz:g} kHz: "
+            "the rate that their files state looks wrong, and all scores take them as played at that rate"
         ).format(many=many, **one.figures)
     if one.kind == "folded":
         return (
-            f"the {one.figures['channels']:.3g} channels of {many} came back as one sound; metrics measure the mean of the channels and do not "
-            "show it"
+            f"the {one.figures['channels']:.3g} channels of {many} came back as one sound; metrics measure the mean of "
+            "the channels and do not show it"
         )
     if one.kind == "around":
-        sentence = (
-            "have more silence around their sound than sound ({silence_s:.1f} s around {sound_s:.1f} s on average)"
-        )
+        sentence = "have more silence than sound ({silence_s:.1f} s around {sound_s:.1f} s on average)"
     else:
         sentence = (
-            "hold nothing above {top_khz:.1f} kHz, where a rate of {rate_khz:g} kHz or a metric's own has room for more"
+            "are band-limited to {top_khz:.1f} kHz, below the limit of their rate ({rate_khz:g} kHz) or of a metric"
         )
     return f"{many} {sentence.format_map(one.figures)}; {_moved(one.moved)}"
 
 
 def _moved(moved: Mapping[str, float | None]) -> str:
-    """What it does to metrics, those that it moves most first."""
+    """Return the effect on metrics, largest first."""
     known = sorted(((shift, name) for name, shift in moved.items() if shift is not None), reverse=True)
     open_ = [name for name, shift in moved.items() if shift is None]
     parts = []
     if known:
-        named = [f"{name} by {shift:.2g}" for shift, name in known]
-        parts.append(
-            f"such data moved {first_of(named, _MOST_NAMED)} of its spread over five codecs (codec-bench metrics --stability)"
-        )
+        shifts = first_of([f"{name} by {shift:.2g}" for shift, name in known], _MOST_NAMED)
+        spread = "of its spread over five codecs (codec-bench metrics --stability)"
+        parts.append(f"such data moved {shifts} {spread}")
     if open_:
         parts.append(f"it was not measured for {first_of(open_, _MOST_NAMED)}")
     return "; ".join(parts)

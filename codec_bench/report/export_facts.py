@@ -1,6 +1,4 @@
-"""What every form of results that other tools read needs of a run: which system, which data, and what to know of a
-value.
-"""
+"""Facts of a run for results in other tools' forms: system, data, notes on values."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The data of a run: its repository on the hub (None if it has none), and what was taken of it."""
+    """The data of a run: its repository on the hub or None, and the selection."""
 
     name: str
     repository: str | None
@@ -36,12 +34,10 @@ class Data:
 
 
 def results_of(run: Run, system: str | None, form: str) -> tuple[str, Mapping[str, MetricSummary]]:
-    """The system that a file tells of (the one that is named, or the only one beside the unprocessed audio) and its
-    entries by metric.
+    """Return the system of an export and its entries by metric.
 
     Raises:
-        UserError: the run is not finished, which a form of results has no way to say; there is no such system, or one
-            must be named.
+        UserError: the run is not finished or is a control; there is no such system, or one must be named.
     """
     state = run.meta.get("state")
     if state != "finished":
@@ -61,29 +57,29 @@ def results_of(run: Run, system: str | None, form: str) -> tuple[str, Mapping[st
         raise UnknownName("system", system, names)
     if len(codecs) != 1:
         raise UserError(
-            f"{form} tells of one system, and the run has {len(codecs)}: {', '.join(codecs) or 'only the unprocessed audio'}",
+            f"{form} holds one system, and the run has {len(codecs)}: {', '.join(codecs) or 'only unprocessed audio'}",
             hint="name one with --system",
         )
     return codecs[0], summarise(run).systems[codecs[0]].metrics
 
 
 def valued(entries: Mapping[str, MetricSummary]) -> dict[str, MetricSummary]:
-    """The entries that have a value."""
+    """Return the entries that have a finite value."""
     return {name: entry for name, entry in entries.items() if entry.value is not None and math.isfinite(entry.value)}
 
 
 def marked_name(name: str, run: Run, system: str) -> str:
-    """A name, with what says that the run did not use all data, or that the checks of its system found something."""
+    """Return a name, marked for incomplete data and suspect systems."""
     parts = [*describe_parts(run), *(["suspect"] if numbers.doubts_in(run, system) else [])]
     return f"{name} ({', '.join(parts)})" if parts else name
 
 
 def data_of(meta: Mapping[str, Any]) -> Data:
-    """Where the data come from: what the benchmark's definition says, or the name that was asked for."""
+    """Return the source of the data: from the benchmark's definition, or as named."""
     benchmark = meta.get("benchmark")
     if benchmark:
         source = ((meta.get("fingerprint") or {}).get("asked") or {}).get("data") or {}
-        # Only a pinned commit is one of the hub for certain: a mirror's files may have a hash of their own, or none.
+        # Only a pinned commit is surely the hub's: a mirror may have another hash, or none.
         pinned = None if meta["config"].get("mirror") else source.get("revision")
         revision = pinned if isinstance(pinned, str) and _COMMIT.fullmatch(pinned) else None
         repository, split = (
@@ -96,13 +92,13 @@ def data_of(meta: Mapping[str, Any]) -> Data:
     if hub is None:
         return Data(Path(name).name or "unnamed", None)
     names = (hub["names"] or "").split(":")
-    # A single name is a configuration or a split, and only the data set itself tells which.
+    # A single name is a configuration or a split, which only the data set distinguishes.
     config, split = names if len(names) == 2 else (None, None)
     return Data(name, hub["repository"], config, split, hub["revision"])
 
 
 def describe_parts(run: Run) -> list[str]:
-    """What says that the run did not use all data."""
+    """Return why the run did not use all data."""
     config, rows = run.meta["config"], count_rows(run)
     limited = [] if config.get("limit") is None else [f"limited to {config['limit']} items"]
     sharded = [] if config.get("shard") is None else [f"shard {config['shard']} only"]
@@ -111,9 +107,7 @@ def describe_parts(run: Run) -> list[str]:
 
 
 def facts_of(run: Run, system: str, entry: MetricSummary) -> dict[str, Any]:
-    """What to know of a value: where it was measured, how sure it is, on what it rests, and what the checks of its
-    system found.
-    """
+    """Return the facts about a value: measurement, uncertainty, basis, findings."""
     meta = run.meta
     config, ends = meta["config"], entry.ci95
     facts = {

@@ -1,13 +1,10 @@
-"""A run in the forms of other harnesses: lm-evaluation-harness's and lmms-eval's result JSON, and inspect_ai's
-evaluation log.
+"""A run in the forms of lm-evaluation-harness, lmms-eval and inspect_ai.
 
-Conventions
-    A file tells of one system, because each of these forms does.
-    A standard error is how far the nearer end of the 95 % interval lies, over its quantile of Student's t; where there
-    is none, a standard error is missing too. A metric without a value is left out of lm-evaluation-harness's and lmms-eval's files,
-    which cannot say why, and named. What a form has no field for (protocol, interval, counts, how much of the data was
-    used) stands in its metadata. Sources: `lm_eval.loggers.evaluation_tracker` 0.4.13 and `lmms_eval.evaluator` 0.7.3
-    write the first two; the third is version 2 of `inspect_ai.log.EvalLog`.
+A file holds one system. A standard error is the distance to the nearer end of the 95 % interval over Student's t
+quantile. The first
+two cannot hold a metric without a value, which is excluded and reported. Facts without a field are in the metadata.
+Sources:
+`lm_eval.loggers.evaluation_tracker` 0.4.13, `lmms_eval.evaluator` 0.7.3, version 2 of `inspect_ai.log.EvalLog`.
 """
 
 from __future__ import annotations
@@ -33,15 +30,15 @@ FORMATS = ("lm-eval", "lmms-eval", "inspect")
 
 
 def export_harness(run: Run, form: str, out: Target, *, system: str | None = None) -> list[str]:
-    """Writes the results of one system as another harness does.
+    """Write the results of one system in another harness's form.
 
     Args:
         run: a finished run. form: `lm-eval`, `lmms-eval` or `inspect`.
-        out: the file or stream; None for standard output. inspect_ai reads a log by the end of its name, `.json`.
-        system: the system; may be left out where the run has one beside the unprocessed audio.
+        out: the file or stream; None for standard output. inspect_ai needs the suffix `.json`.
+        system: the system; optional if the run has one besides the unprocessed audio.
 
     Returns:
-        The metrics that were left out because they have no value.
+        The metrics that were excluded because they have no value.
 
     Raises:
         UserError: the run is not finished, has no value, a system must be named, or the file cannot be written.
@@ -60,16 +57,14 @@ def export_harness(run: Run, form: str, out: Target, *, system: str | None = Non
 
 
 def _error(entry: MetricSummary) -> float | None:
-    """The standard error of a value, by the nearer end of its interval: the farther one allows for more than Student's
-    t.
-    """
+    """Return a value's standard error, by the nearer end of its interval."""
     if not entry.ci95 or entry.value is None or entry.units < 2:
         return None
     return float(min(entry.value - entry.ci95[0], entry.ci95[1] - entry.value)) / t_quantile(LEVEL, entry.units - 1)
 
 
 def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: str) -> dict[str, Any]:
-    """The results as lm-evaluation-harness and lmms-eval keep them, which differ in what stands beside them."""
+    """Return the results in the form of lm-evaluation-harness and lmms-eval."""
     meta, data, counts = run.meta, data_of(run.meta), run.counts()
     name = marked_name(data.name, run, system)
     values: dict[str, Any] = {"alias": name}
@@ -79,10 +74,12 @@ def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: 
         values[f"{_key(metric)}_stderr,none"] = "N/A" if error is None else error
     better = {_key(metric): entry.higher_is_better for metric, entry in entries.items()}
     config = {
-        "task": name, "dataset_path": data.repository or data.name, "dataset_name": data.configuration, "test_split": data.split,
-        "metric_list": [{"metric": _key(metric), "higher_is_better": higher_is_better} for metric, higher_is_better in zip(entries, better.values(), strict=True)],
-        "metadata": {"version": 1, "codec_bench": {metric: facts_of(run, system, entry) for metric, entry in entries.items()}},
+        "task": name, "dataset_path": data.repository or data.name, "dataset_name": data.configuration,
+        "test_split": data.split,
+        "metric_list": [{"metric": metric, "higher_is_better": higher} for metric, higher in better.items()],
+        "metadata": {"version": 1, "codec_bench": {one: facts_of(run, system, held) for one, held in entries.items()}},
     }  # fmt: skip
+    limits = {"limit": meta["config"].get("limit"), "random_seed": meta["config"].get("seed")}
     samples = {"original": counts["samples"], "effective": max(entry.n for entry in entries.values())}
     lm = form == "lm-eval"
     about = {
@@ -97,7 +94,7 @@ def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: 
         "n-shot": {name: 0},
         "higher_is_better": {name: better},
         "n-samples": {name: samples},
-        "config": {"model": "codec-bench", "model_args": system, "limit": meta["config"].get("limit"), "random_seed": meta["config"].get("seed")},
+        "config": {"model": "codec-bench", "model_args": system, **limits},
         "git_hash": None,
         "date": _seconds(meta.get("finished")) if lm else str(meta.get("finished") or ""),
         **about,
@@ -105,40 +102,34 @@ def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: 
 
 
 def _key(metric: str) -> str:
-    """A metric's name where a comma parts it from the name of a filter."""
+    """Return a metric's name for a form in which commas precede filters."""
     return metric.replace(",", ";")
 
 
 def _seconds(when: Any) -> float | None:
-    """A moment as seconds since 1970."""
+    """Return a moment as seconds since 1970."""
     return datetime.fromisoformat(when).timestamp() if isinstance(when, str) else None
 
 
 def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dict[str, Any]:
-    """The run as an evaluation log, with every item and its scores."""
+    """Return the run as an evaluation log, with every item and its scores."""
     meta, data = run.meta, data_of(run.meta)
     samples = list(_samples(run, system))
     created = str(meta.get("finished") or "1970-01-01T00:00:00+00:00")
     digest = hashlib.sha256(json.dumps([str(run.folder), system, created]).encode()).hexdigest()[:22]
     scores = []
     for metric, entry in entries.items():
-        numbers = {"value": entry.value, "stderr": _error(entry)}
-        scores.append(
-            {
-                "name": metric, "scorer": metric, "scored_samples": entry.n, "unscored_samples": entry.failed,
-                "metrics": {name: {"name": name, "value": float(value)} for name, value in numbers.items() if value is not None},
-                "metadata": facts_of(run, system, entry),
-            }
-        )  # fmt: skip
-    dataset = {
-        "name": data.name,
-        "location": data.repository,
-        "samples": len(samples),
-        "sample_ids": [s["id"] for s in samples],
-    }
+        values = {"value": entry.value, "stderr": _error(entry)}
+        metrics = {name: {"name": name, "value": float(value)} for name, value in values.items() if value is not None}
+        counts = {"scored_samples": entry.n, "unscored_samples": entry.failed}
+        about = {"name": metric, "scorer": metric, "metadata": facts_of(run, system, entry)}
+        scores.append({**about, **counts, "metrics": metrics})
+    ids = [sample["id"] for sample in samples]
+    dataset = {"name": data.name, "location": data.repository, "samples": len(samples), "sample_ids": ids}
     spec = {
-        "eval_id": digest, "run_id": digest, "task_id": digest, "created": str(meta.get("started") or created), "task": marked_name(data.name, run, system),
-        "dataset": dataset, "model": f"codec-bench/{system}", "config": {"limit": meta["config"].get("limit")},
+        "eval_id": digest, "run_id": digest, "task_id": digest, "created": str(meta.get("started") or created),
+        "task": marked_name(data.name, run, system), "dataset": dataset, "model": f"codec-bench/{system}",
+        "config": {"limit": meta["config"].get("limit")},
         "packages": {name: str(version) for name, version in (meta.get("versions") or {}).items()},
         "metadata": {"judge": meta["config"].get("judge"), "command": meta["config"].get("command")},
     }  # fmt: skip
@@ -148,18 +139,17 @@ def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dic
 
 
 def _samples(run: Run, system: str) -> Iterator[dict[str, Any]]:
-    """The items of a system with their scores, in the order of their ids."""
+    """Yield the items of a system with their scores, in the order of their ids."""
     rows = sorted((row for row in run.rows() if row.system == system), key=lambda row: row.id)
     for sample, of in groupby(rows, key=lambda row: row.id):
         held = list(of)
-        first = held[0]
+        first, missing = held[0], {row.metric: row for row in held if row.value is None}
+        reasons = {name: {"status": row.status, "reason": row.reason} for name, row in missing.items()}
+        about = {name: getattr(first, name) for name in ("speaker", "language", "duration_s")}
         yield {
             "id": sample, "epoch": 1, "input": first.text or sample, "target": first.text or "",
             "scores": {row.metric: _score(row) for row in held if row.value is not None},
-            "metadata": {
-                "speaker": first.speaker, "language": first.language, "duration_s": first.duration_s,
-                "without_value": {row.metric: {"status": row.status, "reason": row.reason} for row in held if row.value is None},
-            },
+            "metadata": {**about, "without_value": reasons},
         }  # fmt: skip
 
 

@@ -1,11 +1,8 @@
-"""A run in the two forms in which the Hugging Face hub keeps results: `.eval_results/*.yaml` and a model card's
-`model-index`.
+"""A run in the hub's forms: `.eval_results/*.yaml` and a card's `model-index`.
 
-Conventions
-    A file tells of one system, because each belongs to the repository of one model.
-    What a form has no field for (interval, counts, protocol, how much of the data was used) stands in its `notes` or
-    `args`.
-    Source: `huggingface_hub`, whose own classes write both forms.
+A file holds one system, for one model's repository. Facts without a field (interval, counts, protocol, share of the
+data) are in
+`notes` or `args`. Source: `huggingface_hub`, whose own classes write both forms.
 """
 
 from __future__ import annotations
@@ -26,22 +23,23 @@ _KINDS = {"codec": "audio-to-audio", "generation": "text-to-speech"}
 def export_hugging_face(
     run: Run, form: str, out: Target, *, system: str | None = None, metric: str | None = None
 ) -> list[str]:
-    """Writes the results of one system for a model's repository on the Hugging Face hub.
+    """Write the results of one system for a model's repository on the hub.
 
     Args:
         run: a finished run.
-        form: `hf-eval-results` (one value, for a file in `.eval_results/`) or `model-index` (all metrics, for the top
-            of a model card).
+        form: `hf-eval-results` (one value, for a file in `.eval_results/`) or `model-index` (all metrics, for a model
+            card).
         out: the file or stream; None for standard output.
-        system: the system; may be left out where the run has one beside the unprocessed audio.
-        metric: the only metric to write. Without it, `hf-eval-results` takes the benchmark's primary metric.
+        system: the system; optional if the run has one besides the unprocessed audio.
+        metric: the only metric to write. Without it, `hf-eval-results` uses the benchmark's primary metric.
 
     Returns:
-        The metrics that were left out because they have no value.
+        The metrics that were excluded because they have no value.
 
     Raises:
-        UserError: the run is not finished, has no value, or its data are not on the hub where the form asks for that; a
-            system or metric must be named; the format is unknown; or the file cannot be written.
+        UserError: the run is not finished, has no value, or its data are not on the hub; a system or metric must be
+            named;
+            the format is unknown; or the file cannot be written.
     """
     import yaml
 
@@ -73,12 +71,11 @@ def _eval_results(
     data = data_of(meta)
     if data.repository is None:
         raise UserError(
-            f"the data '{data.name}' are not a data set of the Hugging Face hub, and hf-eval-results files a value under one",
+            f"the data '{data.name}' are not a data set of the Hugging Face hub, which hf-eval-results needs",
             hint="use --format model-index, which takes any name",
         )
-    chosen = (
-        metric or (meta.get("benchmark") or {}).get("primary") or (next(iter(entries)) if len(entries) == 1 else None)
-    )
+    primary = (meta.get("benchmark") or {}).get("primary")
+    chosen = metric or primary or (next(iter(entries)) if len(entries) == 1 else None)
     if chosen is None:
         raise UserError(
             f"hf-eval-results holds one value, and the run has {len(entries)} metrics: {', '.join(entries)}",
@@ -86,14 +83,12 @@ def _eval_results(
         )
     entry = valued(entries).get(chosen)
     if entry is None:
-        raise UserError(
-            f"{chosen} of '{system}' has no value, and hf-eval-results cannot say why",
-            hint="choose another with --metric",
-        )
+        hint = "choose another with --metric"
+        raise UserError(f"{chosen} of '{system}' has no value, and hf-eval-results cannot say why", hint=hint)
+    notes = [f"codec-bench {chosen}", *(f"{name} {fact}" for name, fact in facts_of(run, system, entry).items())]
     entry_of_result = EvalResultEntry(
         dataset_id=data.repository, task_id=data.configuration or "default", value=entry.value,
-        dataset_revision=data.revision, date=meta.get("finished"),
-        notes="; ".join([f"codec-bench {chosen}", *(f"{name} {fact}" for name, fact in facts_of(run, system, entry).items())]),
+        dataset_revision=data.revision, date=meta.get("finished"), notes="; ".join(notes),
     )  # fmt: skip
     return eval_result_entries_to_yaml([entry_of_result])
 
@@ -116,7 +111,7 @@ def _model_index(run: Run, system: str, entries: Mapping[str, MetricSummary]) ->
 
 
 def _kind_of_run(meta: Mapping[str, Any]) -> str:
-    """What the model does, by the hub's list of names."""
+    """Return the model's task, by the hub's list of names."""
     benchmark = meta.get("benchmark")
     if not benchmark:
         return "audio-to-audio"

@@ -1,8 +1,6 @@
-"""Tables in a narrow terminal: widths at which no word is broken, and blocks of lines where there are none.
+"""Tables in a narrow terminal: widths without broken words, else blocks of lines.
 
-Conventions
-    Cells are texts without what could control a terminal. A width counts columns of the terminal, of which a Chinese
-    character takes two.
+Cells have no control characters. A width counts columns of the terminal, of which a Chinese character takes two.
 """
 
 from __future__ import annotations
@@ -14,28 +12,27 @@ from rich.table import Table
 from rich.text import Text
 
 _ORDINARY = 30
-"""Columns of the longest word of a cell that is kept whole; a path or an address may be broken."""
+"""The widest word that is never broken; a path or an address may be."""
 
 
 def longest_word(text: str) -> int:
-    """How wide the longest word of a text is."""
+    """Return the width of a text's longest word."""
     return max(map(cell_len, text.split()), default=0)
 
 
 def room_for(width: int, columns: int) -> int:
-    """The room for the cells of so many columns in a table that is as wide as the terminal."""
+    """Return the room for the cells of so many columns in a table of this width."""
     return width - 3 * columns - 1
 
 
 def whole_words(cells: Sequence[Sequence[str]], room: int, unbroken: Sequence[int] = (0,)) -> list[int] | None:
-    """The widths of columns at which no heading and no ordinary word is broken; None if there is not room enough.
+    """Return column widths without broken headings and words, or None without room.
 
-    The widest column that can still be broken between words gives way first.
+    The widest column that can still be broken between words shrinks first.
 
     Args:
-        cells: each column from its head down.
-        room: for all cells of a row.
-        unbroken: the places of columns whose cells stay on one line.
+        cells: each column from its head down. room: for all cells of a row.
+        unbroken: the indices of columns whose cells stay on one line.
     """
     widths = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in cells]
     words = [
@@ -53,11 +50,7 @@ def whole_words(cells: Sequence[Sequence[str]], room: int, unbroken: Sequence[in
 
 
 def listed(heads: Sequence[str], rows: Iterable[Sequence[Text]]) -> Table:
-    """The rows of a table as blocks of lines, each line a heading and its cell. An empty cell has no line.
-
-    Args:
-        heads: of the columns. rows: their cells.
-    """
+    """Return the rows as blocks of lines with heading and cell, without empty cells."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")

@@ -1,9 +1,8 @@
-"""How numbers and names are written in the terminal and on the page.
+"""Formats numbers and names for the terminal and the page.
 
-Conventions
-    The decimals of a number follow from its interval: they end at the first digit of the half width that is not zero,
-    or one digit later if that digit is a 1. A number has at least three digits, since tables are copied into papers,
-    and at most four decimals. All numbers of a column have the same number of decimals.
+A number's decimals follow from its interval: up to the first non-zero digit of the half width, one more if that is a 1;
+at
+least three digits (for papers), at most four decimals. All numbers of a column have the same number of decimals.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ METHODS = {
     "bca": "BCa bootstrap over units",
     "jackknife-blocks": "delete-a-group jackknife",
 }
-"""The methods of intervals, as a caption names them."""
+"""The methods of intervals, for captions."""
 BOLD = f"Bold is the best value of a column. {ALIKE}"
 SUSPECT = " (suspect)"
 ARROWS = {True: "↑", False: "↓", None: ""}
@@ -75,10 +74,7 @@ Entries = Iterable[tuple[str, str, MetricSummary]]
 
 
 def split_name(metric: str) -> tuple[str, str]:
-    """The metric's name and what follows it:
-
-    `wer[pocketsphinx]` is `("wer", "pocketsphinx")`, `sim@tf32` `("sim", "@tf32")`.
-    """
+    """Split a metric's name, such as into ("wer", "pocketsphinx"), ("sim", "@tf32")."""
     match = _METRIC.match(metric)
     if match is None:  # own code, or a name from another package
         return metric, ""
@@ -86,13 +82,14 @@ def split_name(metric: str) -> tuple[str, str]:
 
 
 def family(system: str) -> str:
-    """The name of a codec without its operating point: `opus-12k` is `opus`, `encodec-24khz@6` is `encodec-24khz`."""
+    """Return a codec's name without operating point: `opus-12k` is `opus`."""
     return _OPERATING_POINT.sub("", system) or system
 
 
 def uncurved(names: Iterable[str]) -> list[str]:
-    """Codecs that look like operating points of one codec and are on no common curve, because their names do not say
-    so: a sentence each, with the names that would. `rvq2` and `rvq16` are two families, `rvq@2` and `rvq@16` are one.
+    """Advise on names that look like operating points of one codec without a curve.
+
+    `rvq2` and `rvq16` are two families, `rvq@2` and `rvq@16` are one.
     """
     alike: dict[str, dict[str, str]] = {}
     for name in dict.fromkeys(names):
@@ -110,18 +107,17 @@ def uncurved(names: Iterable[str]) -> list[str]:
 
 
 def shown_unit(unit: str) -> tuple[float, str]:
-    """The unit in which values are shown, and the factor to it: bits per second are shown as kbps."""
+    """Return the factor to the shown unit, and that unit: bit/s are shown as kbps."""
     return (1e-3, "kbps") if unit in ("bps", "bit/s") else (1.0, unit)
 
 
 def entries(summary: Summary, metric: str) -> list[MetricSummary]:
-    """The entries of one metric, of all systems that have it."""
+    """Return one metric's entries of all systems that have it."""
     return [system.metrics[metric] for system in summary.systems.values() if metric in system.metrics]
 
 
 def remarks(system: SystemSummary) -> list[str]:
-    """What stands below the name of a system: how many items failed, are no coded speech or were cut, how much it was
-    not given, and the checks that it failed."""
+    """Return the remarks below a system's name: failures, flags, failed checks."""
     counts = (
         (system.without_estimate, "failed"),
         (system.silent, "silent"),
@@ -138,31 +134,30 @@ def remarks(system: SystemSummary) -> list[str]:
 
 
 def marked(name: str, system: SystemSummary) -> str:
-    """The name of a system as tables and plots write it: with a mark if its checks found something."""
+    """Return a system's displayed name, marked if its checks found something."""
     return name + SUSPECT if system.doubts else name
 
 
 def doubts_text(system: SystemSummary) -> str | None:
-    """What the checks of a system found, as one text; None if they found nothing."""
+    """Return the findings of a system's checks as one text, or None."""
     return text_of(system.doubts)
 
 
 def doubts_in(run: Run, system: str) -> str | None:
-    """What a run's checks of a system found, as one text; None if they found nothing."""
+    """Return the findings of a run's checks of a system as one text, or None."""
     return text_of(findings_in(run, system))
 
 
 def findings_in(run: Run, system: str) -> Sequence[Mapping[str, Any]]:
-    """What a run's checks of a system found."""
+    """Return the findings of a run's checks of a system."""
     return SystemSummary(checks=(run.meta.get("checks") or {}).get(system)).doubts
 
 
 def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
-    """What the checks of each system found, where data and metrics meet badly, and what its bitrate counts where clips
-    have several channels.
+    """Return notes on systems: silent or unrelated outputs, findings, data, channels.
 
     Args:
-        systems: the entries of the summary by what the systems are called.
+        systems: the entries of the summary by displayed name.
     """
     notes = []
     for name, system in systems.items():
@@ -206,11 +201,10 @@ _WHY = {
 
 
 def rows_notes(rows: RowCount, other: Sequence[str] = ()) -> list[str]:
-    """One sentence if a run does not hold all questions of its benchmark, or more than there are, with the reason, and
-    one for what is other in them.
+    """Return notes on a run with other questions than its benchmark, with the reason.
 
     Args:
-        rows: of a summary; `UNSET` where the number of questions is not known. other: the `other_data` of the summary.
+        rows: of a summary; `UNSET` if the number of questions is unknown. other: the `other_data` of the summary.
     """
     apart = [plain(f"other data than the definition's: {', '.join(other)}")] if other else []
     if not rows or rows.why is None:
@@ -220,14 +214,14 @@ def rows_notes(rows: RowCount, other: Sequence[str] = ()) -> list[str]:
 
 
 def rows_text(rows: RowCount) -> str:
-    """How many of its benchmark's questions a run holds, such as `4 of 896 questions`."""
+    """Return how many of its benchmark's questions a run holds."""
     if rows.n > rows.size:
         return f"{rows.n:,} questions in place of {rows.size:,}"
     return f"{rows.n:,} of {rows.size:,} questions"
 
 
 def grouped_reasons(reasons: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The reasons of a summary, with equal reasons of several systems as one: it has `systems`, and counts are added."""
+    """Group equal reasons of several systems, with `systems` and added counts."""
     groups: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in reasons:
         key = (row["metric"], row["status"], json.dumps(row["reason_code"]))
@@ -238,19 +232,19 @@ def grouped_reasons(reasons: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
 
 
 def decimals(column: Iterable[Valued], factor: float = 1.0) -> int:
-    """How many decimals a column of summary entries gets: by its median interval, and at least three digits."""
+    """Return a column's decimals, by its median interval, with at least three digits."""
     column = [entry for entry in column if entry.value is not None]
     halves = sorted(factor * (e.ci95[1] - e.ci95[0]) / 2 for e in column if e.ci95)
     halves = [half for half in halves if half > 0]
     least = three_digits([e.value for e in column], factor)
     if not halves:
         return least
-    # The median and not the narrowest: a system at the ceiling of a metric would give all others meaningless decimals.
+    # The median, not the narrowest: a system at a metric's ceiling would add meaningless decimals.
     return max(least, _clamp(-math.floor(math.log10(halves[len(halves) // 2] / 2))))
 
 
 def three_digits(values: Iterable[float | None], factor: float = 1.0) -> int:
-    """How many decimals show three digits of the median value."""
+    """Return how many decimals show three digits of the median value."""
     sizes = sorted(abs(factor * value) for value in values if value)
     return _clamp(2 - math.floor(math.log10(sizes[len(sizes) // 2]))) if sizes else 3
 
@@ -260,7 +254,7 @@ def _clamp(count: int) -> int:
 
 
 def number(value: float | None, places: int, *, sign: bool = False) -> str:
-    """The number with a true minus sign, and with a plus sign if `sign`; `–` if there is no number."""
+    """Format a number with a true minus sign; `–` without a number."""
     if value is None:
         return "–"
     text = f"{value:{'+' if sign else ''}.{places}f}"
@@ -268,9 +262,9 @@ def number(value: float | None, places: int, *, sign: bool = False) -> str:
 
 
 def spread(entry: Valued, places: int, factor: float = 1.0) -> str:
-    """The interval: `±0.02` if its two sides are equal within a tenth, else `[0.88, 0.97]`; empty if there is none.
+    """Format an interval: `±0.02` if it is symmetric within a tenth, else its ends.
 
-    An interval that carries a note ends with an asterisk.
+    An interval with a note ends with an asterisk.
     """
     if not entry.ci95 or entry.value is None:
         return ""
@@ -284,14 +278,12 @@ def spread(entry: Valued, places: int, factor: float = 1.0) -> str:
 
 
 def _visible(width: float, places: int) -> int:
-    """As many decimals, or the fewest more with which a width that is not zero does not look like zero."""
+    """Return enough decimals to show a positive width as non-zero."""
     return next((more for more in range(places, 9) if not width > 0 or float(f"{width:.{more}f}")), places)
 
 
 def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) -> list[str]:
-    """Why scored items have no value together, why values lack an interval, and what to know of those that have one.
-
-    One sentence each, with what it is about.
+    """Return notes on missing values, missing intervals and intervals.
 
     Args:
         entries: (system, metric, entry of the summary), of all systems.
@@ -305,11 +297,11 @@ def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) 
         every.setdefault(plain(metric), []).append(plain(system))
         judged = entry.judging.tested if isinstance(entry, MetricSummary) and entry.judging else None
         for note in entry.note.parts if entry.note else ():
-            # The rate of a codec with a fixed one is known, however few items there are.
+            # A codec's fixed rate is exact, however few items there are.
             if metric == BITRATE and note.code == "all_equal":
                 continue
             mark = "no value" if entry.value is None else "*" if entry.ci95 else "–"
-            # A judge's test is one note for each of its results, other notes one for each code.
+            # A judge's test has a note per result, other notes one per code.
             key_of_note = json.dumps(note.as_dict()) if note == judged or note.code == "remark" else note.code
             key = ("* judge" if note == judged else mark, key_of_note)
             texts.setdefault(key, {})[note] = None
@@ -321,29 +313,29 @@ def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) 
 
 
 def methods_of(entries: Iterable[tuple[str, str, MetricSummary]]) -> list[str]:
-    """The methods of the intervals of a table, by their codes."""
+    """Return the codes of the interval methods of a table."""
     return list(dict.fromkeys(entry.method for _, _, entry in entries if entry.ci95 and entry.method))
 
 
 def legend(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
-    """One line on the methods of the intervals and on the mark of values like the best; none where there is neither."""
+    """Return one line on interval methods and on the mark of values like the best."""
     methods = ", ".join(methods_of(entries))
     alike = ALIKE if any(is_alike(entry) for _, _, entry in entries) else ""
     return list(filter(None, ["; ".join(filter(None, [methods and f"95 % intervals: {methods}", alike]))]))
 
 
 MOST_NOTES = 4
-"""Below a table on the terminal."""
+"""The most notes below a table on the terminal."""
 
 
 def shortened(notes: Sequence[str], most: int = MOST_NOTES) -> list[str]:
-    """The first notes, and how many more there are on the page."""
+    """Return the first notes, and how many more are on the page."""
     more = len(notes) - most + 1
     return list(notes) if len(notes) <= most else [*notes[: most - 1], f"{more} more notes are on the page"]
 
 
 def _about(where: Mapping[str, Sequence[str]], every: Mapping[str, Sequence[str]]) -> str:
-    """Which metrics a note is about and with which systems, in brackets; empty if it is about all numbers."""
+    """Return a note's metrics and systems in brackets; empty if it covers all."""
     if where == every:
         return ""
     together: dict[tuple[str, ...], list[str]] = {}
@@ -357,7 +349,7 @@ def _about(where: Mapping[str, Sequence[str]], every: Mapping[str, Sequence[str]
 
 
 def below_50_text(entry: MetricSummary, places: int) -> str:
-    """An error rate without the items above 50 %, and how many those are; empty if there are none."""
+    """Return an error rate without items above 50 %, and their count, or ""."""
     rest = entry.below_50
     if not rest:
         return ""
@@ -376,12 +368,7 @@ def is_alike(entry: MetricSummary) -> bool:
 
 
 def best_notes(entries: Entries) -> list[str]:
-    """What to know of the marks of the best values: over how many samples they are found if these are fewer than some
-    system has, which systems are not compared, and where there is no best. One sentence each.
-
-    Args:
-        entries: (system, metric, entry of the summary), of all systems.
-    """
+    """Return notes on the best values: over which samples, who is excluded, and why."""
     over: dict[int, dict[str, None]] = {}
     barred: dict[tuple[str, str], dict[str, None]] = {}
     nobody: dict[str, dict[str, None]] = {}
@@ -408,7 +395,7 @@ def best_notes(entries: Entries) -> list[str]:
     return [
         *(f"{system} is not compared{about(metrics)}: {why}" for (system, why), metrics in barred.items()),
         *(
-            f"the best is found over the {n:,} samples for which all systems that are compared have a value{about(metrics)}"
+            f"the best is found over the {n:,} samples for which all compared systems have a value{about(metrics)}"
             for n, metrics in over.items()
         ),
         *(
@@ -419,11 +406,9 @@ def best_notes(entries: Entries) -> list[str]:
 
 
 def missing_notes(entries: Entries) -> list[str]:
-    """Where systems lack values for different samples, what each has over the samples that all have, and with failures
-    as the worst value: one sentence for each metric. A system that is not compared has the second alone.
+    """Return notes on systems with different missing samples, one per metric.
 
-    Args:
-        entries: (system, metric, entry of the summary), of all systems.
+    They state the values over common samples, and with failures as the worst value.
     """
     by_metric: dict[str, dict[str, MetricSummary]] = {}
     for system, metric, entry in entries:
@@ -436,10 +421,6 @@ def missing_notes(entries: Entries) -> list[str]:
 
 
 def _lacking(held: Mapping[str, MetricSummary]) -> str | None:
-    """What is told of one metric of several systems; None if they have values for the same samples.
-
-    A system that has no value at all, and no worst one either, has nothing to be told: the table says why it has none.
-    """
     held = {
         name: entry
         for name, entry in held.items()
@@ -467,11 +448,7 @@ def _lacking(held: Mapping[str, MetricSummary]) -> str | None:
 
 
 def draw_notes(entries: Entries) -> list[str]:
-    """What several answers to each question say beside the mean over all of them; one sentence for each number.
-
-    Args:
-        entries: (system, metric, entry of the summary), of all systems.
-    """
+    """Return notes on several answers per question, one per number."""
     return [
         plain(f"{metric} of {system}: {_drawn(entry)}")
         for system, metric, entry in entries
@@ -501,7 +478,7 @@ def _drawn(entry: MetricSummary) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A duration such as `1.4 s`, `2 min 05 s` or `3 h 20 min`; `–` if it is not known."""
+    """Format a duration such as `1.4 s`, `2 min 05 s` or `3 h 20 min`; `–` if unknown."""
     if seconds is None:
         return "–"
     if seconds < 59.95:

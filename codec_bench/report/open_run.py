@@ -1,4 +1,4 @@
-"""A run as people open it: its record, its summary, and its table in a notebook."""
+"""An opened run: its record, its summary, and its table in a notebook."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ class Run(record.Run):
     """A run folder, opened for reading; arguments and errors as of `store.record.Run`."""
 
     def summary(self, by: str | Sequence[str] | None = None) -> dict[str, Any]:
-        """One number per system and metric with its interval: what `summary.json` holds, made from the record.
+        """Return one number per system and metric with its interval, as in `summary.json`.
 
         Args:
             by: columns to break the results down by, such as `speaker`, `duration` or one of the manifest, as names or
-                one string with commas. None takes those that the run was asked for.
+                one string
+                with commas. None uses the run's own.
 
         Raises:
             UserError: the record holds no such column, or one with too many values.
@@ -30,12 +31,12 @@ class Run(record.Run):
         return f"Run('{self.folder}': {', '.join(self.systems)}; {', '.join(self.metrics)})"
 
     def _repr_html_(self) -> str:
-        """The summary as a table, for notebooks."""
+        """Return the summary as an HTML table."""
         return summary_html(summarise(self))
 
 
 def open_run(folder: str | os.PathLike[str]) -> Run:
-    """Opens a run folder for reading.
+    """Open a run folder for reading.
 
     Raises:
         UserError: the folder holds no run record.

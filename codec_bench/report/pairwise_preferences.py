@@ -1,6 +1,4 @@
-"""How strong systems are by whom they were preferred to, as rows of a table (see
-`codec_bench.stats.pairwise_preferences`).
-"""
+"""Strengths of systems by pairwise preferences, as rows of a table."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ _HEADS: tuple[str, ...] = ("system", "strength, points", "95 %", "comparisons")
 
 
 def strength_rows(result: Strengths) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The heads and the rows of a table of strengths, the strongest system first."""
+    """Return heads and rows of a table of strengths, the strongest system first."""
     rows: list[tuple[str, ...]] = [
         (
             one.system,

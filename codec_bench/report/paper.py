@@ -1,11 +1,9 @@
-"""The summary of a run as a table to copy: CSV for programs, Markdown and LaTeX for papers, HTML for notebooks.
+"""A run's summary as a table in CSV, Markdown, LaTeX and HTML.
 
-Conventions
-    Systems are rows and metrics are columns, except in the CSV, which has a row for each system and metric.
-    Numbers are written as in `report.numbers`: an interval with each value, all values of a column with the same
-    decimals. The best values of a column are bold, and `stats.verdict` says which they are. A system whose checks found
-    something is marked beside its name, and its findings stand below the table. Names come from data. Each format has
-    one function that makes a text harmless, and every text goes through it.
+Systems are rows and metrics columns; the CSV has a row for each pair. Numbers are formatted as in `report.numbers`; the
+best are
+bold (`stats.verdict`). Suspect systems are marked, with findings below. Each format escapes every text with one
+function.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from typing import Any
 
 from codec_bench.errors import count_of
 from codec_bench.report import numbers
-from codec_bench.report.chance_level import chance_text, metric_notes
+from codec_bench.report.chance_level import chance_text, value_notes
 from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.result_columns import CSV_COLUMNS, columns_in
 from codec_bench.stats.summary import summarise
@@ -34,9 +32,10 @@ _LATEX = {
     **{letter: f"\\{letter}" for letter in "_%&#${}"},
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\symbol{34}",
-    # At the beginning of a row these two would belong to the command before it.
+    # At the start of a row these would belong to the command before.
     "[": "{[}", "*": "{*}",
-    "−": "$-$", "–": r"\textendash{}", "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\ldots{}", "≈": r"$\approx$", "�": "?",
+    "−": "$-$", "–": r"\textendash{}", "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\ldots{}",
+    "≈": r"$\approx$", "�": "?",
 }  # fmt: skip
 
 
@@ -46,7 +45,7 @@ _LONGEST_NOTE = 4_000
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A value with its interval, and on how many items it rests if that is not said elsewhere in the row."""
+    """A value, its interval, and its number of items if the row does not state it."""
 
     value: str
     spread: str = ""
@@ -69,11 +68,10 @@ class _Table:
 
 
 def export_summary(run: Run, form: str, out: Target) -> None:
-    """Writes the summary of a run to a file, or to standard output.
+    """Write the summary of a run to a file, or to standard output.
 
     Args:
         form: `csv`, `markdown` or `latex`.
-        out: the file or stream; None for standard output.
 
     Raises:
         UserError: the format is unknown or does not fit the other arguments, or the file cannot be written.
@@ -89,17 +87,15 @@ def export_summary(run: Run, form: str, out: Target) -> None:
 
 
 def _unfinished(run: Run) -> list[str]:
-    """A note if a run is not finished, which its table must not hide."""
+    """Return a note for a table if the run is not finished."""
     if run.meta.get("state") in (None, "finished"):
         return []
     counts = run.counts()
-    return [
-        f"the run is not finished: {counts['finished']:,} of {counts['items']:,} items so far; all values are from these"
-    ]
+    return [f"the run is not finished: {counts['finished']:,} of {counts['items']:,} items; all values are from these"]
 
 
 def summary_rows(summary: Summary) -> list[list[Any]]:
-    """The summary in the columns of `COLUMNS`, a row for each system and metric; what there is not is None."""
+    """Return a row for each system and metric, in the columns of `COLUMNS`."""
     return [
         [column.read(name, metric, _finite(entry), held) for column in CSV_COLUMNS]
         for name, held in summary.systems.items()
@@ -108,7 +104,7 @@ def summary_rows(summary: Summary) -> list[list[Any]]:
 
 
 def summary_markdown(summary: Summary, first: Sequence[str] = ()) -> str:
-    """The summary as a table in Markdown with notes below, the given ones first."""
+    """Return the summary in Markdown with notes below, those in `first` first."""
 
     def shown(cell: _Cell) -> str:
         value = f"**{_markdown(cell.value)}**" if cell.best else _markdown(cell.value)
@@ -123,7 +119,7 @@ def summary_markdown(summary: Summary, first: Sequence[str] = ()) -> str:
 
 
 def summary_latex(summary: Summary, first: Sequence[str] = ()) -> str:
-    """The summary as a table in LaTeX with the package booktabs, with notes below, the given ones first."""
+    """Return the summary in LaTeX (booktabs) with notes below, those in `first` first."""
 
     def shown(cell: _Cell) -> str:
         value = rf"\textbf{{{latex_text(cell.value)}}}" if cell.best else latex_text(cell.value)
@@ -137,28 +133,16 @@ def summary_latex(summary: Summary, first: Sequence[str] = ()) -> str:
 
 
 def latex_table(aligned: str, heads: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
-    """A table in LaTeX with the package booktabs, with notes below.
+    """Return a LaTeX table (booktabs) with notes below.
 
     Args:
-        aligned: a letter for each column. heads, lines: what stands in the cells, in LaTeX. notes: plain texts.
+        aligned: a letter for each column. heads, lines: cells in LaTeX. notes: plain texts.
     """
-    body = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\begin{{tabular}}{{{aligned}}}",
-        r"\toprule",
-        " & ".join(heads) + r" \\",
-        r"\midrule",
-        *(" & ".join(line) + r" \\" for line in lines),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\par\smallskip",
-        r"\begin{minipage}{\linewidth}\footnotesize\raggedright",
-        *(latex_text(note) + r"\par" for note in notes),
-        r"\end{minipage}",
-        r"\end{table}",
-    ]
-    text = "\n".join(body) + "\n"
+    cells = [" & ".join(line) + r" \\" for line in lines]
+    body = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{aligned}}}", r"\toprule"]
+    body += [" & ".join(heads) + r" \\", r"\midrule", *cells, r"\bottomrule", r"\end{tabular}", r"\par\smallskip"]
+    body += [r"\begin{minipage}{\linewidth}\footnotesize\raggedright", *(latex_text(note) + r"\par" for note in notes)]
+    text = "\n".join([*body, r"\end{minipage}", r"\end{table}"]) + "\n"
     needs = "% Needs \\usepackage[T1]{fontenc} and \\usepackage{booktabs}.\n"
     if any(ord(letter) > 255 for letter in text):
         needs += (
@@ -168,7 +152,7 @@ def latex_table(aligned: str, heads: Sequence[str], lines: Sequence[Sequence[str
 
 
 def summary_html(summary: Summary) -> str:
-    """The summary as a table in HTML with notes below. It holds no script and no link."""
+    """Return the summary in HTML with notes below, without scripts and links."""
 
     def shown(cell: _Cell) -> str:
         value = f"<b>{_html(cell.value)}</b>" if cell.best else _html(cell.value)
@@ -187,7 +171,6 @@ def summary_html(summary: Summary) -> str:
 
 
 def _extra_heads(summary: Summary) -> list[str]:
-    """The heads of the columns that are no metrics."""
     return ["system", *(column.name for column in columns_in("paper", summary.systems.values()))]
 
 
@@ -216,7 +199,7 @@ def _table(summary: Summary) -> _Table:
 def _column(
     systems: Mapping[str, Mapping[str, MetricSummary]], metric: str, count: Mapping[str, int]
 ) -> tuple[str, dict[str, _Cell]]:
-    """The head of a metric's column, and its cells by system."""
+    """Return the head of a metric's column, and its cells by system."""
     entries = {name: held[metric] for name, held in systems.items() if metric in held}
     facts = next(iter(entries.values()))
     factor, unit = numbers.shown_unit(facts.unit)
@@ -234,7 +217,7 @@ def _column(
 def _notes(
     summary: Summary, systems: Mapping[str, Mapping[str, MetricSummary]], heads: Sequence[str], fewer: bool
 ) -> list[str]:
-    """What to know of the table: one text each."""
+    """Return the notes of the table, one text each."""
     entries = [(name, metric, entry) for name, held in systems.items() for metric, entry in held.items()]
     arrows = [
         words for arrow, words in (("↑", "↑ higher is better"), ("↓", "↓ lower is better")) if arrow in "".join(heads)
@@ -253,23 +236,19 @@ def _notes(
         *control_notes(summary),
         *numbers.rows_notes(summary.rows, summary.other_data or ()),
         *numbers.system_notes(summary.systems),
-        *metric_notes(entries),
-        *numbers.draw_notes(entries),
-        *numbers.best_notes(entries),
-        *numbers.missing_notes(entries),
-        *numbers.interval_notes(entries),
+        *value_notes(entries),
     ]
     return [f"{'. '.join(filter(None, sentence))}." for sentence in (legend, [*more, *rows]) if any(sentence)]
 
 
 def _chances(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
-    """The chance level of each metric of questions with options; one sentence each."""
+    """Return the chance level of each metric of questions with options."""
     guesses = {(metric, text) for _, metric, entry in entries if (text := chance_text(entry))}
     return [f"{metric}: {text} (a guess among the options)" for metric, text in sorted(guesses)]
 
 
 def _finite(entry: MetricSummary) -> MetricSummary:
-    """The entry with None in the place of a value or an interval that is not finite."""
+    """Return the entry with None for a non-finite value or interval."""
     value, ends = entry.value, entry.ci95
     if value is None or not math.isfinite(value):
         return replace(entry, value=None, ci95=None)
@@ -281,7 +260,7 @@ def _markdown(text: str) -> str:
 
 
 def latex_text(text: str) -> str:
-    """A text in LaTeX, with every letter that LaTeX would take for a command made harmless."""
+    """Escape a text for LaTeX."""
     escaped = "".join(_LATEX.get(letter, letter) for letter in numbers.plain(text, _LONGEST_NOTE))
     return re.sub(r"-(?=-)", "-{}", escaped)  # two hyphens would become one dash
 

@@ -1,7 +1,6 @@
-"""What tables of results say: the columns beside the metrics, and those of the summary as a CSV. docs/report.md lists
-them from here.
+"""The extra columns of result tables, and those of the summary as a CSV.
 
-A row of `SYSTEM_COLUMNS` stands in the table of the terminal, on the page, and in the tables for a paper.
+docs/report.md lists them from here. `SYSTEM_COLUMNS` are in the terminal, on the page, and in tables for papers.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from codec_bench.stats.summary_types import MetricSummary, SystemSummary
 
 Medium = Literal["terminal", "page", "paper"]
 NOT_DISCRETE = "not discrete"
-"""What tables say in place of the tokens of a continuous codec."""
+"""The tokens of a continuous codec, in tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +22,9 @@ class SystemColumn:
     """A column beside the metrics, with one cell for each system.
 
     Args:
-        name: its head. means: what it holds, for the documentation.
-        read: takes it from the summary of a system; None where there is none. write: how it is written; it may hold
-            text from data.
-        places: the tables in which it stands.
-        where_known: whether it stands only where some system has a value.
+        name: its head. means: its content, for the documentation.
+        read: reads it from the summary of a system; None for no value. write: formats it; it may hold text from data.
+        places: the tables with the column. where_known: whether it needs a value of some system.
     """
 
     name: str
@@ -38,7 +35,7 @@ class SystemColumn:
     where_known: bool = False
 
     def cell(self, system: SystemSummary) -> str:
-        """What stands in the cell of a system."""
+        """Return the text of a system's cell."""
         value = self.read(system)
         return "–" if value is None else numbers.plain(self.write(value))
 
@@ -53,7 +50,8 @@ SYSTEM_COLUMNS = (
     ),
     SystemColumn(
         "tokens/s",
-        "The codes of a second that a codec declares, of all codebooks; `not discrete` for a codec with latents. It stands where some codec has one.",
+        "The declared codes per second, of all codebooks; `not discrete` for a codec with latents. It needs a "
+        "codec with codes.",
         lambda system: _tokens(system, "per_s"),
         lambda value: value if isinstance(value, str) else f"{value:,.6g}",
         where_known=True,
@@ -69,14 +67,14 @@ SYSTEM_COLUMNS = (
 
 
 def _tokens(system: SystemSummary, fact: Literal["per_s", "bits"]) -> float | str | None:
-    """What a codec declares of its tokens; a text for one that has latents."""
+    """Return a declared fact about a codec's tokens; a text for one with latents."""
     if not system.tokens:
         return None
     return NOT_DISCRETE if system.tokens.latents else getattr(system.tokens, fact)
 
 
 def columns_in(medium: Medium, systems: Iterable[SystemSummary]) -> list[SystemColumn]:
-    """The columns beside the metrics in a table of such a kind and of these systems."""
+    """Return the extra columns in a table of this kind and of these systems."""
     held = list(systems)
     return [
         column
@@ -90,9 +88,8 @@ class CsvColumn:
     """A column of the summary as a CSV, which has a row for each system and metric.
 
     Args:
-        name: its head. means: what it holds, for the documentation.
-        read: takes it from the names of the system and the metric, their entry, and the system's; None is an empty
-            cell.
+        name: its head. means: its content, for the documentation.
+        read: reads it from the names of system and metric, their entry, and the system's; None is an empty cell.
     """
 
     name: str
@@ -100,74 +97,67 @@ class CsvColumn:
     read: Callable[[str, str, MetricSummary, SystemSummary], Any]
 
 
+def _entry(read: Callable[[MetricSummary], Any]) -> Callable[[str, str, MetricSummary, SystemSummary], Any]:
+    return lambda name, metric, entry, system: read(entry)
+
+
+def _word(state: bool | None) -> str | None:
+    return None if state is None else str(state).lower()
+
+
+def _standing(entry: MetricSummary, name: str) -> str | None:
+    compared = entry.standing and entry.standing.compared
+    return _word(getattr(entry.standing, name)) if compared else None
+
+
 CSV_COLUMNS = (
     CsvColumn("system", "The name of the system.", lambda name, metric, entry, system: name),
     CsvColumn("metric", "The name of the metric.", lambda name, metric, entry, system: metric),
-    CsvColumn(
-        "value",
-        "The value. It is not rounded, and a bitrate is in bits per second.",
-        lambda name, metric, entry, system: entry.value,
-    ),
-    CsvColumn(
-        "ci95_low",
-        "The lower end of its 95 % interval.",
-        lambda name, metric, entry, system: entry.ci95 and entry.ci95[0],
-    ),
-    CsvColumn("ci95_high", "The upper end.", lambda name, metric, entry, system: entry.ci95 and entry.ci95[1]),
-    CsvColumn(
-        "note",
-        "Why the interval is missing, or what to know of it.",
-        lambda name, metric, entry, system: entry.note and str(entry.note),
-    ),
-    CsvColumn("method", "The method of the interval.", lambda name, metric, entry, system: entry.method or None),
-    CsvColumn("n", "The number of samples that the value rests on.", lambda name, metric, entry, system: entry.n),
-    CsvColumn("failed", "The number of samples without a value.", lambda name, metric, entry, system: entry.failed),
+    CsvColumn("value", "The value, not rounded; a bitrate is in bits per second.", _entry(lambda e: e.value)),
+    CsvColumn("ci95_low", "The lower end of its 95 % interval.", _entry(lambda e: e.ci95 and e.ci95[0])),
+    CsvColumn("ci95_high", "The upper end.", _entry(lambda e: e.ci95 and e.ci95[1])),
+    CsvColumn("note", "Why the interval is missing, or what qualifies it.", _entry(lambda e: e.note and str(e.note))),
+    CsvColumn("method", "The method of the interval.", _entry(lambda e: e.method or None)),
+    CsvColumn("n", "The number of samples of the value.", _entry(lambda e: e.n)),
+    CsvColumn("failed", "The number of samples without a value.", _entry(lambda e: e.failed)),
     CsvColumn(
         "flagged",
-        "The number of samples whose score is in doubt, such as one of an estimate without speech ([silent and unrelated outputs](silence.md)).",
-        lambda name, metric, entry, system: entry.flagged or 0,
+        "The number of doubtful scores, such as of estimates without speech "
+        "([silent and unrelated outputs](silence.md)).",
+        _entry(lambda e: e.flagged or 0),
     ),
     CsvColumn(
         "common",
-        "The value over the samples for which all systems that are compared have one; empty where the system has no others.",
-        lambda name, metric, entry, system: entry.common.value if entry.common else None,
+        "The value over the samples for which all compared systems have one; empty if the system has no others.",
+        _entry(lambda e: e.common.value if e.common else None),
     ),
-    CsvColumn(
-        "common_n",
-        "The number of these samples.",
-        lambda name, metric, entry, system: entry.common.n if entry.common else None,
-    ),
+    CsvColumn("common_n", "The number of these samples.", _entry(lambda e: e.common.n if e.common else None)),
     CsvColumn(
         "counting_failures",
-        "The value if failures count as the worst value; empty where a failure has none.",
-        lambda name, metric, entry, system: entry.counting_failures.of_all if entry.counting_failures else None,
+        "The value with failures as the worst value; empty where a failure has none.",
+        _entry(lambda e: e.counting_failures.of_all if e.counting_failures else None),
     ),
-    CsvColumn("unit", "The unit of the value.", lambda name, metric, entry, system: entry.unit),
+    CsvColumn("unit", "The unit of the value.", _entry(lambda e: e.unit)),
     CsvColumn(
         "higher_is_better",
         "`true` or `false`; empty where neither direction is better.",
-        lambda name, metric, entry, system: (
-            None if entry.higher_is_better is None else str(entry.higher_is_better).lower()
-        ),
+        _entry(lambda e: _word(e.higher_is_better)),
     ),
-    CsvColumn("protocol", "The exact measurement.", lambda name, metric, entry, system: entry.protocol),
+    CsvColumn("protocol", "The exact measurement.", _entry(lambda e: e.protocol)),
     CsvColumn(
         "best",
         "`true` for the best value of a metric, else `false`; empty for a system that is not compared.",
-        lambda name, metric, entry, system: (
-            str(entry.standing.best).lower() if entry.standing and entry.standing.compared else None
-        ),
+        _entry(lambda e: _standing(e, "best")),
     ),
     CsvColumn(
         "alike",
-        "`true` for a value that is not distinguishable from the best, else `false`; empty for a system that is not compared.",
-        lambda name, metric, entry, system: (
-            str(entry.standing.alike).lower() if entry.standing and entry.standing.compared else None
-        ),
+        "`true` for a value that is not distinguishable from the best, else `false`; empty for a system that is not "
+        "compared.",
+        _entry(lambda e: _standing(e, "alike")),
     ),
     CsvColumn(
         "tokens_per_s",
-        "The codes of a second that the codec declares, of all codebooks; `not discrete` for one with latents, and empty where it sends packets.",
+        "The declared codes per second, of all codebooks; `not discrete` with latents, and empty for packets.",
         lambda name, metric, entry, system: _tokens(system, "per_s"),
     ),
     CsvColumn(
@@ -177,7 +167,7 @@ CSV_COLUMNS = (
     ),
     CsvColumn(
         "suspect",
-        "What the checks of the system found; empty if they found nothing.",
+        "The findings of the system's checks; empty without any.",
         lambda name, metric, entry, system: numbers.doubts_text(system),
     ),
 )

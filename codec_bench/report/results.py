@@ -1,4 +1,4 @@
-"""Writes the files beside the record of a finished run: `summary.json`, `run.json` and `report.html`."""
+"""Writes `summary.json`, `run.json` and `report.html` next to a finished record."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from codec_bench.store.tables import IDENTITY
 
 
 def write_results(run: Run, *, page: bool = True) -> Summary:
-    """Writes `summary.json`, `run.json` and, if `page`, `report.html`, each whole or not at all; returns the summary."""
+    """Write the files, each atomically; return the summary."""
     summary = summarise(run)
     write_summary(run, summary)
     if page:
         write_page([run], run.folder / PAGE, summaries=[summary])
-    write_json(run.folder / RUN_JSON, run.meta)  # last: it says that the others are whole
+    write_json(run.folder / RUN_JSON, run.meta)  # last: it says that the others are complete
     return summary
 
 
 def write_summary(run: Run, summary: Summary) -> None:
-    """Writes `summary.json`, and into it of which state of the record it was made."""
+    """Write `summary.json`, with the state of the record."""
     write_json(run.folder / SUMMARY_JSON, {**summary.as_dict(), STATE_OF_RECORD: state_of(run.meta)})
 
 
 def results_stand(run: Run, *, page: bool = True) -> bool:
-    """Whether the files beside a record were written of what it holds, if nothing was computed since.
+    """Whether the files next to a record are up to date with it.
 
-    A command that computes something begins by writing `run.json` with another state.
+    A command that computes something first writes `run.json` with another state.
     """
     names = (SUMMARY_JSON, *([PAGE] if page else []))
     try:
@@ -54,5 +54,5 @@ def _generation(state: Mapping[str, Any]) -> int:
 
 
 def _lasting(meta: dict[str, Any]) -> dict[str, Any]:
-    """What was asked for and what ran, without when the last command began and ended, and how it was typed."""
+    """Drop start and end of the last command, and its arguments."""
     return {name: value for name, value in meta.items() if name not in ("started", "finished", "arguments", GENERATION)}

@@ -1,7 +1,6 @@
-"""The answers of a run in the file that the service of a benchmark scores, where the expected answers are not
-published.
+"""A run's answers in the file for a benchmark's own scoring service.
 
-The benchmark's definition says which fields an entry has (`submission`), and the run's record holds what it said.
+The benchmark's definition has the fields of an entry (`submission`).
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ FORMAT = "submission"
 
 
 def export_submission(run: Run, out: Target) -> None:
-    """Writes a JSON list with an entry for every question, in the order of the data.
+    """Write a JSON list with an entry for every question, in the order of the data.
 
-    A question that the model refused, or that could not be asked, has an empty answer, so that the file is complete.
+    A refused or unaskable question has an empty answer.
 
     Args:
         run: a run of a benchmark whose definition has a `submission`. out: the file or stream; None for standard
             output.
 
     Raises:
-        UserError: the benchmark takes no such file; questions are missing or were answered several times; an answer
-            failed in a way that asking again may mend; or the file cannot be written.
+        UserError: the benchmark has no such file; questions are missing or have several answers; an answer failed
+            temporarily; or the file cannot be written.
     """
     about = run.meta.get("benchmark") or {}
     form = about.get("submission")

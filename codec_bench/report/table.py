@@ -1,7 +1,6 @@
-"""Tables for the terminal: a summary of systems and metrics, the failures, and the comparison of two systems.
+"""Tables for the terminal: summary, failures, and comparison of two systems.
 
-Conventions
-    Functions return rich renderables and print nothing. Text from data is added as text, never as markup.
+Functions return rich renderables and print nothing. Text from data is never markup.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codec_bench.report import numbers
-from codec_bench.report.chance_level import chance_text, metric_notes
+from codec_bench.report.chance_level import chance_text, value_notes
 from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.narrow import listed, room_for, whole_words
 from codec_bench.report.result_columns import columns_in
@@ -25,9 +24,9 @@ from codec_bench.store.statuses import FAILURES, NOT_APPLICABLE, UNDEFINED
 
 _GAP = 2
 _NAME = 120
-"""Characters of a name or an id that are shown at most."""
+"""The most characters of a name or an id."""
 _LEAST_NAME = 8
-"""Columns of the terminal that names have at least, where they are broken for want of width."""
+"""The fewest terminal columns of names that are broken for want of width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +40,14 @@ class _Column:
 
 
 def summary_table(summary: Summary, *, width: int | None = None) -> Table:
-    """Systems and metrics, each value with its 95 % interval: half its width, or its two ends if it is not symmetric.
+    """Return a table of systems (rows) and metrics, each value with its 95 % interval.
 
-    Systems are rows. If that is too wide and there are few systems, they become columns; otherwise the metrics are
-    spread over several blocks. Below the name of a system is the number of its items that failed and are missing from
-    all its numbers. If a metric lacks further values, a second line says on how many of how many items the number
-    rests. An arrow says which direction is better. The best values of a column are bold, and `stats.verdict` says which
-    they are.
+    A too wide table is transposed if that fits, else split into blocks. Failed items are below a system's name; a
+    second line
+    counts further missing values. Arrows show the better direction; the best values are bold (see `stats.verdict`).
 
     Args:
-        summary: of a run.
-        width: columns of the terminal; None asks it.
+        width: columns of the terminal; None detects it.
     """
     width = width or get_console().width
     names = summary.metrics
@@ -65,28 +61,24 @@ def summary_table(summary: Summary, *, width: int | None = None) -> Table:
 
 
 def summary_notes(summary: Summary, most: int | None = numbers.MOST_NOTES) -> list[str]:
-    """What to know of the numbers of `summary_table`, one sentence each; at most so many, None for all."""
+    """Return notes on the numbers of `summary_table`; at most so many, None for all."""
     entries = summary.entries
     notes = [
         *numbers.legend(entries),
         *control_notes(summary),
         *numbers.rows_notes(summary.rows, summary.other_data or ()),
         *numbers.system_notes(summary.systems),
-        *metric_notes(entries),
-        *numbers.draw_notes(entries),
-        *numbers.best_notes(entries),
-        *numbers.missing_notes(entries),
-        *numbers.interval_notes(entries),
+        *value_notes(entries),
     ]
     return notes if most is None else numbers.shortened(notes, most)
 
 
 def wide_table(heads: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> Table:
-    """A table of names and numbers, spread over several blocks if it is too wide. Nothing in it is broken.
+    """Return a table of names and numbers, split into blocks if it is too wide.
 
     Args:
-        heads: of the columns; a line feed in a head is a line break. The first column is repeated in every block.
-        rows: the cells; None is an empty cell. Texts are added as texts, never as markup; a `Text` keeps its style.
+        heads: of the columns, with line feeds. The first column is repeated in every block.
+        rows: the cells; None is empty. Texts are never markup; a `Text` keeps its style.
         width: columns of the terminal.
     """
     cells = [[_text(value) for value in column] for column in zip(*rows)]
@@ -99,7 +91,7 @@ def _text(value: Any) -> Text:
 
 
 def _stacked(first: _Column, columns: Sequence[_Column], width: int) -> Table:
-    """One table, or if that is too wide several below each other, each of which begins with the first column."""
+    """Return one table, or several below each other that repeat the first column."""
     widths = [column.width + _GAP for column in columns]
     # A long name is broken before a number is cut.
     wide = first.width
@@ -107,7 +99,7 @@ def _stacked(first: _Column, columns: Sequence[_Column], width: int) -> Table:
         wide = max(_LEAST_NAME, min(wide, width // 2, width - max(widths, default=0) - 1))
     room = width - wide - 1
     count = len(blocks(widths, room))
-    # The columns are spread evenly over the blocks, so that the last one is not much narrower than the others.
+    # The columns are spread evenly over the blocks.
     even = next((narrow for narrow in range(room + 1) if len(blocks(widths, narrow)) == count), room)
     tables = [_table([first, *(columns[position] for position in block)], wide) for block in blocks(widths, even)]
     if len(tables) == 1:
@@ -119,7 +111,7 @@ def _stacked(first: _Column, columns: Sequence[_Column], width: int) -> Table:
 
 
 def blocks(widths: Sequence[int], room: int) -> list[list[int]]:
-    """The places of columns of these widths, in as few blocks as fit the room, with at least one column in each."""
+    """Return the indices of columns in as few blocks as fit, each with at least one."""
     groups: list[list[int]] = [[]]
     used = 0
     for position, width in enumerate(widths):
@@ -132,7 +124,6 @@ def blocks(widths: Sequence[int], room: int) -> list[list[int]]:
 
 
 def _system_cell(name: str, entry: SystemSummary) -> Text:
-    """The name of a system; below it what `numbers.remarks` says."""
     cell = Text(numbers.plain(name, _NAME))
     for remark in numbers.remarks(entry):
         cell.append(f"\n{remark}", style="yellow not bold")
@@ -140,7 +131,6 @@ def _system_cell(name: str, entry: SystemSummary) -> Text:
 
 
 def _extra_columns(summary: Summary) -> list[_Column]:
-    """The columns that are no metrics."""
     return [
         _Column(Text(column.name), [Text(column.cell(system)) for system in summary.systems.values()])
         for column in columns_in("terminal", summary.systems.values())
@@ -187,7 +177,7 @@ def _cell(entry: MetricSummary, places: int, factor: float, without_estimate: in
 
 
 def _turned(summary: Summary, names: Sequence[str]) -> list[_Column]:
-    """The same table with a row for each metric, and for each column beside the metrics, and a column for each system."""
+    """Return the transposed table: a row per metric and extra column."""
     extra_columns = _extra_columns(summary)
     heads = [column.head for column in extra_columns]
     for metric in names:
@@ -205,7 +195,7 @@ def _turned(summary: Summary, names: Sequence[str]) -> list[_Column]:
 
 
 def _table(columns: Sequence[_Column], first: int | None = None) -> Table:
-    """Columns beside each other, the first one so wide; None gives it the room that it takes."""
+    """Return columns side by side; `first` limits the first one's width."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, padding=(0, 1), header_style="bold")
     for position, column in enumerate(columns):
         narrow = first is not None and not position and first < column.width
@@ -219,11 +209,12 @@ def _table(columns: Sequence[_Column], first: int | None = None) -> Table:
 
 
 def failures_table(reasons: Sequence[FailureReason], systems: int, *, width: int | None = None) -> Table:
-    """What has no value and why, and what was flagged: one row for each reason, with whole items first.
+    """Return a table of missing and flagged values with reasons, complete items first.
 
     Args:
-        reasons: of a summary. systems: how many it has.
-        width: columns of the terminal; None asks it. Where words have no room in it, each reason is a block of lines.
+        systems: how many the summary has. width: columns of the terminal; None detects it. Without room for words, each
+            reason
+            is a block of lines.
     """
     styles = ((FAILURES, "red"), ((*UNDEFINED, "flagged"), "yellow"), (NOT_APPLICABLE, "dim"))
     colours = {status: style for group, style in styles for status in group}
@@ -252,22 +243,16 @@ def failures_table(reasons: Sequence[FailureReason], systems: int, *, width: int
     return table
 
 
-def comparison_table(
-    comparisons: Sequence[Comparison],
-    *,
-    adjusted: bool = False,
-    width: int | None = None,
-) -> Table:
-    """Two systems compared metric by metric, over the samples for which both have a number.
+def comparison_table(comparisons: Sequence[Comparison], *, adjusted: bool = False, width: int | None = None) -> Table:
+    """Return a comparison of two systems, metric by metric, over their common samples.
 
-    The difference is A minus B, with its interval. It is bold if the interval does not contain 0. `better` counts the
-    samples on which A is better. Where a comparison is barred, nothing is bold, and `better` counts nothing.
-    `min. detectable` is the minimum detectable effect: the difference that the test finds in four of five such studies.
+    The difference is A minus B, with its interval; bold if that excludes 0. `better` counts the samples on which A is
+    better. A barred
+    comparison has neither. `min. detectable` is the minimum detectable effect, at a power of 0.8.
 
     Args:
-        comparisons: as `codec_bench.stats.paired.compare_items` gives them.
         adjusted: whether to show p adjusted for all comparisons of the call (Holm).
-        width: columns of the terminal; None asks it. A table that is wider is spread over several blocks.
+        width: columns of the terminal; None detects it. A wider table is split into blocks.
     """
     rows = [_comparison(c, adjusted) for c in comparisons]
     heads = ["metric", "A", "B", "difference", "95 % interval", "p"]
@@ -303,7 +288,7 @@ def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
 
 
 def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
-    """What to know beside the numbers of a comparison, one sentence each, with the metrics that it is about."""
+    """Return notes on the numbers of a comparison, with their metrics."""
     names_by_note: dict[tuple[str, str], list[str]] = {}
     for c in comparisons:
         if c.test.note:

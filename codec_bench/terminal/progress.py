@@ -1,4 +1,4 @@
-"""The progress of a run, as one redrawn line or a line every 30 seconds, on stderr.
+"""A run's progress on stderr, as one redrawn line or a line every 30 seconds.
 
 Estimate of the time left: it needs 10 seconds since the first finished item (loading excluded), and a tenth of all
 items or

@@ -25,7 +25,7 @@ _Filled = TypeVar("_Filled", bound=Request)
 
 
 def option_parameter(schema: type[Any], name: str, **more: Any) -> Any:
-    """Return one option of a schema as typer's parameter, for a command without a schema."""
+    """Return a schema's option as typer's parameter, for other commands."""
     return _parameter(options_of(schema)[name], **more)
 
 
@@ -137,7 +137,7 @@ def columns(by: list[str] | None) -> list[str] | None:
 
 
 def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
-    """Parse `["dnsmos.weights=DIR"]` to {"dnsmos": {"weights": "DIR"}}, with YAML values.
+    """Parse `["dnsmos.weights=DIR"]` to {"dnsmos": {"weights": "DIR"}} (YAML values).
 
     Raises:
         UserError: a setting is not of the form NAME.OPTION=VALUE.

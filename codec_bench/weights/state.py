@@ -108,7 +108,7 @@ def check_archive(path: Path) -> None:
     if grows:
         raise WeightsError(
             f"the weights in '{path}' have {size} bytes and would unpack to {unpacked}",
-            hint=f"an archive of torch.save does not grow when it is read, and {MOST_GROWTH} times its size is the limit",
+            hint=f"an archive of torch.save does not grow when it is read; the limit is {MOST_GROWTH} times its size",
         )
     if packed:
         raise WeightsError(

@@ -1,4 +1,4 @@
-"""Results by the values of a column: one table for each column and metric, on the page and in the terminal."""
+"""Results by the values of a column: tables on the page and in the terminal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from codec_bench.report.chance_level import chance_text
 from codec_bench.stats.summary_types import BITRATE, MetricSummary, Subset, Summary
 
 MOST_ROWS = 60
-"""The most values of a column that tables show; `summary.json` holds all."""
+"""The most values of a column in tables; `summary.json` holds all."""
 WITHOUT = "no value"
-"""What the group of the samples that have no value in a column is called."""
+"""The name of the group without a value in a column."""
 _MOST_NAMED = 3
 
 
@@ -23,8 +23,8 @@ class Cell:
     """One system's result over the samples of one value.
 
     Args:
-        value, spread: as they are written. n, failed: samples with and without a score. note: of the interval, or "".
-        chance: the chance level as it is written, or "".
+        value, spread, chance: formatted, or "". n, failed: samples with and without a score. note: of the interval, or
+            "".
     """
 
     value: str
@@ -37,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The results over the samples of one value; `samples` counts them, and a system without results has no cell."""
+    """The results over the samples of one value; a system without results has no cell."""
 
     name: str
     samples: int
@@ -46,12 +46,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The results of one metric by the values of one column.
-
-    Args:
-        rows: one for each value, `MOST_ROWS` at most. hidden_rows: how many values have no row.
-        notes: what to know of the intervals; one sentence each.
-    """
+    """The results of one metric by the values of one column, `MOST_ROWS` at most."""
 
     rows: Sequence[Row]
     hidden_rows: int
@@ -60,7 +55,7 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table of texts: what stands above it, its heads and rows, and the sentences below it."""
+    """A table of texts, with a title above and notes below."""
 
     title: str
     heads: list[str]
@@ -69,22 +64,20 @@ class TextTable:
 
 
 def columns_of(entries: Sequence[MetricSummary | None]) -> list[str]:
-    """The columns by which the results of some systems are broken down."""
+    """Return the columns by which the results of some systems are broken down."""
     return list(dict.fromkeys(column for entry in entries for column in subsets_of(entry)))
 
 
 def subsets_of(entry: MetricSummary | None) -> Mapping[str, Mapping[str, Subset]]:
-    """The results of a system by column and value; nothing for a system without the metric."""
+    """Return a system's results by column and value; empty without the metric."""
     return {} if entry is None else entry.subsets or {}
 
 
 def break_down(column: str, entries: Sequence[MetricSummary | None], factor: float) -> Breakdown:
-    """The results of one metric by the values of a column.
+    """Break down the results of one metric by the values of a column.
 
     Args:
-        column: one that `columns_of` gives.
-        entries: of the summary, one for each system; None for a system without the metric.
-        factor: to the unit in which values are shown.
+        entries: of the summary, one per system; None without the metric. factor: to the shown unit.
     """
     of_systems = [subsets_of(entry).get(column, {}) for entry in entries]
     names = list(dict.fromkeys(name for of_system in of_systems for name in of_system))
@@ -98,7 +91,7 @@ def break_down(column: str, entries: Sequence[MetricSummary | None], factor: flo
 
 
 def shown_name(name: str) -> str:
-    """The name of a value, safe to print."""
+    """Return the name of a value, safe to print."""
     return numbers.plain(name) if name else WITHOUT
 
 
@@ -124,13 +117,12 @@ def _notes(rows: Sequence[Row]) -> list[str]:
 def page_tables(
     heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
 ) -> list[dict[str, Any]]:
-    """The tables of the page, by column and then by metric: `column`, `head`, `systems` (their places), `table` and
-    `shown`.
+    """Return the page's tables by column and metric, as mappings.
 
-    The first table of a metric that is not the bitrate is `shown` first.
+    Keys: `column`, `head`, `systems` (positions), `table`, and `shown` for the first one of a metric other than
+    bitrate.
 
     Args:
-        heads: of the page.
         entries: of the summaries, by system and by head.
     """
     tables: list[dict[str, Any]] = []
@@ -149,7 +141,7 @@ def page_tables(
 
 
 def terminal_tables(summary: Summary) -> Iterator[TextTable]:
-    """A table for each column that a summary is broken down by and each metric; nothing without such columns."""
+    """Yield a table per breakdown column and metric."""
     systems = summary.systems
     metrics = dict.fromkeys(metric for _, metric, _ in summary.entries)
     entries = {name: [system.metrics.get(name) for system in systems.values()] for name in metrics}
@@ -159,18 +151,12 @@ def terminal_tables(summary: Summary) -> Iterator[TextTable]:
             factor, unit = numbers.shown_unit(facts.unit)
             title = " ".join(filter(None, (metric, unit and f"({unit})", numbers.ARROWS[facts.higher_is_better])))
             breakdown = break_down(column, of_metric, factor)
-            more = (
-                [f"{breakdown.hidden_rows:,} more values of this column are in summary.json"]
-                if breakdown.hidden_rows
-                else []
-            )
+            hidden = breakdown.hidden_rows
+            more = [f"{hidden:,} more values of this column are in summary.json"] if hidden else []
+            shown = [numbers.plain(numbers.marked(name, held)) for name, held in systems.items()]
             yield TextTable(
                 title=numbers.plain(f"{title} by {column}"),
-                heads=[
-                    numbers.plain(column),
-                    "samples",
-                    *(numbers.plain(numbers.marked(name, held)) for name, held in systems.items()),
-                ],
+                heads=[numbers.plain(column), "samples", *shown],
                 rows=[[row.name, f"{row.samples:,}", *map(_written, row.cells)] for row in breakdown.rows],
                 notes=[*breakdown.notes, *more],
             )

@@ -1,2 +1,1 @@
-"""What answers have beyond those to the text alone and other controls, as it is shown: `rows.py` makes the rows and
-sentences, and the template beside it makes the section of the page."""
+"""Answers beyond controls: `rows.py`, and the section's template."""

@@ -1,7 +1,6 @@
-"""What a model's answers have beyond its answers under controls: rows of tables and sentences.
+"""A model's answers beyond its answers under controls: table rows and notes.
 
-Conventions
-    "Beyond" is the difference of the two values, with a sign that makes more better, also for error rates.
+"Beyond" is the difference of the two values, signed so that more is better, also for error rates.
 """
 
 from __future__ import annotations
@@ -30,8 +29,9 @@ HEADS = (
 
 
 class Row(NamedTuple):
-    """One control and metric, as texts in the order of `HEADS`; `shows` says whether the sound or question makes a
-    difference.
+    """One control and metric, as texts in the order of `HEADS`.
+
+    `shows` says whether the audio or question makes a difference.
     """
 
     control: str
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 
 def control_rows(controls: Sequence[Controlled]) -> list[Row]:
-    """The rows of a table of controls; those that could not be compared have a sentence and no row."""
+    """Return the rows of a table of controls; incomparable ones have only a note."""
     rows = []
     for one in controls:
         if one.given is None and one.value is None:
@@ -65,21 +65,19 @@ def control_rows(controls: Sequence[Controlled]) -> list[Row]:
 
 
 def control_mark(summary: Summary) -> list[str]:
-    """A sentence that says that a run is a control; none for other runs."""
-    return (
-        [f"this is a control and no result: the model was not given what the data have ({summary.control})"]
-        if summary.control
-        else []
-    )
+    """Return a sentence if a run is a control."""
+    if not summary.control:
+        return []
+    return [f"this is a control and no result: the model was not given what the data have ({summary.control})"]
 
 
 def control_notes(summary: Summary) -> list[str]:
-    """What is to be known of a control, or of a run that has controls beside it: one sentence each."""
+    """Return the notes of a control, or of a run with controls."""
     return [*control_mark(summary), *beyond_notes(summary.controls or ())]
 
 
 def beyond_notes(controls: Sequence[Controlled]) -> list[str]:
-    """What controls show, one sentence for each control and metric."""
+    """Return one sentence per control and metric."""
     return [plain(_sentence(one)) for one in controls]
 
 
@@ -98,7 +96,8 @@ def _sentence(one: Controlled) -> str:
     if one.shows:
         return f"{one.metric}: {size} {against} (95 % {ends}, {one.n:,} items){dropped}"
     least = f"; data like these show a difference of {number(one.detectable, places)}" if one.detectable else ""
-    return f"{one.metric}: nothing {against} was found: the difference is {size} (95 % {ends}, {one.n:,} items){least}{dropped}"
+    found = f"the difference is {size} (95 % {ends}, {one.n:,} items)"
+    return f"{one.metric}: nothing {against} was found: {found}{least}{dropped}"
 
 
 def _against(one: Controlled) -> str:

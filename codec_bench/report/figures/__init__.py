@@ -1,6 +1,6 @@
-"""The plots of runs as files for papers and slides: SVG and PDF, each with the data that it shows as CSV.
+"""Plots of runs as files for papers and slides: SVG, PDF, and CSV data.
 
-`plots.py` finds what is to be drawn in the records, and `draw.py` draws it; `labels.py` places names.
+`plots.py` reads the records, and `draw.py` draws; `labels.py` places names.
 """
 
 from __future__ import annotations
@@ -22,12 +22,7 @@ __all__ = ["Figures", "write_figures"]
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What `write_figures` wrote.
-
-    Args:
-        folder: where. files: the files, in their order.
-        notes: what to know of them, one sentence each.
-    """
+    """The files of `write_figures`, in order, with notes."""
 
     folder: Path
     files: tuple[Path, ...]
@@ -41,17 +36,18 @@ def write_figures(
     by: str | Sequence[str] | None = None,
     summaries: Sequence[Summary] | None = None,
 ) -> Figures:
-    """Writes the plots of one run, or of several side by side, each as SVG, as PDF and as CSV.
+    """Write the plots of one or several runs, each as SVG, PDF and CSV.
 
-    For each metric there is `systems-METRIC`, the values of all systems, and where bitrates were measured
-    `rate-METRIC`, the values against the bitrate. `by-COLUMN-METRIC` has the values by a column, and `time-RUN` where
-    the time went. Every value is drawn with its 95 % interval. No system is marked as the best. A system whose checks
-    found something is marked, with the finding in the small print and in the CSV. Equal runs give equal files.
+    For each metric: `systems-METRIC`, the values of all systems; with bitrates `rate-METRIC`; `by-COLUMN-METRIC`, the
+    values by a
+    column; and `time-RUN`. Every value has its 95 % interval. No system is marked as the best. A suspect system is
+    marked, with the
+    finding in the small print and in the CSV. Equal runs give equal files.
 
     Args:
         runs: opened run folders.
-        folder: where the files go; it is made if it does not exist. Files of the same names are replaced.
-        by: columns to break results down by, as of `Run.summary`. summaries: of the runs, if they are known.
+        folder: created if missing. Files of the same names are replaced.
+        by: columns to break results down by, as of `Run.summary`. summaries: of the runs, if known.
 
     Raises:
         MissingExtra: matplotlib is not installed.

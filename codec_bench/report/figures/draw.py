@@ -1,10 +1,8 @@
 """Draws plots with matplotlib.
 
-Conventions
-    A family of codecs has one colour and one shape, either of which is enough to tell it from seven others. The colours
-    are those of the page, and keep apart for readers with any kind of colour blindness. Letters are outlines in an SVG,
-    and in a PDF text in an embedded TrueType font. Files hold no time and no machine. A label is put where it hides
-    nothing. If there is no such place, the legend names the point.
+A codec family has a colour and a shape, each distinct among eight, in the page's colours for colour-blind readers. SVG
+text is
+outlines, PDF text embedded TrueType. Files are reproducible. A label without free space moves to the legend.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _page_colours() -> dict[str, str]:
-    """The colours of the page's light scheme, by their names in its style sheet."""
+    """Return the colours of the page's light scheme, by name in its style sheet."""
     style = (Path(__file__).parents[1] / "page" / "style.css").read_text("utf-8")
     return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", style.partition("@media")[0]))
 
@@ -37,15 +35,15 @@ _PAGE = _page_colours()
 COLOURS = tuple(_PAGE[f"c{number}"] for number in range(8))
 SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*")
 THIN = ("P", "X", "*")
-"""Shapes that a white edge would eat up."""
+"""Shapes that a white edge would hide."""
 STROKES = ("-", "-.", ":")
 INK, SOFT, LINE = _PAGE["ink"], _PAGE["soft"], _PAGE["line-strong"]
 _OTHER_FONTS = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei", "Arial Unicode MS")
 _STYLE: dict[str, Any] = {
     "font.size": 8, "axes.edgecolor": SOFT, "axes.labelcolor": INK, "axes.linewidth": 0.6, "axes.axisbelow": True,
     "axes.spines.top": False, "axes.spines.right": False, "axes.formatter.useoffset": False, "text.color": INK,
-    "xtick.color": SOFT, "ytick.color": SOFT, "xtick.labelcolor": INK, "ytick.labelcolor": INK, "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6, "grid.color": LINE, "grid.linewidth": 0.5, "legend.frameon": False,
+    "xtick.color": SOFT, "ytick.color": SOFT, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
+    "xtick.major.width": 0.6, "ytick.major.width": 0.6, "grid.color": LINE, "grid.linewidth": 0.5, "legend.frameon": False,
     # A name with two dollar signs is no formula.
     "text.parse_math": False, "axes.unicode_minus": True,
     "pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "codec-bench",
@@ -54,13 +52,10 @@ _LEGEND_ROWS = 24
 
 
 class Drawing:
-    """Draws plots and writes them.
-
-    Raises:
-        MissingExtra: matplotlib is not installed.
+    """Draws and writes plots; MissingExtra without matplotlib.
 
     Attributes:
-        notes: what went wrong without stopping, one sentence each.
+        notes: problems that did not stop it, one sentence each.
     """
 
     def __init__(self) -> None:
@@ -74,7 +69,7 @@ class Drawing:
         self._matplotlib = matplotlib
         there = set(font_manager.get_font_names())
         self._style: Any = {
-            # A matplotlibrc of this machine changes nothing. Nothing is shown, so the backend stays as it is.
+            # A local matplotlibrc has no effect. The backend stays, since nothing is shown.
             **{name: value for name, value in matplotlib.rcParamsDefault.items() if name != "backend"},
             **_STYLE,
             "font.family": ["DejaVu Sans", *(name for name in _OTHER_FONTS if name in there)],
@@ -82,7 +77,7 @@ class Drawing:
         self.notes: list[str] = []
 
     def styled(self) -> AbstractContextManager[None]:
-        """The settings of matplotlib with which plots are drawn."""
+        """Return a context with the plots' matplotlib settings."""
         settings: AbstractContextManager[None] = self._matplotlib.rc_context(self._style)
         return settings
 
@@ -94,11 +89,10 @@ class Drawing:
         heads: Sequence[str],
         rows: Iterable[Sequence[Any]],
     ) -> list[Path]:
-        """Makes a figure in the style of this package, and writes it as SVG and PDF, and what it shows as CSV.
+        """Write a styled figure as SVG and PDF, and its data as CSV.
 
         Args:
-            draw_figure: makes it. folder: where the files go; it is made if it does not exist. stem: of their names.
-            heads: the names of the columns of the CSV. rows: its rows.
+            folder: created if missing. stem: of the file names. heads, rows: of the CSV.
 
         Raises:
             UserError: the folder cannot be written.
@@ -113,7 +107,7 @@ class Drawing:
             with table.open("w", newline="", encoding="utf-8") as out:
                 write_csv(out, heads, rows)
         if any("missing from font" in str(warning.message) for warning in font_warnings):
-            note = "some letters are in no font that was found, and are drawn as boxes; install a font that has them, such as Noto Sans CJK"
+            note = "some letters are in no installed font, and are drawn as boxes; install one such as Noto Sans CJK"
             self.notes = [note]
         return files
 
@@ -130,7 +124,7 @@ def _written(folder: Path) -> Iterator[None]:
 
 
 def figure_of(plot: Plot) -> Figure:
-    """A plot as a figure of matplotlib, in inches of a page."""
+    """Return a plot as a matplotlib figure, sized in inches of a page."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -143,13 +137,12 @@ def figure_of(plot: Plot) -> Figure:
 
 
 def _draw_rows(axes: Axes, plot: Plot) -> None:
-    """A row for each value, under the name of its group if there are groups."""
+    """Draw a row per value, under the name of its group if there are groups."""
     at, ticks, names = 0, [], []
     for index, point in enumerate(plot.points):
         if point.group and (not index or point.group != plot.points[index - 1].group):
-            axes.text(
-                -0.02, at, point.group, transform=axes.get_yaxis_transform(), ha="right", va="center", weight="bold"
-            )
+            across = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center", "weight": "bold"}
+            axes.text(-0.02, at, point.group, **across)
             at += 1
         mark(axes, point, (point.value, at), sideways=True)
         ticks.append(at)
@@ -167,18 +160,10 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
 def _draw_shares(axes: Axes, plot: Plot) -> None:
     for at, point in enumerate(plot.points):
         idle = point.label == "idle workers"
-        axes.barh(
-            at,
-            point.value,
-            0.62,
-            color="white" if idle else COLOURS[0],
-            edgecolor=SOFT if idle else COLOURS[0],
-            linewidth=0.6,
-            hatch="////" if idle else None,
-        )
-        axes.annotate(
-            f"{point.value:.1f}", (point.value, at), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7
-        )
+        face, edge = ("white", SOFT) if idle else (COLOURS[0], COLOURS[0])
+        axes.barh(at, point.value, 0.62, color=face, edgecolor=edge, linewidth=0.6, hatch="////" if idle else None)
+        style = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "fontsize": 7}
+        axes.annotate(f"{point.value:.1f}", (point.value, at), **style)
     axes.set_yticks(range(len(plot.points)), [shortened(point.label) for point in plot.points])
     axes.set_ylim(len(plot.points) - 0.4, -0.6)
     axes.set_xlim(0, 1.1 * max(point.value for point in plot.points) or 1)
@@ -187,7 +172,7 @@ def _draw_shares(axes: Axes, plot: Plot) -> None:
 
 
 def _draw_rates(axes: Axes, plot: Plot) -> None:
-    """Values against bitrate. Points of one family are joined; a system without a bitrate is a dashed line."""
+    """Draw values against bitrate: families as lines, unrated systems dashed."""
     rated = [point for point in plot.points if point.rate_kbps is not None]
     level = [point for point in plot.points if point.rate_kbps is None]
     axes.set_xscale("log")
@@ -201,14 +186,8 @@ def _draw_rates(axes: Axes, plot: Plot) -> None:
     for point in sorted(rated, key=lambda point: point.at_kbps):
         by_family[point.family].append(point)
     for (_, number), members in by_family.items():
-        axes.plot(
-            [p.at_kbps for p in members],
-            [p.value for p in members],
-            color=colour_of(number),
-            linestyle=stroke_of(number),
-            linewidth=1,
-            alpha=0.7,
-        )
+        rates, values = [p.at_kbps for p in members], [p.value for p in members]
+        axes.plot(rates, values, color=colour_of(number), linestyle=stroke_of(number), linewidth=1, alpha=0.7)
         for point in members:
             mark(axes, point, (point.at_kbps, point.value))
     log_axis(axes, [point.at_kbps for point in rated])
@@ -221,7 +200,7 @@ def _draw_rates(axes: Axes, plot: Plot) -> None:
 
 
 def log_axis(axes: Axes, rates: Sequence[float]) -> None:
-    """Ticks at 1, 2 and 5 times the powers of ten, or at the powers alone if the bitrates span many."""
+    """Set ticks at 1, 2 and 5 times powers of ten, or at the powers for wide ranges."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = min(rates) / 1.3, max(rates) * 1.4
@@ -232,7 +211,7 @@ def log_axis(axes: Axes, rates: Sequence[float]) -> None:
 
 
 def mark(axes: Axes, point: Point, at: tuple[float, float], *, sideways: bool = False, hollow: bool = False) -> None:
-    """The marker of a point, and its interval along the axis of values. It is hollow too if it belongs to no family."""
+    """Draw a point's marker and interval; hollow also without a family."""
     colour = colour_of(point.family[1])
     if point.ends is not None:
         reach: Any = [[max(0.0, point.value - point.ends[0])], [max(0.0, point.ends[1] - point.value)]]
@@ -242,32 +221,31 @@ def mark(axes: Axes, point: Point, at: tuple[float, float], *, sideways: bool = 
     hollow = hollow or point.family[1] < 0
     edge = colour if hollow or shape_of(point.family[1]) in THIN else "white"
     axes.plot(
-        [at[0]], [at[1]], linestyle="none", marker=shape_of(point.family[1]), markersize=5, markerfacecolor="white" if hollow else colour,
-        markeredgecolor=edge, markeredgewidth=0.9 if hollow else 0.5,
+        [at[0]], [at[1]], linestyle="none", marker=shape_of(point.family[1]), markersize=5,
+        markerfacecolor="white" if hollow else colour, markeredgecolor=edge, markeredgewidth=0.9 if hollow else 0.5,
     )  # fmt: skip
 
 
 def colour_of(family: int) -> str:
-    """The colour of a family; -1 is none."""
+    """Return the colour of a family; -1 is none."""
     return SOFT if family < 0 else COLOURS[family % len(COLOURS)]
 
 
 def shape_of(family: int) -> str:
-    """The shape of a family; after eight families the shapes move on by one, so that no two pairs of both are equal."""
+    """Return the shape of a family, shifted after eight to differ with the colour."""
     return SHAPES[0] if family < 0 else SHAPES[(family + family // len(COLOURS)) % len(SHAPES)]
 
 
 def stroke_of(family: int) -> Any:
-    """The line between the points of a family; every eight families have another."""
+    """Return the line style of a family, which changes every eight families."""
     return STROKES[family // len(COLOURS) % len(STROKES)]
 
 
 def _footnote(axes: Axes, plot: Plot) -> None:
-    """What to know of the bars: below the axis and its name, in small letters."""
     below = -(32 + 10 * axes.get_xlabel().count("\n"))
     axes.annotate(
-        "\n".join(_footnotes(plot)), (0, 0), xycoords="axes fraction", xytext=(0, below), textcoords="offset points", ha="left",
-        va="top", fontsize=6, color=SOFT,
+        "\n".join(_footnotes(plot)), (0, 0), xycoords="axes fraction", xytext=(0, below),
+        textcoords="offset points", ha="left", va="top", fontsize=6, color=SOFT,
     )  # fmt: skip
 
 
@@ -291,9 +269,7 @@ def _footnotes(plot: Plot) -> Iterator[str]:
 
 
 def _legend(axes: Axes, by_family: dict[tuple[str, int], list[Point]], unnamed: Sequence[Point]) -> None:
-    """The families beside the plot, and what has no label: operating points in the order of their rates, and dashed
-    lines.
-    """
+    """Draw families and unlabelled points beside the plot."""
     from matplotlib.lines import Line2D
 
     handles = []
@@ -302,25 +278,22 @@ def _legend(axes: Axes, by_family: dict[tuple[str, int], list[Point]], unnamed: 
         if any(point in unnamed for point in members):
             points = [point.label.removeprefix(name).lstrip("-_@") or point.label for point in members]
             text = members[0].label if len(members) == 1 else f"{name}: {', '.join(points)}"
-        handles.append(
-            Line2D(
-                [], [], color=colour_of(number), marker=shape_of(number), linestyle=stroke_of(number), markersize=5, linewidth=1,
-                markeredgecolor=colour_of(number), markeredgewidth=0.5, label=wrapped(text),
-            )
-        )  # fmt: skip
+        style = {"color": colour_of(number), "markeredgecolor": colour_of(number), "linestyle": stroke_of(number)}
+        style |= {"marker": shape_of(number), "markersize": 5, "markeredgewidth": 0.5, "linewidth": 1}
+        handles.append(Line2D([], [], **style, label=wrapped(text)))
     for point in unnamed:
         if point.rate_kbps is None:
             text = wrapped(f"{point.label}: {point.value:.4g}")
             handles.append(Line2D([], [], color=SOFT, linewidth=0.9, linestyle=(0, (5, 3)), label=text))
     if len(handles) > 1 or unnamed:
         axes.legend(
-            handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=7, handlelength=2.2, labelspacing=0.35,
-            ncols=math.ceil(len(handles) / _LEGEND_ROWS),
+            handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=7, handlelength=2.2,
+            labelspacing=0.35, ncols=math.ceil(len(handles) / _LEGEND_ROWS),
         )  # fmt: skip
 
 
 def wrapped(text: str, letters: int = 40) -> str:
-    """A text in lines of at most so many letters."""
+    """Wrap a text in lines of at most so many letters."""
     import textwrap
 
     return "\n".join(textwrap.wrap(text, letters)) or text

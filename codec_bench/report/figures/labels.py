@@ -1,6 +1,4 @@
-"""Where the names of points stand in a plot: in one of the quadrants around them, where they lie over no point, line or
-other name.
-"""
+"""Places the names of points in a plot, free of points, lines and other names."""
 
 from __future__ import annotations
 
@@ -19,13 +17,13 @@ _ALONG = tuple((share, direction) for share in (0.01, 0.99, 0.3, 0.6) for direct
 
 
 def shortened(name: str) -> str:
-    """A long name without its middle; the ends of names that stand together often differ."""
+    """Return a long name without its middle; ends of neighbouring names often differ."""
     half = LONGEST_NAME // 2
     return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[-half:]}"
 
 
 def name_points(axes: Axes, rated: Sequence[Point], level: Sequence[Point]) -> list[Point]:
-    """Writes names beside points and along dashed lines; returns the points for whose names there is no room."""
+    """Write names beside points and dashed lines; return points without room."""
     from matplotlib.transforms import Bbox
 
     figure: Any = axes.figure
@@ -41,9 +39,8 @@ def name_points(axes: Axes, rated: Sequence[Point], level: Sequence[Point]) -> l
     def has_room(label: Any) -> bool:
         box = label.get_window_extent(renderer)
         inside = room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0 and box.y1 <= room.y1
-        free = (
-            inside and not box.count_overlaps(occupied) and not any(p.intersects_bbox(box, filled=False) for p in paths)
-        )
+        crossed = any(p.intersects_bbox(box, filled=False) for p in paths)
+        free = inside and not box.count_overlaps(occupied) and not crossed
         if free:
             occupied.append(box)
         else:

@@ -1,4 +1,4 @@
-"""What is drawn: the points of each plot with their intervals, and the same as rows of a CSV."""
+"""The points of each plot with their intervals, and the same as rows of a CSV."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MOST_POINTS = 100
 _BETTER = {"True": "higher is better", "False": "lower is better"}
 _SLUG = re.compile(r"[^a-z0-9.]+")
 _POINT_HEADS = (
-    "system", "family", "run", "bitrate_kbps", "bitrate_kbps_low", "bitrate_kbps_high", "value", "ci95_low", "ci95_high", "note",
-    "n", "failed", "metric", "unit", "higher_is_better", "protocol", "data", "suspect",
+    "system", "family", "run", "bitrate_kbps", "bitrate_kbps_low", "bitrate_kbps_high", "value", "ci95_low", "ci95_high",
+    "note", "n", "failed", "metric", "unit", "higher_is_better", "protocol", "data", "suspect",
 )  # fmt: skip
 Ends = tuple[float, float] | None
 
@@ -32,11 +32,10 @@ class Point:
 
     Args:
         label: the name of the system. group: the value of a column, or "".
-        family: the name of its codec without the operating point, and its place among all families; ("", -1) for a
-            system that is not rated.
+        family: the codec's name without operating point, and its index; ("", -1) for an unrated system.
         rate_kbps: the measured bitrate, or None.
         value: in the unit of the plot. ends: of its 95 % interval, or None. note: of the interval, or "".
-        n: how many samples it rests on.
+        n: its number of samples.
     """
 
     label: str
@@ -62,11 +61,9 @@ class Plot:
     Args:
         kind: `rate` (value against bitrate), `systems` (a row for each), `groups` (rows by the values of a column),
             `time`.
-        stem: the name of its files.
-        measure: what the axis of values says. column: whose values form groups, or "".
-        doubts: what the checks of its systems found, one sentence each.
-        points: what is drawn. excluded: how many points are in the table alone.
-        heads, rows: its table.
+        stem: the name of its files. measure: the label of the value axis. column: of the groups, or "".
+        doubts: findings of its systems' checks. excluded: how many points are in the table only. heads, rows: its
+            table.
     """
 
     kind: Literal["rate", "systems", "groups", "time"]
@@ -81,7 +78,7 @@ class Plot:
 
 
 def plots_of(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[Plot]:
-    """All plots of some runs: by metric in the order of the runs, and then where the time went."""
+    """Return all plots of some runs: by metric, and then the time."""
     tables = _SideBySide(runs, summaries)
     stems = Stems()
     plots = []
@@ -105,7 +102,7 @@ def _plot(
     kind: Any, stem: str, metric: _Metric, points: Sequence[Point], rows: Iterable[Sequence[Any]], by: str = ""
 ) -> Plot:
     heads = (numbers.plain(by), *_POINT_HEADS) if by else _POINT_HEADS
-    # Of the groups, whole ones are drawn, at least one.
+    # Only complete groups are drawn, at least one.
     cut = len(points) if kind == "rate" else MOST_POINTS
     while by and 0 < cut < len(points) and points[cut].group == points[cut - 1].group != points[0].group:
         cut -= 1
@@ -114,7 +111,7 @@ def _plot(
 
 @dataclass(frozen=True, slots=True)
 class _Metric:
-    """A column of the runs' tables, and how its numbers are written."""
+    """A column of the runs' tables, and the format of its numbers."""
 
     column: Column
     facts: Mapping[str, Any]
@@ -135,7 +132,7 @@ class _Metric:
         )
 
     def scaled(self, entry: MetricSummary | Subset) -> tuple[float | None, Ends]:
-        """The value of an entry of the summary and the ends of its interval, in the unit that is shown."""
+        """Return an entry's value and interval in the shown unit."""
         return _scaled(entry, self.factor)
 
 
@@ -149,26 +146,22 @@ class _SideBySide:
 
     def __init__(self, runs: Sequence[Run], summaries: Sequence[Summary]) -> None:
         tables = side_by_side(runs, summaries)
-        self.names, self.columns, self._systems, self._entries = (
-            tables.names,
-            tables.columns,
-            tables.systems,
-            tables.entries,
-        )
+        self.names, self.columns = tables.names, tables.columns
+        self._systems, self._entries = tables.systems, tables.entries
         self._held = [summaries[system.run].systems.get(system.name, SystemSummary()) for system in tables.systems]
         self._rates = [metrics_of(summaries, system).get(BITRATE) for system in tables.systems]
         self._families = tables.families()
         self._places = {column: index for index, column in enumerate(tables.columns)}
 
     def _measured(self, column: Column) -> list[tuple[int, System, MetricSummary]]:
-        """The systems that have results of a column, with their places."""
+        """Return the systems that have results of a column, with their positions."""
         measured = (
             (s, system, row[self._places[column]]) for s, (system, row) in enumerate(zip(self._systems, self._entries))
         )
         return [(s, system, entry) for s, system, entry in measured if entry is not None]
 
     def doubts(self, labels: Collection[str]) -> list[str]:
-        """What the checks found of the systems with these labels; one sentence for each system."""
+        """Return the findings of the checks of the systems with these labels."""
         by_system = ((numbers.plain(s.label), numbers.doubts_text(held)) for s, held in zip(self._systems, self._held))
         return [f"{label}: {text}" for label, text in by_system if text and label in labels]
 
@@ -182,7 +175,7 @@ class _SideBySide:
         return _scaled(entry, 1e-3)
 
     def _results(self, metric: _Metric, by: str) -> Iterator[tuple[str, int, System, MetricSummary | Subset]]:
-        """The results as (value of the column, place, system, entry), value by value; without a column, of all samples."""
+        """Yield (column value or "", position, system, entry)."""
         entries = self._measured(metric.column)
         if not by:
             yield from (("", column, system, entry) for column, system, entry in entries)
@@ -196,7 +189,7 @@ class _SideBySide:
                     yield name, column, system, replace(held, note=together(held.note, judged))
 
     def points(self, metric: _Metric, by: str = "") -> Iterator[Point]:
-        """The values that there are."""
+        """Yield the existing values."""
         for group, column, system, entry in self._results(metric, by):
             value, ends = metric.scaled(entry)
             if value is not None:
@@ -206,21 +199,22 @@ class _SideBySide:
                 yield Point(label, self._families[column], rate, value, ends, note, entry.n, name)
 
     def rows(self, metric: _Metric, by: str = "") -> Iterator[list[Any]]:
-        """The rows of the CSV, also of systems without a value."""
+        """Yield the rows of the CSV, also of systems without a value."""
         higher = metric.facts.get("higher_is_better")
         better = None if higher is None else str(higher).lower()
         for group, column, system, entry in self._results(metric, by):
             value, ends = metric.scaled(entry)
             rate, rate_ends = self._rate_kbps(column, system)
-            yield [
-                *([group] if by else []), system.label.removesuffix(numbers.SUSPECT), self._families[column][0], self.names[system.run], rate, *(rate_ends or (None, None)), value,
-                *(ends or (None, None)), entry.note, entry.n, entry.failed, metric.column.metric, metric.unit, better,
-                metric.column.protocol, metric.column.data, numbers.doubts_text(self._held[column]),
-            ]  # fmt: skip
+            label, family = system.label.removesuffix(numbers.SUSPECT), self._families[column][0]
+            rates, bounds = (rate, *(rate_ends or (None, None))), (value, *(ends or (None, None)))
+            about = (metric.column.metric, metric.unit, better, metric.column.protocol, metric.column.data)
+            counts, doubts = (entry.note, entry.n, entry.failed), numbers.doubts_text(self._held[column])
+            head = [*([group] if by else []), label, family, self.names[system.run]]
+            yield [*head, *rates, *bounds, *counts, *about, doubts]
 
 
 def _time(run: Run, stem: str) -> Plot | None:
-    """Where the time of a run went: the share of each stage in the time of all workers, and the idle rest."""
+    """Plot each stage's share of the workers' time, and the idle rest."""
     timings = run.meta.get("timings") or {}
     stages = [
         stage for stage in timings.get("stages") or [] if isinstance(stage, Mapping) and stage.get("share") is not None
@@ -236,13 +230,13 @@ def _time(run: Run, stem: str) -> Plot | None:
 
 
 class Stems:
-    """Names of files: short, safe everywhere, and each only once."""
+    """File names: short, safe everywhere, and unique."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
 
     def of(self, *parts: str) -> str:
-        """A name from its parts."""
+        """Return a name from its parts."""
         base = "-".join(filter(None, (_SLUG.sub("-", word.lower()).strip("-.") for word in parts)))[:80].rstrip("-.")
         name, count = base, 1
         while name in self._used:

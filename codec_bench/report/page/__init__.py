@@ -1,22 +1,20 @@
-"""The page of one or several runs: one HTML file with tables, plots, sound and spectrograms.
+"""The page of one or several runs: one HTML file with tables, plots and audio.
 
-Conventions
-    The file can be opened from disk and loads nothing. Text from data is not trusted: the template escapes it, and the
-    script sets it as text, never as markup. `markup.py` says what the browser allows.
+The file loads nothing. Text from data is untrusted: the template escapes it, and the script never sets it as markup.
 
 Which file to open
-    `collect.py`          what is read of the runs, with `columns.py` (systems and columns side by side),
-                          `column_heads.py`, `chosen_samples.py` (which samples), `sound.py` (which sound) and
-                          `exchanges.py` (questions and answers).
-    `sections.py`         the sections whose rows and template lie in folders of their own; a new one is a row there.
-    `template_values.py`  the other variables of `page.html.j2`, and `runs.py` what it says of each run.
-    `results.html.j2`     the tables of systems and metrics, which `summary.js` sorts; `spent.html.j2` where the time
-                          went.
-    `plots.js`            the plots, with `plane.js`, `scales.js`, `labels.js` and `marks.js`.
-    `samples.js`          the table of samples; `detail.js` one sample, with `player.js`, `spectrogram.js` and
-                          `exchange.js`.
-    `players.js`          several players on one page, for the pages of applications.
-    `markup.py`           how the page is put together, with `compiled.py` (templates on disk); `parts.html.j2` and `tables.css` are what all pages share.
+    `collect.py` reads the runs, with `columns.py` (systems and columns), `column_heads.py`, `chosen_samples.py`
+    (samples),
+    `sound.py` (audio) and `exchanges.py` (questions and answers). `sections.py` sections in folders of their own, a row
+    each.
+    `template_values.py` other variables of `page.html.j2`, and `runs.py` each run's description. `results.html.j2` the
+    tables of
+    systems and metrics, sorted by `summary.js`; `spent.html.j2` the times. `plots.js` plots, with `plane.js`,
+    `scales.js`,
+    `labels.js` and `marks.js`. `samples.js` the samples; `detail.js` one sample, with `player.js`, `spectrogram.js` and
+    `exchange.js`. `players.js` several players on one page, for applications. `markup.py` renders the page, with
+    `compiled.py`
+    (templates on disk); `parts.html.j2` and `tables.css` are shared by all pages.
 """
 
 from __future__ import annotations
@@ -42,29 +40,13 @@ _STYLES = (
     (SHARED, "sample.css"),
 )
 _SCRIPTS = (
-    "data.js",
-    "elements.js",
-    "words.js",
-    "core.js",
-    "marks.js",
-    "frames.js",
-    "summary.js",
-    "labels.js",
-    "breakdown.js",
-    "scales.js",
-    "plane.js",
-    "plots.js",
-    "spectrogram.js",
-    "player.js",
-    "samples.js",
-    "exchange.js",
-    "detail.js",
-    "main.js",
-)
+    "data elements words core marks frames summary labels breakdown scales plane plots spectrogram player samples "
+    "exchange detail main"
+).split()
 _LAYOUT = Layout(
     (SHARED, "page.html.j2"),
     _STYLES,
-    tuple((_BREAKDOWN if name == "breakdown.js" else SHARED, name) for name in _SCRIPTS),
+    tuple((_BREAKDOWN if name == "breakdown" else SHARED, f"{name}.js") for name in _SCRIPTS),
     tuple((section.package, section.template) for section in SECTIONS),
 )
 
@@ -77,26 +59,27 @@ def write_page(
     max_rows: int = MAX_ROWS,
     summaries: Sequence[Summary] | None = None,
 ) -> None:
-    """Writes the page of one run, or of several side by side.
+    """Write the page of one run, or of several side by side.
 
     Args:
         runs: opened run folders, finished or in progress.
-        path: the HTML file; it is written whole or not at all.
-        audio_mb: how many megabytes of the page may be sound, in base64. Of the samples whose audio was kept, worst and
-            random ones are taken in turn, each with its reference and all systems.
-        max_rows: how many rows (of a sample and a system) the page may hold. If there are more, it holds failures, the
-            worst samples and random ones, and says so.
+        path: the HTML file, written atomically.
+        audio_mb: the most megabytes of audio, in base64. Worst and random samples with stored audio alternate, each
+            with its
+            reference and all systems.
+        max_rows: the most rows (of a sample and a system). Beyond, the page holds failures, the worst samples and
+            random
+            ones, and says so.
         summaries: the summaries of the runs; None to compute them.
 
     Raises:
-        ValueError: no run was given.
+        ValueError: there is no run.
         UserError: the file cannot be written.
     """
     if not runs:
         raise ValueError("no run to report on")
     target = Path(path)
-    collected = collect(
-        runs, summaries, audio_bytes=int(audio_mb * 1e6), max_rows=max_rows, folder=target.resolve().parent
-    )
+    limits = {"audio_bytes": int(audio_mb * 1e6), "max_rows": max_rows}
+    collected = collect(runs, summaries, **limits, folder=target.resolve().parent)
     text = render(_LAYOUT, collected.page, collected.data, collected.sounds)
     write_text(target, text, hint="give another --out")

@@ -1,4 +1,4 @@
-"""Which samples a page holds, and of which of them it holds the sound."""
+"""The samples of a page, and those with audio."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def _worst_first(values: np.ndarray, columns: Mapping[Column, Mapping[str, Any]]) -> Iterator[int]:
-    """Samples, worst first: the worst of every pair of system and metric, then the second worst of every pair, and so
-    on.
-    """
+    """Yield samples: the worst of every system and metric, the second, ..."""
     orders = []
     for c, (column, facts) in enumerate(columns.items()):
         if column.metric == "bitrate" or facts.get("higher_is_better") is None:
@@ -34,7 +32,7 @@ def _worst_first(values: np.ndarray, columns: Mapping[Column, Mapping[str, Any]]
 
 
 def select_examples(values: np.ndarray, columns: Mapping[Column, Any], count: int) -> Iterator[int]:
-    """Samples whose sound is taken first: worst and random ones in turn, each once."""
+    """Yield samples for audio: worst and random ones in turn, each once."""
     spread = list(range(count))
     random.Random(0).shuffle(spread)
     seen: set[int] = set()
@@ -56,9 +54,9 @@ def choose_rows(
     count: int,
     limit: int,
 ) -> list[int]:
-    """The samples whose rows the page holds, in the order of the data.
+    """Return the samples with rows on the page, in the order of the data.
 
-    All of them if they fit; otherwise those with sound, then failures, the worst, and random ones.
+    All if they fit; otherwise those with audio, then failures, the worst, and random ones.
     """
     if count <= limit:
         return list(range(count))

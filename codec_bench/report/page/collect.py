@@ -1,10 +1,9 @@
-"""Gathers from the records what the page shows: the variables of the template, and the data of the script.
+"""Collects the page's contents from records: template variables, script data.
 
-Conventions
-    On the page, systems, columns (metrics) and samples are named by their position. Numbers of two protocols are never
-    in one column, and neither are those of runs over different data: a column is known by metric, protocol and data
-    (`data` is empty if all runs have the same; `columns.data_sets`). Samples of several runs are the same sample if
-    their benchmark, id and text are equal. Values are arrays `(systems, columns, samples)`, nan if there is no value.
+Systems, columns (metrics) and samples are positions. A column is a metric, protocol and data (empty if all runs have
+the
+same; `columns.data_sets`), so numbers of different protocols or data never mix. Samples of several runs are the same if
+benchmark, id and text are equal. Values are arrays `(systems, columns, samples)` with nan for missing ones.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _HEAD = ("name", "base", "variant", "unit", "factor", "higher", "arrow", "protoc
 
 @dataclass(slots=True)
 class Collected:
-    """What a page is made of: the variables of the template, the data of the script, and the sound files."""
+    """The contents of a page: template variables, script data, and sound files."""
 
     page: dict[str, Any]
     data: dict[str, Any]
@@ -49,11 +48,11 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Where each score of the runs stands on the page.
+    """The positions of the runs' scores on the page.
 
     Args:
-        runs: the runs. systems: the systems of the page. column_of: the position of each column.
-        sets, protocols: of each run, as of `Tables`. places: for each run, the position of each of its samples.
+        column_of: the position of each column. sets, protocols: of each run, as in `Tables`.
+        places: for each run, the position of each of its samples.
     """
 
     runs: Sequence[Run]
@@ -64,15 +63,15 @@ class _Grid:
     places: Sequence[Mapping[str, int]]
 
     def column(self, system: System, metric: str) -> int:
-        """The position of the column of a metric."""
+        """Return the position of a metric's column."""
         return self.column_of[Column(metric, self.protocols[system.run][metric], self.sets[system.run])]
 
     def values(self, count: int) -> np.ndarray:
-        """Every value, as an array `(systems, columns, samples)` over `count` samples."""
+        """Return all values `(systems, columns, samples)` over `count` samples."""
         values = np.full((len(self.systems), len(self.column_of), count), np.nan, dtype=np.float32)
         for s, system in enumerate(self.systems):
             run, position_of = self.runs[system.run], self.places[system.run]
-            # The numbers have gaps: a question that was not asked yet is not in the record.
+            # Numbers have gaps: unasked questions are not in the record.
             to_sample = {
                 number: position_of[id]
                 for number, id in run.query("SELECT number, id FROM samples")
@@ -90,7 +89,7 @@ class _Grid:
         return values
 
     def scores(self, position: Mapping[int, int]) -> tuple[list[list[Any]], list[list[Any]]]:
-        """The scores of the chosen samples that have no value, with the reason, and the details of all their scores."""
+        """Return the chosen samples' missing scores with reasons, and all scores' details."""
         missing: list[list[Any]] = []
         details: list[list[Any]] = []
         for s, system in enumerate(self.systems):
@@ -108,13 +107,12 @@ class _Grid:
 def collect(
     runs: Sequence[Run], summaries: Sequence[Summary] | None, *, audio_bytes: int, max_rows: int, folder: Path
 ) -> Collected:
-    """Reads the runs' records.
+    """Collect the contents of a page from the runs' records.
 
     Args:
-        runs: the runs. summaries: their summaries; None to compute them.
-        audio_bytes: how many bytes of base64 the embedded sound may have.
-        max_rows: how many rows of samples the page may hold.
-        folder: the folder of the page, for links to sound that is not embedded.
+        summaries: None to compute them.
+        audio_bytes: the most base64 bytes of embedded audio. max_rows: the most rows of samples.
+        folder: of the page, for links to other audio.
     """
     summaries = summaries or [summarise(run) for run in runs]
     tables = side_by_side(runs, summaries)
@@ -128,7 +126,7 @@ def collect(
     spoken = {index[id] for run, index in zip(runs, places) for id in spoken_questions(run)}
 
     def sounds(sample: int) -> list[tuple[int, Path]]:
-        # A question is of interest by itself, since its answer may be text. A reference alone is not.
+        # A question's audio matters alone, since its answer may be text; a reference alone does not.
         is_needed = sample in estimates or sample in spoken
         reference = _reference(runs, places, samples[sample].id, sample) if is_needed else None
         return [*([(-1, reference)] if reference else []), *estimates.get(sample, [])]
@@ -172,12 +170,7 @@ def _trouble(
     scores: Sequence[Sequence[Any]],
     position: Mapping[int, int],
 ) -> dict[str, Any]:
-    """Why items and scores are missing, and what is noted of items.
-
-    Args:
-        items: the items with a status or notes to tell. scores: the rows of scores without a value. position: of the
-            samples on the page.
-    """
+    """Return the missing items and scores with reasons, and the notes of items."""
     without_estimate = {
         (system, position[sample]): [system, position[sample], -1, status, reason]
         for system, sample, status, reason, _ in items
@@ -199,7 +192,7 @@ def _benchmark(run: Run) -> str | None:
 def _samples(
     runs: Sequence[Run], benchmarks: Sequence[str | None]
 ) -> tuple[list[SampleRow], list[dict[str, int]], list[str]]:
-    """The samples of all runs, for each run the position of each of its ids, and the benchmark of each sample.
+    """Return all samples, their positions by run and id, and their benchmarks.
 
     The benchmark is empty if there is only one.
     """
@@ -228,7 +221,7 @@ def _items(
     list[tuple[int, int, str, Diagnostic | None, Sequence[Diagnostic]]],
     list[dict[int, float | None]],
 ]:
-    """The finished samples of each system, the items that failed or have notes, and how long generated audio is."""
+    """Return finished samples by system, items with problems, and generated durations."""
     finished: list[set[int]] = []
     trouble = []
     lengths: list[dict[int, float | None]] = []
@@ -249,7 +242,7 @@ def _items(
 def _estimates(
     runs: Sequence[Run], systems: Sequence[System], places: Sequence[Mapping[str, int]]
 ) -> dict[int, list[tuple[int, Path]]]:
-    """The estimates whose audio was kept, as (system, file), by sample."""
+    """Return the estimates with stored audio, as (system, file), by sample."""
     estimates: dict[int, list[tuple[int, Path]]] = {}
     for s, system in enumerate(systems):
         for item in runs[system.run].items(system.name):
@@ -259,7 +252,7 @@ def _estimates(
 
 
 def _reference(runs: Sequence[Run], places: Sequence[Mapping[str, int]], id: str, sample: int) -> Path | None:
-    """The reference audio of a sample, from the first run that has it."""
+    """Return a sample's reference audio, from the first run that has it."""
     references = (run.reference_audio(id) for run, position_of in zip(runs, places) if position_of.get(id) == sample)
     return next((path for path in references if path is not None), None)
 
@@ -324,7 +317,7 @@ def _short(value: float | None, digits: int) -> float | None:
 
 
 def _detail(detail: Mapping[str, Any]) -> dict[str, Any]:
-    """The details of a score that the page shows: texts, lists of words and numbers, cut to a length; no embeddings."""
+    """Return a score's details for the page: short texts and numbers."""
     shortened: dict[str, Any] = {}
     entries = [entry for entry in detail.items() if entry[0] != EMBEDDINGS]
     for key, value in entries[:_DETAIL_ENTRIES]:

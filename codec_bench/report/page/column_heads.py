@@ -1,4 +1,4 @@
-"""The heads of the columns of a page, and which values in them are the best."""
+"""The heads of a page's columns, and the best values in them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from codec_bench.stats.verdict import verdict
 def column_heads(
     columns: Mapping[Column, Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
 ) -> list[dict[str, Any]]:
-    """The heads of the columns: what each column is, and how its numbers are written."""
+    """Return the heads: each column's identity and number format."""
     heads = []
     same_name = Counter((column.metric, column.data) for column in columns)
     for c, ((name, protocol, of), facts) in enumerate(columns.items()):
@@ -27,26 +27,17 @@ def column_heads(
         head = head_of(name, protocol, facts, [entry for entry in column if entry])
         if same_name[name, of] > 1:  # by two judges, say
             head["variant"] = f"{head['variant']} {protocol}".strip()
-        heads.append(
-            {
-                **head,
-                "data": of,
-                "direction": {True: "higher is better", False: "lower is better", None: ""}[
-                    facts.get("higher_is_better")
-                ],
-                "range": facts.get("range"),
-                "facts": facts,
-            }
-        )
+        higher = facts.get("higher_is_better")
+        direction = {True: "higher is better", False: "lower is better", None: ""}[higher]
+        heads.append({**head, "data": of, "direction": direction, "range": facts.get("range"), "facts": facts})
     return heads
 
 
 def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[list[MetricSummary | None]]:
-    """The entries of the tables, where systems of several runs stand in a column with what they are beside one another.
+    """Return the entries, with the best among systems of several runs.
 
     Args:
-        tables: of the page. places: for each run, the position on the page of each of its samples, which is the same
-            for the same sample of several runs.
+        places: for each run, the page position of each of its samples, equal for equal samples.
     """
     entries = [list(row) for row in tables.entries]
     recorded: dict[int, tuple[RecordedRun, dict[int, int]]] = {}
@@ -67,11 +58,11 @@ def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[
         rivals = {
             s: system
             for s, system in enumerate(tables.systems)
-            # What was answered under a control is no result, so that it is no best one either.
+            # An answer under a control is no result, and so no best one.
             if entries[s][c] and system.name != numbers.UNPROCESSED and not tables.summaries[system.run].control
         }
         if len({system.run for system in rivals.values()}) < 2:
-            continue  # the summary of their run says how they stand
+            continue  # the summary of their run has their standing
         suspects = {s for s, system in rivals.items() if tables.summaries[system.run].systems[system.name].doubts}
         decided = verdict({s: parts(system, column.metric) for s, system in rivals.items()}, suspects, higher)
         for s in rivals:
@@ -81,10 +72,10 @@ def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[
 
 
 def head_of(name: str, protocol: str, facts: Mapping[str, Any], column: Sequence[Valued]) -> dict[str, Any]:
-    """What stands above the numbers of a metric, and how they are written.
+    """Return the head of a metric's column, with its number format.
 
     Args:
-        name, protocol, facts: of the metric. column: the entries of the summaries that stand in the column.
+        name, protocol, facts: of the metric. column: the entries in the column.
     """
     factor, unit = numbers.shown_unit(facts.get("unit", ""))
     base, variant = numbers.split_name(name)

@@ -27,9 +27,9 @@ class System:
 
 
 class Column(NamedTuple):
-    """What the numbers of one column have in common: the metric, its protocol, and the data if the runs have several.
+    """The identity of a column: metric, protocol, and data if the runs have several.
 
-    The protocol of a judge's metric says in which state the judge was, where it was in several.
+    The protocol of a judge's metric includes the judge's state, where there are several.
     """
 
     metric: str
@@ -39,15 +39,13 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What tables and plots of runs side by side are made of.
+    """The data of tables and plots of runs side by side.
 
     Args:
-        runs, names, summaries, sets: the runs with their names, their summaries, and the name of each one's data.
-        protocols: of the metrics of each run, as the columns have them.
+        sets: the name of each run's data. protocols: of the metrics of each run, as in the columns.
         systems, columns: the rows of the tables, and their columns with the facts of the metrics.
-        entries: of the summaries, by system and column; None if the run did not measure it, or by another protocol or
-            over other data.
-        heads: what stands above the columns of a page.
+        entries: of the summaries, by system and column; None if not measured, or with other protocol or data.
+        heads: of the columns of a page.
     """
 
     runs: Sequence[Run]
@@ -61,16 +59,14 @@ class Tables:
     heads: Sequence[Mapping[str, Any]] = ()
 
     def families(self) -> list[tuple[str, int]]:
-        """The name and the place of each system's family, whose points are joined in plots; ("", -1) for unprocessed
-        audio.
-        """
+        """Return name and index of each system's family; ("", -1) for unprocessed audio."""
         of = families(self.systems, self.names)
         shown = list(dict.fromkeys(name for name in of if name is not None))
         return [("", -1) if name is None else (name, shown.index(name)) for name in of]
 
 
 def side_by_side(runs: Sequence[Run], summaries: Sequence[Summary]) -> Tables:
-    """The systems and columns of some runs with their results; no heads."""
+    """Return the systems and columns of some runs with their results, without heads."""
     names, sets = run_names(runs), data_sets(runs)
     protocols = protocols_apart(runs, summaries)
     systems, columns = systems_of(runs, names), columns_of(runs, sets, protocols)
@@ -85,7 +81,7 @@ def side_by_side(runs: Sequence[Run], summaries: Sequence[Summary]) -> Tables:
 
 
 def protocols_apart(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[dict[str, str]]:
-    """The protocol of each metric of each run; with the states of its judge where these differ between the runs."""
+    """Return each run's protocols by metric, with differing states of judges."""
     plain = [{name: facts.get("protocol", "") for name, facts in run.metrics.items()} for run in runs]
     states = [states_of(run, summary) for run, summary in zip(runs, summaries)]
     held: dict[tuple[str, str], set[str]] = {}
@@ -104,9 +100,7 @@ def protocols_apart(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[d
 
 
 def states_of(run: Run, summary: Summary) -> dict[str, str]:
-    """What the service of each metric's judge called the models that gave the verdicts; empty for what has no judge or
-    a silent one.
-    """
+    """Return the served models of each metric's judge; empty if unknown."""
     names = {}
     for name in run.metrics:
         entries = (system.metrics.get(name) for system in summary.systems.values())
@@ -116,14 +110,14 @@ def states_of(run: Run, summary: Summary) -> dict[str, str]:
 
 
 def metrics_of(summaries: Sequence[Summary], system: System) -> Mapping[str, MetricSummary]:
-    """What the summary of its run holds of a system, by metric."""
+    """Return a system's entries in its run's summary, by metric."""
     return summaries[system.run].systems.get(system.name, SystemSummary()).metrics
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:
-    """The folders of the runs, with as many parent folders as are needed to tell them apart.
+    """Return the runs' folders, with as many parents as distinguish them.
 
-    For runs of benchmarks that is one parent at least, since the folder is named after the model alone.
+    Runs of benchmarks have at least one parent, since the folder has the model's name only.
     """
     paths = [run.folder.resolve().parts for run in runs]
     least = 2 if any(map(has_answers, runs)) else 1
@@ -135,33 +129,33 @@ def run_names(runs: Sequence[Run]) -> list[str]:
 
 
 def systems_of(runs: Sequence[Run], names: Sequence[str]) -> list[System]:
-    """The systems of all runs; those whose names several runs have get a label with the name of their run."""
+    """Return the systems of all runs; ambiguous names get their run's name."""
     systems = [System(n, name, name, facts) for n, run in enumerate(runs) for name, facts in run.systems.items()]
     count: dict[str, int] = {}
     for system in systems:
         count[system.name] = count.get(system.name, 0) + 1
     for system in systems:
         if count[system.name] > 1:
-            # A run of a benchmark has one system, the model, which its folder is named after.
+            # A benchmark's run has one system, the model, and its folder the same name.
             name = names[system.run]
             system.label = name if has_answers(runs[system.run]) else f"{name}/{system.name}"
     return systems
 
 
 def data_sets(runs: Sequence[Run]) -> list[str]:
-    """What each run's data are called where the runs have different data; empty for all if they have the same.
+    """Return the names of the runs' data where they differ; all empty otherwise.
 
-    Runs of benchmarks have the same if everything of their benchmark's identity is, whatever it is called. The name
-    says in what one is another than the first of its name, such as `mine (other prompt)`, and how many of its questions
-    it holds. Files may have got another content under their names: runs that heard other sounds under the same ids have
-    other data.
+    Runs of benchmarks have the same data if their benchmark's identity is equal. A name states its difference to the
+    first of that
+    name, such as `mine (other prompt)`, and an incomplete number of questions. Other audio under the same ids is other
+    data.
     """
     if len(runs) == 1:
         return [""]
     held: list[tuple[tuple[bool, Any], Identity, Run, str]] = []
     identities = [identity_of(run) for run in runs]
     labels = [""] * len(runs)
-    for n in sorted(range(len(runs)), key=lambda n: bool(identities[n].control)):  # a control is named beside a result
+    for n in sorted(range(len(runs)), key=lambda n: bool(identities[n].control)):  # results before controls
         run, identity = runs[n], identities[n]
         data, has_questions = run.meta.get("data") or {}, has_answers(run)
         benchmark = (run.meta.get("benchmark") or {}).get("name")
@@ -204,17 +198,17 @@ def _named(data: Mapping[str, Any]) -> str:
 def columns_of(
     runs: Sequence[Run], sets: Sequence[str], protocols: Sequence[Mapping[str, str]]
 ) -> dict[Column, dict[str, Any]]:
-    """The columns of all runs with the facts of their metrics."""
+    """Return the columns of all runs with the facts of their metrics."""
     columns: dict[Column, dict[str, Any]] = {}
     for run, data, names in zip(runs, sets, protocols):
         for name, facts in run.metrics.items():
             columns.setdefault(Column(name, names[name], data), facts)
-    # The bitrate comes first, since all other numbers depend on it.
+    # The bitrate first, since all other numbers depend on it.
     return dict(sorted(columns.items(), key=lambda entry: entry[0].metric != "bitrate"))
 
 
 def families(systems: Sequence[System], names: Sequence[str]) -> list[str | None]:
-    """The family of each system, whose points are joined in plots; never across runs, and None for unprocessed audio."""
+    """Return each system's family, never across runs; None for unprocessed audio."""
     of = [None if system.name == numbers.UNPROCESSED else numbers.family(system.name) for system in systems]
     runs: dict[str | None, set[int]] = {}
     for system, name in zip(systems, of):

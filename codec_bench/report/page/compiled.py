@@ -1,4 +1,4 @@
-"""Compiled templates on disk, as Python keeps compiled modules."""
+"""Compiled templates on disk, like Python's compiled modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DIGEST_BYTES = 16
 
 
 class CompiledTemplates(BytecodeCache):
-    """The compiled templates of a package, in `NUMBA_CACHE_DIR` or its `__pycache__` (or below `sys.pycache_prefix`).
+    """A package's compiled templates, in `NUMBA_CACHE_DIR` or its `__pycache__`.
 
     Each file begins with the hash of its content; jinja2 checks the hash of the template's text.
     """
@@ -32,7 +32,7 @@ class CompiledTemplates(BytecodeCache):
         )
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Fills the bucket from its file, if the file is whole."""
+        """Load the bucket from its file, if that is intact."""
         with suppress(OSError):
             data = self._path(bucket).read_bytes()
             code = data[_DIGEST_BYTES:]
@@ -40,7 +40,7 @@ class CompiledTemplates(BytecodeCache):
                 bucket.bytecode_from_string(code)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Writes the bucket's file, if the folder can be written."""
+        """Write the bucket's file, if the folder is writable."""
         if sys.dont_write_bytecode:
             return
         code = bucket.bytecode_to_string()

@@ -1,7 +1,6 @@
-"""What the page of a benchmark shows in addition: questions with answers, and published results.
+"""Questions with answers, and published results, for the page of a benchmark.
 
-Conventions
-    Systems and samples are named by their position on the page, as in `collect.py`. Long texts are cut, and say so.
+Systems and samples are positions, as in `collect.py`. Long texts are cut, visibly.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ SHORT = 8
 
 
 def spoken_questions(run: Run) -> list[str]:
-    """Ids of the questions whose sound was kept; empty for runs of codecs."""
+    """Return the ids of questions with stored audio; empty for runs of codecs."""
     if not has_answers(run):
         return []
     rows = run.query("SELECT p.id FROM questions q JOIN samples p ON p.number = q.number WHERE q.audio IS NOT NULL")
@@ -35,7 +34,7 @@ def spoken_questions(run: Run) -> list[str]:
 def collect_exchanges(
     runs: Sequence[Run], systems: Sequence[Any], places: Sequence[Mapping[str, int]], position: Mapping[int, int]
 ) -> list[list[Any]]:
-    """`[system, sample, {prompt, expected, answer, ...}]` for the chosen samples; empty for runs of codecs."""
+    """Return `[system, sample, {prompt, expected, answer, ...}]` for chosen samples."""
     rows = []
     for s, system in enumerate(systems):
         run = runs[system.run]
@@ -52,12 +51,11 @@ def collect_exchanges(
 
 
 def _is_read(run: Run) -> bool:
-    """Whether any metric of the run reads the text of the answers, and not only their sound."""
     return any(facts.get("kind") in ("answer", "rating") for facts in run.metrics.values())
 
 
 def _verdicts(run: Run, system: str, chosen: Container[str]) -> dict[str, list[str]]:
-    """The replies of the judge by the question's id, each with the name of its metric."""
+    """Return the judge's replies by question id, each with its metric."""
     replies_by_id: dict[str, list[str]] = {}
     for metric in (name for name, facts in run.metrics.items() if facts.get("kind") == "rating"):
         for score in run.scores(system, metric):
@@ -93,14 +91,14 @@ def _exchange_row(exchange: Exchange, verdicts: Sequence[str], is_read: bool) ->
 
 
 def _about(question: QuestionRecord) -> list[str]:
-    """The columns of a question that are neither in the prompt nor among the expected answers.
+    """Return a question's columns outside the prompt and the expected answers.
 
-    They may hold the text of a spoken question, and what the judge was shown.
+    They may hold the text of a spoken question, and material of the judge.
     """
     lines = []
     for name, value in question.fields.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        # A short text such as "A" is in nearly every prompt by chance.
+        # A short text such as "A" is in most prompts by chance.
         in_prompt = len(text) >= SHORT and text in (question.prompt or "")
         if value is not None and not in_prompt and text not in question.expected and name not in question.subsets:
             lines.append(f"{name}: {text}")
@@ -119,7 +117,7 @@ def _cut(value: Any) -> Any:
 def counting_rows(
     systems: Sequence[Any], heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
 ) -> list[dict[str, Any]]:
-    """One row for each system: its values if failures count as the worst value; no rows if no failure counts."""
+    """Return a row per system with failures as the worst value, if any failed."""
     counting = [[(entry and entry.counting_failures) or None for entry in row] for row in entries]
     item_counts = [[entry.n if entry else 0 for entry in row] for row in entries]
     if not any(e and e.n > n for row, counts in zip(counting, item_counts) for e, n in zip(row, counts)):
@@ -133,10 +131,9 @@ def counting_rows(
 def common_rows(
     systems: Sequence[Any], heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
 ) -> list[dict[str, Any]]:
-    """One row for each system: its values over the samples for which all systems of its run that are compared have one.
+    """Return a row per system over the samples of all compared systems of its run.
 
-    A system that lacks some of these samples has no values there. There are no rows if every system has values for the
-    same samples.
+    A system that lacks some of them has no values. Without different samples there are no rows.
     """
     if not any(entry and entry.common for row in entries for entry in row):
         return []
@@ -159,9 +156,9 @@ def _cell(entry: Counted | CountingFailures | MetricSummary | None, head: Mappin
 
 
 def published_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Published results of the same benchmarks:
+    """Return published results of the same benchmarks as rows.
 
-    `model`, `metric`, `value`, `source`, `benchmark`, and `judge` if one marked them.
+    Keys: `model`, `metric`, `value`, `source`, `benchmark`, and `judge` where there is one.
     """
     rows, seen = [], set()
     for run in runs:
@@ -176,9 +173,7 @@ def published_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _published_by(facts: Mapping[str, Any]) -> str:
-    """By which judge the published numbers of a metric were marked, and how that one did in its test; "" if no judge
-    marked them.
-    """
+    """Return the judge of published numbers with its test result, or ""."""
     if not facts.get("judge"):
         return ""
     judge, rubric = facts.get("judged_by"), str(facts.get("protocol", "")).rpartition("/")[0]

@@ -1,9 +1,8 @@
-"""How a page is made of a template, styles and scripts: one file in which the browser allows nothing but what it holds.
+"""Renders a self-contained page from template, styles and scripts.
 
-Conventions
-    A content security policy names the page's own style and script by their hash and refuses everything else. Templates
-    escape text from data. In the data of the script, which is JSON, `<`, `>` and `&` are written as escapes.
-    `parts.html.j2` holds what all templates share, such as the frame that a table scrolls in.
+A content security policy allows only the page's own style and script, by hash. Templates escape text from data; in
+script data
+(JSON), `<`, `>` and `&` are escapes. `parts.html.j2` holds shared parts, such as the frame of a scrolling table.
 """
 
 from __future__ import annotations
@@ -35,8 +34,10 @@ _PIECES = re.compile(r"[^\s/_-]*[\s/_-]+|[^\s/_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The files of a page, each as (package, file): the template, the styles and scripts in their order, and the
-    sections that the template includes from elsewhere than this folder."""
+    """The files of a page, each as (package, file).
+
+    `sections` are included templates from other folders.
+    """
 
     template: tuple[str, str]
     styles: tuple[tuple[str, str], ...]
@@ -45,11 +46,10 @@ class Layout:
 
 
 def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any], sounds: Sequence[Path]) -> str:
-    """The page as text.
+    """Render the page as text.
 
     Args:
-        layout: its files. variables: of the template.
-        data: of the script. sounds: the sound files that it holds.
+        data: of the script. sounds: the embedded sound files.
     """
     from markupsafe import Markup
 
@@ -74,7 +74,7 @@ def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any]
 
 @cache
 def _environment(layout: Layout) -> SandboxedEnvironment:
-    """The templates of a layout, built once in a process."""
+    """Return the templates of a layout, built once in a process."""
     from jinja2 import FunctionLoader, StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 
@@ -112,9 +112,7 @@ def _text(file: tuple[str, str]) -> str:
 
 
 def as_json(value: Any) -> str:
-    """JSON that can be put inside a script element or file: characters that could end the element are written as
-    escapes.
-    """
+    """Return JSON for a script element, with dangerous characters escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -122,12 +120,12 @@ def as_json(value: Any) -> str:
 
 
 def _policy_hash(text: str) -> str:
-    """The hash by which a content security policy names a style or a script."""
+    """Return a style's or script's hash for a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 def moment(text: Any) -> str:
-    """A time in ISO format as `20 Nov 2026, 18:54 UTC`; other text stays as it is."""
+    """Format an ISO time as `20 Nov 2026, 18:54 UTC`; other text stays as it is."""
     try:
         when = datetime.fromisoformat(str(text))
     except ValueError:
@@ -136,9 +134,9 @@ def moment(text: Any) -> str:
 
 
 def _words(text: str, unbroken: int = LONGEST_WHOLE) -> Markup:
-    """A name in which a line breaks between words only, which end with a space or with `/`, `_` or `-`.
+    """Return a name with line breaks only after spaces, `/`, `_` and `-`.
 
-    A name of up to `unbroken` characters is one word. A word that is longer than a narrow screen may break anywhere.
+    A name of up to `unbroken` characters is one word. A word longer than a narrow screen may break anywhere.
     """
     from markupsafe import Markup
 
@@ -148,9 +146,7 @@ def _words(text: str, unbroken: int = LONGEST_WHOLE) -> Markup:
 
 
 def _shortened(text: str) -> Markup:
-    """A name of one line. Where it does not fit, characters in its middle are left out; the element's title is the
-    whole.
-    """
+    """Return a one-line name that loses its middle where it does not fit."""
     from markupsafe import Markup
 
     if len(text) <= LONGEST_WHOLE:
@@ -165,7 +161,7 @@ def _heading(key: str) -> str:
 
 
 def _cell(value: Any, key: str) -> str:
-    """One cell of a table of timings; the name of its column says in which unit it is written."""
+    """Format a cell of a table of timings, by the unit in its column's name."""
     if isinstance(value, Mapping):
         parts = {name: _cell(seconds, f"{key}_s") for name, seconds in value.items()}
         return ", ".join(f"{name} {seconds}" for name, seconds in parts.items() if seconds != "0.0 s")

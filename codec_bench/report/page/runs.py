@@ -1,4 +1,4 @@
-"""What the page says of each run: the facts above the summary, its machine and versions, and where its time went."""
+"""The page's description of each run: facts, machine, versions, and times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED_SYSTEMS = 3
 
 
 class Fact(NamedTuple):
-    """One fact of a run: what stands in its cell, with a remark, and the section that it leads to."""
+    """One fact of a run: text, remark, and the linked section."""
 
     text: str
     remark: str = ""
@@ -32,7 +32,7 @@ PHASES = {
 
 
 def describe(run: Run, name: str, summary: Summary) -> dict[str, Any]:
-    """What the record says of one run, for the facts above the summary and for the sections below it."""
+    """Return the record's description of one run."""
     meta, counts = run.meta, run.counts()
     timings, config, data = (meta.get(key) or {} for key in ("timings", "config", "data"))
     audio_s = data.get("audio_s")
@@ -76,14 +76,14 @@ def describe(run: Run, name: str, summary: Summary) -> dict[str, Any]:
 
 
 def _speed(system: str, times: Mapping[str, Any], summary: Summary) -> dict[str, Any]:
-    """The times of a system. It has no speed if items failed, because those took no full part in the time."""
+    """Return the times of a system, without a speed if items failed."""
     failed = summary.systems.get(system, SystemSummary()).without_estimate
     known = {key: None if failed and key.startswith("times_") else value for key, value in times.items()}
     return {"system": system, "failed": failed, "times": known}
 
 
 def _machine_line(machine: Mapping[str, Any]) -> list[str]:
-    """The machine in a few words: the GPU if there is one, the processor, and its cores."""
+    """Return the machine in a few words: GPU, processor, cores."""
     gpu = str(machine.get("gpu") or "")
     named = [str(machine[key]) for key in ("cpu", "machine", "processor") if machine.get(key)][:1]
     cores = [f"{machine['cores']} cores"] if machine.get("cores") else []
@@ -91,13 +91,9 @@ def _machine_line(machine: Mapping[str, Any]) -> list[str]:
 
 
 def run_facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The facts of the runs, as variables of the template.
+    """Return the facts of the runs, as variables of the template.
 
-    `facts` holds what all runs have in common, by heading. What differs is a table with a row for each run: `run_heads`
-    and `run_rows`. A single run has no such table.
-
-    Args:
-        runs: as `describe` gives them.
+    `facts` holds common facts by heading; differing ones are in `run_heads` and `run_rows`, a row per run.
     """
     facts_of_runs = [_facts(run) for run in runs]
     shared = {

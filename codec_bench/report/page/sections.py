@@ -1,4 +1,4 @@
-"""The sections of a page whose rows and template lie in a folder of `report/`: one row of `SECTIONS` each."""
+"""The page's sections in folders of `report/`: one row of `SECTIONS` each."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ class Section:
 
     Args:
         package: the folder. name: of its template there (`NAME.html.j2`), and of its anchor on the page.
-        values: the variables of the template. link: what the link to the section says, given these; "" leaves the
-            section out.
+        values: the variables of the template. link: the text of the link to the section; "" excludes the section.
     """
 
     package: str
@@ -34,7 +33,6 @@ class Section:
 
 
 def _controls(tables: Tables) -> dict[str, Any]:
-    """What the answers have beyond those under controls, by the label of a system."""
     rows = {
         system.label: {"rows": control_rows(controls), "notes": beyond_notes(controls)}
         for system in tables.systems
@@ -44,7 +42,7 @@ def _controls(tables: Tables) -> dict[str, Any]:
 
 
 def _robustness(tables: Tables) -> dict[str, Any]:
-    """What wordings and the order of options do: `wordings` and `choices`, each by the label of a system."""
+    """Return `wordings` and `choices`, each by the label of a system."""
     wordings, choices = {}, {}
     for system in tables.systems:
         summary = tables.summaries[system.run]
@@ -71,14 +69,11 @@ SECTIONS = (
         lambda held: "Breakdown" if held["breakdowns"] else "",
     ),
 )  # fmt: skip
-"""In the order of the page, between the summary and the plots.
-
-A style or script of a section is named in the `__init__.py` here.
-"""
+"""In page order, before the plots. Styles and scripts are in `__init__.py`."""
 
 
 def section_values(tables: Tables) -> dict[str, Any]:
-    """The variables of all sections, and `sections`: those that the page shows."""
+    """Return the variables of all sections, and `sections`: those on the page."""
     held = [(section, section.values(tables)) for section in SECTIONS]
     shown = [(section, link) for section, values in held if (link := section.link(values))]
     return {

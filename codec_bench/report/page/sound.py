@@ -1,4 +1,4 @@
-"""Which sound the page holds."""
+"""The audio of the page."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ _MISSES = 40
 
 @dataclass(frozen=True, slots=True)
 class PageClip:
-    """One sound of the page.
-
-    Args:
-        sample: index of the sample in the data. system: index of the system, or -1 for the reference.
-        path: the file.
-    """
+    """One audio file of the page; the system is a position, or -1 for the reference."""
 
     sample: int
     system: int
@@ -24,9 +19,9 @@ class PageClip:
 
 
 def is_sound(path: Path) -> bool:
-    """Whether a file is sound that browsers can play, judged by its first bytes.
+    """Whether a file is browser-playable audio, by its first bytes.
 
-    The name is not trusted: the data names the files, and nothing but sound may get into the page.
+    The name is untrusted: the data names the files, and only audio may get into the page.
     """
     try:
         with path.open("rb") as file:
@@ -41,16 +36,14 @@ def is_sound(path: Path) -> bool:
 def choose_clips(
     candidates: Iterable[int], sounds: Callable[[int], Sequence[tuple[int, Path]]], budget_bytes: int
 ) -> list[PageClip]:
-    """Takes samples in the given order, each with all its sounds, as long as they fit.
+    """Select samples in order, each with all its audio, while they fit.
 
     Args:
-        candidates: indices of samples, the most interesting first; an index may come several times.
-        sounds: gives the sounds of a sample as (system or -1, file); empty if none were kept.
-        budget_bytes: how many bytes of base64 text the sounds may have.
+        candidates: indices of samples, the most interesting first, possibly repeated.
+        sounds: returns a sample's audio as (system or -1, file). budget_bytes: the most bytes of base64.
 
     Returns:
-        The clips in the order in which they were taken. A sample that does not fit is left out; after many of them in a
-        row the search ends.
+        The clips in order. A sample that does not fit is skipped; many of them in a row end the search.
     """
     clips: list[PageClip] = []
     seen: set[int] = set()

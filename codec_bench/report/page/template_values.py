@@ -1,4 +1,4 @@
-"""The variables of the page's template, which writes the tables that need no script."""
+"""The variables of the page's template, for the tables without scripts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
 from codec_bench.report.answers import answer_notes, judge_notes
-from codec_bench.report.chance_level import chance_text, metric_notes
+from codec_bench.report.chance_level import chance_text, value_notes
 from codec_bench.report.controls.rows import control_mark
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
@@ -28,11 +28,10 @@ _NAMED = 3  # runs that the title names
 
 
 def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequence[PageClip]) -> dict[str, Any]:
-    """The variables of the template.
+    """Return the variables of the template.
 
     Args:
-        tables: what its tables show. samples: of all runs. rows: how many of them the page shows. clips: the sound on
-            it.
+        samples: of all runs. rows: how many of them the page shows. clips: the embedded audio.
     """
     runs, summaries = tables.runs, tables.summaries
     systems, heads, entries = tables.systems, tables.heads, tables.entries
@@ -74,12 +73,8 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
             *_interval_methods(shown),
             *numbers.system_notes(by_label),
             *_of_questions(tables),
-            *metric_notes(shown),
             *judge_notes(shown),
-            *numbers.draw_notes(shown),
-            *numbers.best_notes(shown),
-            *numbers.missing_notes(shown),
-            *numbers.interval_notes(shown),
+            *value_notes(shown),
         ],
         "common": common_rows(systems, heads, entries),
         "counting": counting_rows(systems, heads, entries),
@@ -93,7 +88,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
 
 
 def _of_questions(tables: Tables) -> list[str]:
-    """What is to be known of the questions and answers of each run; with the run's name if there are several."""
+    """Return the notes on questions and answers of each run."""
     several = len(tables.runs) > 1
     return [
         f"{name}: {note}" if several else note
@@ -107,7 +102,7 @@ def _of_questions(tables: Tables) -> list[str]:
 
 
 def _groups(systems: Sequence[System], heads: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> list[dict[str, Any]]:
-    """The tables of systems and metrics: one for each set of data, with the positions of its systems and columns."""
+    """Return a table of systems and metrics (as positions) for each data set."""
     return [
         {
             "data": data,
@@ -121,7 +116,7 @@ def _groups(systems: Sequence[System], heads: Sequence[Mapping[str, Any]], sets:
 def reasons(
     runs: Sequence[Run], systems: Sequence[System], sets: Sequence[str], summaries: Sequence[Summary]
 ) -> list[dict[str, Any]]:
-    """Why values are missing, over all runs, with the labels of the systems and the protocols of the metrics."""
+    """Return the reasons of missing values over all runs, with labels and protocols."""
     labels = {(system.run, system.name): system.label for system in systems}
     rows = []
     for r, (run, summary) in enumerate(zip(runs, summaries)):
@@ -136,11 +131,11 @@ def reasons(
 def reason(
     row: Mapping[str, Any], systems: Sequence[System], heads: Sequence[Mapping[str, Any]], example: int | None
 ) -> dict[str, Any]:
-    """One row of the failures, with the filter for its samples: a column, and the system if it is only one.
+    """Return a row of the failures, with the filter for its samples.
 
-    The column of a whole item is -1; `first` is the first column of quality over its data.
-
-    `example` is the position of the sample that is named as example, or None if it is not on the page.
+    Its column is -1 for a complete item, and `first` the first quality column of its data. `example` is the example's
+    position on the
+    page, or None.
     """
     keys = [(head["name"], head["protocol"], head["data"]) for head in heads]
     labels = [system.label for system in systems]

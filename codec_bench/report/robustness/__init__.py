@@ -1,2 +1,1 @@
-"""What wordings of a prompt and the order of options do to scores, as it is shown: `rows.py` makes the rows and
-sentences, and the template and style beside it make the section of the page."""
+"""Effects of wordings and option orders: `rows.py`, the section's template."""

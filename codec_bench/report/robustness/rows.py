@@ -1,9 +1,8 @@
-"""What wordings of a prompt, and orders of options, do to the scores of a model: rows of tables and sentences.
+"""Effects of wordings and option orders on a model's scores: rows and notes.
 
-Conventions
-    Failures count as wrong, so that a wording whose answers cannot be read does not look better than it is.
-    A wording stands out if the whole interval of its value is worse than the median over all wordings, or if it has no
-    value.
+Failures count as wrong, so unreadable answers do not improve a wording. A wording stands out if its value's interval is
+worse than
+the median over all wordings, or if it has no value.
 """
 
 from __future__ import annotations
@@ -34,22 +33,21 @@ WAYS = {
     "truncated": "cut inside of the reasoning",
     "refusal": "refusals",
 }
-"""The ways in which answers are none, in words."""
+"""The kinds of missing answers, in words."""
 _NOTABLE = 0.1
-"""The share of answers that are none from which a sentence says so."""
+"""The share of missing answers from which a sentence reports them."""
 _MOST_NAMED = 3
 _TEXT = 60
-"""Characters of a wording that the terminal shows; the page and `summary.json` have all."""
+"""Characters of a wording on the terminal; the page and `summary.json` have all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The value of one metric in one wording.
+    """The value of one metric in one wording, failures counted as wrong.
 
     Args:
-        value, spread: as they are written, failures counted as wrong. n, failed: answers with and without a score.
-        stands_out: whether it is much worse.
-        filled: the value as a share of the greatest one, in per cent, for a bar.
+        value, spread: formatted. n, failed: answers with and without a score.
+        stands_out: whether it is much worse. filled: the share of the greatest value, in per cent, for a bar.
     """
 
     value: str
@@ -62,9 +60,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One wording: its number and text, how many answers it has, its cells by metric, and the answers that are none.
+    """One wording: number, text, answers, cells by metric, and missing answers.
 
-    `none` is their share in words with the ways, empty if there are none; `is_notable` says whether they are many.
+    `none` is their share in words, or empty; `is_notable` whether they are many.
     """
 
     name: str
@@ -85,7 +83,7 @@ class Wordings:
     """The wordings of one model.
 
     Args:
-        metrics: the heads of the columns. rows: one for each wording. sentences: what the table says in words.
+        metrics: the heads of the columns. sentences: the notes.
         same: whether every question was asked in all wordings.
     """
 
@@ -96,7 +94,7 @@ class Wordings:
 
 
 def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wordings | None:
-    """The wordings of one model; None if it was asked in one.
+    """Return the wordings of one model; None if it has a single one.
 
     Args:
         metrics: the entries of its system in the summary, by metric. answers: of the summary; `UNSET` for a run of
@@ -111,16 +109,8 @@ def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wor
     for name, about in wordings.items():
         share = about.no_answer / about.n if about.n else 0.0
         text = numbers.plain(about.text or "", 300)
-        rows.append(
-            Row(
-                name,
-                text,
-                about.n,
-                [column.get(name) for column in columns.values()],
-                _none(about),
-                share >= _NOTABLE,
-            )
-        )
+        cells = [column.get(name) for column in columns.values()]
+        rows.append(Row(name, text, about.n, cells, _none(about), share >= _NOTABLE))
     phrases = [_sentence(name, entry.robustness, entry.unit) for name, entry in measured.items() if entry.robustness]
     notable = sorted((row for row in rows if row.is_notable), key=lambda row: -wordings[row.name].no_answer)
     if notable:
@@ -136,26 +126,23 @@ def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wor
 
 
 def choice_notes(choices: Mapping[str, Any] | None, *, places: bool = True) -> list[str]:
-    """What the order of the options does to the answers of a model, one sentence each.
+    """Return notes on the effect of the options' order.
 
     Args:
-        choices: the entry `choices` of the summary's `answers`. places: whether to say what `place_rows` shows.
+        choices: the entry `choices` of the summary's `answers`. places: whether to include the content of `place_rows`.
     """
     if not choices:
         return []
     notes, same = [], choices["consistent"]
     if same is not None and same["value"] is not None:
         without_answer = f", without {same['failed']:,} that lack an answer" if same["failed"] else ""
-        notes.append(
-            f"the same option is named in all rotations of {numbers.number(same['value'], 3)} {numbers.spread(Estimate.from_dict(same), 3)} of "
-            f"{same['n']:,} questions{without_answer}"
-        )
+        value = f"{numbers.number(same['value'], 3)} {numbers.spread(Estimate.from_dict(same), 3)}"
+        notes.append(f"the same option is named in all rotations of {value} of {same['n']:,} questions{without_answer}")
     if places:
         notes += _place_notes(choices["places"])
     if choices["unnamed"]["n"]:
-        notes.append(
-            f"{choices['unnamed']['n']:,} answers ({100 * choices['unnamed']['share']:.3g} %) name no option, or several"
-        )
+        unnamed = choices["unnamed"]
+        notes.append(f"{unnamed['n']:,} answers ({100 * unnamed['share']:.3g} %) name no option, or several")
     if unchanged := choices["kept"]:
         their = "question kept the order of its" if unchanged == 1 else "questions kept the order of their"
         notes.append(f"{unchanged:,} {their} options: there are none, or some that name the places of others")
@@ -163,19 +150,21 @@ def choice_notes(choices: Mapping[str, Any] | None, *, places: bool = True) -> l
 
 
 def _place_notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """How often answers name each place, and how often they are right where the right option stands there."""
+    """Return how often answers name each position, and are right there."""
     notes = []
+    rate = lambda value: numbers.number(100 * value, 1)  # noqa: E731
     named = [
-        f"{at} {numbers.number(100 * one['named']['value'], 1)} % (without a preference {numbers.number(100 * one['expected'], 1)} %)"
+        f"{at} {rate(one['named']['value'])} % (without a preference {rate(one['expected'])} %)"
         for at, one in places.items()
         if one["named"]["value"] is not None
     ]
     if named:
         notes.append(f"the places that answers name: {', '.join(named)}")
+    shares = {at: Estimate.from_dict(one["right"]) for at, one in places.items()}
     right = [
-        f"{at} {numbers.number(one['right']['value'], 3)} {numbers.spread(Estimate.from_dict(one['right']), 3)}".rstrip()
-        for at, one in places.items()
-        if one["right"]["value"] is not None
+        f"{at} {numbers.number(share.value, 3)} {numbers.spread(share, 3)}".rstrip()
+        for at, share in shares.items()
+        if share.value is not None
     ]
     if right:
         notes.append(f"the share of right answers by the place of the right option: {', '.join(right)}")
@@ -183,12 +172,7 @@ def _place_notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def place_rows(choices: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The places of options as the page shows them: how often each is named, how often without a preference, and how
-    often right.
-
-    Args:
-        choices: as for `choice_notes`.
-    """
+    """Return the page's rows of option positions: named, expected and right shares."""
 
     def share(one: Mapping[str, Any]) -> tuple[str, str]:
         held = Estimate.from_dict(one)
@@ -206,7 +190,6 @@ def place_rows(choices: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _cells(entry: MetricSummary) -> dict[str, Cell]:
-    """The cells of one metric by wording."""
     held = entry.robustness.wordings if entry.robustness else {}
     factor, higher = numbers.shown_unit(entry.unit)[0], entry.higher_is_better
     places = numbers.decimals(held.values(), factor)
@@ -234,7 +217,6 @@ def _is_worse(one: OfWording, middle: float, higher_is_better: bool | None) -> b
 
 
 def _none(about: Wording) -> str:
-    """How many answers of a wording are none, and in which ways; empty if there are none."""
     if not about.no_answer:
         return ""
     ways = ", ".join(f"{WAYS[kind]} {count:,}" for kind, count in sorted(about.ways.items(), key=lambda kind: -kind[1]))
@@ -242,7 +224,6 @@ def _none(about: Wording) -> str:
 
 
 def _sentence(name: str, over: RobustnessSummary, unit: str) -> str:
-    """The mean, the spread, the worst and the best wording of one metric."""
     factor, shown_unit = numbers.shown_unit(unit)
     places = max(numbers.decimals([over.mean], factor), numbers.three_digits([over.sd.value], factor))
 
@@ -265,12 +246,12 @@ def _sentence(name: str, over: RobustnessSummary, unit: str) -> str:
 
 
 def wording_heads(table: Wordings) -> list[str]:
-    """The heads of the table in the terminal."""
+    """Return the heads of the table in the terminal."""
     return ["wording", "", *table.metrics, "no answers", "text"]
 
 
 def wording_rows(table: Wordings) -> list[list[str]]:
-    """A row of texts for each wording; an exclamation mark stands beside one that stands out."""
+    """Return a row of texts per wording, with an exclamation mark where it stands out."""
     return [
         [row.name, "!" if row.stands_out else "", *map(_written, row.cells), row.none or "–", _shortened(row.text)]
         for row in table.rows
