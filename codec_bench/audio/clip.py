@@ -73,8 +73,9 @@ class Clip:
         if isinstance(self.source, Audio):
             check_audio(self.source, self.name)
             return self.source
-        is_file = isinstance(self.source, bytes)
-        return Audio(*decode_bytes(self.source, self.name)) if is_file else Audio.read(self.source)
+        if isinstance(self.source, bytes):
+            return Audio(*decode_bytes(self.source, self.name))
+        return Audio.read(self.source)
 
     def signal(self, rate_hz: int, limit_s: float | None = None) -> tuple[Audio, float]:
         """Decode to one channel at `rate_hz`, cut to the first `limit_s` seconds.

@@ -32,8 +32,8 @@ def warned_text(one: Warned) -> str:
         return f"in {many} the sound equals that of {one.other} sample by sample, as if one file had two names"
     if one.kind == "shared":
         return (
-            f"{many} have the sound of another item, sample by sample (different sounds: {one.figures['different']:g}); "
-            "where the speaker is unknown, intervals and tests count each sound as one unit"
+            f"{many} have the sound of another item, sample by sample (different sounds: "
+            f"{one.figures['different']:g}); where the speaker is unknown, intervals and tests count each sound as one unit"
         )
     if one.kind == "copied":
         return (

@@ -237,8 +237,8 @@ def cached_folder(
 def _from_path(entry: Checkpoint, weights: str) -> LocalCheckpoint:
     path = Path(weights).expanduser()
     if path.is_file():
-        names = [v.path for v in entry.files[0].variants]
-        if missing := [names_of for names_of in entry.missing(path.parent) if names_of != " or ".join(names)]:
+        first = " or ".join(v.path for v in entry.files[0].variants)
+        if missing := [names for names in entry.missing(path.parent) if names != first]:
             raise WeightsError(f"next to the weights '{path}' there is no {', and no '.join(missing)}")
         others = (next((v.path for v in f.variants if (path.parent / v.path).is_file()), None) for f in entry.files[1:])
         return LocalCheckpoint(path.parent, str(path), (path.name, *filter(None, others)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from codec_bench.config.network import TIMEOUT_S
 from codec_bench.errors import WeightsError, hub_fault
@@ -47,7 +48,7 @@ def from_hub(order: Order, endpoint: str) -> LocalCheckpoint:
         needed = sum(listed[path][0] for path in chosen)
         check_room(target, needed, f"'{entry.name}'")
         order.notify(f"fetching {readable(needed)} from {endpoint}/{repo} at {commit}")
-        options = {"endpoint": endpoint, "token": token, "etag_timeout": TIMEOUT_S}
+        options: dict[str, Any] = {"endpoint": endpoint, "token": token, "etag_timeout": TIMEOUT_S}
         local = None if to is None else target
         folder = Path(
             snapshot_download(repo, revision=entry.revision, allow_patterns=chosen, local_dir=local, **options)

@@ -93,7 +93,11 @@ def _first(
     failures: list[WeightsError] = []
     for url in urls:
         try:
-            known = {"size": variant.size, "sha256": variant.sha256, "headers": {**headers, **_hub_token(url)}}
+            known: dict[str, Any] = {
+                "size": variant.size,
+                "sha256": variant.sha256,
+                "headers": {**headers, **_hub_token(url)},
+            }
             return download(url, folder / variant.path, **known, progress=order.progress), url
         except (Unreachable, WrongContent) as error:
             failures.append(error)

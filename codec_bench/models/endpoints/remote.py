@@ -357,8 +357,9 @@ class HttpModel(RemoteModel):
 
     def connect(self) -> None:
         """Create the client."""
-        options = {"key": self.key, "headers": self.headers, "concurrency": self.ceiling, "patience": self.patience}
-        self.client = Client(self.base_url, **options)
+        self.client = Client(
+            self.base_url, key=self.key, headers=self.headers, concurrency=self.ceiling, patience=self.patience
+        )
 
     async def start(self) -> None:
         """As `Client.start`."""

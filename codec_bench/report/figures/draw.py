@@ -43,7 +43,8 @@ _STYLE: dict[str, Any] = {
     "font.size": 8, "axes.edgecolor": SOFT, "axes.labelcolor": INK, "axes.linewidth": 0.6, "axes.axisbelow": True,
     "axes.spines.top": False, "axes.spines.right": False, "axes.formatter.useoffset": False, "text.color": INK,
     "xtick.color": SOFT, "ytick.color": SOFT, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
-    "xtick.major.width": 0.6, "ytick.major.width": 0.6, "grid.color": LINE, "grid.linewidth": 0.5, "legend.frameon": False,
+    "xtick.major.width": 0.6, "ytick.major.width": 0.6, "grid.color": LINE, "grid.linewidth": 0.5,
+    "legend.frameon": False,
     # A name with two dollar signs is no formula.
     "text.parse_math": False, "axes.unicode_minus": True,
     "pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "codec-bench",
@@ -107,7 +108,7 @@ class Drawing:
             with table.open("w", newline="", encoding="utf-8") as out:
                 write_csv(out, heads, rows)
         if any("missing from font" in str(warning.message) for warning in font_warnings):
-            note = "some letters are in no installed font, and are drawn as boxes; install one such as Noto Sans CJK"
+            note = "some letters are in no font here, and are drawn as boxes; install one such as Noto Sans CJK"
             self.notes = [note]
         return files
 
@@ -141,7 +142,12 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
     at, ticks, names = 0, [], []
     for index, point in enumerate(plot.points):
         if point.group and (not index or point.group != plot.points[index - 1].group):
-            across = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center", "weight": "bold"}
+            across: dict[str, Any] = {
+                "transform": axes.get_yaxis_transform(),
+                "ha": "right",
+                "va": "center",
+                "weight": "bold",
+            }
             axes.text(-0.02, at, point.group, **across)
             at += 1
         mark(axes, point, (point.value, at), sideways=True)
@@ -162,7 +168,7 @@ def _draw_shares(axes: Axes, plot: Plot) -> None:
         idle = point.label == "idle workers"
         face, edge = ("white", SOFT) if idle else (COLOURS[0], COLOURS[0])
         axes.barh(at, point.value, 0.62, color=face, edgecolor=edge, linewidth=0.6, hatch="////" if idle else None)
-        style = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "fontsize": 7}
+        style: dict[str, Any] = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "fontsize": 7}
         axes.annotate(f"{point.value:.1f}", (point.value, at), **style)
     axes.set_yticks(range(len(plot.points)), [shortened(point.label) for point in plot.points])
     axes.set_ylim(len(plot.points) - 0.4, -0.6)
@@ -278,7 +284,11 @@ def _legend(axes: Axes, by_family: dict[tuple[str, int], list[Point]], unnamed: 
         if any(point in unnamed for point in members):
             points = [point.label.removeprefix(name).lstrip("-_@") or point.label for point in members]
             text = members[0].label if len(members) == 1 else f"{name}: {', '.join(points)}"
-        style = {"color": colour_of(number), "markeredgecolor": colour_of(number), "linestyle": stroke_of(number)}
+        style: dict[str, Any] = {
+            "color": colour_of(number),
+            "markeredgecolor": colour_of(number),
+            "linestyle": stroke_of(number),
+        }
         style |= {"marker": shape_of(number), "markersize": 5, "markeredgewidth": 0.5, "linewidth": 1}
         handles.append(Line2D([], [], **style, label=wrapped(text)))
     for point in unnamed:

@@ -20,8 +20,8 @@ MOST_POINTS = 100
 _BETTER = {"True": "higher is better", "False": "lower is better"}
 _SLUG = re.compile(r"[^a-z0-9.]+")
 _POINT_HEADS = (
-    "system", "family", "run", "bitrate_kbps", "bitrate_kbps_low", "bitrate_kbps_high", "value", "ci95_low", "ci95_high",
-    "note", "n", "failed", "metric", "unit", "higher_is_better", "protocol", "data", "suspect",
+    "system", "family", "run", "bitrate_kbps", "bitrate_kbps_low", "bitrate_kbps_high", "value", "ci95_low",
+    "ci95_high", "note", "n", "failed", "metric", "unit", "higher_is_better", "protocol", "data", "suspect",
 )  # fmt: skip
 Ends = tuple[float, float] | None
 
