@@ -11,9 +11,8 @@ class Budget:
     """The budget of a class with the first two of these attributes.
 
     With known memory use, the model is the most bytes per padded second of any batch, and the budget fills `FILLED` of
-    the memory.
-    Otherwise the budget grows by trial. A failure halves the budget and doubles the number of batches before the next
-    trial.
+    the memory. Otherwise the budget grows by trial. A failure halves the budget and doubles the number of batches
+    before the next trial.
 
     Attributes
         budget_s: the most padded seconds of a batch.

@@ -1,7 +1,7 @@
-"""Whether a sound is silent, and whether an estimate holds what its reference says, judged by levels alone.
+"""Checks by levels alone for silence and for estimates without their content.
 
-It is no measure of quality. It finds estimates of which a measure's value says nothing of a codec: half of the sound is
-not there, or it is another utterance, or noise. Coded speech follows the levels of its reference at any bitrate.
+No measure of quality: it finds estimates whose scores say nothing about a codec, because half of the audio is missing,
+or it is another utterance, or noise. Coded speech follows the levels of its reference at any bitrate.
 """
 
 from __future__ import annotations
@@ -15,23 +15,19 @@ from codec_bench.types import Audio
 
 FRAME_S = 0.02
 SILENT_DBFS = -70.0
-"""A sound of which no frame is louder is silent: a codec that is given nothing gives back a few steps of 16 bits."""
+"""The loudest frame of silence: a codec turns silence into a few steps of 16 bits."""
 LEAST_SHARE = 0.6
-"""An estimate that was made elsewhere lacks speech if so little of it is loud, next to the share of its reference that
-is.
-"""
+"""The least loud share of an unaligned estimate, relative to its reference's."""
 SPEECH_DB = 25.0
-"""Frames of the reference are looked at for what is missing if they are so much below its loud frames, at most."""
+"""The range of reference levels below loud frames in which speech may be missing."""
 MISSING_DB = 25.0
-"""A frame is missing if the estimate lies so much below the reference, apart from one gain for the whole item."""
+"""How far a missing frame is below the reference, apart from one gain per item."""
 MISSING_SHARE = 0.25
-"""An estimate in which a larger share of those frames is missing is not what the reference says."""
+"""The largest share of missing frames."""
 LEAST_CORRELATION = 0.6
-"""An estimate whose levels correlate less with the reference's does not follow it."""
+"""The least correlation of an estimate's levels with the reference's."""
 SAME_WAVEFORM = 0.25
-"""An estimate whose waveform correlates with the reference's is that sound, however coarse: its pauses may be full of
-noise.
-"""
+"""A waveform correlation that identifies the audio, even with noisy pauses."""
 _FLOOR_DB = 50.0
 _STEADY_DB = 5.0
 _FEWEST = 8
@@ -40,26 +36,24 @@ _FEWEST_OF_SHARE = 50
 _SHORTEST_S = 0.05
 _SAME_SHORT_WAVEFORM = 0.8
 _OTHER_BANDS, _SAME_BANDS = 0.75, 0.93
-"""Band levels of an estimate below 0.3 s that correlate less belong to another sound, and those that correlate as much
-to the same sound.
-"""
+"""Band-level correlations below 0.3 s of other audio (below) and the same (from)."""
 _OTHER_BANDS_BELOW_1_S, _SAME_BANDS_BELOW_1_S = 0.55, 0.85
-"""The same of one below a second whose levels follow; noise of 0 dB takes them to 0.57, and coding to 0.91."""
+"""The same below a second; noise of 0 dB reaches 0.57, coding 0.91."""
 _SURE_WAVEFORM = 0.5
-"""A waveform that correlates as much is that of the reference, however noisy, also below a second."""
+"""A waveform correlation that identifies noisy audio, also below a second."""
 _SIDE_DB, _FOLDED_BY_DB = -30.0, 20.0
-"""Channels differ from this share of their power on, and are folded where an estimate has so much less of it."""
+"""Least side level of a stereo reference, and its loss when folded, in dB."""
 _BANDS_HZ = (200, 400, 700, 1000, 1500, 2000, 2800, 3600)
 _BINS = 512
 _FLAT_RUN, _LOUD_PEAK = 4, 0.5
 _SURELY_LOUD = 1e-5
-"""The variance (-50 dBFS) above which float32 sums show beyond doubt that a frame is not silent."""
+"""The variance (-50 dBFS) above which float32 sums surely show a loud frame."""
 MISSING, LACKING, NOT_FOLLOWING, INCONCLUSIVE = "partial", "lacking", "unlike", "inconclusive"
-"""In which ways an estimate is not what its reference says; `store.rows.NO_SPEECH` says it in words."""
+"""Kinds of mismatch, which `store.rows.NO_SPEECH` words."""
 
 
 def is_folded(reference: np.ndarray, estimate: np.ndarray) -> bool:
-    """Whether the channels of a reference differ, and those of an estimate do not: both `(channels, samples)`."""
+    """Whether a reference's channels differ, and an estimate's do not."""
     if len(reference) < 2 or len(estimate) < 2:
         return False
     before, after = (_side_db(signal) for signal in (reference, estimate))
@@ -67,16 +61,16 @@ def is_folded(reference: np.ndarray, estimate: np.ndarray) -> bool:
 
 
 def _side_db(signal: np.ndarray) -> float:
-    """The power of what differs from the mean of the channels, relative to all."""
+    """Return the power of deviations from the channels' mean, relative to all, in dB."""
     power = float(np.square(signal, dtype=np.float64).sum())
     side_power = float(np.square(signal - signal.mean(axis=0), dtype=np.float64).sum())
     return 10 * float(np.log10(max(side_power, 1e-12 * power) / power)) if power else -np.inf
 
 
 def flat_peak_share(samples: np.ndarray) -> float:
-    """The share of samples in runs of at least four at the highest or lowest value of their channel.
+    """Return the share of clipped samples: flat runs of 4 or more at a channel's peak.
 
-    Clipped audio has such runs. They count only where that value is at least half of full scale.
+    Runs count only where the peak is at least half of full scale.
 
     Args:
         samples: `(channels, samples)`.
@@ -93,10 +87,9 @@ def flat_peak_share(samples: np.ndarray) -> float:
 
 
 def loudest_levels(audio: Audio) -> np.ndarray:
-    """The level of each whole frame in the channel that is loudest there, in dB of full scale, float `(frames,)`.
+    """Return each frame's level in its loudest channel, in dBFS, `(frames,)`.
 
-    A constant part is omitted, and what lies beyond full scale is brought to it. A sound below a frame is one frame,
-    and one without samples has none.
+    DC is removed, and audio beyond full scale is scaled to it. Audio below a frame is one frame; empty audio has none.
     """
     rate, shortest = audio.sample_rate_hz, round(FRAME_S * audio.sample_rate_hz)
     if not audio.samples.size:
@@ -105,24 +98,21 @@ def loudest_levels(audio: Audio) -> np.ndarray:
     for one in audio.samples:
         peak = max(float(one.max()), -float(one.min()))
         if peak > 1.0:
-            one = one / peak  # the squares of huge samples are no numbers
+            one = one / peak  # avoids overflow of squares
         turning = one - one.mean()
         tracks.append(levels_db(turning if one.size >= shortest else np.resize(turning, shortest), rate))
     return np.max(tracks, axis=0) if len(tracks) > 1 else tracks[0]
 
 
 def is_silent(audio: Audio) -> bool:
-    """Whether no frame of any channel is louder than `SILENT_DBFS`, without a constant part.
-
-    A sound below a frame is one frame.
-    """
+    """Whether no frame of any channel exceeds `SILENT_DBFS`, without DC."""
     return not any(_has_loud_frame(one, audio.sample_rate_hz) for one in audio.samples) and all_silent(
         loudest_levels(audio)
     )
 
 
 def _has_loud_frame(one: np.ndarray, rate_hz: int) -> bool:
-    """Whether the whole frame with the highest sample varies far above `SILENT_DBFS`. Saves looking at all frames."""
+    """Whether the frame with the highest sample is loud, to skip the other frames."""
     size = round(FRAME_S * rate_hz)
     start = int(one.argmax()) // size * size if one.size else 0
     frame = one[start : start + size]
@@ -133,28 +123,27 @@ def _has_loud_frame(one: np.ndarray, rate_hz: int) -> bool:
 
 
 def all_silent(levels: np.ndarray) -> bool:
-    """Whether a sound with such levels is silent, as `is_silent` says."""
+    """Whether audio with such levels is silent, as in `is_silent`."""
     return not levels.size or float(levels.max()) <= SILENT_DBFS
 
 
 class Levels(NamedTuple):
-    """The levels of a signal's frames `(frames,)` in dB, and their 95th percentile (NaN without frames)."""
+    """A signal's levels `(frames,)` in dB, and their 95th percentile (NaN if empty)."""
 
     frames: np.ndarray
     loud: float
 
 
 def measure_levels(signal: np.ndarray, rate_hz: int) -> Levels:
-    """Measure the levels that `find_mismatch` and `lacks_speech` compare."""
+    """Measure the levels for `find_mismatch` and `lacks_speech`."""
     frames = levels_db(signal, rate_hz)
     return Levels(frames, percentile(frames, 95) if frames.size else np.nan)
 
 
 def lacks_speech(reference: Levels, estimate: Levels) -> str | None:
-    """`LACKING` if much less of an estimate is loud than of its reference, wherever in it that is; else None.
+    """Return `LACKING` if far less of an estimate than of its reference is loud.
 
-    It does not ask that the estimate follows the reference, which may say another text. None also for what is shorter
-    than a second.
+    It needs no alignment: the reference may say another text. None below a second.
     """
     sides = (reference, estimate)
     if min(one.frames.size for one in sides) < _FEWEST_OF_SHARE:
@@ -168,16 +157,15 @@ def lacks_speech(reference: Levels, estimate: Levels) -> str | None:
 def find_mismatch(
     reference: np.ndarray, estimate: np.ndarray, rate_hz: int, levels: tuple[Levels, Levels] | None = None
 ) -> str | None:
-    """In which way an estimate is not what its reference says, or None.
+    """Return the kind of mismatch between an estimate and its reference, or None.
 
-    What is shorter than 0.3 s has too few levels to be followed, and up to a second another sound may have the same
-    course of levels. There the levels of bands are compared, in frames that overlap, and `INCONCLUSIVE` is given for
-    what lies between another sound and the same one. What is shorter than 0.16 s is not looked at for missing speech.
+    Below 0.3 s there are too few levels to follow, and up to a second other audio may have the same levels. There,
+    levels of bands are compared in overlapping frames, with `INCONCLUSIVE` between other and same audio. Missing speech
+    is not checked below 0.16 s.
 
     Args:
-        reference, estimate: float32 `(samples,)`. What one is longer than the other is omitted.
-        rate_hz: of both.
-        levels: of both, if measured already. Those of signals of different lengths are measured again.
+        reference, estimate: float32 `(samples,)`; the longer one is cut. rate_hz: of both.
+        levels: of both, if known; those of signals of different lengths are measured again.
     """
     if levels is None or reference.size != estimate.size:
         size = min(reference.size, estimate.size)
@@ -195,7 +183,7 @@ def find_mismatch(
         return _find_short_mismatch(reference, estimate, rate_hz)
     reference_track = np.maximum(of_reference, loud - _FLOOR_DB)
     estimate_track = np.maximum(of_estimate, estimate_loud - _FLOOR_DB)
-    # A steady sound has no levels to follow.
+    # Steady audio has no levels to follow.
     follows = reference_track.std() < _STEADY_DB or _correlation(reference_track, estimate_track) >= LEAST_CORRELATION
     is_long = reference_track.size >= _FEWEST_OF_SHARE
     if is_long and follows:
@@ -212,9 +200,9 @@ def find_mismatch(
 
 
 def _find_short_mismatch(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
-    """`NOT_FOLLOWING`, `INCONCLUSIVE` or None, for what is shorter than 0.3 s.
+    """Return `NOT_FOLLOWING`, `INCONCLUSIVE` or None, for audio below 0.3 s.
 
-    None also for a reference that does not vary.
+    None also for a constant reference.
     """
     if not reference.size or not reference.std():
         return None
@@ -229,14 +217,14 @@ def _find_short_mismatch(reference: np.ndarray, estimate: np.ndarray, rate_hz: i
 
 
 def _bands_alike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
-    """The correlation of the levels of bands; 1 at rates that hold too few bands."""
+    """Return the correlation of band levels; 1 at rates with too few bands."""
     if rate_hz < 2 * _BANDS_HZ[2]:
         return 1.0
     return _correlation(*(_bands_db(signal, rate_hz).ravel() for signal in (reference, estimate)))
 
 
 def _bands_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:
-    """The levels `(frames, bands)` of the band of a telephone, at most `_FLOOR_DB` below the highest of them."""
+    """Return floored levels `(frames, bands)` of the telephone band in dB."""
     frame = round(FRAME_S * rate_hz)
     frames = np.lib.stride_tricks.sliding_window_view(signal, frame)[:: frame // 2] * np.hanning(frame)
     bins = max(_BINS, frame)
@@ -248,14 +236,14 @@ def _bands_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:
 
 
 def _correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Pearson's, and 0 where one of them does not vary."""
+    """Return Pearson's correlation, and 0 for a constant."""
     one, other = one - one.mean(), other - other.mean()
     spread = float(np.sqrt(float(np.dot(one, one)) * float(np.dot(other, other))))
     return float(np.dot(one, other)) / spread if spread else 0.0
 
 
 def percentile(values: np.ndarray, share: float) -> float:
-    """`numpy.percentile` of a few values, at a tenth of its cost."""
+    """Return `numpy.percentile` of a few values, at a tenth of its cost."""
     position = (values.size - 1) * (share / 100)
     below = int(position)
     above = min(below + 1, values.size - 1)
@@ -265,10 +253,10 @@ def percentile(values: np.ndarray, share: float) -> float:
 
 
 def levels_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:
-    """The level of each whole frame, without a constant part of the signal."""
+    """Return the level of each whole frame in dB, without DC."""
     frame = round(FRAME_S * rate_hz)
     frames = signal[: signal.size // frame * frame].reshape(-1, frame)
-    means = np.einsum("ij->i", frames) / frame  # three times as fast as `mean(axis=1)`; every file is looked at
+    means = np.einsum("ij->i", frames) / frame  # three times as fast as `mean(axis=1)`
     mean = float(means.mean()) if means.size else 0.0
     power = np.einsum("ij,ij->i", frames, frames) / frame - mean * (2 * means - mean)
     return 10 * np.log10(np.maximum(power, 1e-12))

@@ -26,12 +26,10 @@ def loudness_lufs(audio: Audio) -> float | None:
     """Return the integrated loudness of audio.
 
     The K-weighted mean power of blocks of 0.4 s, one every 0.1 s, is averaged over the blocks above -70 LUFS that are
-    no more than
-    10 LU below the average of these.
+    no more than 10 LU below the average of these.
 
     Paper: ITU-R BS.1770-4, annex 1. Reference implementation: the filter `ebur128` of FFmpeg, within 0.1 LU; the
-    synthetic signals
-    of EBU Tech 3341, within 0.1 LU.
+    synthetic signals of EBU Tech 3341, within 0.1 LU.
 
     Args:
         audio: one channel or two, at any rate from 8 kHz.

@@ -1,8 +1,7 @@
 """Non-speech signals as long as a given one: the farthest from speech for a score.
 
 Uniform and normal noise are seeded by the signal's own 16-bit samples: the same everywhere for one signal, different
-for
-signals of one length.
+for signals of one length.
 """
 
 from __future__ import annotations

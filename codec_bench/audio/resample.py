@@ -67,8 +67,7 @@ def cut(signal: np.ndarray) -> np.ndarray:
     """Clip the signal to [-1, 1] as a sound card would.
 
     Codecs and resamplers overshoot, and several networks refuse |x| > 1. A listener hears the clipped signal; rescaling
-    would
-    change every level-dependent score.
+    would change every level-dependent score.
     """
     if signal.size and max(signal.max(), -signal.min()) > 1.0:
         return np.clip(signal, -1.0, 1.0)

@@ -5,10 +5,9 @@ Data goes to stdout, messages to stderr.
 Which file to open
     `app.py` the program and its `--help`; `commands.py` the core's commands. `evaluate.py` and `run.py` measure, and
     `finished.py` prints their results. `compare.py`, `report.py`, `record.py` and `imports.py` for existing runs.
-    `check.py`
-    has `doctor`, `validate` and `verify-batching`; `names.py` `list` and `show`; `data.py` converts data; `weights.py`
-    and
-    `answers.py` manage caches. Options are declared in `codec_bench/config`, shared parts in `codec_bench/terminal`.
+    `check.py` has `doctor`, `validate` and `verify-batching`; `names.py` `list` and `show`; `data.py` converts data;
+    `weights.py` and `answers.py` manage caches. Options are declared in `codec_bench/config`, shared parts in
+    `codec_bench/terminal`.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ import_app = command_group("import", "Import results of other toolkits as runs."
 File = Annotated[Path, typer.Argument(help="The result file.")]
 Out = Annotated[Path, typer.Option("--out", help="The new run folder.")]
 System = Annotated[str | None, typer.Option(help="The system's name. Default: the file's stem.")]
-_BESIDE = "A run over the same data with the same ids, on whose leaderboard the numbers then are."
-SameDataRun = Annotated[Path | None, typer.Option("--beside", help=_BESIDE)]
+_SAME_DATA = "A run over the same data with the same ids, on whose leaderboard the numbers then are."
+SameDataRun = Annotated[Path | None, typer.Option("--beside", help=_SAME_DATA)]
 
 
 _FILES = {

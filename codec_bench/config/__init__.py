@@ -5,12 +5,9 @@ errors.
 
 Which file to open
     `request.py` the options of `eval` and `score`; `run_request.py` and `profile_request.py` those of `run` and
-    `profile`;
-    `shared_options.py` common ones. `option.py` what an option is. `request_file.py` options from a file; `loading.py`
-    the YAML
-    loader. `paths.py` the cache folder, `bounded_cache.py` a cache of limited size, `file_content.py` hashes of files
-    as keys.
-    `limits.py` limits of a codec's process; `network.py` offline mode.
+    `profile`; `shared_options.py` common ones. `option.py` what an option is. `request_file.py` options from a file;
+    `loading.py` the YAML loader. `paths.py` the cache folder, `bounded_cache.py` a cache of limited size,
+    `file_content.py` hashes of files as keys. `limits.py` limits of a codec's process; `network.py` offline mode.
 """
 
 from __future__ import annotations
@@ -120,8 +117,7 @@ def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | list[A
     """Parse a command-line value as YAML: `6` is a number, `true` a bool, `null` None.
 
     `{temperature: 0, stop: [a]}` is a mapping if its keys are texts, and `["wer[answer]", cer]` a list, if JSON can
-    hold them. Anything
-    else (a date, broken YAML, a path with a colon) stays text.
+    hold them. Anything else (a date, broken YAML, a path with a colon) stays text.
     """
     try:
         value, _ = parse_yaml(text, "--set")

@@ -1,8 +1,7 @@
 """Content hashes of files, reused while a file is unchanged.
 
 Unchanged: same device, inode, size, mtime and ctime (ns) since the machine's start; no program can set the ctime. A
-file that
-changed a moment ago has no state, because another change within the clock's tick would be invisible.
+file that changed a moment ago has no state, because another change within the clock's tick would be invisible.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The definition of an option, for the declarations in `request.py`.
 
 `terminal/request.py` builds command parameters, `request_file.py` checks files, `api/read_arguments.py` passes options
-to verbs,
-and `documented` writes them into docstrings.
+to verbs, and `documented` writes them into docstrings.
 """
 
 from __future__ import annotations
@@ -77,8 +76,7 @@ class Option:
         help: the sentence of `--help`.
         python: its description as an argument in Python; empty for that of `--help`.
         of: its target: an argument of the verb, a field of `Running`, of `OnRay` (cluster), of `Terms` or of the
-            `settings` of
-            a profile, or nothing beyond the terminal.
+            `settings` of a profile, or nothing beyond the terminal.
         named: its name there, if different.
         instead_of: synonymous options. If one of them is typed, this one's value in a file does not count.
         positional: whether it is typed without its name.

@@ -1,9 +1,8 @@
 """Reads a command's options from a file, or from the `run.json` of a run.
 
 A key is an option's long name, with `_` for `-`; a value has the option's type. Several names are a list or one text
-with commas.
-`set` is a mapping of names to options. Paths are relative to the working folder. `run.json` is recognised by its
-`config`.
+with commas. `set` is a mapping of names to options. Paths are relative to the working folder. `run.json` is recognised
+by its `config`.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ def read_request(path: str | os.PathLike[str], command: Command | None = None) -
 
     Raises:
         UserError: the file is unreadable, for another command, or has an unknown or wrong option; the message names
-            file, line
-            and column, and the expected value.
+            file, line and column, and the expected value.
     """
     file = Path(path)
     document = _document(file)

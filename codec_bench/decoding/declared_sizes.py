@@ -1,8 +1,7 @@
 """Compares a sound file's header with its bytes, before a decoder sees it.
 
 Decoders believe a header and silently ignore the rest. A file with an impossible header is read as a whole (a stream to
-a
-pipe), or refused (truncated, or audio left over).
+a pipe), or refused (truncated, or audio left over).
 
 Sources: RFC 9639 (FLAC), RFC 7845 (Ogg Opus), ISO 11172-3 (MPEG audio), the RIFF, AIFF, AU, CAF and W64 formats.
 """

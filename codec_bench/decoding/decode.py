@@ -1,9 +1,8 @@
 """Decodes sound files, and refuses those that must not be scored.
 
 libsndfile reads WAV, FLAC, Ogg and MP3; FFmpeg (through PyAV) reads the rest. Integer samples are scaled to [-1, 1) by
-their
-full scale, without level normalisation. All external audio passes `check_audio`. Any exception of a decoder becomes an
-`AudioError` with the file's name. Memory follows a file's content, not its header.
+their full scale, without level normalisation. All external audio passes `check_audio`. Any exception of a decoder
+becomes an `AudioError` with the file's name. Memory follows a file's content, not its header.
 """
 
 from __future__ import annotations

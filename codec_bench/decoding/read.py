@@ -91,11 +91,9 @@ def read_sound(path: str | os.PathLike[str]) -> Decoded:
 
     Args:
         path: the path of a file; a URL such as `s3://bucket/a.flac` (see `codec_bench.decoding.remote`); a locator such
-            as
-            `/data/test.parquet::audio::17` (see `codec_bench.decoding.table`) or `/data/a.tar::1536+48044::clip1.flac`
-            (see
-            `codec_bench.decoding.read`); a part of one of these, such as `/data/a.wav#t=1.5,3.25` (see
-            `codec_bench.decoding.span`).
+            as `/data/test.parquet::audio::17` (see `codec_bench.decoding.table`) or
+            `/data/a.tar::1536+48044::clip1.flac` (see `codec_bench.decoding.read`); a part of one of these, such as
+            `/data/a.wav#t=1.5,3.25` (see `codec_bench.decoding.span`).
 
     Raises:
         AudioError: the audio is missing, empty, truncated, not audio, or not finite.

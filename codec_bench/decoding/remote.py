@@ -1,10 +1,8 @@
 """Reads URLs through fsspec, whole or in part, with retries.
 
 A URL is `PROTOCOL://...`, such as `s3://bucket/a.flac`, `https://host/a.flac` or `gs://bucket/a.flac`; protocols depend
-on
-installed packages, credentials on the environment (AWS_PROFILE, AWS_ACCESS_KEY_ID). Shown and recorded URLs have no
-query (it
-may hold a signature), user or password. Retried: no answer, 5xx, 429, broken or stalled connections.
+on installed packages, credentials on the environment (AWS_PROFILE, AWS_ACCESS_KEY_ID). Shown and recorded URLs have no
+query (it may hold a signature), user or password. Retried: no answer, 5xx, 429, broken or stalled connections.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A part of a file, `FILE#t=BEGIN,END` in seconds, such as `/d/a.wav#t=1.5,3.25`.
 
 Without END the part goes to the end. `&channel=1` selects one channel, counted from 0. FILE may be a locator of a table
-row or
-a tar member. Source: Media Fragments URI 1.0 (https://www.w3.org/TR/media-frags/), section 4.2.1.
+row or a tar member. Source: Media Fragments URI 1.0 (https://www.w3.org/TR/media-frags/), section 4.2.1.
 """
 
 from __future__ import annotations

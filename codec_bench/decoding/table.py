@@ -1,11 +1,10 @@
 """Audio in Parquet or Arrow files, by locators `FILE::COLUMN::ROW`.
 
 `/data/test.parquet::audio::17` is row 17 (from 0) of the column `audio`; `ROW.ITEM` (`::17.2`) is an item of a list. A
-cell is
-`{bytes, path}` (a file's bytes, or if null a path relative to the table or a folder above), `{array, sampling_rate}`
-(samples
-`(samples,)` or `(channels, samples)` in [-1, 1]), a file's bytes, a path, or samples with a column `sampling_rate` or
-`sample_rate`. In-order reads, from any number of threads, decode each row group once, in bounded memory.
+cell is `{bytes, path}` (a file's bytes, or if null a path relative to the table or a folder above), `{array,
+sampling_rate}` (samples `(samples,)` or `(channels, samples)` in [-1, 1]), a file's bytes, a path, or samples with a
+column `sampling_rate` or `sample_rate`. In-order reads, from any number of threads, decode each row group once, in
+bounded memory.
 """
 
 from __future__ import annotations

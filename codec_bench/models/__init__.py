@@ -5,8 +5,8 @@ Which file to open
     `endpoints/`     models behind services. `in_process/` models of transformers. `isolated.py` and `workers/` models
                      in an environment of their own. `recogniser.py` a recogniser; `cascade.py` one before a language
                      model.
-    `likelihood.py`  how likely a model finds each of two sounds.
-    `windows.py`     sounds that are longer than a model takes; `audio_payloads.py` the forms in which sounds are sent
+    `likelihood.py`  how likely a model finds each of two sounds. `windows.py`     sounds that are longer than a model
+    takes; `audio_payloads.py` the forms in which sounds are sent
                      and come back.
     `cache.py`       answers that are kept. `served.py` until when a vendor serves a model.
 """
@@ -118,8 +118,7 @@ def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: s
 
     Args:
         name: a config of `configs/model`, a plugin's name, your config (`./my_model.yaml`), or your code
-            (`./my.py:Class`,
-            `package.module:Class`).
+            (`./my.py:Class`, `package.module:Class`).
         options: keyword arguments of the model's class and facts (`limit_s`, `inputs`, ...), which replace those of the
             config. A dotted name sets a value in a mapping (`parameters.temperature`).
         device: `cpu`, `cuda:0`, or several GPUs separated by commas, for local models whose options name no device.

@@ -1,8 +1,7 @@
 """The base classes of models: requests (texts, audio, named fields) to responses.
 
 Every request gets one response; errors have a status and a reason. `ask` may be awaited concurrently, `concurrency`
-times.
-`identity` holds everything that changes an answer. It is part of the cache key and recorded in the run.
+times. `identity` holds everything that changes an answer. It is part of the cache key and recorded in the run.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ class ModelInfo:
         reads: `messages` for conversations, `fields` for named inputs (speech synthesis, transcription).
         limit_s: the longest audio in one request, in seconds; None for no limit.
         window_s: longer audio is split into windows of at most this many seconds, and the answers are joined. None:
-            longer
-            audio is cut at `limit_s`, and the response says how much was cut.
+            longer audio is cut at `limit_s`, and the response says how much was cut.
         languages: ISO 639-1 codes of its languages; empty if unknown.
         licence: SPDX name of the licence of the weights; None if unknown. paper: where the model is described.
 
@@ -135,8 +133,7 @@ class Model(ABC):
         """Return the audio's log-likelihood (natural), for speech language models.
 
         Called in a thread, one call at a time. Sum or mean over tokens is the model's choice, which its `identity`
-        states: a sum
-        favours the shorter of two clips.
+        states: a sum favours the shorter of two clips.
 
         Args:
             request: its field `audio` is the audio (`request.fields["audio"].signal(16_000)`), which is also its only

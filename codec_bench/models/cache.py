@@ -1,12 +1,9 @@
 """The response cache: an answered request is not sent again.
 
 A key hashes the model's identity and the request with the content of its audio, so no entry becomes invalid. Only
-answers
-are stored, not failures or refusals. Spoken answers are FLAC where that is lossless, else float32. An unchanged file is
-not
-decoded again for its key. The cache is one SQLite file of limited size per user, with eviction of the least recently
-used.
-If it cannot be used (space, permission, corruption), the run continues without it.
+answers are stored, not failures or refusals. Spoken answers are FLAC where that is lossless, else float32. An unchanged
+file is not decoded again for its key. The cache is one SQLite file of limited size per user, with eviction of the least
+recently used. If it cannot be used (space, permission, corruption), the run continues without it.
 """
 
 from __future__ import annotations

@@ -25,8 +25,7 @@ class Cascade(Model):
     """A cascade: a language model answers on a recogniser's transcripts.
 
     Non-speech and prosody are lost. The notes of the response hold the transcripts. If the recogniser refuses audio,
-    the
-    response has its status and reason.
+    the response has its status and reason.
 
     Papers: Whisper + GPT-4 in Q. Yang et al., "AIR-Bench", ACL 2024; Whisper + Llama 3 in B. Wang et al., "AudioBench",
     NAACL 2025.

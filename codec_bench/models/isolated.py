@@ -1,11 +1,9 @@
 """A model in its own Python environment: a file of worker code with two functions.
 
 `load(**options) -> state` runs once per worker, `answer(state, batch) -> list` per batch. An item is a dictionary with
-`id`,
-`messages` (each with `role` and `content`), `fields`, `wants` and `parameters`; audio is
-`{"samples": float32 (channels, samples), "sample_rate_hz": int}`. An answer has `text` or `audio`, and optionally
-`usage`,
-`finish` and `notes`; or a sentence as `error` or `refused`.
+`id`, `messages` (each with `role` and `content`), `fields`, `wants` and `parameters`; audio is `{"samples": float32
+(channels, samples), "sample_rate_hz": int}`. An answer has `text` or `audio`, and optionally `usage`, `finish` and
+`notes`; or a sentence as `error` or `refused`.
 """
 
 from __future__ import annotations

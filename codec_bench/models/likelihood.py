@@ -1,10 +1,8 @@
 """Likelihoods of two clips, for benchmarks that ask which of a pair is likelier.
 
 A local model defines `log_likelihood(request)`, or `log_likelihoods(batch)` for batches: `Model` or `BatchModel` if it
-also
-answers, else `LikelihoodModel` or `LikelihoodBatchModel`. A pair's request has the fields `preferred` and `other`. The
-answer
-is a JSON object with a number for each.
+also answers, else `LikelihoodModel` or `LikelihoodBatchModel`. A pair's request has the fields `preferred` and `other`.
+The answer is a JSON object with a number for each.
 """
 
 from __future__ import annotations

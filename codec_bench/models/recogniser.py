@@ -26,8 +26,7 @@ class Recogniser(BatchModel):
     """Transcribes a request's recording in the language of the field `language`.
 
     The transcripts are those of `wer[NAME]`, whatever the batch. Recordings may have any length: each recogniser splits
-    them by
-    its own protocol. Texts of the request are ignored.
+    them by its own protocol. Texts of the request are ignored.
 
     Args:
         feature: a recogniser such as `pocketsphinx` or `whisper-large-v3@28s`, or a choice by language such as

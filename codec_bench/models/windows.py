@@ -51,8 +51,7 @@ def split_windows(request: Request, info: ModelInfo, rate_hz: int) -> WindowedRe
 
     Args:
         request: with audio of any length and rate. If it configures windows, a model without its own windows gets
-            windows of
-            the length that it takes.
+            windows of the length that it takes.
         info: the facts of the model; `limit_s` and `window_s` are its limits.
         rate_hz: the sample rate that the adapter sends.
 
@@ -139,8 +138,7 @@ def join(answers: Sequence[Response], windowed: WindowedRequest) -> Response:
     """Join the answers to a request's windows; a failed window fails the answer.
 
     Texts are joined in order (with spaces where the script has them), by vote, or on lines. Audio is concatenated.
-    Usage,
-    latency and attempts are summed.
+    Usage, latency and attempts are summed.
 
     Args:
         answers: one per window, in order, up to the first that is not ok.
@@ -193,8 +191,7 @@ def merge_texts(before: str, after: str, most: int) -> str:
     """Join two texts whose end and beginning transcribe the same audio.
 
     The longest common run of words there appears once. A single word counts only at the very seam, because small words
-    occur
-    everywhere. Without a run the texts are joined as they are.
+    occur everywhere. Without a run the texts are joined as they are.
 
     Args:
         most: the most words, or unspaced characters, that both can share.

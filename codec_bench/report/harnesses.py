@@ -1,10 +1,9 @@
 """A run in the forms of lm-evaluation-harness, lmms-eval and inspect_ai.
 
 A file holds one system. A standard error is the distance to the nearer end of the 95 % interval over Student's t
-quantile. The first
-two cannot hold a metric without a value, which is excluded and reported. Facts without a field are in the metadata.
-Sources:
-`lm_eval.loggers.evaluation_tracker` 0.4.13, `lmms_eval.evaluator` 0.7.3, version 2 of `inspect_ai.log.EvalLog`.
+quantile. The first two cannot hold a metric without a value, which is excluded and reported. Facts without a field are
+in the metadata. Sources: `lm_eval.loggers.evaluation_tracker` 0.4.13, `lmms_eval.evaluator` 0.7.3, version 2 of
+`inspect_ai.log.EvalLog`.
 """
 
 from __future__ import annotations

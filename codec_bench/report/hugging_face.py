@@ -1,8 +1,7 @@
 """A run in the hub's forms: `.eval_results/*.yaml` and a card's `model-index`.
 
 A file holds one system, for one model's repository. Facts without a field (interval, counts, protocol, share of the
-data) are in
-`notes` or `args`. Source: `huggingface_hub`, whose own classes write both forms.
+data) are in `notes` or `args`. Source: `huggingface_hub`, whose own classes write both forms.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ def export_hugging_face(
 
     Raises:
         UserError: the run is not finished, has no value, or its data are not on the hub; a system or metric must be
-            named;
-            the format is unknown; or the file cannot be written.
+            named; the format is unknown; or the file cannot be written.
     """
     import yaml
 

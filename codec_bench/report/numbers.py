@@ -1,8 +1,7 @@
 """Formats numbers and names for the terminal and the page.
 
 A number's decimals follow from its interval: up to the first non-zero digit of the half width, one more if that is a 1;
-at
-least three digits (for papers), at most four decimals. All numbers of a column have the same number of decimals.
+at least three digits (for papers), at most four decimals. All numbers of a column have the same number of decimals.
 """
 
 from __future__ import annotations

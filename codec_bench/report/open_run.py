@@ -19,8 +19,7 @@ class Run(record.Run):
 
         Args:
             by: columns to break the results down by, such as `speaker`, `duration` or one of the manifest, as names or
-                one string
-                with commas. None uses the run's own.
+                one string with commas. None uses the run's own.
 
         Raises:
             UserError: the record holds no such column, or one with too many values.

@@ -43,8 +43,8 @@ def summary_table(summary: Summary, *, width: int | None = None) -> Table:
     """Return a table of systems (rows) and metrics, each value with its 95 % interval.
 
     A too wide table is transposed if that fits, else split into blocks. Failed items are below a system's name; a
-    second line
-    counts further missing values. Arrows show the better direction; the best values are bold (see `stats.verdict`).
+    second line counts further missing values. Arrows show the better direction; the best values are bold (see
+    `stats.verdict`).
 
     Args:
         width: columns of the terminal; None detects it.
@@ -213,8 +213,7 @@ def failures_table(reasons: Sequence[FailureReason], systems: int, *, width: int
 
     Args:
         systems: how many the summary has. width: columns of the terminal; None detects it. Without room for words, each
-            reason
-            is a block of lines.
+            reason is a block of lines.
     """
     styles = ((FAILURES, "red"), ((*UNDEFINED, "flagged"), "yellow"), (NOT_APPLICABLE, "dim"))
     colours = {status: style for group, style in styles for status in group}
@@ -247,8 +246,7 @@ def comparison_table(comparisons: Sequence[Comparison], *, adjusted: bool = Fals
     """Return a comparison of two systems, metric by metric, over their common samples.
 
     The difference is A minus B, with its interval; bold if that excludes 0. `better` counts the samples on which A is
-    better. A barred
-    comparison has neither. `min. detectable` is the minimum detectable effect, at a power of 0.8.
+    better. A barred comparison has neither. `min. detectable` is the minimum detectable effect, at a power of 0.8.
 
     Args:
         adjusted: whether to show p adjusted for all comparisons of the call (Holm).

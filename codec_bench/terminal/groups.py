@@ -15,8 +15,7 @@ class StrictCommand(typer.core.TyperCommand):
     """A command whose options have one value each and never the next option.
 
     An option of several values (`Kind.several` in its annotation) may be repeated. A function's attribute `alone` maps
-    flags to
-    the values of options that are typed without one.
+    flags to the values of options that are typed without one.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -1,10 +1,8 @@
 """A run's progress on stderr, as one redrawn line or a line every 30 seconds.
 
 Estimate of the time left: it needs 10 seconds since the first finished item (loading excluded), and a tenth of all
-items or
-2 minutes. It is computed from all of that time, its last half and its last quarter, and shown as a range if these agree
-within
-a factor of two and the last quarter has no gap of a third, as after a stall.
+items or 2 minutes. It is computed from all of that time, its last half and its last quarter, and shown as a range if
+these agree within a factor of two and the last quarter has no gap of a third, as after a stall.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Builds the command of a request schema, with `--config`.
 
 `--config` is read first, and the file's values become the defaults, so typed options win. `--set` comes after the
-file's
-settings. Of two synonymous options, such as `--metrics` and `--preset`, a typed one hides the file's other one.
+file's settings. Of two synonymous options, such as `--metrics` and `--preset`, a typed one hides the file's other one.
 """
 
 from __future__ import annotations

@@ -2,13 +2,11 @@
 
 Which file to open
     `catalogue.py` the entries of `configs/weights`. `fetch.py` chooses among the sources: `from_hub.py` (the Hugging
-    Face hub),
-    `from_modelscope.py`, `from_files.py` (URLs, a file server, a folder), all on `placing.py`. `find.py` looks up local
-    files,
-    with a function per hub cache; `from_packages.py` those of installed packages. `origin.py` and `verify.py` check
-    contents. A
-    new hub also needs `cli/weights.py`, `scripts/write_docs.py` and a server in `tests/weights/conftest.py`.
-    `download.py` downloads one file. `kmeans.py` reads clusterings. `state.py` and `pretrained.py` read checkpoints.
+    Face hub), `from_modelscope.py`, `from_files.py` (URLs, a file server, a folder), all on `placing.py`. `find.py`
+    looks up local files, with a function per hub cache; `from_packages.py` those of installed packages. `origin.py` and
+    `verify.py` check contents. A new hub also needs `cli/weights.py`, `scripts/write_docs.py` and a server in
+    `tests/weights/conftest.py`. `download.py` downloads one file. `kmeans.py` reads clusterings. `state.py` and
+    `pretrained.py` read checkpoints.
 """
 
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, checkpoint_names

@@ -59,8 +59,7 @@ class File(Variant):
 
     Args:
         alternatives: the same content in other forms, such as `pytorch_model.bin` for `model.safetensors`, used if
-            `path` is
-            missing. In YAML they are under `or`, as paths or as mappings.
+            `path` is missing. In YAML they are under `or`, as paths or as mappings.
         optional: whether the checkpoint is complete without it.
     """
 

@@ -1,10 +1,8 @@
 """Downloads one file over HTTP, resumably, and checks it before it gets its name.
 
 During a download the file is `NAME.part`, described by `NAME.part.json`. Only a file of the expected size and SHA-256
-is
-renamed to `NAME`. An incomplete file is kept for the next attempt; a wrong file is removed. Credentials are sent only
-to their
-own host, never with a redirect.
+is renamed to `NAME`. An incomplete file is kept for the next attempt; a wrong file is removed. Credentials are sent
+only to their own host, never with a redirect.
 """
 
 from __future__ import annotations

@@ -38,8 +38,7 @@ def fetch(
         source: the only source to use; None tries all sources of the entry, the hub first.
         mirror: an address in place of the hub, of ModelScope or of a URL's host; or a folder.
         to: a folder that gets `<name>/`, in place of the Hugging Face cache or the project's download folder. Name it
-            in
-            $CODEC_BENCH_WEIGHTS to use it.
+            in $CODEC_BENCH_WEIGHTS to use it.
         notify: called with each sentence for the user, such as the licence.
         progress: called as bytes arrive, or None.
 
@@ -137,8 +136,8 @@ def _from_sources(order: Order, source: Source | None, endpoint: str | None = No
 
 def _by_hand(entry: Checkpoint, failures: Sequence[WeightsError]) -> WeightsError:
     names = ", ".join(file.path for file in entry.files if not file.optional)
-    place = f" from {entry.homepage}" if entry.homepage else ""
-    problem = f"the weights '{entry.name}' must be downloaded by hand{place}"
+    origin = f" from {entry.homepage}" if entry.homepage else ""
+    problem = f"the weights '{entry.name}' must be downloaded by hand{origin}"
     if failures:
         problem = f"the weights '{entry.name}' could not be fetched: {joined(failures).message}"
     return WeightsError(

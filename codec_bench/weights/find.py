@@ -87,8 +87,7 @@ def weights_identity(checkpoints: Sequence[LocalCheckpoint], weights: str | None
 
     Args:
         checkpoints: from `noting`. weights: the caller's weights, used without checkpoints: a file or folder by its
-            content,
-            any other text as it is.
+            content, any other text as it is.
 
     Raises:
         WeightsError: a file cannot be read.

@@ -21,8 +21,7 @@ def load_centres(path: Path) -> np.ndarray:
     """Read the centres of a joblib k-means, float32 `(clusters, width)`.
 
     In this pickle, arrays are between instructions. It is not unpickled: the instructions are read as data up to the
-    first array,
-    which must be the centres, and none is executed.
+    first array, which must be the centres, and none is executed.
 
     Raises:
         WeightsError: the file cannot be read, or is no such file.

@@ -1,8 +1,7 @@
 """The sources of a checkpoint's files, and their declared contents.
 
 `codec-bench-weights.json` describes the files next to it that codec-bench fetched. The Hugging Face cache and hub
-folders
-describe themselves: a file in large-file storage is named by its SHA-256, any other by its git id.
+folders describe themselves: a file in large-file storage is named by its SHA-256, any other by its git id.
 """
 
 from __future__ import annotations

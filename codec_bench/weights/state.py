@@ -82,8 +82,7 @@ def check_archive(path: Path) -> None:
     """Refuse dangerous archives before unpacking them.
 
     Refused are archives that grow, compressed tensors (their directory may lie), and words over `LONGEST_WORD`
-    characters: torch
-    quotes them in errors, and searches its messages in quadratic time.
+    characters: torch quotes them in errors, and searches its messages in quadratic time.
 
     Raises:
         WeightsError: the archive is refused.
@@ -137,8 +136,7 @@ def unfilled(build: Callable[[], Any]) -> Any:
     """Build a module whose weights have shapes and no memory, for `load_into`.
 
     No time goes to random values, and the weights are in memory once. Computed values stay: only empty or random
-    tensors have
-    none, and each of these must be in the `state_dict`.
+    tensors have none, and each of these must be in the `state_dict`.
     """
     import torch
     from torch.overrides import TorchFunctionMode

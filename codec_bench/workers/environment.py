@@ -1,10 +1,8 @@
 """Reads and builds an isolated environment (`configs/env/NAME.yaml`, your YAML).
 
 Every package has its exact version, so later builds are the same; `uv pip compile NAMES.txt -o LOCK.txt` writes such a
-list.
-An environment is built in a temporary folder with a marker file, and renamed in a single step. An interrupted build is
-never
-used; the next build removes it.
+list. An environment is built in a temporary folder with a marker file, and renamed in a single step. An interrupted
+build is never used; the next build removes it.
 """
 
 from __future__ import annotations

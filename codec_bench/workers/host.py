@@ -1,8 +1,7 @@
 """Starts, queries, watches and ends one worker process.
 
 Every error of the process raises `WorkerEnded`. The process is then gone, and the next `start` creates a new one.
-Replies are
-the worker code's dictionaries, unchecked.
+Replies are the worker code's dictionaries, unchecked.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ class WorkerSettings:
         options: keyword arguments of `load`, as JSON values.
         start_s: time limit of starting and loading. limit_s: time limit of one batch; None for no limit.
         silence_s: the longest gap between heartbeats during an answer; native code that holds the interpreter lock
-            stops
-            them. beat_s: the interval between heartbeats. All in seconds.
+            stops them. beat_s: the interval between heartbeats. All in seconds.
     """
 
     name: str

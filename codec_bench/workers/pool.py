@@ -1,8 +1,7 @@
 """Distributes batches over worker processes, and replaces dead ones.
 
 Every item has two attempts. If a process dies during a batch, a new one gets each item alone, so only the fatal item is
-lost. A
-worker that dies `DEATHS_IN_A_ROW` times without an answer is not restarted.
+lost. A worker that dies `DEATHS_IN_A_ROW` times without an answer is not restarted.
 """
 
 from __future__ import annotations
@@ -138,8 +137,7 @@ def device_variables(workers: int, devices: Sequence[str | int] | None) -> list[
 
     Args:
         devices: `cpu`, or GPUs as `cuda:1` or `1`, indices into CUDA_VISIBLE_DEVICES, assigned in turn. None gives
-            every
-            worker all GPUs of this process.
+            every worker all GPUs of this process.
 
     Raises:
         UserError: there is no such device.

@@ -1,12 +1,9 @@
 """The protocol of host and worker: frames by socket, audio by shared memory.
 
 A frame is four bytes (big-endian length of the rest), one byte for the kind, and UTF-8 JSON. Each direction has one
-memory
-file, owned and enlarged by the writer; the frame has the offsets of its audio, from the file's start, as a worker
-handles one
-request at a time. This file runs in Python 3.8 with the standard library only. Samples are bytes, because the two sides
-may
-have different versions of NumPy.
+memory file, owned and enlarged by the writer; the frame has the offsets of its audio, from the file's start, as a
+worker handles one request at a time. This file runs in Python 3.8 with the standard library only. Samples are bytes,
+because the two sides may have different versions of NumPy.
 """
 
 from __future__ import annotations
@@ -86,8 +83,7 @@ def pack(item: dict[str, Any]) -> Packed:
     """Convert an item to JSON, with its audio extracted.
 
     Audio is a dictionary with `samples` (an object with the buffer protocol, float32, C-contiguous, `(channels,
-    samples)`) and
-    `sample_rate_hz`.
+    samples)`) and `sample_rate_hz`.
 
     Raises:
         WireError: the item holds a value that JSON cannot hold, or is too long.

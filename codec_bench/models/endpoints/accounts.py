@@ -1,8 +1,7 @@
 """The cost of answers, from the service's token counts and the config's prices.
 
 An unknown price makes the cost unknown (None), not 0. An answer from the cache costs nothing. If a service counts audio
-and
-text tokens together at different prices, the cost is an upper bound, lower by at most `unsure`.
+and text tokens together at different prices, the cost is an upper bound, lower by at most `unsure`.
 """
 
 from __future__ import annotations
@@ -174,8 +173,7 @@ class Prices:
 
         Args:
             usage: `input_tokens` and `output_tokens`, their audio shares `audio_input_tokens` and
-                `audio_output_tokens`, and
-                `sent_audio_s` and `characters`.
+                `audio_output_tokens`, and `sent_audio_s` and `characters`.
             unsplit: directions that count at the higher of their two prices.
             today: None for the current day.
         """

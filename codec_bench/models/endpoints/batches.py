@@ -1,10 +1,8 @@
 """Batch interfaces: a file of requests, answered within a day at half price.
 
 The run records a random mark before it submits a batch, and the service stores the mark with the batch. A submission
-with
-an unknown result is repeated only after a search for the mark. Results follow the rules of single requests: an HTTP
-status
-says whether a request was answered, refused or failed.
+with an unknown result is repeated only after a search for the mark. Results follow the rules of single requests: an
+HTTP status says whether a request was answered, refused or failed.
 """
 
 from __future__ import annotations
@@ -74,8 +72,7 @@ class BatchInterface(ABC):
         most_requests, most_bytes: the limits of one file.
         client: sends everything but the submission, with retries.
         page_size, listed, marked, looked_at: the query for a page of the list of batches, its keys of the batches and
-            of
-            their mark, and the path of one batch.
+            of their mark, and the path of one batch.
     """
 
     page_size: ClassVar[str]

@@ -1,10 +1,8 @@
 """The HTTP client of endpoints: sends requests, reads replies, explains errors.
 
 Retried: status 408, 409, 425, 429, 5xx, a broken connection, an unreadable reply. 400, 413, 415 and 422 refuse the
-request;
-every other 4xx refuses the caller. Waits come from headers, else from the body (`error_texts`). Replies are untrusted:
-a
-reason quotes one line of limited length, without markup and keys.
+request; every other 4xx refuses the caller. Waits come from headers, else from the body (`error_texts`). Replies are
+untrusted: a reason quotes one line of limited length, without markup and keys.
 """
 
 from __future__ import annotations
@@ -110,11 +108,9 @@ class Client(Persistence):
         Args:
             method, path: for example `POST` and `/chat/completions`.
             read: reads a 2xx reply from the reply and the start of the attempt (`time.monotonic`); raises as an attempt
-                of
-                `Persistence.insist` does.
+                of `Persistence.insist` does.
             body: `json=` or `content=` (bytes, or the path of a file), or the form fields `data=` and files `files=`
-                (file name,
-                bytes or path, type); `headers=`.
+                (file name, bytes or path, type); `headers=`.
 
         Raises:
             RequestFailed: the service gave no answer.

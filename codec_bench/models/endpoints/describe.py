@@ -41,8 +41,7 @@ async def describe(client: Client, model: str, *, vendor: bool) -> dict[str, Any
     """Return a service's facts about a model (`model`) and its program (`server`).
 
     A name without other facts, as from a proxy, becomes the `alias` in `server`. Facts that differ between two calls
-    are
-    dropped. Every address is tried once, for a few seconds.
+    are dropped. Every address is tried once, for a few seconds.
 
     Args:
         client: a started client. vendor: whether the service serves its own models.

@@ -61,11 +61,9 @@ class Gemini(BatchableModel):
     Args:
         info: the facts of the model.
         safety: the threshold of every safety filter; None leaves it to the service. A filtered answer counts as
-            refused, so
-            with strict filters a benchmark measures the filters.
+            refused, so with strict filters a benchmark measures the filters.
         inline_bytes: a longer request is sent without its audio, which is uploaded as files. A file serves every
-            question
-            about the same audio, and is deleted when the run ends.
+            question about the same audio, and is deleted when the run ends.
         connection: as `RemoteModel`; `parameters` go into `generationConfig`.
     """
 

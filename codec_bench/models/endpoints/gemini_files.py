@@ -1,10 +1,8 @@
 """Gemini's Files API, for audio and request files that are too long for a request.
 
 Source: https://ai.google.dev/api/files and https://ai.google.dev/gemini-api/docs/files, read on 2026-11-22, and
-`files.py`
-of google-genai 3.4. Uploads are resumable; the sender may choose a name of up to 40 letters, digits and dashes; a file
-lasts
-48 hours and is usable in the state `ACTIVE`. A project may hold 20 GB.
+`files.py` of google-genai 3.4. Uploads are resumable; the sender may choose a name of up to 40 letters, digits and
+dashes; a file lasts 48 hours and is usable in the state `ACTIVE`. A project may hold 20 GB.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Gemini's Live API over a WebSocket, with a new session for each request.
 
 Source: https://ai.google.dev/api/live, read on 2026-11-22, and the types of google-genai 3.4. Audio is 16-bit PCM, sent
-at
-16 kHz and received at 24 kHz. Voice activity detection is off; the sender marks the turn. The service does not name the
-answering model.
+at 16 kHz and received at 24 kHz. Voice activity detection is off; the sender marks the turn. The service does not name
+the answering model.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Any JSON service: a template builds the body, a path finds the answer.
 
 The body is a mapping whose texts are sandboxed Jinja templates. A single expression such as `{{ audio }}` keeps its
-type; null
-omits the value. Names: `text` (the user's text, or the field), `system`, `audio` (the first clip as WAV in base64),
-`messages`
-(`[{role, text}]`), `parameters`, and every field of the request (audio as WAV in base64; null without a value).
+type; null omits the value. Names: `text` (the user's text, or the field), `system`, `audio` (the first clip as WAV in
+base64), `messages` (`[{role, text}]`), `parameters`, and every field of the request (audio as WAV in base64; null
+without a value).
 """
 
 from __future__ import annotations
@@ -42,13 +41,11 @@ class JsonEndpoint(JsonModel):
         info: the facts of the model.
         body: the template of the request; see the module.
         text_path, audio_path: where the answer is in the reply, such as `result.0.text`; None for no text or audio.
-            Audio is
-            base64 (a file, or samples without a header) or a list of numbers in [-1, 1].
+            Audio is base64 (a file, or samples without a header) or a list of numbers in [-1, 1].
         error_path: where a success reply reports an error; any value except null, false, 0 and an empty text is one.
         rate_path: where the reply states the sample rate of samples without a header, or None.
         reply: `json`; `pieces` for JSON objects separated by line ends or zero bytes (server-sent events too); `sound`
-            for
-            the audio itself.
+            for the audio itself.
         pieces_text: `append` joins the texts of the pieces; `last` if each piece repeats the text before it.
         text_after: a marker; the answer is the text after its last occurrence.
         audio_format, audio_rate_hz: format of the audio: `wav`, `mp3`, ..., or `pcm` with its sample rate.

@@ -2,8 +2,7 @@
 
 Sources: https://platform.openai.com/docs/api-reference/audio; voice cloning as in vLLM-Omni
 (https://docs.vllm.ai/projects/vllm-omni/en/stable/serving/speech_api/). Checked against the types of openai 3.54 and
-the
-documentation of ElevenLabs and Azure on 2026-11-22.
+the documentation of ElevenLabs and Azure on 2026-11-22.
 """
 
 from __future__ import annotations
@@ -100,8 +99,7 @@ class OpenAiSpeech(JsonModel):
     Args:
         voice: the name of a voice of the service, or None. A voice prompt replaces it.
         fields: the service's name of each field, in addition to `OPENAI_FIELDS`. A dotted name goes into lists and
-            mappings
-            (`references.0.text`). Null marks a field that the service does not take.
+            mappings (`references.0.text`). Null marks a field that the service does not take.
         audio_as: the form of the voice prompt: a `data:` URL or base64.
         languages: the service's names of language codes; null omits the language.
         audio_format: format of the answer: `wav`, `pcm`, `mp3`, `flac`, `opus`.

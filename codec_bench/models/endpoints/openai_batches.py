@@ -1,10 +1,8 @@
 """OpenAI's batch interface: an uploaded file of requests becomes a batch.
 
 Source: https://developers.openai.com/api/docs/guides/batch and the types of openai 3.54, read on 2026-11-22: up to
-50,000
-requests and 200 MB a file, a window of 24 hours, half the price; late requests are in the error file with
-`batch_expired`.
-A batch has up to 16 metadata entries, and batches can be listed.
+50,000 requests and 200 MB a file, a window of 24 hours, half the price; late requests are in the error file with
+`batch_expired`. A batch has up to 16 metadata entries, and batches can be listed.
 """
 
 from __future__ import annotations

@@ -27,8 +27,7 @@ class OpenAiEmbeddings(JsonModel):
     """Text similarity behind `/embeddings`; the answer is `{"similarities": [...]}`.
 
     It reads the fields `text` and `texts`. A similarity is the cosine of the embeddings of `text` and of one of
-    `texts`, in
-    order. One request holds all texts unchanged; instructions or prefixes are for the server to add.
+    `texts`, in order. One request holds all texts unchanged; instructions or prefixes are for the server to add.
 
     Args:
         path: appended to `base_url`.

@@ -2,8 +2,7 @@
 
 Source: https://developers.openai.com/api/docs/guides/voice-websockets and `openai.types.live` of openai 3.54, read on
 2026-11-22. A session is a stream without turns or an end of the answer. So silence follows the question, and the answer
-is
-complete after `QUIET_S` without speech.
+is complete after `QUIET_S` without speech.
 """
 
 from __future__ import annotations

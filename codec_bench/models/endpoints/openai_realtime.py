@@ -1,13 +1,11 @@
 """OpenAI's realtime models and live recognisers, a session per request.
 
 Source: https://platform.openai.com/docs/api-reference/realtime; checked against openai 3.54 on 2026-11-22. Audio is
-16-bit
-PCM at 24 kHz. Layouts: `beta` (preview models), `ga`, `xai`
-(https://docs.x.ai/developers/model-capabilities/audio/voice-agent)
-and `qwen` (16 kHz, https://www.alibabacloud.com/help/en/model-studio/client-events), the last two read on 2026-11-26.
-A recogniser (https://developers.openai.com/api/docs/guides/realtime-transcription) gets the audio at once as one turn,
-so the
-answer is the final transcript. Whether faster-than-real-time audio changes the transcript is undocumented.
+16-bit PCM at 24 kHz. Layouts: `beta` (preview models), `ga`, `xai`
+(https://docs.x.ai/developers/model-capabilities/audio/voice-agent) and `qwen` (16 kHz,
+https://www.alibabacloud.com/help/en/model-studio/client-events), the last two read on 2026-11-26. A recogniser
+(https://developers.openai.com/api/docs/guides/realtime-transcription) gets the audio at once as one turn, so the answer
+is the final transcript. Whether faster-than-real-time audio changes the transcript is undocumented.
 """
 
 from __future__ import annotations

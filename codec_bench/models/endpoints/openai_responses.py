@@ -1,10 +1,8 @@
 """OpenAI's Responses, also with audio as in Volcengine's Ark.
 
 Sources, read on 2026-11-22: https://developers.openai.com/api/reference/resources/responses and the types of openai
-3.54;
-for audio, `response_input_audio_param.py` of https://github.com/volcengine/volcengine-python-sdk (`audio_url`).
-OpenAI's own
-models take no audio here.
+3.54; for audio, `response_input_audio_param.py` of https://github.com/volcengine/volcengine-python-sdk (`audio_url`).
+OpenAI's own models take no audio here.
 """
 
 from __future__ import annotations

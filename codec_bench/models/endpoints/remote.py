@@ -54,8 +54,7 @@ class RemoteModel(Model):
         headers: sent with every request; a header with a key is refused.
         parameters: generation parameters under the service's names. Those of a request replace them.
         rename: the service's names of request parameters, such as `{max_tokens: max_completion_tokens}`; null omits
-            one. A
-            dotted name sets a value in a mapping (`thinkingConfig.thinkingBudget`).
+            one. A dotted name sets a value in a mapping (`thinkingConfig.thinkingBudget`).
         reasons: whether the model reasons before it answers; the limit then grows by `reasoning_tokens`.
         rate_hz: sample rate of the audio that is sent.
         concurrency: the most requests at once; the accepted number is probed. As many more are encoded in advance.

@@ -2,10 +2,9 @@
 
 Waits grow exponentially with full jitter and respect Retry-After; throttled requests are retried until `throttled_s`. A
 question is sent at most `MOST_REQUESTS` times (code `TOO_OFTEN`). An error that would fail every request ends the run;
-it can
-be resumed. Concurrency follows additive increase, multiplicative decrease (Chiu and Jain 1989,
-doi:10.1016/0169-7552(89)90019-6):
-it doubles until the first throttling, then drops to the other requests in flight; a timeout halves it once.
+it can be resumed. Concurrency follows additive increase, multiplicative decrease (Chiu and Jain 1989,
+doi:10.1016/0169-7552(89)90019-6): it doubles until the first throttling, then drops to the other requests in flight; a
+timeout halves it once.
 """
 
 from __future__ import annotations
@@ -277,8 +276,7 @@ class Patience:
         throttled_s: time limit of one throttled request, waits included.
         first_s, longest_s: the first and the longest wait between attempts before jitter, in seconds.
         stops_s: the run ends if the service requests a longer wait, or throttles without any answer for as long. None
-            waits
-            forever, also for a daily quota.
+            waits forever, also for a daily quota.
     """
 
     attempts: int = 5

@@ -1,8 +1,7 @@
 """The base of models behind a WebSocket: a connection per request, with retries.
 
 A request is a list of messages. The first `opening` are sent at once, the others when the session is ready. Received
-audio
-is samples without a header.
+audio is samples without a header.
 """
 
 from __future__ import annotations

@@ -25,10 +25,8 @@ class TransformersModel(BatchModel):
     """A checkpoint that transformers can load.
 
     Answers are greedy unless a request has a temperature. In float32, a greedy answer from a batch equals the answer to
-    the
-    request alone, token for token, except for ties by rounding. In bfloat16 and float16, rounding depends on the shape
-    of the
-    batch. Sampled requests are answered one at a time, each from its own seed.
+    the request alone, token for token, except for ties by rounding. In bfloat16 and float16, rounding depends on the
+    shape of the batch. Sampled requests are answered one at a time, each from its own seed.
 
     Reference: each request alone through the processor and `generate` of transformers.
 

@@ -96,8 +96,8 @@ def _sentence(one: Controlled) -> str:
     if one.shows:
         return f"{one.metric}: {size} {against} (95 % {ends}, {one.n:,} items){dropped}"
     least = f"; data like these show a difference of {number(one.detectable, places)}" if one.detectable else ""
-    found = f"the difference is {size} (95 % {ends}, {one.n:,} items)"
-    return f"{one.metric}: nothing {against} was found: {found}{least}{dropped}"
+    difference = f"the difference is {size} (95 % {ends}, {one.n:,} items)"
+    return f"{one.metric}: nothing {against} was found: {difference}{least}{dropped}"
 
 
 def _against(one: Controlled) -> str:

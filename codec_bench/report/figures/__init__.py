@@ -39,10 +39,8 @@ def write_figures(
     """Write the plots of one or several runs, each as SVG, PDF and CSV.
 
     For each metric: `systems-METRIC`, the values of all systems; with bitrates `rate-METRIC`; `by-COLUMN-METRIC`, the
-    values by a
-    column; and `time-RUN`. Every value has its 95 % interval. No system is marked as the best. A suspect system is
-    marked, with the
-    finding in the small print and in the CSV. Equal runs give equal files.
+    values by a column; and `time-RUN`. Every value has its 95 % interval. No system is marked as the best. A suspect
+    system is marked, with the finding in the small print and in the CSV. Equal runs give equal files.
 
     Args:
         runs: opened run folders.

@@ -1,8 +1,7 @@
 """Draws plots with matplotlib.
 
 A codec family has a colour and a shape, each distinct among eight, in the page's colours for colour-blind readers. SVG
-text is
-outlines, PDF text embedded TrueType. Files are reproducible. A label without free space moves to the legend.
+text is outlines, PDF text embedded TrueType. Files are reproducible. A label without free space moves to the legend.
 """
 
 from __future__ import annotations

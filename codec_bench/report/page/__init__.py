@@ -4,17 +4,13 @@ The file loads nothing. Text from data is untrusted: the template escapes it, an
 
 Which file to open
     `collect.py` reads the runs, with `columns.py` (systems and columns), `column_heads.py`, `chosen_samples.py`
-    (samples),
-    `sound.py` (audio) and `exchanges.py` (questions and answers). `sections.py` sections in folders of their own, a row
-    each.
-    `template_values.py` other variables of `page.html.j2`, and `runs.py` each run's description. `results.html.j2` the
-    tables of
-    systems and metrics, sorted by `summary.js`; `spent.html.j2` the times. `plots.js` plots, with `plane.js`,
-    `scales.js`,
-    `labels.js` and `marks.js`. `samples.js` the samples; `detail.js` one sample, with `player.js`, `spectrogram.js` and
-    `exchange.js`. `players.js` several players on one page, for applications. `markup.py` renders the page, with
-    `compiled.py`
-    (templates on disk); `parts.html.j2` and `tables.css` are shared by all pages.
+    (samples), `sound.py` (audio) and `exchanges.py` (questions and answers). `sections.py` sections in folders of their
+    own, a row each. `template_values.py` other variables of `page.html.j2`, and `runs.py` each run's description.
+    `results.html.j2` the tables of systems and metrics, sorted by `summary.js`; `spent.html.j2` the times. `plots.js`
+    plots, with `plane.js`, `scales.js`, `labels.js` and `marks.js`. `samples.js` the samples; `detail.js` one sample,
+    with `player.js`, `spectrogram.js` and `exchange.js`. `players.js` several players on one page, for applications.
+    `markup.py` renders the page, with `compiled.py` (templates on disk); `parts.html.j2` and `tables.css` are shared by
+    all pages.
 """
 
 from __future__ import annotations
@@ -65,11 +61,9 @@ def write_page(
         runs: opened run folders, finished or in progress.
         path: the HTML file, written atomically.
         audio_mb: the most megabytes of audio, in base64. Worst and random samples with stored audio alternate, each
-            with its
-            reference and all systems.
+            with its reference and all systems.
         max_rows: the most rows (of a sample and a system). Beyond, the page holds failures, the worst samples and
-            random
-            ones, and says so.
+            random ones, and says so.
         summaries: the summaries of the runs; None to compute them.
 
     Raises:

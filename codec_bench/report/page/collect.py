@@ -1,9 +1,8 @@
 """Collects the page's contents from records: template variables, script data.
 
 Systems, columns (metrics) and samples are positions. A column is a metric, protocol and data (empty if all runs have
-the
-same; `columns.data_sets`), so numbers of different protocols or data never mix. Samples of several runs are the same if
-benchmark, id and text are equal. Values are arrays `(systems, columns, samples)` with nan for missing ones.
+the same; `columns.data_sets`), so numbers of different protocols or data never mix. Samples of several runs are the
+same if benchmark, id and text are equal. Values are arrays `(systems, columns, samples)` with nan for missing ones.
 """
 
 from __future__ import annotations

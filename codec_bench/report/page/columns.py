@@ -146,9 +146,8 @@ def data_sets(runs: Sequence[Run]) -> list[str]:
     """Return the names of the runs' data where they differ; all empty otherwise.
 
     Runs of benchmarks have the same data if their benchmark's identity is equal. A name states its difference to the
-    first of that
-    name, such as `mine (other prompt)`, and an incomplete number of questions. Other audio under the same ids is other
-    data.
+    first of that name, such as `mine (other prompt)`, and an incomplete number of questions. Other audio under the same
+    ids is other data.
     """
     if len(runs) == 1:
         return [""]

@@ -134,8 +134,7 @@ def reason(
     """Return a row of the failures, with the filter for its samples.
 
     Its column is -1 for a complete item, and `first` the first quality column of its data. `example` is the example's
-    position on the
-    page, or None.
+    position on the page, or None.
     """
     keys = [(head["name"], head["protocol"], head["data"]) for head in heads]
     labels = [system.label for system in systems]

@@ -1,8 +1,7 @@
 """Effects of wordings and option orders on a model's scores: rows and notes.
 
 Failures count as wrong, so unreadable answers do not improve a wording. A wording stands out if its value's interval is
-worse than
-the median over all wordings, or if it has no value.
+worse than the median over all wordings, or if it has no value.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ An unknown type uses its processor's chat template and answers one request at a 
 Which file to open
     `chat.py` conversations with audio or text; `ragged.py` those whose encoder depends on padding; `omni.py` those that
     also speak. `speech.py` Whisper and VITS. `voices.py` speech synthesis and voice cloning. `base.py` the base class
-    and
-    generation parameters. `checkpoint.py` finds and loads.
+    and generation parameters. `checkpoint.py` finds and loads.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Language models with audio input behind a chat template, and Voxtral.
 
 Each request is processed alone; a batch only stacks rows, padded on the left. So an answer does not depend on the
-batch.
-Only generated tokens are decoded.
+batch. Only generated tokens are decoded.
 """
 
 from __future__ import annotations

@@ -113,8 +113,7 @@ class Qwen3Omni(Omni):
     """Qwen3-Omni, Instruct and Thinking.
 
     Its encoder pads windows of 1 s to the longest of the batch without a mask. A recording shorter than one window
-    therefore
-    depends on the batch, and is answered alone.
+    therefore depends on the batch, and is answered alone.
     """
 
     net_class: ClassVar[str | None] = "Qwen3OmniMoeForConditionalGeneration"

@@ -2,8 +2,8 @@
 
 A request has the field `text`, and for voice cloning `prompt_audio` and its transcript `prompt_text`. An instruction or
 an unsupported field is refused. Sampling follows the checkpoint's generation_config.json unless a temperature replaces
-it:
-greedy output is unusable. Texts run one at a time because transformers draws all rows of a batch from one generator.
+it: greedy output is unusable. Texts run one at a time because transformers draws all rows of a batch from one
+generator.
 """
 
 from __future__ import annotations
@@ -318,8 +318,7 @@ class PocketTts(Voice):
     """Pocket TTS. Splits texts into sentences of at most 50 tokens, as its reference.
 
     Without a voice prompt it uses the voice `speaker`: a file, or a name in the checkpoint's folder `voices`, with
-    latents
-    `(frames, width)`, or `speaker_wavs` `(width, frames)`.
+    latents `(frames, width)`, or `speaker_wavs` `(width, frames)`.
     """
 
     net_class, processor_class = "PocketTTSForConditionalGeneration", "PocketTTSProcessor"
