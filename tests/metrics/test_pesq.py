@@ -39,7 +39,7 @@ def score(name, rate_hz, reference, estimate):
 @BANDS
 def test_equals_the_package_on_every_clip(spoken_pairs, name, mode, rate_hz):
     metric, statuses = build_metric(name), []
-    for pair in spoken_pairs(rate_hz)[::2]:
+    for pair in spoken_pairs(rate_hz)[::3]:
         result = metric.compute([pair.inputs])[0]
         expected = pesq(rate_hz, pair.reference, pair.estimate, mode, on_error=PesqError.RETURN_VALUES)
         if expected > 0:
@@ -48,7 +48,7 @@ def test_equals_the_package_on_every_clip(spoken_pairs, name, mode, rate_hz):
         else:
             assert result.status == "undefined", (pair.inputs.id, expected)
         statuses.append(result.status)
-    assert statuses.count("ok") > 20 and statuses.count("undefined") > 2  # some clips last less than 0.25 s
+    assert statuses.count("ok") > 15 and statuses.count("undefined") > 2  # some clips last less than 0.25 s
 
 
 @BANDS
