@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from codec_bench.errors import WeightsError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import Feature, Result, Unavailable, too_short
 from codec_bench.features.pitch import unusable
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
-from codec_bench.messages import Diagnostic
 from codec_bench.networks.precision import Precision, computing
 from codec_bench.weights import find
 
@@ -168,8 +167,4 @@ class AutoAtt(Feature):
 
 def _obstacle(signal: np.ndarray) -> Unavailable | None:
     """Return why a signal has no score, or None."""
-    if (why := unusable(signal)) is not None:
-        return why
-    if signal.size >= SHORTEST:
-        return None
-    return Unavailable(Diagnostic("signal_short", samples=signal.size, model="Auto-ATT", needed=SHORTEST))
+    return unusable(signal) or too_short(signal, "Auto-ATT", SHORTEST)

@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from codec_bench.messages import Diagnostic
+
 Result = dict[str, Any]
 Word = tuple[str, float, float]
 """A word, its beginning and its end in seconds."""
@@ -26,6 +28,13 @@ def seed_of(*names: object) -> int:
 
 class Unavailable(Exception):
     """A signal has no value (silent, too short). Raised, or returned in a batch."""
+
+
+def too_short(signal: np.ndarray, model: str, needed: int) -> Unavailable | None:
+    """Return why a signal is too short for a model, or None."""
+    if signal.size >= needed:
+        return None
+    return Unavailable(Diagnostic("signal_short", samples=signal.size, model=model, needed=needed))
 
 
 class Feature(ABC):

@@ -6,20 +6,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from codec_bench.audio.resample import fit_length
 from codec_bench.environment import own_threads
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.dnsmos_files import P808, P835, folder_of, read_network
 from codec_bench.messages import Diagnostic
-from codec_bench.networks.on_device import change_samples, concatenate
-
-if TYPE_CHECKING:
-    import torch
+from codec_bench.networks.on_device import change_samples, concatenate, fit_samples
 
 RATE_HZ = 16_000
 WINDOW_S = 9.01
@@ -168,9 +164,7 @@ class Dnsmos(PreparedFeature):
             # A GPU divides by a tensor, but multiplies by the reciprocal of a number.
             signal = change_samples(signal, lambda samples: samples / abs(samples).max())
         if self._variant.windows == "first":
-            return _Clip(
-                change_samples(signal, lambda samples: fit_length(samples, WINDOW), _fit_tensor), [0], [0], None
-            )
+            return _Clip(fit_samples(signal, WINDOW), [0], [0], None)
         repeated = repeat(signal)
         starts = window_starts(repeated.size, "all-windows" if self._variant.windows == "all" else None)
         # In a repeated signal, windows whole repetitions apart are the same samples.
@@ -353,13 +347,6 @@ def repeat(signal: np.ndarray) -> np.ndarray:
     while signal.size < WINDOW:
         signal = concatenate([signal, signal])
     return signal
-
-
-def _fit_tensor(samples: torch.Tensor) -> torch.Tensor:
-    """`fit_length` of a tensor, to one window."""
-    from torch.nn import functional
-
-    return functional.pad(samples, (0, WINDOW - len(samples)))
 
 
 def window_starts(num_samples: int, variant: str | None = None) -> list[int]:

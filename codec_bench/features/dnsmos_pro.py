@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -10,12 +9,8 @@ from zipfile import ZipFile
 import numpy as np
 
 from codec_bench.errors import UserError, WeightsError
-from codec_bench.features.base import PreparedFeature, Result, Unavailable
-from codec_bench.features.encoder_feature import NOT_FINITE
-from codec_bench.features.padded import PaddedBatch, padded_batch
-from codec_bench.messages import Diagnostic
-from codec_bench.networks.batch_shapes import in_shape
-from codec_bench.networks.precision import computing
+from codec_bench.features.base import Result, Unavailable, too_short
+from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.weights import find, load_into, unfilled
 from codec_bench.weights.state import check_archive
 
@@ -36,7 +31,7 @@ def checked(variant: str | None) -> str:
     return variant or TRAINED_ON[0]
 
 
-class DnsmosPro(PreparedFeature):
+class DnsmosPro(EncoderFeature):
     """Mean and variance of the opinion score by DNSMOS Pro, 1 to 5. Higher is better.
 
     A spectrogram of 20 ms every 10 ms, four convolutions, the maximum of each channel, three linear layers. The network
@@ -56,59 +51,39 @@ class DnsmosPro(PreparedFeature):
     """
 
     name = "dnsmos-pro"
-    rate_hz = 16_000
-    where = "device"
     batch_s = 120.0
 
     def __init__(self, device: str = "cpu", weights: str | None = None, variant: str | None = None) -> None:
-        super().__init__(device, weights)
+        super().__init__(device, weights, "float32")
         self.protocol = self.protocol_id(variant)
         self._path = find(f"dnsmos-pro-{checked(variant)}", weights).path
-        self._net: Any = None
 
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
         """Return the protocol id, without the weights."""
         return f"dnsmos-pro/{checked(variant)}"
 
-    def load(self) -> None:
-        """Load the network."""
-        if self._net is None:
-            from codec_bench.networks.dnsmos_pro import DnsmosProNet, state_of
+    def _network(self) -> Any:
+        from codec_bench.networks.dnsmos_pro import DnsmosProNet, state_of
 
-            try:
-                state = state_of(tensors_of(self._path))
-            except ValueError as error:
-                raise WeightsError(f"the weights in '{self._path}' are another network's: {error}") from error
-            net = unfilled(DnsmosProNet)
-            load_into(net, state, path=self._path)
-            self._net = net.to(self.device)
+        try:
+            state = state_of(tensors_of(self._path))
+        except ValueError as error:
+            raise WeightsError(f"the weights in '{self._path}' are another network's: {error}") from error
+        net = unfilled(DnsmosProNet)
+        load_into(net, state, path=self._path)
+        return net
 
-    def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
-        """Build the padded passes."""
-        return padded_batch(signals, _obstacle, self.device)
+    def _step(self) -> int:
+        return 1
 
-    def compute_prepared(self, batch: PaddedBatch) -> list[Result | Unavailable]:
-        """Score signals `(samples,)`, float32 at 16 kHz."""
-        from codec_bench.networks.transfer import fetched
+    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
+        return too_short(signal, "DNSMOS Pro", MIN_SAMPLES)
 
-        with computing(self.device, "float32"):
-            rows = fetched(
-                [in_shape(self._net, [one.waves], one.lengths, steps_per_s=self.rate_hz) for one in batch.passes]
-            )
-        return batch.results(rows, lambda row, length: _scored(row))
-
-
-def _obstacle(signal: np.ndarray) -> Unavailable | None:
-    if signal.size >= MIN_SAMPLES:
-        return None
-    return Unavailable(Diagnostic("signal_short", samples=signal.size, model="DNSMOS Pro", needed=MIN_SAMPLES))
-
-
-def _scored(row: np.ndarray) -> Result | Unavailable:
-    if not np.isfinite(row).all():
-        return Unavailable(NOT_FINITE)
-    return {"mean": float(row[0]), "variance": float(row[1])}
+    def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
+        if not np.isfinite(row).all():
+            return Unavailable(NOT_FINITE)
+        return {"mean": float(row[0]), "variance": float(row[1])}
 
 
 def tensors_of(path: Path) -> dict[str, bytes]:

@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 
 from codec_bench.features.base import Result, Unavailable
-from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
-from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.messages import Diagnostic
-from codec_bench.weights import find, load_into, load_state, unfilled
+from codec_bench.features.encoder_feature import NOT_FINITE
+from codec_bench.features.speakers.speaker_encoder import SpeakerEncoder
+from codec_bench.weights import load_into, load_state, unfilled
 
 EMOTIONS = ("angry", "disgusted", "fearful", "happy", "neutral", "other", "sad", "surprised", "unknown")
 """In the order of the published classifier."""
-WAVE_FIELD = 400
 
 
-class Emotion2vecPlusLarge(EncoderFeature):
+class Emotion2vecPlusLarge(SpeakerEncoder):
     """The mean frame of emotion2vec+ large, and the probabilities of nine emotions.
 
     Protocol `emotion2vec-plus-large/funasr-1.4`: the wave standardised over its whole length; a data2vec 2.0 encoder of
@@ -41,12 +39,8 @@ class Emotion2vecPlusLarge(EncoderFeature):
 
     name = "emotion2vec-plus-large"
     protocol = "emotion2vec-plus-large/funasr-1.4"
-    batch_s = 120.0
-
-    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
-        super().__init__(device, weights, parse_precision(self.name, point, BY_WEIGHTS))
-        self._path = find(self.name, weights).path
-        self.protocol = type(self).protocol + suffix(self._precision)
+    title = "emotion2vec"
+    min_samples = 400
 
     def _network(self) -> Any:
         from codec_bench.networks.emotion2vec import Emotion2vecNet
@@ -62,13 +56,6 @@ class Emotion2vecPlusLarge(EncoderFeature):
 
     def _step(self) -> int:
         return int(self._net.step)
-
-    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
-        if signal.size < WAVE_FIELD:
-            return Unavailable(Diagnostic("signal_short", samples=signal.size, model="emotion2vec", needed=WAVE_FIELD))
-        if np.ptp(signal) == 0:
-            return Unavailable(Diagnostic("signal_silent"))
-        return None
 
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
         if not np.isfinite(row).all():

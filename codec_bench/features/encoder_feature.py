@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.base import PreparedFeature, Result, Unavailable, too_short
 from codec_bench.features.padded import PaddedBatch, padded_batch
+from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import Precision, computing
+from codec_bench.weights import find
 
 RATE_HZ = 16_000
 NOT_FINITE = Diagnostic("not_finite")
@@ -24,10 +26,15 @@ class EncoderFeature(PreparedFeature):
     Args:
         weights: a file or folder in place of the published checkpoint, or None.
         precision: that of the encoder.
+
+    Class attributes
+        title: the name in messages.
     """
 
     rate_hz = RATE_HZ
     where = "device"
+    batch_s: ClassVar[float] = 240.0
+    title: ClassVar[str]
 
     def __init__(self, device: str, weights: str | None, precision: Precision) -> None:
         super().__init__(device, weights)
@@ -38,13 +45,18 @@ class EncoderFeature(PreparedFeature):
     def _network(self) -> Any:
         """Build the network with its weights on the CPU: a function of padded waves and lengths."""
 
-    @abstractmethod
+    def _architecture(self) -> Any:
+        from codec_bench.networks.speech_config import WAV2VEC2_BASE
+
+        return WAV2VEC2_BASE
+
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
         """Return why a signal has no result, or None."""
+        return too_short(signal, self.title, self._architecture().receptive_field)
 
-    @abstractmethod
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
         """Build a signal's result from its row of the output and its length in samples."""
+        return {"embedding": row} if np.isfinite(row).all() else Unavailable(NOT_FINITE)
 
     def load(self) -> None:
         """Load the network."""
@@ -79,3 +91,24 @@ class EncoderFeature(PreparedFeature):
         from codec_bench.networks.speech_encoder import SpeechEncoder
 
         return next(module.step for module in self._net.modules() if isinstance(module, SpeechEncoder))
+
+
+class Wav2Vec2Feature(EncoderFeature):
+    """A feature of one published network over wav2vec 2.0 base.
+
+    Class attributes
+        checkpoint: the entry of the catalogue. stem: the protocol id in float32.
+    """
+
+    checkpoint: ClassVar[str]
+    stem: ClassVar[str]
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
+        super().__init__(device, weights, parse_precision(type(self).name, point, BY_WEIGHTS))
+        self.protocol = self.protocol_id(point)
+        self._path = find(self.checkpoint, weights).path
+
+    @classmethod
+    def protocol_id(cls, point: str | None = None) -> str:
+        """Return the protocol id, without the weights."""
+        return cls.stem + suffix(parse_precision(cls.name, point, BY_WEIGHTS))

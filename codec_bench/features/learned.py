@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.audio.hash import content_hash
-from codec_bench.features.base import PreparedFeature, Result, Unavailable, seed_of
+from codec_bench.features.base import PreparedFeature, Result, Unavailable, seed_of, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.scorers import SCORERS, Network
 from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
@@ -101,15 +101,13 @@ class Learned(PreparedFeature):
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
         row = self.row
-        if signal.size < row.least:
-            return Unavailable(Diagnostic("signal_short", samples=signal.size, model=row.title, needed=row.least))
+        if (why := too_short(signal, row.title, row.least)) is not None:
+            return why
         if row.most_s and signal.size > row.most_s * self.rate_hz:
             return Unavailable(
                 Diagnostic("signal_long", seconds=signal.size / self.rate_hz, model=row.title, most_s=row.most_s)
             )
-        if not signal.any():
-            return Unavailable(Diagnostic("signal_silent"))
-        return None
+        return None if signal.any() else Unavailable(Diagnostic("signal_silent"))
 
     def _scored(self, windows: np.ndarray) -> Result | Unavailable:
         means = windows.mean(axis=0)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.base import PreparedFeature, Result, Unavailable, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
 from codec_bench.messages import Diagnostic
@@ -160,11 +160,9 @@ def cut_up(signal: np.ndarray, most_frames: int) -> list[np.ndarray]:
 
 
 def _obstacle(signal: np.ndarray) -> Unavailable | None:
-    if signal.size < LEAST:
-        return Unavailable(Diagnostic("signal_short", samples=signal.size, model="NISQA", needed=LEAST))
-    if not signal.any():
-        return Unavailable(Diagnostic("signal_silent"))
-    return None
+    if (why := too_short(signal, "NISQA", LEAST)) is not None:
+        return why
+    return None if signal.any() else Unavailable(Diagnostic("signal_silent"))
 
 
 def _frames(padded_samples: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -11,10 +10,11 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.base import Result, Unavailable
-from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
+from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature, Wav2Vec2Feature
 from codec_bench.features.padded import PaddedBatch
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.messages import Diagnostic
+from codec_bench.networks.on_device import fit_samples
 from codec_bench.weights import find, load_into, load_state, unfilled
 
 DOMAINS = ("natural", "synthetic")
@@ -45,7 +45,6 @@ class _Scoreq(EncoderFeature):
         variant: the domain. point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
     """
 
-    batch_s = 240.0
     mode: ClassVar[str]
     stem: ClassVar[str]
     prefix: ClassVar[str]
@@ -72,14 +71,9 @@ class _Scoreq(EncoderFeature):
         load_into(net, state, path=self._path, unused=TRAINING)
         return net
 
-    def _architecture(self) -> Any:
-        from codec_bench.networks.speech_config import WAV2VEC2_BASE
-
-        return WAV2VEC2_BASE
-
     def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
         """Build the padded passes."""
-        return super().prepare([np.pad(signal, (0, -signal.size % MULTIPLE)) for signal in signals])
+        return super().prepare([fit_samples(signal, signal.size + -signal.size % MULTIPLE) for signal in signals])
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
         field = self._net.ssl_model.config.receptive_field
@@ -87,9 +81,6 @@ class _Scoreq(EncoderFeature):
             return None
         least = field - field % MULTIPLE + 1  # with the zeros that fill it up
         return Unavailable(Diagnostic("signal_short_scoreq", needed=least))
-
-    @abstractmethod
-    def _result(self, row: np.ndarray, length: int) -> Result | Unavailable: ...
 
 
 class Scoreq(_Scoreq):
@@ -147,11 +138,8 @@ class ScoreqEmbedding(_Scoreq):
     mode = "ref"
     prefix = ""
 
-    def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
-        return {"embedding": row} if np.isfinite(row).all() else Unavailable(NOT_FINITE)
 
-
-class Nomad(EncoderFeature):
+class Nomad(Wav2Vec2Feature):
     """NOMAD's embedding, whose distance from a clean signal's indicates quality.
 
     A wav2vec 2.0 base network, fine-tuned to place signals of similar quality close together; the mean over time, a
@@ -172,17 +160,9 @@ class Nomad(EncoderFeature):
     """
 
     name = "nomad-embedding"
-    batch_s = 240.0
-
-    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
-        super().__init__(device, weights, parse_precision(type(self).name, point, BY_WEIGHTS))
-        self.protocol = self.protocol_id(point)
-        self._path = find("nomad", weights).path
-
-    @classmethod
-    def protocol_id(cls, point: str | None = None) -> str:
-        """Return the protocol id, without the weights."""
-        return f"nomad/1{suffix(parse_precision(cls.name, point, BY_WEIGHTS))}"
+    title = "NOMAD"
+    checkpoint = "nomad"
+    stem = "nomad/1"
 
     def _network(self) -> Any:
         from codec_bench.networks.scoreq import NomadNet
@@ -190,17 +170,3 @@ class Nomad(EncoderFeature):
         net = unfilled(lambda: NomadNet(self._architecture()))
         load_into(net, load_state(self._path), path=self._path)
         return net
-
-    def _architecture(self) -> Any:
-        from codec_bench.networks.speech_config import WAV2VEC2_BASE
-
-        return WAV2VEC2_BASE
-
-    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
-        least = self._architecture().receptive_field
-        if signal.size >= least:
-            return None
-        return Unavailable(Diagnostic("signal_short", samples=signal.size, model="NOMAD", needed=least))
-
-    def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
-        return {"embedding": row} if np.isfinite(row).all() else Unavailable(NOT_FINITE)

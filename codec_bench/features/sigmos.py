@@ -11,7 +11,7 @@ import numpy as np
 
 from codec_bench.environment import own_threads
 from codec_bench.errors import MissingExtra, WeightsError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import Feature, Result, Unavailable, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.messages import Diagnostic
 from codec_bench.weights import find
@@ -90,8 +90,8 @@ class Sigmos(Feature):
         return [self._scored(signal) for signal in signals]
 
     def _scored(self, signal: np.ndarray) -> Result | Unavailable:
-        if signal.size < WINDOW:
-            return Unavailable(Diagnostic("signal_short", samples=signal.size, model="SIGMOS", needed=WINDOW))
+        if (why := too_short(signal, "SIGMOS", WINDOW)) is not None:
+            return why
         if signal.size > MAX_S * RATE_HZ:
             return Unavailable(Diagnostic("signal_long", seconds=signal.size / RATE_HZ, model="SIGMOS", most_s=MAX_S))
         if not np.isfinite(signal).all():

@@ -10,7 +10,6 @@ from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.messages import Diagnostic
 from codec_bench.weights import find_all, load_into, load_state, unfilled
 
 ENCODER = "hubert-base-ls960"
@@ -44,7 +43,7 @@ class HubertUnits(EncoderFeature):
     """
 
     name = "hubert-km200"
-    batch_s = 240.0
+    title = "a unit"
 
     def __init__(self, model: str, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
         super().__init__(device, weights, parse_precision(model, point, BY_WEIGHTS))
@@ -74,17 +73,6 @@ class HubertUnits(EncoderFeature):
         state = {fairseq_name(name, config.extractor): value for name, value in load_state(self._path).items()}
         load_into(net.encoder, state, path=self._path)
         return net
-
-    def _architecture(self) -> Any:
-        from codec_bench.networks.speech_config import WAV2VEC2_BASE
-
-        return WAV2VEC2_BASE
-
-    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
-        field = self._architecture().receptive_field
-        if signal.size >= field:
-            return None
-        return Unavailable(Diagnostic("signal_short", samples=signal.size, model="a unit", needed=field))
 
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
         frames = self._architecture().frames(length)

@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 
 from codec_bench.features.base import Result, Unavailable
-from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
-from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.messages import Diagnostic
-from codec_bench.weights import find, load_into, load_state, unfilled
-
-WEIGHTS = "utmos22-strong"
+from codec_bench.features.encoder_feature import NOT_FINITE, Wav2Vec2Feature
+from codec_bench.weights import load_into, load_state, unfilled
 
 
-class Utmos(EncoderFeature):
+class Utmos(Wav2Vec2Feature):
     """The naturalness of speech by UTMOS22's strong learner, 1 to 5. Higher is better.
 
     A wav2vec 2.0 base network gives 768 numbers every 20 ms. They and two constant vectors for the listening test and
@@ -37,32 +33,17 @@ class Utmos(EncoderFeature):
     """
 
     name = "utmos"
-    batch_s = 240.0
+    title = "UTMOS"
+    checkpoint = "utmos22-strong"
+    stem = "utmos22-strong/speechmos-1.2"
     mib_per_s = 16.0  # it took 15.6 on an H200, in batches of 300 and 600 padded seconds
 
-    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
-        super().__init__(device, weights, parse_precision("utmos", point, BY_WEIGHTS))
-        self.protocol = self.protocol_id(point)
-        self._path = find(WEIGHTS, weights).path
-
-    @classmethod
-    def protocol_id(cls, point: str | None = None) -> str:
-        """Return the protocol id, without the weights."""
-        return f"utmos22-strong/speechmos-1.2{suffix(parse_precision('utmos', point, BY_WEIGHTS))}"
-
     def _network(self) -> Any:
-        from codec_bench.networks.speech_config import WAV2VEC2_BASE
         from codec_bench.networks.utmos import UtmosNet
 
-        net = unfilled(lambda: UtmosNet(WAV2VEC2_BASE))
+        net = unfilled(lambda: UtmosNet(self._architecture()))
         load_into(net, load_state(self._path), path=self._path)
         return net
-
-    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
-        least = self._net.wav2vec2.config.receptive_field
-        if signal.size >= least:
-            return None
-        return Unavailable(Diagnostic("signal_short", samples=signal.size, model="UTMOS", needed=least))
 
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
         score = float(row)

@@ -11,7 +11,7 @@ import numpy as np
 
 from codec_bench.audio.hash import content_hash
 from codec_bench.errors import UserError
-from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.base import PreparedFeature, Result, Unavailable, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_rows
@@ -229,11 +229,9 @@ def _protocol(variant: str | None) -> Utmosv2Protocol:
 
 
 def _obstacle(signal: np.ndarray) -> Unavailable | None:
-    if signal.size < MIN_SAMPLES:
-        return Unavailable(Diagnostic("signal_short", samples=signal.size, model="UTMOSv2", needed=MIN_SAMPLES))
-    if not signal.any():
-        return Unavailable(Diagnostic("signal_silent"))
-    return None
+    if (why := too_short(signal, "UTMOSv2", MIN_SAMPLES)) is not None:
+        return why
+    return None if signal.any() else Unavailable(Diagnostic("signal_silent"))
 
 
 def _scored(scores: Sequence[float]) -> Result | Unavailable:

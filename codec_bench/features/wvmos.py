@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 
 from codec_bench.features.base import Result, Unavailable
-from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
-from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.messages import Diagnostic
-from codec_bench.weights import find, load_into, load_state, unfilled
+from codec_bench.features.encoder_feature import NOT_FINITE, Wav2Vec2Feature
+from codec_bench.weights import load_into, load_state, unfilled
 
 PREFIX, ENCODER = "model.", "encoder."
 
 
-class Wvmos(EncoderFeature):
+class Wvmos(Wav2Vec2Feature):
     """WV-MOS's opinion score of a signal, 1 to 5. Higher is better.
 
     A wav2vec 2.0 base network from before its training on letters, over the signal at zero mean and unit variance; two
@@ -37,17 +35,9 @@ class Wvmos(EncoderFeature):
     """
 
     name = "wvmos"
-    batch_s = 240.0
-
-    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
-        super().__init__(device, weights, parse_precision("wvmos", point, BY_WEIGHTS))
-        self.protocol = self.protocol_id(point)
-        self._path = find("wvmos", weights).path
-
-    @classmethod
-    def protocol_id(cls, point: str | None = None) -> str:
-        """Return the protocol id, without the weights."""
-        return f"wvmos/1{suffix(parse_precision('wvmos', point, BY_WEIGHTS))}"
+    title = "WV-MOS"
+    checkpoint = "wvmos"
+    stem = "wvmos/1"
 
     def _network(self) -> Any:
         from codec_bench.networks.speech_encoder import fairseq_name
@@ -61,17 +51,6 @@ class Wvmos(EncoderFeature):
         net = unfilled(lambda: WvmosNet(config))
         load_into(net, state, path=self._path)
         return net
-
-    def _architecture(self) -> Any:
-        from codec_bench.networks.speech_config import WAV2VEC2_BASE
-
-        return WAV2VEC2_BASE
-
-    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
-        least = self._architecture().receptive_field
-        if signal.size >= least:
-            return None
-        return Unavailable(Diagnostic("signal_short", samples=signal.size, model="WV-MOS", needed=least))
 
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
         score = float(row)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from codec_bench.audio.resample import fit_length
+
 if TYPE_CHECKING:
     import torch
 
@@ -53,6 +55,17 @@ def concatenate(signals: Sequence[np.ndarray]) -> np.ndarray:
     import torch
 
     return _with_copy(joined, torch.cat(tensors))
+
+
+def fit_samples(signal: np.ndarray, length: int) -> np.ndarray:
+    """Cut a signal `(samples,)` and its copy, or extend them with zeros, to a length."""
+
+    def fit_tensor(samples: torch.Tensor) -> torch.Tensor:
+        from torch.nn import functional
+
+        return functional.pad(samples, (0, length - len(samples)))
+
+    return change_samples(signal, lambda samples: fit_length(samples, length), fit_tensor)
 
 
 def _with_copy(samples: np.ndarray, tensor: torch.Tensor) -> OnDevice:

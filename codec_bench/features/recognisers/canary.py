@@ -45,7 +45,7 @@ class Canary(PiecewiseRecogniser):
 
     name = "canary"
     languages = EUROPEAN
-    reads_language = True
+    reads_language = needs_language = True
     models: ClassVar[Mapping[str, str]] = {"canary-1b-v2": "canary-1b-v2"}
     whole_s = 40.0
 
@@ -63,14 +63,6 @@ class Canary(PiecewiseRecogniser):
     def shortest(self) -> int:
         """Two frames in samples: the front end divides by their variance."""
         return 2 * int(self._extractor.hop_length)
-
-    def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
-        """Return why a signal cannot be transcribed, or None."""
-        if language is None:
-            return f"{self.name} must be told the language, and the sample has none"
-        if language not in EUROPEAN:
-            return f"{self.name} does not know the language '{language}'"
-        return super().refusal(signal, language)
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
         """Transcribe each piece."""

@@ -55,6 +55,7 @@ class PiecewiseRecogniser(Feature):
     batch_s: ClassVar[float] = 120.0
     whole_s: float = 60.0
     models: ClassVar[Mapping[str, str]]
+    needs_language: bool = False
 
     def __init__(self, model: str, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
         super().__init__(device, weights)
@@ -104,6 +105,10 @@ class PiecewiseRecogniser(Feature):
 
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
         """Return why a signal cannot be transcribed, or None."""
+        if language is None and self.needs_language:
+            return f"{self.name} must be told the language, and the sample has none"
+        if self.reads_language and language is not None and self.languages and language not in self.languages:
+            return f"{self.name} does not know the language '{language}'"
         if signal.size < self.shortest:
             return f"the signal has {signal.size} samples; the recogniser needs at least {self.shortest}"
         return None if np.isfinite(signal).all() else "the signal has samples that are not numbers"

@@ -73,12 +73,6 @@ class Qwen3Asr(PiecewiseRecogniser):
         """One frame in samples."""
         return int(self._processor.feature_extractor.hop_length)
 
-    def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
-        """Return why a signal cannot be transcribed, or None."""
-        if language is not None and language not in LANGUAGES:
-            return f"{self.name} does not know the language '{language}'"
-        return super().refusal(signal, language)
-
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
         """Transcribe each piece."""
         inputs = self._collated([self._prompt(segment, code) for segment, code in zip(pieces, languages)])

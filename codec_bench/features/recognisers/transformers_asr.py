@@ -221,6 +221,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
         super().__init__(model, device, weights, point)
         self._family = FAMILIES[model]
         self.languages, self.whole_s = self._family.languages, self._family.whole_s
+        self.needs_language = self._family.takes_language
 
     @classmethod
     def protocol_id(cls, model: str, point: str | None = None) -> str:
@@ -261,14 +262,6 @@ class TransformersRecogniser(PiecewiseRecogniser):
         if rate_hz != self.rate_hz:
             raise WeightsError(f"the weights in '{self._folder}' read {rate_hz} Hz; expected {self.rate_hz} Hz")
         return self._family.mended(load_pretrained(net, str(self._folder), {}))
-
-    def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
-        """Return why a signal cannot be transcribed, or None."""
-        if language is None and self._family.takes_language:
-            return f"{self.name} must be told the language, and the sample has none"
-        if language is not None and self.languages and language not in self.languages:
-            return f"{self.name} does not know the language '{language}'"
-        return super().refusal(signal, language)
 
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
         """Transcribe each piece."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.features.base import Result, Unavailable
+from codec_bench.features.base import Result, Unavailable, too_short
 from codec_bench.features.encoder_feature import EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.messages import Diagnostic
@@ -33,6 +33,7 @@ class SpeakerEncoder(EncoderFeature):
     """
 
     batch_s = 120.0
+    title = "the encoder"
     min_samples: int
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
@@ -42,13 +43,9 @@ class SpeakerEncoder(EncoderFeature):
         self.protocol = type(self).protocol + suffix(self._precision)
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
-        if signal.size < self.min_samples:
-            return Unavailable(
-                Diagnostic("signal_short", samples=signal.size, model="the encoder", needed=self.min_samples)
-            )
-        if np.ptp(signal) == 0:
-            return Unavailable(Diagnostic("signal_silent"))
-        return None
+        if (why := too_short(signal, self.title, self.min_samples)) is not None:
+            return why
+        return Unavailable(Diagnostic("signal_silent")) if np.ptp(signal) == 0 else None
 
     def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
         if not np.isfinite(row).all():
