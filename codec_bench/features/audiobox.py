@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from codec_bench.errors import WeightsError
-from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.base import NetworkFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
+from codec_bench.features.padded import PaddedPass
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.features.windowed import WindowedBatch, cut_windows
 from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
@@ -31,22 +32,7 @@ FIXED = {"nth_layer": 13, "use_weighted_layer_sum": True, "output_dim": 1, "proj
 """Required values of a checkpoint's configuration."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Windows:
-    """A prepared batch.
-
-    Args:
-        obstacles: why a signal has no result, or None. items: the signal of each window. samples: its own samples.
-        passes: float32 `(windows, WINDOW)` each, on the device.
-    """
-
-    obstacles: list[Unavailable | None]
-    items: list[int]
-    samples: list[int]
-    passes: list[Any]
-
-
-class Audiobox(PreparedFeature):
+class Audiobox(NetworkFeature):
     """The four scores of Audiobox Aesthetics, for speech, music and other sound, 1 to 10.
 
     Windows of 10 s without overlap, the last one zero-padded; a score is the mean over windows, weighted by their own
@@ -67,7 +53,6 @@ class Audiobox(PreparedFeature):
 
     name = "audiobox"
     rate_hz = RATE_HZ
-    where = "device"
     batch_s = 120.0
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
@@ -75,66 +60,64 @@ class Audiobox(PreparedFeature):
         self.protocol = self.protocol_id(point)
         self._precision = parse_precision("audiobox", point, BY_WEIGHTS)
         self._checkpoint = find(WEIGHTS, weights)
-        self._net: Any = None
 
     @classmethod
     def protocol_id(cls, point: str | None = None) -> str:
         """Return the protocol id, without the weights."""
         return f"audiobox-aesthetics/10s{suffix(parse_precision('audiobox', point, BY_WEIGHTS))}"
 
-    def load(self) -> None:
-        """Load the network."""
-        if self._net is None:
-            from codec_bench.networks.audiobox import AudioboxNet
-            from codec_bench.networks.half_precision import reduce_weights
+    def _network(self) -> Any:
+        from codec_bench.networks.audiobox import AudioboxNet
+        from codec_bench.networks.half_precision import reduce_weights
 
-            head, self._scales = settings(self._checkpoint.folder / "config.json")
-            net = unfilled(lambda: AudioboxNet(self._architecture(), head))
-            load_into(net, load_state(self._checkpoint.path), path=self._checkpoint.path)
-            self._net = reduce_weights(net, self._precision).to(self.device)
+        head, self._scales = settings(self._checkpoint.folder / "config.json")
+        net = unfilled(lambda: AudioboxNet(self._architecture(), head))
+        load_into(net, load_state(self._checkpoint.path), path=self._checkpoint.path)
+        return reduce_weights(net, self._precision)
 
     def _architecture(self) -> Any:
         from codec_bench.networks.speech_config import WAVLM_BASE
 
         return WAVLM_BASE
 
-    def prepare(self, signals: Sequence[np.ndarray]) -> _Windows:
+    def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
         """Cut all signals into windows on the device."""
         from codec_bench.networks.transfer import padded_rows
 
-        obstacles = [None if signal.size else Unavailable(Diagnostic("no_samples_heard")) for signal in signals]
-        cut = [
-            (item, signal[start : start + WINDOW])
-            for item, signal in enumerate(signals)
-            for start in range(0, signal.size, WINDOW)
-        ]
+        obstacles, owners, windows = cut_windows(signals, _obstacle, _windows)
         together = WINDOWS_AT_ONCE["cpu" if self.device == "cpu" else "cuda"]
         passes = []
-        for first in range(0, len(cut), together):
-            some = cut[first : first + together]
-            passes.append(padded_rows([segment for _, segment in some], WINDOW, self.device))
-        return _Windows(obstacles, [item for item, _ in cut], [segment.size for _, segment in cut], passes)
+        for first in range(0, len(windows), together):
+            some = windows[first : first + together]
+            places = list(range(first, first + len(some)))
+            passes.append(PaddedPass(places, padded_rows(some, WINDOW, self.device), [one.size for one in some]))
+        return WindowedBatch(passes, owners, obstacles, len(signals))
 
-    def compute_prepared(self, batch: _Windows) -> list[Result | Unavailable]:
+    def compute_prepared(self, batch: WindowedBatch) -> list[Result | Unavailable]:
         """Score signals `(samples,)`, float32 at 16 kHz."""
         from codec_bench.networks.transfer import fetched
 
-        samples = iter(batch.samples)
         with computing(self.device, self._precision):
-            rows = fetched([in_rows(self._net, [waves], [next(samples) for _ in waves]) for waves in batch.passes])
-        scores = np.concatenate(rows) if rows else np.empty((0, len(self._scales)), np.float32)
-        items, weights = np.asarray(batch.items, int), np.asarray(batch.samples, np.float64)
-        return [
-            batch.obstacles[item] or self._scored(scores[items == item], weights[items == item])
-            for item in range(len(batch.obstacles))
-        ]
+            scores = fetched([in_rows(self._net, [one.waves], one.lengths) for one in batch.passes])
+        rows = [np.column_stack([numbers, one.lengths]) for numbers, one in zip(scores, batch.passes, strict=True)]
+        return batch.results(rows, self._scored)
 
-    def _scored(self, windows: np.ndarray, weights: np.ndarray) -> Result | Unavailable:
+    def _scored(self, rows: np.ndarray) -> Result | Unavailable:
+        """Average the windows' scores, weighted by their lengths in the last column."""
+        windows, lengths = rows[:, :-1], rows[:, -1]
         if not np.isfinite(windows).all():
             return Unavailable(NOT_FINITE)
         mean, deviation = np.asarray(list(self._scales.values())).T
-        values = np.average(windows.astype(np.float64) * deviation + mean, axis=0, weights=weights)
+        values = np.average(windows * deviation + mean, axis=0, weights=lengths)
         return {**dict(zip(self._scales, map(float, values))), "windows": len(windows)}
+
+
+def _obstacle(signal: np.ndarray) -> Unavailable | None:
+    return None if signal.size else Unavailable(Diagnostic("no_samples_heard"))
+
+
+def _windows(signal: np.ndarray) -> list[np.ndarray]:
+    return [signal[start : start + WINDOW] for start in range(0, signal.size, WINDOW)]
 
 
 def settings(path: Path) -> tuple[Head, Mapping[str, tuple[float, float]]]:

@@ -115,3 +115,22 @@ class PreparedFeature(Feature):
         """Compute one result per signal, in order."""
         self.load()
         return self.compute_prepared(self.prepare(signals))
+
+
+class NetworkFeature(PreparedFeature):
+    """A prepared feature of one torch network."""
+
+    where = "device"
+
+    def __init__(self, device: str, weights: str | None) -> None:
+        super().__init__(device, weights)
+        self._net: Any = None
+
+    @abstractmethod
+    def _network(self) -> Any:
+        """Build the network with its weights on the CPU."""
+
+    def load(self) -> None:
+        """Load the network."""
+        if self._net is None:
+            self._net = self._network().to(self.device)

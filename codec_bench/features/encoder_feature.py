@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from codec_bench.features.base import PreparedFeature, Result, Unavailable, too_short
+from codec_bench.features.base import NetworkFeature, Result, Unavailable, too_short
 from codec_bench.features.padded import PaddedBatch, padded_batch
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.messages import Diagnostic
@@ -20,7 +20,7 @@ RATE_HZ = 16_000
 NOT_FINITE = Diagnostic("not_finite")
 
 
-class EncoderFeature(PreparedFeature):
+class EncoderFeature(NetworkFeature):
     """A speech encoder with a head that masks padding, so batches do not change results.
 
     Args:
@@ -32,14 +32,12 @@ class EncoderFeature(PreparedFeature):
     """
 
     rate_hz = RATE_HZ
-    where = "device"
     batch_s: ClassVar[float] = 240.0
     title: ClassVar[str]
 
     def __init__(self, device: str, weights: str | None, precision: Precision) -> None:
         super().__init__(device, weights)
         self._precision = precision
-        self._net: Any = None
 
     @abstractmethod
     def _network(self) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.audio.hash import content_hash
-from codec_bench.features.base import PreparedFeature, Result, Unavailable, seed_of, too_short
+from codec_bench.features.base import NetworkFeature, Result, Unavailable, seed_of, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.scorers import SCORERS, Network
 from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
@@ -32,26 +32,21 @@ Raises:
 """The end of each description."""
 
 
-class Learned(PreparedFeature):
+class Learned(NetworkFeature):
     """A network over the windows of a signal; each feature is a subclass with its row."""
 
     row: ClassVar[Network]
-    where = "device"
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         super().__init__(device, weights)
         self._path = find(self.row.weights, weights).path
-        self._net: Any = None
         self.reads_seed = self.row.draws
 
-    def load(self) -> None:
-        """Load the network."""
-        if self._net is None:
-            net = unfilled(self._architecture)
-            state = load_state(self._path, key=self.row.key)
-            translated = getattr(net, "translated", dict)
-            load_into(net, translated(state), path=self._path)
-            self._net = net.to(self.device)
+    def _network(self) -> Any:
+        net = unfilled(self._architecture)
+        translated = getattr(net, "translated", dict)
+        load_into(net, translated(load_state(self._path, key=self.row.key)), path=self._path)
+        return net
 
     @classmethod
     def _architecture(cls) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.features.base import PreparedFeature, Result, Unavailable, too_short
+from codec_bench.features.base import NetworkFeature, Result, Unavailable, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
 from codec_bench.messages import Diagnostic
@@ -27,11 +27,10 @@ SCORES = ("mos", "noisiness", "discontinuity", "coloration", "loudness")
 """In the order of the network's outputs."""
 
 
-class _Nisqa(PreparedFeature):
+class _Nisqa(NetworkFeature):
     """The base of both networks."""
 
     rate_hz = RATE_HZ
-    where = "device"
     batch_s = 240.0
     most_frames: ClassVar[int]
     """The longest window of the published program."""
@@ -39,17 +38,14 @@ class _Nisqa(PreparedFeature):
     def __init__(self, device: str, weights: str | None, checkpoint: str) -> None:
         super().__init__(device, weights)
         self._path = find(checkpoint, weights).path
-        self._net: Any = None
 
     def _architecture(self) -> Any:
         raise NotImplementedError
 
-    def load(self) -> None:
-        """Load the network."""
-        if self._net is None:
-            net = unfilled(self._architecture)
-            load_into(net, load_state(self._path, key="model_state_dict"), path=self._path)
-            self._net = net.to(self.device)
+    def _network(self) -> Any:
+        net = unfilled(self._architecture)
+        load_into(net, load_state(self._path, key="model_state_dict"), path=self._path)
+        return net
 
     def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
         """Cut the signals into mirrored windows on the device."""

@@ -10,12 +10,12 @@ import numpy as np
 
 from codec_bench.audio.padded_passes import EIGHT_SECONDS
 from codec_bench.errors import WeightsError
-from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.base import NetworkFeature, Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE, RATE_HZ
 from codec_bench.features.padded import PaddedPass
 from codec_bench.features.pitch import unusable
 from codec_bench.features.ttsds2 import asks_for_noise, prepare_signals, protocol_of
-from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
+from codec_bench.features.windowed import WindowedBatch, WindowLimits, cut_windows, windowed_batch
 from codec_bench.networks.batch_shapes import in_rows, in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled
@@ -28,7 +28,7 @@ WINDOW_SAMPLES, WINDOW_FRAMES, MIRRORED = 480_000, 3000, 200
 WINDOWS_ON_CPU, WINDOWS_ON_GPU = 1, 16
 
 
-class _Activations(PreparedFeature):
+class _Activations(NetworkFeature):
     """The base of the two recognisers.
 
     Class attributes
@@ -36,7 +36,6 @@ class _Activations(PreparedFeature):
     """
 
     rate_hz = RATE_HZ
-    where = "device"
     batch_s = 240.0
     checkpoint: ClassVar[str]
     stem: ClassVar[str]
@@ -46,16 +45,6 @@ class _Activations(PreparedFeature):
         super().__init__(device, weights)
         self.protocol = protocol_of(self.stem, self._noise)
         self._checkpoint = find(self.checkpoint, weights)
-        self._net: Any = None
-
-    def load(self) -> None:
-        """Load the network."""
-        if self._net is None:
-            self._net = self._network().to(self.device)
-
-    @abstractmethod
-    def _network(self) -> Any:
-        """Build the network with its weights on the CPU."""
 
     @abstractmethod
     def _pass(self, one: PaddedPass) -> Any:
@@ -172,13 +161,9 @@ class Ttsds2Whisper(_Activations):
         """Lay out the samples of all windows on the device."""
         from codec_bench.networks.log_mel import laid_out
 
-        obstacles = {index: why for index, signal in enumerate(signals) if (why := unusable(signal)) is not None}
-        owners: list[int] = []
-        windows: list[np.ndarray] = []
-        for index, signal in enumerate(signals):
-            if index not in obstacles:
-                windows += (new_windows := [_window(one) for one in self._measured(signal)])
-                owners += [index] * len(new_windows)
+        obstacles, owners, windows = cut_windows(
+            signals, unusable, lambda signal: [_window(one) for one in self._measured(signal)]
+        )
         together = WINDOWS_ON_CPU if self.device == "cpu" else WINDOWS_ON_GPU
         passes = []
         for first in range(0, len(windows), together):

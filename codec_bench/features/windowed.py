@@ -56,6 +56,17 @@ class WindowedBatch:
         return [self.obstacles.get(index) or result(np.asarray(rows, np.float64)) for index, rows in enumerate(rows_of)]
 
 
+def cut_windows(
+    signals: Sequence[np.ndarray],
+    obstacle: Callable[[np.ndarray], Unavailable | None],
+    cut: Callable[[np.ndarray], list[np.ndarray]],
+) -> tuple[dict[int, Unavailable], list[int], list[np.ndarray]]:
+    """Return obstacles and owners as in `WindowedBatch`, and the windows."""
+    obstacles = {index: why for index, signal in enumerate(signals) if (why := obstacle(signal)) is not None}
+    cuts = [(index, window) for index, signal in enumerate(signals) if index not in obstacles for window in cut(signal)]
+    return obstacles, [index for index, _ in cuts], [window for _, window in cuts]
+
+
 def windowed_batch(
     signals: Sequence[np.ndarray],
     obstacle: Callable[[np.ndarray], Unavailable | None],
@@ -72,13 +83,7 @@ def windowed_batch(
     """
     from codec_bench.networks.transfer import padded_rows
 
-    obstacles = {index: why for index, signal in enumerate(signals) if (why := obstacle(signal)) is not None}
-    owners: list[int] = []
-    windows: list[np.ndarray] = []
-    for index, signal in enumerate(signals):
-        if index not in obstacles:
-            windows += (new_windows := cut(signal))
-            owners += [index] * len(new_windows)
+    obstacles, owners, windows = cut_windows(signals, obstacle, cut)
     rooms = [room(window.size) for window in windows]
     batches = []
     for group in passes(rooms, device, most=limits.on_gpu, most_on_cpu=limits.on_cpu, slack=limits.slack):

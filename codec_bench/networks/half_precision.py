@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TypeVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.precision import Precision
@@ -31,52 +30,42 @@ class Reducible(nn.Module):
         self.to(dtype)
 
 
-class Linear(Reducible, nn.Linear):
+class _WeightType(Reducible):
+    def forward(self, x: Tensor) -> Tensor:
+        """Cast the input to the type of the weights."""
+        result: Tensor = super().forward(x.to(self.weight.dtype))
+        return result
+
+
+class _Float32(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        """Cast the input to float32."""
+        result: Tensor = super().forward(x.float())
+        return result
+
+
+class Linear(_WeightType, nn.Linear):
     """A linear layer."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """As torch's, in the type of the weights."""
-        return F.linear(x.to(self.weight.dtype), self.weight, self.bias)
 
-
-class Conv1d(Reducible, nn.Conv1d):
+class Conv1d(_WeightType, nn.Conv1d):
     """A convolution over time."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """As torch's, in the type of the weights."""
-        return super().forward(x.to(self.weight.dtype))
 
-
-class Conv2d(Reducible, nn.Conv2d):
+class Conv2d(_WeightType, nn.Conv2d):
     """A convolution over frequency and time."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """As torch's, in the type of the weights."""
-        return super().forward(x.to(self.weight.dtype))
 
-
-class LayerNorm(nn.LayerNorm):
+class LayerNorm(_Float32, nn.LayerNorm):
     """A layer norm in float32."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """As torch's, of the input in float32."""
-        return super().forward(x.float())
 
-
-class BatchNorm1d(nn.BatchNorm1d):
+class BatchNorm1d(_Float32, nn.BatchNorm1d):
     """A batch norm in float32."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """As torch's, of the input in float32."""
-        return super().forward(x.float())
 
-
-class BatchNorm2d(nn.BatchNorm2d):
+class BatchNorm2d(_Float32, nn.BatchNorm2d):
     """A batch norm of planes in float32."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """As torch's, of the input in float32."""
-        return super().forward(x.float())
 
 
 def reduce_weights(net: Net, precision: Precision) -> Net:
