@@ -36,8 +36,9 @@ class AudioSeal(Learned):
     rate_hz = 16_000
     batch_s = 240.0
     row = Network(
-        "codec_bench.networks.audioseal:AudioSealNet", weights="audioseal-detector-16bits", key="model", protocol=protocol,
-        title="AudioSeal", about="", outputs=("share", "bits"), windows="", least=1, batch_s=batch_s, most_s=300.0,
+        "codec_bench.networks.audioseal:AudioSealNet", weights="audioseal-detector-16bits", key="model",
+        protocol=protocol, title="AudioSeal", about="", outputs=("share", "bits"), windows="", least=1,
+        batch_s=batch_s, most_s=300.0,
     )  # fmt: skip
 
     def _passed(self, one: Any) -> Any:

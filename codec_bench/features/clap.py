@@ -80,8 +80,8 @@ class Clap(PreparedFeature):
         config = _config(folder).audio_config
         if config.enable_fusion or config.num_mel_bins != BANDS:
             raise WeightsError(
-                f"the weights in '{folder}' are another CLAP: fusion {config.enable_fusion}, {config.num_mel_bins} bands; expected "
-                f"one without fusion and with {BANDS}"
+                f"the weights in '{folder}' are another CLAP: fusion {config.enable_fusion}, {config.num_mel_bins} "
+                f"bands; expected one without fusion and with {BANDS}"
             )
         net = unfilled(lambda: ClapAudioModelWithProjection(config))
         state = {name: value for name, value in net.state_dict().items() if name.endswith(INDEX)}

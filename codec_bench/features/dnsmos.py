@@ -293,8 +293,7 @@ class _OnnxRuntime(_ClipByClip):
         if len(providers) > 1 and self._p835.get_providers()[0] != "CUDAExecutionProvider":
             raise UserError(
                 "dnsmos@onnxruntime: onnxruntime-gpu cannot use this GPU and would compute on the CPU instead",
-                hint="codec-bench doctor says whether the CPU package onnxruntime is installed over it; or use dnsmos@torch, "
-                "which needs neither package",
+                hint="codec-bench doctor detects a CPU package onnxruntime over it; dnsmos@torch needs neither package",
             )
 
     def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:

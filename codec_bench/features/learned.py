@@ -120,11 +120,11 @@ def __getattr__(name: str) -> Any:
     rows = {row.feature: row for row in SCORERS if row.network is not None}
     if name not in rows:
         raise AttributeError(name)
-    scorer = rows[name]
-    network = scorer.network
+    network = rows[name].network
     assert network is not None
+    doc = indent(network.about + ARGUMENTS, "    ").strip()
     facts = {
-        "__doc__": indent(network.about + ARGUMENTS, "    ").strip(), "__module__": __name__, "name": name, "protocol": network.protocol,
-        "row": network, "rate_hz": scorer.rate_hz, "batch_s": network.batch_s,
+        "__doc__": doc, "__module__": __name__, "name": name, "protocol": network.protocol,
+        "row": network, "rate_hz": rows[name].rate_hz, "batch_s": network.batch_s,
     }  # fmt: skip
     return type(name, (Learned,), facts)

@@ -79,8 +79,8 @@ class Sigmos(Feature):
             or output_shape[-1] != len(KEYS)
         ):
             raise WeightsError(
-                f"'{self._path}' holds another network than SIGMOS: it takes {input_shape} and gives {output_shape}; expected "
-                f"(1, 3, frames, {BINS}) and (1, {len(KEYS)})"
+                f"'{self._path}' holds another network than SIGMOS: it takes {input_shape} and gives {output_shape}; "
+                f"expected (1, 3, frames, {BINS}) and (1, {len(KEYS)})"
             )
         self._session = session
 

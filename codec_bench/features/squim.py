@@ -11,7 +11,8 @@ from codec_bench.features.scorers import Network
 
 ROW = Network(
     "codec_bench.networks.squim:SquimSubjectiveNet", weights="squim-subjective-bvcc-daps", key=None,
-    protocol="squim-subjective/bvcc-daps", title="SQUIM", outputs=(), windows="windows", about="", least=400, batch_s=240.0, most_s=120.0,
+    protocol="squim-subjective/bvcc-daps", title="SQUIM", outputs=(), windows="windows", about="", least=400,
+    batch_s=240.0, most_s=120.0,
 )  # fmt: skip
 
 

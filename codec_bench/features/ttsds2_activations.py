@@ -152,8 +152,8 @@ class Ttsds2Whisper(_Activations):
         net = load_pretrained(WhisperForConditionalGeneration, str(self._checkpoint.folder), {})
         if 2 * net.config.max_source_positions != WINDOW_FRAMES:
             raise WeightsError(
-                f"the weights in '{self._checkpoint.folder}' hear {2 * net.config.max_source_positions} frames; expected "
-                f"{WINDOW_FRAMES}"
+                f"the weights in '{self._checkpoint.folder}' hear {2 * net.config.max_source_positions} frames; "
+                f"expected {WINDOW_FRAMES}"
             )
         return net.model.encoder.eval()
 

@@ -66,8 +66,8 @@ class HubertUnits(EncoderFeature):
         config, centres = self._architecture(), load_centres(self._centres)
         if centres.shape != (self._clusters, config.width):
             raise WeightsError(
-                f"the weights in '{self._centres}' have {centres.shape[0]} clusters of {centres.shape[1]} numbers; expected "
-                f"{self._clusters} of {config.width}"
+                f"the weights in '{self._centres}' have {centres.shape[0]} clusters of {centres.shape[1]} numbers; "
+                f"expected {self._clusters} of {config.width}"
             )
         net = unfilled(lambda: UnitsNet(config, torch.from_numpy(centres), LAYERS))
         state = {fairseq_name(name, config.extractor): value for name, value in load_state(self._path).items()}

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.audio.resample import fit_length
-
 if TYPE_CHECKING:
     import torch
 
@@ -60,12 +58,15 @@ def concatenate(signals: Sequence[np.ndarray]) -> np.ndarray:
 def fit_samples(signal: np.ndarray, length: int) -> np.ndarray:
     """Cut a signal `(samples,)` and its copy, or extend them with zeros, to a length."""
 
+    def fit_array(samples: np.ndarray) -> np.ndarray:
+        return np.pad(samples[:length], (0, max(0, length - samples.size)))
+
     def fit_tensor(samples: torch.Tensor) -> torch.Tensor:
         from torch.nn import functional
 
         return functional.pad(samples, (0, length - len(samples)))
 
-    return change_samples(signal, lambda samples: fit_length(samples, length), fit_tensor)
+    return change_samples(signal, fit_array, fit_tensor)
 
 
 def _with_copy(samples: np.ndarray, tensor: torch.Tensor) -> OnDevice:

@@ -63,7 +63,8 @@ class ReDimNetConfig:
     group: int = 16
     hop: int = 240
     stages: tuple[Stage, ...] = (
-        Stage(1, 4, 2, 48), Stage(2, 4, 2, 48), Stage(1, 6, 2, 48), Stage(2, 6, 1, 32), Stage(1, 8, 1, 24), Stage(2, 4, 1, 16),
+        Stage(1, 4, 2, 48), Stage(2, 4, 2, 48), Stage(1, 6, 2, 48),
+        Stage(2, 6, 1, 32), Stage(1, 8, 1, 24), Stage(2, 4, 1, 16),
     )  # fmt: skip
     embedding: int = 192
 

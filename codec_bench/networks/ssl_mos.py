@@ -1,9 +1,7 @@
-"""SSL-MOS: a speech encoder whose frames are scored one by one and averaged, as SHEET and SingMOS are, for padded batches.
+"""SSL-MOS: a speech encoder whose frames are scored and averaged, as SHEET and SingMOS are.
 
 Every item is scored on its own frames, so a batch equals its items one by one. The mean follows s3prl: it counts one
-frame for each 20 ms begun, and the last frame stands in for those that the encoder does not give. This module imports
-torch: import it inside functions.
-
+frame for each 20 ms begun, and the last frame replaces those that the encoder lacks.
 Papers: E. Cooper et al., "Generalization Ability of MOS Prediction Networks", ICASSP 2022; W.-C. Huang et al.,
 "MOS-Bench", 2024; Y. Tang et al., "SingMOS-Pro", 2025. Reference implementations: unilight/sheet at v0.1.0 and 7ea80cc,
 South-Twilight/SingMOS at 1554e86, both over s3prl 0.4.18.
@@ -26,11 +24,11 @@ HIDDEN = 64
 DOMAINS, DOMAIN_WIDTH = 6, 128
 HOP = 320
 PRETRAINING = ("quantizer.", "project_q.", "final_proj.", "project_inp.", "target_glu.")
-"""Tensors of wav2vec 2.0 that only its training used."""
+"""Tensors of wav2vec 2.0 for its training only."""
 
 
 class SslMosNet(WholeSignal, nn.Module):
-    """The common part: the encoder, a head for each frame, and the mean over frames.
+    """The base: the encoder, a head per frame, and the mean over frames.
 
     Args:
         encoder: the architecture of the speech encoder; None for the published one.
@@ -48,7 +46,7 @@ class SslMosNet(WholeSignal, nn.Module):
 
     @classmethod
     def translated(cls, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The published tensors under this module's names, without those of the encoder's training."""
+        """Rename the published tensors, without those of the encoder's training."""
         translated = {}
         for name, value in state.items():
             theirs = next((prefix for prefix in cls.prefixes if name.startswith(prefix)), "")
@@ -58,11 +56,11 @@ class SslMosNet(WholeSignal, nn.Module):
         return translated
 
     def score(self, frames: Tensor) -> Tensor:
-        """The score of each frame, `(items, frames)`."""
+        """Score each frame, `(items, frames)`."""
         raise NotImplementedError
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """The opinion score of each item, float32 `(items, 1)`.
+        """Score each item, float32 `(items, 1)`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.
@@ -79,7 +77,7 @@ class SslMosNet(WholeSignal, nn.Module):
 
 
 def _head(width: int) -> nn.Sequential:
-    # The third layer was a dropout in training; it counts in the names of the published tensors.
+    # The third layer was a dropout in training; it counts in the published names.
     return nn.Sequential(nn.Linear(width, HIDDEN), nn.ReLU(), nn.Identity(), nn.Linear(HIDDEN, 1))
 
 
@@ -123,7 +121,7 @@ class SingMosNet(SslMosNet):
 
 
 class SingMosProNet(SslMosNet):
-    """SingMOS-Pro: two layers over wav2vec 2.0 large and an embedding of the domain, of which the second is used."""
+    """SingMOS-Pro: two layers over wav2vec 2.0 large and an embedding of the second domain."""
 
     published = WAV2VEC2_LARGE
     standardises = True

@@ -165,7 +165,8 @@ def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size:
     s, d, r = _U(start), _U(step), _U(_STRIP)
     for i in range(_U(size)):
         values = _forward(
-            x[s + i], x[s + d + i], x[s + _U(2) * d + i], x[s + _U(3) * d + i], x[s + _U(4) * d + i], x[s + _U(5) * d + i]
+            x[s + i], x[s + d + i], x[s + _U(2) * d + i],
+            x[s + _U(3) * d + i], x[s + _U(4) * d + i], x[s + _U(5) * d + i],
         )  # fmt: skip
         strip[i], strip[r + i], strip[_U(2) * r + i] = values[0], values[1], values[2]
         strip[_U(3) * r + i], strip[_U(4) * r + i], strip[_U(5) * r + i] = values[3], values[4], values[5]
@@ -270,30 +271,30 @@ _sum_rows, _sum_row = _sums_of(_ROWS), _sums_of(1)
 
 
 @numba.njit(inline="always")
-def _multiply_rows(left, a, apart, rows, listed, first, count, right, top, columns, out, b):  # type: ignore[no-untyped-def]  # numba finds the types
+def _multiply_rows(left, a, apart, rows, listed, first, count, right, top, cols, out, b):  # type: ignore[no-untyped-def]
     """Multiply up to `_ROWS` rows at left[a], `apart` floats each, by right[top], into out[b].
 
     Only the columns of left and rows of right in `listed`, from element `first` on, count.
     """
-    for c in range(_U(0), columns, _U(_BLOCK)):
+    for c in range(_U(0), cols, _U(_BLOCK)):
         if rows == _U(_ROWS):
-            _sum_rows(left, a, apart, listed, first, count, right, top + c, columns, out, b + c, columns)
+            _sum_rows(left, a, apart, listed, first, count, right, top + c, cols, out, b + c, cols)
         else:
             for row in range(rows):
-                start, target = a + row * apart, b + row * columns + c
-                _sum_row(left, start, apart, listed, first, count, right, top + c, columns, out, target, columns)
+                start, target = a + row * apart, b + row * cols + c
+                _sum_row(left, start, apart, listed, first, count, right, top + c, cols, out, target, cols)
 
 
 @jit(nogil=True)
 def _products(
     v: np.ndarray, listed: np.ndarray, counts: np.ndarray, weights: np.ndarray, m: np.ndarray, row: int, tiles: int,
-    depth: int, columns: int,
+    depth: int, cols: int,
 ) -> None:  # fmt: skip
     """Multiply six planes v, one of each tile's six rows, by the flat weights, into planes m.
 
     Three left-over tiles are computed as four at no more cost; one or two one by one.
     """
-    d, n, p = _U(depth), _U(columns), _U(_PLANE)
+    d, n, p = _U(depth), _U(cols), _U(_PLANE)
     full = (_U(tiles) + _U(1)) // _U(_ROWS) * _U(_ROWS)
     for column in range(_U(POINTS)):
         start, q = column * p, _U(row) * _U(POINTS) + column
@@ -311,22 +312,22 @@ def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int
 
     Args:
         signal: `(samples,)`; frame t begins at sample `hop * t`.
-        matrix: `(samples of a frame, columns)`, from `whole_blocks`.
-        depth: samples per partial sum. out: `(frames, columns)`.
+        matrix: `(samples of a frame, cols)`, from `whole_blocks`.
+        depth: samples per partial sum. out: `(frames, cols)`.
     """
-    frames, apart, size, columns = _U(out.shape[0]), _U(hop), _U(matrix.shape[0]), _U(out.shape[1])
-    if columns % _U(_BLOCK) > 0:
-        raise ValueError("a matrix has columns that are no multiple of a block")
-    right, flat, sums = matrix.ravel(), out.ravel(), np.empty(_U(_ROWS) * columns, np.float32)
+    frames, apart, size, cols = _U(out.shape[0]), _U(hop), _U(matrix.shape[0]), _U(out.shape[1])
+    if cols % _U(_BLOCK) > 0:
+        raise ValueError("a matrix has cols that are no multiple of a block")
+    right, flat, sums = matrix.ravel(), out.ravel(), np.empty(_U(_ROWS) * cols, np.float32)
     every = np.arange(depth).astype(np.uint64)
     flat[:] = 0.0
     for t in range(_U(0), frames, _U(_ROWS)):
         rows, n = min(_U(_ROWS), frames - t), t * apart
         for k in range(_U(0), size, _U(depth)):
             some = min(_U(depth), size - k)
-            _multiply_rows(signal, n + k, apart, rows, every, _U(0), some, right, k * columns, columns, sums, _U(0))
-            for c in range(rows * columns):
-                flat[t * columns + c] += sums[c]
+            _multiply_rows(signal, n + k, apart, rows, every, _U(0), some, right, k * cols, cols, sums, _U(0))
+            for c in range(rows * cols):
+                flat[t * cols + c] += sums[c]
 
 
 @numba.njit(inline="always")

@@ -23,10 +23,7 @@ from codec_bench.networks.precision import computing
 if TYPE_CHECKING:
     import torch
 
-EUROPEAN = (
-    "bg", "hr", "cs", "da", "nl", "en", "et", "fi", "fr", "de", "el", "hu", "it", "lv", "lt", "mt", "pl", "pt", "ro", "sk",
-    "sl", "es", "sv", "ru", "uk",
-)  # fmt: skip
+EUROPEAN = tuple("bg hr cs da nl en et fi fr de el hu it lv lt mt pl pt ro sk sl es sv ru uk".split())
 """The third version's languages, by its model card."""
 
 

@@ -134,10 +134,11 @@ def _precise_codec(net: Any) -> Any:
     return net
 
 
-NEMOTRON = (
-    "en", "es", "de", "fr", "it", "ar", "ja", "ko", "pt", "ru", "hi", "zh", "vi", "he", "nl", "cs", "da", "pl", "no", "nb", "nn",
-    "sv", "th", "tr", "bg", "el", "et", "fi", "hr", "hu", "lt", "lv", "ro", "sk", "uk", "mt", "sl",
-)  # fmt: skip
+NEMOTRON = tuple(
+    (
+        "en es de fr it ar ja ko pt ru hi zh vi he nl cs da pl no nb nn sv th tr bg el et fi hr hu lt lv ro sk uk mt sl"
+    ).split()
+)
 """Nemotron 3.5's languages by its card, which says that eight of its forty locales need more training."""
 
 FAMILIES = {
@@ -172,8 +173,8 @@ FAMILIES = {
         rate_hz=24_000, mended=_precise_codec,
     ),
     "kyutai-stt-1b-en-fr": Family(
-        "kyutai_speech_to_text", "KyutaiSpeechToTextForConditionalGeneration", ("en", "fr"), _framed, 120.0, writes="codes",
-        rate_hz=24_000, mended=_precise_codec,
+        "kyutai_speech_to_text", "KyutaiSpeechToTextForConditionalGeneration", ("en", "fr"), _framed, 120.0,
+        writes="codes", rate_hz=24_000, mended=_precise_codec,
     ),
     "voxtral-mini-4b-realtime-2602": Family(
         "voxtral_realtime", "VoxtralRealtimeForConditionalGeneration",
@@ -310,10 +311,8 @@ class TransformersRecogniser(PiecewiseRecogniser):
         size = self._net.config.frame_size
         frames = [row["input_values"].shape[-1] // size for row in rows]
         values = torch.cat([inputs["input_values"][..., :size], inputs["input_values"]], dim=-1)
-        generated = self._net.generate(
-            input_values=values, audio_window_size=max(frames) + 1, max_new_tokens=max(frames), cache_implementation="dynamic",
-            **GREEDY,
-        )  # fmt: skip
+        lengths = {"audio_window_size": max(frames) + 1, "max_new_tokens": max(frames)}
+        generated = self._net.generate(input_values=values, **lengths, cache_implementation="dynamic", **GREEDY)
         for tokens, count in zip(generated.tolist(), frames):
             yield tokens[1 : 1 + count]
 

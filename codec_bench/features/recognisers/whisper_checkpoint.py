@@ -19,9 +19,9 @@ COMPUTE_TYPES: dict[Backend, tuple[str, ...]] = {
 }
 
 LANGUAGES = (
-    "en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro da hu ta no th ur hr bg lt la mi ml cy sk te "
-    "fa lv bn sr az sl kn et mk br eu is hy ne mn bs kk sq sw gl mr pa si km sn yo so af oc ka be tg sd gu am yi lo uz fo ht ps "
-    "tk nn mt sa lb my bo tl mg as tt haw ln ha ba jw su"
+    "en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro da hu ta no th ur hr bg lt la mi "
+    "ml cy sk te fa lv bn sr az sl kn et mk br eu is hy ne mn bs kk sq sw gl mr pa si km sn yo so af oc ka be tg sd "
+    "gu am yi lo uz fo ht ps tk nn mt sa lb my bo tl mg as tt haw ln ha ba jw su"
 ).split()
 """The 99 languages of the first models; large-v3 and turbo also know Cantonese, `yue`."""
 ALIASES = {"fil": "tl", "jv": "jw", "nb": "no", "iw": "he"}
@@ -198,7 +198,7 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
         if folder is not None and (folder / "model.bin").is_file() and not (folder / "model.safetensors").is_file():
             raise WeightsError(
                 f"the weights '{weights}' are in CTranslate2's layout; {model}@torch reads that of transformers",
-                hint=f"{model} without torch reads them; codec-bench weights fetch {model}-transformers fetches the others",
+                hint=f"use {model} without @torch, or run `codec-bench weights fetch {model}-transformers`",
             )
         return find(f"{model}-transformers", weights).folder
     if path is not None and path.is_file():
