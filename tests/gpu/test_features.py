@@ -360,7 +360,8 @@ def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, with
     name, make, signals, expected = case
     feature = make()
     feature.load()
-    feature.compute(signals)  # tables that are uploaded once in the life of a feature
+    # Tables are uploaded once in the life of a feature; FunASR uploads some for each length.
+    feature.compute(signals if name in OF_FUNASR else signals[:1])
     there.reset()
     result = feature.compute(signals)
     shapes = set(there.shapes)
