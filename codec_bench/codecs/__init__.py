@@ -1,14 +1,14 @@
-"""Codecs: their names, and how a codec is built from its name. Each adapter has a file of its own.
+"""Codecs: their names, and how a codec is built from its name. Each adapter has its own file.
 
 Which file to open
-    `base.py`       what every codec promises; `adapt.py` gives any codec any audio.
-    `catalogue.py`  the names, points and licences that `configs/codec/*.yaml` declare; `TABLE` here has the classes.
-    `collection.py`  codecs of packages with an interface of their own; `configs/collection/*.yaml` has their facts.
-    `isolated.py`   those of them that run in a worker process, because their packages clash with this project's.
-    `embedded_speech.py`  the clips on which a codec is measured before it codes anything else.
+    `base.py`       the interface of a codec; `adapt.py` converts any audio for any codec.
+    `catalogue.py`  names, points and licences of `configs/codec/*.yaml`; `TABLE` here has the classes.
+    `collection.py`  codecs of packages with their own interface; `configs/collection/*.yaml` has their facts.
+    `isolated.py`   those in a worker process, because their packages clash with this project's.
+    `embedded_speech.py`  the clips on which codecs are measured first.
     `quantised.py`  a continuous codec whose latents are rounded to codes.
-    `command.py`    a codec that is two programs, and `command_file.py` the file that names them.
-    `classical/`, `neural/`  the codecs; `checks/` what shows that one is wrong.
+    `command.py`    a codec made of two programs, and `command_file.py` the file that names them.
+    `classical/`, `neural/`  the codecs; `checks/` what finds faulty ones.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ TABLE = {
 REGISTRY = Registry("codec", "CODECS", {})
 _COMMAND_FILE = re.compile(r"^(?P<path>.+\.ya?ml)(@(?P<kbps>[^@]+))?$")
 _DYNAMIC_NAMES = r"import \*|sys\.modules|\b(?:globals|locals|vars|setattr|exec|eval|__dict__|__getattr__)\b|(?<!\.)\b__name__\b(?! ==)"
-"""What a file can make names with that do not stand in its text."""
+"""Ways to create names that do not appear in a file's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +78,13 @@ class CodecRow:
     """One line of `codec-bench list codecs`.
 
     Args:
-        name: what a person types.
         info: the declared facts; None for another package's codec, because listing does not import it.
         summary: what it is, or where another package's codec comes from.
         points: the bitrates in kbps that its family takes after an `@`.
-        kind: `packets`, `codes` or `latents`; "" if it is not known.
-        source: the library or package that codes.
-        family: the codec without its operating point.
-        weights_here: whether its weights are on this machine; None if it has no weights or this is unknown.
-        published: of its weights, what a source states of their revision and size; None if it has no weights or this is
-            unknown.
+        kind: `packets`, `codes` or `latents`; "" if unknown.
+        source: the library or package that codes. family: the codec without its operating point.
+        weights_here: whether its weights are on this machine; None if it has none or this is unknown.
+        published: revision and size of its published weights; None if it has none or this is unknown.
     """
 
     name: str
@@ -102,20 +99,21 @@ class CodecRow:
 
 
 def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **options: Any) -> Codec:
-    """Builds a codec from its name.
+    """Build a codec from its name.
 
     Args:
         name: a variant (`opus-12k`), a family and its bitrate in kbps (`opus@12`, `encodec-24khz@6`), a name that
-            another package adds, own code (`./my_codec.py:MyCodec`, `package.module:Class`), or a file that names the
-            programs to run (`./evs.yaml`, `./evs.yaml@13.2`).
+            another
+            package adds, custom code (`./my_codec.py:MyCodec`, `package.module:Class`), or a file that names programs
+            (`./evs.yaml`, `./evs.yaml@13.2`).
         device: where networks run, `cpu` or `cuda:N`.
-        weights: a folder or hub id in place of the codec's own weights.
-        options: further arguments of the codec's class; for a continuous codec also `latent_bits`, which rounds its
-            latents to codes of so many bits for each dimension (`codec_bench.codecs.quantised`).
+        weights: a folder or hub id in place of the codec's weights.
+        options: further arguments of the codec's class; for a continuous codec also `latent_bits`, which rounds each
+            dimension of its latents to codes of so many bits (`codec_bench.codecs.quantised`).
 
     Raises:
         UnknownName: there is no codec of this name; the message suggests the nearest name.
-        UserError: the codec has no such operating point, does not take an option, or the own code is not a codec.
+        UserError: the codec has no such operating point, does not take an option, or the custom code is not a codec.
         WeightsError: the codec's weights are not on this machine, or do not fit.
 
     Examples:
@@ -151,10 +149,10 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
 
 
 def build_codec(target: Any, name: str, *, device: str = "cpu", **options: Any) -> Codec:
-    """A codec of the caller's own that no name leads to: an object, or a class that is built with these options.
+    """Build a codec from the caller's object, or class with these options.
 
     Args:
-        target: the object or the class. name: what it is called in messages. device, options: as for `load_codec`.
+        target: the object or the class. name: for messages. device, options: as for `load_codec`.
 
     Raises:
         UserError: it is not a codec, or the class does not take an option.
@@ -166,10 +164,7 @@ def build_codec(target: Any, name: str, *, device: str = "cpu", **options: Any) 
 
 
 def list_codecs() -> list[CodecRow]:
-    """Every codec that a name alone selects, first the built-in ones, then those of other packages.
-
-    Nothing is loaded.
-    """
+    """Every codec that a name alone selects, the built-in ones first. Nothing is loaded."""
     from codec_bench.codecs import catalogue
 
     rows = [_row(name, _find(name)) for name in [*catalogue.names(), *_collected()]]
@@ -177,10 +172,10 @@ def list_codecs() -> list[CodecRow]:
 
 
 def describe_codec(name: str) -> CodecRow:
-    """What is known of one codec. Nothing is loaded, unless it is own code, a command file or another package's codec.
+    """The facts of one codec. Only custom code, command files and other packages' codecs are loaded.
 
     Args:
-        name: as `load_codec` takes it.
+        name: as for `load_codec`.
 
     Raises:
         UnknownName, UserError: as for `load_codec`.
@@ -190,7 +185,7 @@ def describe_codec(name: str) -> CodecRow:
 
 
 def _row(name: str, entry: Any) -> CodecRow:
-    """What the catalogue knows of one of its codecs."""
+    """The catalogue's facts of a codec."""
     from codec_bench.codecs.quantised import quantised_info
 
     family, adapter = entry.family, load_attribute(TABLE[entry.family.adapter])
@@ -220,7 +215,7 @@ def codec_names() -> list[str]:
 
 
 def has_codec(name: str) -> bool:
-    """Whether a name belongs to a codec: a declared variant, a family with any point, or another package's codec."""
+    """Whether a name is a declared variant, a family with any point, or another package's codec."""
     from codec_bench.codecs import catalogue
 
     if is_command_file(name):
@@ -230,10 +225,10 @@ def has_codec(name: str) -> bool:
 
 
 def require_codec(name: str | None, requested: str | None = None) -> None:
-    """Checks that a codec and its operating point exist, without loading anything.
+    """Check that a codec and its operating point exist, without loading anything.
 
     Args:
-        name: as `load_codec` takes it; None if no name leads to the codec. requested: what to call it in the message.
+        name: as for `load_codec`; None if no name leads to the codec. requested: its name in the message.
 
     Raises:
         UserError: there is no such codec, operating point or file.
@@ -259,9 +254,9 @@ def require_codec(name: str | None, requested: str | None = None) -> None:
 
 
 def require_weights(name: str, *, weights: str | None = None, **options: Any) -> None:
-    """Checks that a codec takes these options and that its weights are on this machine, without loading anything.
+    """Check that a codec takes these options and that its weights are on this machine, without loading.
 
-    Of own code and of codecs of other packages nothing is known before they are loaded, so they pass.
+    Custom code and codecs of other packages pass, since nothing is known of them.
 
     Args:
         name: of a codec that exists. weights, options: as for `load_codec`.
@@ -284,10 +279,10 @@ def require_weights(name: str, *, weights: str | None = None, **options: Any) ->
 
 
 def runs_on_device(name: str) -> bool:
-    """Whether a codec may run on a GPU, as far as its name says. Own code may; nothing is loaded to find out.
+    """Whether a codec may run on a GPU by its name, without loading; custom code may.
 
     Args:
-        name: of a codec that exists, as `load_codec` takes it.
+        name: of a codec that exists, as for `load_codec`.
     """
     if is_command_file(name):
         return False
@@ -296,14 +291,14 @@ def runs_on_device(name: str) -> bool:
 
 
 def is_foreign_codec(name: str | None) -> bool:
-    """Whether a codec is somebody else's code: own code, or of another package. None is a codec without a name."""
+    """Whether a codec is custom code or another package's; False without a name."""
     if name is None or is_command_file(name):
         return False
     return REGISTRY.is_foreign(Spec.parse(name).name)
 
 
 def is_command_file(name: str) -> bool:
-    """Whether a name is a YAML file that declares an encoder and a decoder program, with or without `@KBPS` after it."""
+    """Whether a name is a YAML file that declares an encoder and a decoder program, with or without `@KBPS`."""
     return _COMMAND_FILE.match(name.strip()) is not None
 
 
@@ -314,7 +309,7 @@ def _collected() -> dict[str, Any]:
 
 
 def _without_bits(options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """The options of a codec's class, and the bits of each latent that are requested, or None."""
+    """Split the options of a codec's class and the requested bits of each latent."""
     remaining = dict(options)
     return remaining, remaining.pop("latent_bits", None)
 
@@ -346,7 +341,7 @@ def _find(name: str) -> Any:
     """The entry of the catalogue, or None.
 
     Raises:
-        UserError: the codec has no such operating point; of a continuous codec the message says why it has no bitrate.
+        UserError: the codec has no such operating point; a continuous codec has no bitrate.
     """
     from codec_bench.codecs import catalogue
 
@@ -379,7 +374,7 @@ def _load_other(name: str, chosen: dict[str, Any]) -> Codec:
 
 
 def _checked(codec: Any, name: str) -> Codec:
-    """Raises a UserError that names the part of a codec that own code lacks."""
+    """Return the codec, or raise a UserError that names what it lacks."""
     for attribute in ("encode", "decode"):
         if not callable(getattr(codec, attribute, None)):
             raise UserError(f"the codec '{name}' has no method '{attribute}'", hint=_CONTRACT)

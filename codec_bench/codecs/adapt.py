@@ -1,11 +1,10 @@
-"""Gives any codec any audio: converts rate and channels, and checks what the codec returns.
+"""Convert any audio for any codec, and check what the codec returns.
 
 Conventions
-    Audio is resampled to the lowest of the codec's rates that is not below its own; if all are below, to the highest.
-    If the codec does not take the audio's channel count, each channel is coded by itself, and the bits are added up.
-    For a codec that takes only two channels, each channel is doubled first, and the two results are averaged.
-    The decoded audio is not resampled: metrics score it at the codec's rate.
-    What a codec is given is its own: it may write into it, and nothing else changes.
+    Audio is resampled to the codec's lowest rate that is not below its own, else to the highest; the output stays at
+    the
+    codec's rate. Without the audio's channel count, channels are coded one by one and bits summed; for a codec of two
+    channels only, each is doubled first and both results averaged. Codecs get copies, into which they may write.
 """
 
 from __future__ import annotations
@@ -29,26 +28,24 @@ _LONGEST = 500  # characters of a reason; torch writes pages about weights that 
 
 
 class CodecFault(Exception):
-    """A codec broke the contract of `Codec`. The message says how."""
+    """A codec broke the contract of `Codec`."""
 
 
 def sentence(error: BaseException) -> str:
-    """An error as one sentence: the message of our own errors as it is, any other with the name of the exception."""
+    """An error as one sentence: the message of own errors, any other with the exception's name."""
     text = " ".join(str(error).split()) if isinstance(error, UserError | CodecFault) else describe(error)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
 
 
 def fault_of(error: BaseException) -> Diagnostic:
-    """Why a codec failed: the diagnostic that its exception carries, or `sentence` as the message of an `error`."""
+    """The diagnostic that an exception carries, or its sentence as the message of an `error`."""
     carried = next(iter(error.args), None)
     return carried if isinstance(carried, Diagnostic) else Diagnostic("error", type="", message=sentence(error))
 
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """One item after encoding and decoding: the estimate at the codec's rate, and the bits that were sent, or why there
-    are none.
-    """
+    """One item after encoding and decoding: the estimate at the codec's rate, and the bits sent, or why there are none."""
 
     estimate: Audio
     bits: float | None
@@ -70,7 +67,7 @@ def choose_rate(rates_hz: Sequence[int], rate_hz: int) -> int:
 
 
 def split_channels(audio: Audio, counts: Sequence[int]) -> list[Audio]:
-    """The audio as pieces that each have a channel count that the codec takes.
+    """Split audio into pieces with a channel count of the codec.
 
     Raises:
         UserError: the codec takes neither this number of channels, nor one or two.
@@ -85,14 +82,14 @@ def split_channels(audio: Audio, counts: Sequence[int]) -> list[Audio]:
 
 
 def join_channels(pieces: Sequence[Audio], channels: int) -> Audio:
-    """One audio of the pieces that `split_channels` gave."""
+    """Join the pieces of `split_channels`."""
     if len(pieces) == 1 and pieces[0].channels == channels:
         return pieces[0]
     return Audio(np.stack([p.samples.mean(axis=0, dtype=np.float32) for p in pieces]), pieces[0].sample_rate_hz)
 
 
 def ready(audio: Audio, info: CodecInfo) -> list[Audio]:
-    """What a codec is given for a clip: one piece at one of its rates, or one piece for each channel.
+    """A codec's inputs for a clip: one piece at one of its rates, or one piece for each channel.
 
     Raises:
         UserError: the codec takes neither this number of channels, nor one or two.
@@ -102,7 +99,7 @@ def ready(audio: Audio, info: CodecInfo) -> list[Audio]:
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """A batch of any audio, and the pieces of it that a codec is given, each with the place of the audio it is of."""
+    """A batch of any audio, the codec's pieces of it, and the index of each piece's audio."""
 
     batch: Sequence[Audio]
     pieces: list[Audio]
@@ -110,7 +107,7 @@ class PreparedBatch:
 
     @classmethod
     def of(cls, info: CodecInfo, batch: Sequence[Audio]) -> PreparedBatch:
-        """What a codec is given for a batch.
+        """Prepare a batch for a codec.
 
         Raises:
             UserError: the codec takes neither some audio's number of channels, nor one or two.
@@ -120,17 +117,16 @@ class PreparedBatch:
 
 
 def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
-    """Encodes and decodes a batch of any audio.
+    """Encode and decode a batch of any audio.
 
     Raises:
-        CodecFault: the codec returned another number of items, another length or rate, codes out of range, or samples
-            that are not finite.
+        CodecFault: another number of items, another length or rate, codes out of range, or samples that are not finite.
     """
     return reconstruct_prepared(codec, PreparedBatch.of(codec.info, batch))
 
 
 def reconstruct_prepared(codec: Any, prepared: PreparedBatch) -> CodedBatch:
-    """Encodes and decodes a batch that is ready; raises as `reconstruct`."""
+    """Encode and decode a prepared batch; raises as `reconstruct`."""
     start = perf_counter()
     codes = encode(codec, prepared.pieces)
     bits = [item.bits for item in codes]  # before the decoder has them, which may write into them
@@ -148,10 +144,7 @@ def reconstruct_prepared(codec: Any, prepared: PreparedBatch) -> CodedBatch:
 
 
 def encode(codec: Any, pieces: Sequence[Audio]) -> list[Sent]:
-    """The codes of a batch.
-
-    The codec gets copies: other systems and the metrics read the same memory, also in other processes, and a codec may
-    write into what it is given.
+    """Encode a batch. The codec gets copies, since other systems and metrics read the same memory.
 
     Raises:
         CodecFault: the codec gave another number of items, or codes out of range.
@@ -163,10 +156,10 @@ def encode(codec: Any, pieces: Sequence[Audio]) -> list[Sent]:
 
 
 def decode(codec: Any, codes: Sequence[Sent], pieces: Sequence[Audio]) -> list[Audio]:
-    """The audio of a batch of codes, which must be as long as the pieces that were encoded.
+    """Decode a batch of codes to the lengths of the encoded pieces.
 
     Raises:
-        CodecFault: the codec gave another number of items, another length or rate, or samples that are not finite.
+        CodecFault: another number of items, another length or rate, or samples that are not finite.
     """
     with preserved_torch_state(codec):
         decoded = codec.decode(list(codes))
@@ -175,25 +168,26 @@ def decode(codec: Any, codes: Sequence[Sent], pieces: Sequence[Audio]) -> list[A
 
 
 def recode(codec: Any, pieces: Sequence[Audio]) -> tuple[list[Sent], list[Audio]]:
-    """The codes of a batch, as the decoder was given them, and the audio that they decode to."""
+    """Encode and decode a batch; return a copy of the codes and the audio."""
     codes = encode(codec, pieces)
     sent = [copy_codes(item) for item in codes]
     return sent, decode(codec, codes, pieces)
 
 
 def copy_codes(item: Sent) -> Sent:
-    """Codes or latents with arrays of their own, since a decoder may write into those that it is given."""
+    """Copy codes or latents, since a decoder may write into them."""
     if isinstance(item, Latents):
         return replace(item, values=np.array(item.values))
     return replace(item, streams=tuple(replace(stream, values=np.array(stream.values)) for stream in item.streams))
 
 
 def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
-    """Checks what the codec of these facts returned for a batch of `count` items.
+    """Check the codes that a codec with these facts returned for a batch of `count` items.
 
     Raises:
-        CodecFault: it is another number of items, something other than `Codes` (`Latents` of a continuous codec), codes
-            out of range, or latents that are not finite.
+        CodecFault: another number of items, something other than `Codes` (`Latents` of a continuous codec), codes out
+            of
+            range, or latents that are not finite.
     """
     name = info.name
     if not isinstance(codes, (list, tuple)) or len(codes) != count:
@@ -238,10 +232,10 @@ def _check_latents(info: CodecInfo, values: np.ndarray) -> None:
 
 
 def check_decoded(name: str, decoded: Any, pieces: Sequence[Audio]) -> None:
-    """Checks that the codec `name` decoded as many items as it was given, of the same lengths and rates.
+    """Check that the codec `name` decoded all items, with their lengths and rates.
 
     Raises:
-        CodecFault: it returned another number of items, another length or rate, or samples that are not finite.
+        CodecFault: another number of items, another length or rate, or samples that are not finite.
     """
     if not isinstance(decoded, (list, tuple)) or len(decoded) != len(pieces):
         facts = {"returned": _returned(decoded), "batch": len(pieces)}

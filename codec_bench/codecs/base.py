@@ -1,10 +1,9 @@
-"""What a codec is: the facts that it declares, and how it encodes and decodes batches.
+"""The interface of a codec: the facts that it declares, and how it encodes and decodes batches.
 
 Conventions
-    The caller gives a codec audio at one of its rates, with one of its channel counts. `codecs/adapt.py` converts it.
-    `decode` returns exactly as many samples as were encoded. The codec's delay is removed, so that both are aligned.
-    The bitrate is computed from the codes. No codec declares it. A codec whose codes are real numbers (`Latents`) has
-    none.
+    A codec gets audio at one of its rates and channel counts (`codecs/adapt.py` converts it). `decode` returns exactly
+    the samples that were encoded, without the codec's delay. The bitrate is computed from the codes, never declared; a
+    codec whose codes are real numbers (`Latents`) has none.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ class CodecInfo:
             own rate; if all are below, to the highest.
         channels: the channel counts that the codec codes, such as (1,) or (1, 2).
         frame_rate_hz: code frames per second; None for a bitstream without a fixed frame rate.
-        nominal_bitrate_bps: the bitrate that was requested; None if the codec has no such setting.
+        nominal_bitrate_bps: the requested bitrate; None if the codec has no such setting.
         causal: whether the output depends on no input after its own frame.
         lookahead_s: seconds of later input that the output depends on.
         code_licence, weights_licence: SPDX names; weights_licence is None if there are no weights.
         weights: the weights in use (repository and revision, a path, or `random`), or None.
         paper: where the codec is described.
         latents: real numbers of each frame, for a continuous codec; None for a discrete one.
-        global_side: which keys of `Codes.side` are sent once per item and say what holds for all of it, such as the
-            voice; as streams with a frame rate of 0 do.
-        tokens_per_s: codes of a second, of all codebooks, without those that are sent once per item; None if it sends
-            packets or latents.
+        global_side: keys of `Codes.side` that are sent once per item and hold for all of it, such as the voice; like
+            streams with a frame rate of 0.
+        tokens_per_s: codes per second over all codebooks, without those sent once per item; None for packets or
+            latents.
 
     Examples:
         >>> info = CodecInfo("mine", sample_rates_hz=(16000, 24000), frame_rate_hz=50.0, causal=True)
@@ -73,11 +72,11 @@ class CodecInfo:
 
 @dataclass(frozen=True, slots=True)
 class PublishedWeights:
-    """What a source states of the published weights of a codec; None where no source does.
+    """Facts of a codec's published weights; None where no source states them.
 
     Args:
-        revision: the commit of their repository that is loaded; of several checkpoints one after the other.
-        size: of all their files, in bytes.
+        revision: the commit of their repository; of several checkpoints one after the other. size: of all files, in
+            bytes.
     """
 
     revision: str | None = None
@@ -85,8 +84,7 @@ class PublishedWeights:
 
 
 class Codec(ABC):
-    """Encodes and decodes batches. A user's codec may derive from this class, or only have `info`, `encode` and
-    `decode`.
+    """Encodes and decodes batches. Custom codecs may derive from it, or have only `info`, `encode` and `decode`.
 
     Class attributes
         where: `device` for networks, `cpu` for codecs that always run in the CPU workers.
@@ -111,7 +109,7 @@ class Codec(ABC):
 
     @abstractmethod
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item. They do not depend on the rest of the batch.
+        """Codes of each item, independent of the rest of the batch.
 
         Raises:
             UserError: an item has a rate or channel count that is not in `info`.
@@ -122,7 +120,7 @@ class Codec(ABC):
         """Audio of each item, `codes.num_samples` long at `codes.sample_rate_hz`."""
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """The vectors that codes stand for, floats `(frames, dimensions)`, as the decoder is given them.
+        """The vectors of codes, floats `(frames, dimensions)`, as the decoder gets them.
 
         Args:
             values: integers `(codebooks, frames)` of its only stream.
@@ -133,11 +131,10 @@ class Codec(ABC):
         raise UserError(f"{self.info.name} gives no vectors for its codes")
 
     def conceal(self, codes: Sequence[Codes], dropped: Sequence[np.ndarray]) -> list[Audio]:
-        """Audio of each item of which some packets or frames did not arrive, by the decoder's own concealment.
+        """Audio of each item with lost packets or frames, by the decoder's own concealment.
 
         Args:
-            codes: as for `decode`; what was lost may not be looked at. dropped: of each item, bools `(packets or
-                frames,)`.
+            codes: as for `decode`; lost parts must not be read. dropped: of each item, bools `(packets or frames,)`.
 
         Raises:
             UserError: the decoder has no concealment of its own.
@@ -145,7 +142,7 @@ class Codec(ABC):
         raise UserError(f"{self.info.name} has no concealment of its own")
 
     def first(self, codebooks: int) -> Codec:
-        """The same codec with its first codebooks only; what it holds may be shared with this one.
+        """The same codec with its first codebooks only; state may be shared.
 
         Raises:
             UserError: it has no such number of codebooks, or decodes all of them only.
@@ -153,7 +150,7 @@ class Codec(ABC):
         raise UserError(f"{self.info.name} decodes no fewer codebooks than it has")
 
     def streaming(self) -> AbstractContextManager[CodecStream]:
-        """A stream that encodes and decodes one signal piece by piece.
+        """A stream that encodes and decodes one signal in pieces.
 
         Raises:
             UserError: the codec needs the whole signal.
@@ -162,7 +159,7 @@ class Codec(ABC):
 
 
 class LatentCodec(Codec):
-    """A continuous codec: `encode` gives `Latents`, and `info.latents` says how many real numbers a frame has.
+    """A continuous codec: `encode` gives `Latents`; `info.latents` is the numbers of a frame.
 
     Examples:
         >>> class Mean(LatentCodec):
@@ -187,11 +184,10 @@ class LatentCodec(Codec):
 
 
 class CodecStream(ABC):
-    """Encoder and decoder of one signal, piece by piece. The joined results equal those of the whole signal, within
-    rounding.
+    """Encoder and decoder of one signal in pieces. Joined results equal the whole signal's within rounding.
 
     Attributes:
-        step_samples: samples per channel that a frame of codes needs: the shortest piece.
+        step_samples: samples per channel of a frame of codes: the shortest piece.
 
     Examples:
         >>> class PcmStream(CodecStream):
@@ -210,7 +206,7 @@ class CodecStream(ABC):
 
     @abstractmethod
     def encode(self, segment: Audio) -> Codes:
-        """The codes that the next piece completes. A last piece that is too short is followed by zeros.
+        """The codes that the next piece completes. A short last piece is followed by zeros.
 
         Args:
             segment: `step_samples` samples; the last piece may have fewer.
@@ -222,10 +218,10 @@ class CodecStream(ABC):
 
 
 def check_input(audio: Audio, info: CodecInfo) -> None:
-    """Checks that a codec can code this audio.
+    """Check that a codec can code this audio.
 
     Raises:
-        UserError: the codec does not take this rate or channel count, or there are no samples.
+        UserError: an unsupported rate or channel count, or no samples.
     """
     if audio.sample_rate_hz not in info.sample_rates_hz:
         rates = ", ".join(map(str, info.sample_rates_hz))

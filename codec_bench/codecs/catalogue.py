@@ -1,9 +1,8 @@
-"""The codecs that `configs/codec/*.yaml` declare: families, their named variants and their operating points.
+"""The codecs of `configs/codec/*.yaml`: families, named variants and operating points.
 
 Conventions
-    Each file declares a family, which has the file's name: `opus.yaml` declares the family `opus`.
-    A variant such as `opus-12k` is a name with fixed options. A point is a bitrate in kbps: `opus@12`. The adapter is
-    given it as `bitrate_bps`.
+    `opus.yaml` declares the family `opus`. A variant such as `opus-12k` is a name with fixed options. A point is a
+    bitrate in kbps: `opus@12`, which the adapter gets as `bitrate_bps`.
 """
 
 from __future__ import annotations
@@ -44,9 +43,7 @@ class Family(_Strict):
         version: of this file layout.
         adapter: key of the class in `codec_bench.codecs.TABLE`.
         summary: one line for `codec-bench list codecs`.
-        source: the library or package that codes, `this project` for networks of its own.
-        licence: of code and weights.
-        paper: where the codec is described.
+        source: the library or package that codes, `this project` for own networks.
         options: arguments of the adapter, for every variant and point.
         variants: names, each with further arguments of the adapter.
         points: bitrates in kbps that may follow the family's name after an `@`.
@@ -77,7 +74,7 @@ class Family(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name in the catalogue, its family with the family's name, and the arguments of its adapter."""
+    """A name in the catalogue, its family, the arguments of its adapter, and the family's name."""
 
     name: str
     family: Family
@@ -103,7 +100,7 @@ def families() -> dict[str, Family]:
 
 
 def names() -> list[str]:
-    """Every variant, and every point of the families that list their points and have no variants."""
+    """Every variant, and every point of families with listed points and no variants."""
     out: list[str] = []
     for name, family in families().items():
         out += family.variants
@@ -113,10 +110,10 @@ def names() -> list[str]:
 
 
 def find(text: str) -> Entry | None:
-    """The entry of a variant (`opus-12k`) or of a family with a point (`opus@12`); None if the catalogue has none.
+    """The entry of a variant (`opus-12k`) or of a family with a point (`opus@12`), or None.
 
     Raises:
-        UserError: a family is named without a point or with a point that it does not have, or a variant with a point.
+        UserError: a family without a point or with one that it does not have, or a variant with a point.
     """
     spec = Spec.parse(text)
     for name, family in families().items():

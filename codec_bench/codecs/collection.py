@@ -1,12 +1,8 @@
-"""Codecs of packages with an interface of their own: `audiocodecs/NAME`, `soundcodec/NAME`, and those of `isolated.py`.
+"""Codecs of packages with their own interface: `audiocodecs/NAME`, `soundcodec/NAME`, and those of `isolated.py`.
 
-`configs/collection/*.yaml` says how a package is installed, and holds the facts of each codec: what the package's own
-source says, and `NOASSERTION` where it states no licence of the weights.
-
-Conventions
-    Items are coded one by one, since these packages pad batches without masks.
-    An item shorter than 0.1 s is followed by silence up to that: several of these networks refuse fewer samples than
-    their filters have. An item that comes back shorter or longer than it was is cut, or filled with zeros, at its end.
+`configs/collection/*.yaml` holds how a package is installed and each codec's facts from the package's own source, with
+`NOASSERTION` for unstated licences. Items are coded one by one, since these packages pad batches without masks, and
+extended with silence to 0.1 s, since some networks need as many samples as their filters. Outputs are fitted in length.
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ from codec_bench.types import Audio, Codes, CodeStream
 
 _SHORTEST_S = 0.1
 SIDE_INFO = "side"
-"""The key in `Codes.side` of the numbers that a worker gives next to its codes."""
+"""The key in `Codes.side` of a worker's numbers next to its codes."""
 
 
 class Member(BaseModel):
@@ -39,12 +35,12 @@ class Member(BaseModel):
     Args:
         held_as: the class of `audiocodecs`, or the module of `SoundCodec.codec`. arguments: of the class, or of the
             worker's `load`.
-        rate_hz, frame_rate_hz, codebooks, cardinality: of its codes. further: the number of codebooks and of their
-            entries, of a second stream of codes at the same frame rate. weights: their licence. paper: where it is
-            described.
-        family: the codec without its operating point. revision, size: of its weights, the commit that its package loads
-            and the bytes of all files; None where the package states none. global_side: the worker's `side` holds for
-            the whole item, such as its voice.
+        further: codebooks and entries of a second stream of codes at the same frame rate. weights: their licence.
+        family: the codec without its operating point. revision, size: the commit that its package loads and the bytes
+            of
+            all files; None where the package states none. global_side: the worker's `side` holds for the whole item,
+            such
+            as its voice.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -64,13 +60,13 @@ class Member(BaseModel):
     global_side: bool = False
 
     def streams(self) -> tuple[tuple[int, int], ...]:
-        """The number of codebooks and of their entries, of each stream."""
+        """Codebooks and entries of each stream."""
         first = (self.codebooks, self.cardinality)
         return (first,) if self.further is None else (first, self.further)
 
 
 class Collection(BaseModel):
-    """One file of `configs/collection`: the package, how it is installed, its licence, and its codecs.
+    """One file of `configs/collection`: the package, its installation, its licence, and its codecs.
 
     Args:
         env: the environment of `configs/env` in which its codecs run; None runs them in this process.
@@ -152,19 +148,19 @@ class Collected(Codec):
 
     @classmethod
     def find_weights(cls, codec: str, collection: str | None = None) -> str | None:
-        """The package if it is installed, which loads the weights itself; else None."""
+        """The package, which loads the weights, if it is installed; else None."""
         package = cls._held().package
         return package if find_spec(package) else None
 
     @classmethod
     def published(cls, codec: str, collection: str | None = None) -> PublishedWeights:
-        """What the package's own source states of the weights."""
+        """Revision and size of the weights by the package's own source."""
         facts = cls._member(codec, collection)
         return PublishedWeights(facts.revision, facts.size)
 
     @classmethod
     def require_weights(cls, weights: str | None, codec: str, collection: str | None = None) -> None:
-        """Raises WeightsError if the package is not installed."""
+        """Raise WeightsError if the package is not installed."""
         if cls.find_weights(codec) is None:
             held = cls._held()
             raise WeightsError(f"{cls.collection}/{codec} needs the package '{held.package}'", hint=held.install)
@@ -173,18 +169,18 @@ class Collected(Codec):
         raise NotImplementedError
 
     def _codes(self, audio: Audio) -> tuple[np.ndarray, Mapping[str, Any]]:
-        """Codes `(codebooks, frames)` of an item, and what else the package's decoder is given."""
+        """Codes `(codebooks, frames)` of an item, and further inputs of the package's decoder."""
         raise NotImplementedError
 
     def _wave(self, values: np.ndarray, side_info: Mapping[str, Any]) -> np.ndarray:
-        """The samples that codes are decoded to."""
+        """Decode codes to samples."""
         raise NotImplementedError
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item.
 
         Raises:
-            UserError: a rate or channel count that the codec does not take, or no samples.
+            UserError: an unsupported rate or channel count, or no samples.
         """
         codes = []
         for audio in batch:
@@ -208,7 +204,7 @@ class Collected(Codec):
 
 
 class AudioCodecs(Collected):
-    """A codec of `audiocodecs`: its `sig_to_toks` and `toks_to_sig`."""
+    """A codec of `audiocodecs`, by its `sig_to_toks` and `toks_to_sig`."""
 
     collection = "audiocodecs"
 
@@ -233,12 +229,12 @@ class AudioCodecs(Collected):
 
 
 class SoundCodec(Collected):
-    """A codec of Codec-SUPERB's `SoundCodec`: its `extract_unit` and `decode_unit`.
+    """A codec of Codec-SUPERB's `SoundCodec`, by its `extract_unit` and `decode_unit`.
 
-    What the package hands from one to the other is made of the codes again where it is the codes, in whatever order of
-    axes. The rest is sent next to them. It should follow from the codes; the package does not say, so the check of side
-    information names a codec where it is more, and the profile loses no frames of a codec whose output does not depend
-    on its codes.
+    What the package passes between the two is rebuilt from the codes where it is the codes, in any order of axes; the
+    rest
+    is sent as side information. It should follow from the codes, which the package does not state: the check of side
+    information names codecs that send more, and profiles drop no frames of codecs whose output ignores their codes.
     """
 
     collection = "soundcodec"
@@ -277,7 +273,7 @@ _CODES, _TURNED = "codes", "codes, frames first"
 
 
 def _order(held: np.ndarray, values: np.ndarray) -> str | None:
-    """How an array is made of codes `(codebooks, frames)`; None if it is something else."""
+    """The order of axes that makes an array of codes `(codebooks, frames)`; None if it is something else."""
     if held.ndim < 2 or held.size != values.size or not np.issubdtype(held.dtype, np.integer):
         return None
     for order, codes in ((_CODES, values), (_TURNED, values.T)):

@@ -1,10 +1,9 @@
 """A codec that runs two programs, an encoder and a decoder, which a YAML file of the user names.
 
 Conventions
-    A program is run with a list of arguments; no shell reads them. It runs in a folder of its own, which is deleted
-    afterwards, and its standard input is empty. When its time is over, it is killed with all processes that it started.
-    Audio goes in and out as files of 16-bit PCM. The payload is the encoder's file without the headers that are
-    declared.
+    Programs run from an argument list without a shell, in their own temporary folder, with empty standard input; after
+    the timeout they are killed with their children. Audio is files of 16-bit PCM. The payload is the encoder's file
+    without its declared headers.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ class Command(Codec):
     """A codec that runs the programs of a file.
 
     Args:
-        path: the YAML file.
-        bitrate_bps, delay_samples, timeout_s: replace the values in the file.
+        path: the YAML file. bitrate_bps, delay_samples, timeout_s: replace the values in the file.
 
     Raises:
         UserError: the file does not fit its layout, or a program does not exist.
@@ -79,23 +77,23 @@ class Command(Codec):
         }
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """The bitstream of each item: one packet, which is the encoder's file without its header.
+        """The bitstream of each item: one packet, the encoder's file without its header.
 
-        Headers of frames stay in the packet, because only the decoder knows where they are. A negative `side_bits`
-        takes them out of the count.
+        Frame headers stay in the packet, because only the decoder knows where they are; a negative `side_bits` excludes
+        them.
 
         Raises:
-            UserError: a rate or channel count that the codec does not take, no samples, or a program that failed.
+            UserError: an unsupported rate or channel count, no samples, or a program that failed.
         """
         for audio in batch:
             check_input(audio, self.info)
         return [self._encode(audio, self._delay(audio.sample_rate_hz)) for audio in batch]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item without its delay, as long as it was.
+        """Audio of each item without its delay, at its length.
 
         Raises:
-            UserError: a program that failed, or that gave another rate, other channels or too few samples.
+            UserError: a program failed, or gave another rate, other channels or too few samples.
         """
         out = []
         for item in codes:
@@ -142,7 +140,7 @@ class Command(Codec):
         )
 
     def _decode(self, item: Codes) -> np.ndarray:
-        """float32 `(channels, samples)`: everything that the decoder wrote for one item."""
+        """Everything that the decoder wrote for one item, float32 `(channels, samples)`."""
         rate_hz, channels = item.sample_rate_hz, item.side["channels"]
         with TemporaryDirectory(prefix="codec-bench-") as folder:
             source, target = Path(folder, f"coded{self._file.extension}"), Path(folder, f"output.{self._file.audio}")
@@ -170,7 +168,7 @@ class Command(Codec):
         return np.frombuffer(content, "<i2").reshape(-1, channels).T.astype(np.float32) / 32768.0
 
     def _delay(self, rate_hz: int) -> int:
-        """The delay of both programs at one rate, in samples. It is measured once if the file requests it."""
+        """The delay of both programs at one rate, in samples, measured once if the file requests it."""
         declared = self._file.delay_samples
         if isinstance(declared, int):
             return declared
@@ -181,7 +179,7 @@ class Command(Codec):
         return self._measured[rate_hz]
 
     def _measure(self, rate_hz: int) -> int:
-        """The delay at which the cross-correlation of speech and decoded speech is largest.
+        """The delay with the largest cross-correlation of speech and decoded speech.
 
         Both have pre-emphasis, because the high-pass filter of a codec changes the phase of a voice's fundamental.
         """
@@ -202,7 +200,7 @@ class Command(Codec):
     def _run(
         self, role: Literal["encoder", "decoder"], source: Path, target: Path, rate_hz: int, channels: int
     ) -> None:
-        """Runs one program in the folder of its files.
+        """Run one program in the folder of its files.
 
         Raises:
             UserError: the program did not end in time, ended with an error, or wrote no file.
@@ -228,7 +226,7 @@ class Command(Codec):
 
 
 def _lag(reference: np.ndarray, estimate: np.ndarray, early: int, reach: int) -> tuple[int, float]:
-    """Samples by which the estimate is late, from `-early` to `reach`, and the normalised correlation there."""
+    """The samples by which the estimate is late, from `-early` to `reach`, and the correlation there."""
     x, y = (s[1:].astype(np.float64) - _EMPHASIS * s[:-1] for s in (reference, estimate))
     size = 1 << (len(x) + len(y)).bit_length()
     correlation = np.fft.irfft(np.fft.rfft(y, size) * np.conj(np.fft.rfft(x, size)), size)

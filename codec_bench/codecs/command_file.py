@@ -1,4 +1,4 @@
-"""The YAML file by which a user names the programs of a codec: what it declares, and whether that can be run."""
+"""The YAML file of a codec made of programs: its declarations, and whether they can be run."""
 
 from __future__ import annotations
 
@@ -22,24 +22,22 @@ class _Strict(BaseModel):
 
 
 class CommandFile(_Strict):
-    """What a file declares.
+    """The declarations of a file.
 
     Args:
         version: of this file layout.
-        encoder, decoder: program and arguments, which contain `{input}` and `{output}`. They may also contain
-            `{bitrate}` (bit/s), `{kbps}`, `{rate}` (Hz), `{rate_khz}`, `{channels}` and `{folder}` (the folder of the
-            YAML file). A program with a slash in its name is looked up relative to that folder, any other one on the
-            PATH.
+        encoder, decoder: program and arguments with `{input}` and `{output}`, optionally `{bitrate}` (bit/s), `{kbps}`,
+            `{rate}` (Hz), `{rate_khz}`, `{channels}` and `{folder}` (of the YAML file). A program with a slash in its
+            name is
+            relative to that folder, any other one on the PATH.
         sample_rates_hz, channels: what the programs take.
-        delay_samples: by how many samples the decoded signal is late: one number, one number for each rate, or
-            `measure`.
+        delay_samples: samples by which the output is late: one number, one for each rate, or `measure`.
         audio: `wav`, or `raw` for samples without a header (little-endian, channels interleaved).
-        bitrate_bps: what `{bitrate}` stands for when the name has no `@KBPS`.
-        points: the bitrates in kbps that may follow the file's name after an `@`. Without points, only `bitrate_bps` is
-            used.
+        bitrate_bps: the value of `{bitrate}` when the name has no `@KBPS`.
+        points: the bitrates in kbps that may follow the file's name after an `@`.
         header_bytes: length of the header at the start of the encoder's file, which is not counted.
         frame_s: length of a frame in seconds. The input is extended with silence to whole frames.
-        frame_header_bytes: length of the header of every frame in the encoder's file, which is not counted.
+        frame_header_bytes: length of every frame's header in the encoder's file, which is not counted.
         timeout_s: seconds that a program may run for one item.
         extension: file extension of the encoder's file.
         causal, lookahead_s, licence, paper: facts for the list; see `CodecInfo`.
@@ -66,7 +64,7 @@ class CommandFile(_Strict):
 
 
 def read_command(path: Path, changes: Mapping[str, object]) -> CommandFile:
-    """The file's declarations, some of them replaced.
+    """Read a file, with some declarations replaced.
 
     Raises:
         UserError: the file does not fit its layout.
@@ -92,7 +90,7 @@ def read_command(path: Path, changes: Mapping[str, object]) -> CommandFile:
 
 
 def bitrate_of(file: CommandFile, path: Path, requested: int | None) -> int | None:
-    """The bitrate at which the programs run: the one requested, else the file's; None if there is none.
+    """The bitrate of the programs: the requested one, else the file's; None if there is none.
 
     Raises:
         UserError: the file does not declare it.

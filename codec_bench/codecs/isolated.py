@@ -1,12 +1,9 @@
-"""Codecs of packages that cannot be installed next to codec-bench: they code in a worker process with an environment of
-its own.
+"""Codecs of packages that clash with codec-bench's, in a worker process with its own environment.
 
 Conventions
-    `configs/collection/*.yaml` names the environment and holds the facts of each codec; `configs/env` holds what is
-    installed and the worker code. Its `load` is given `checkpoint` and the codec's arguments. Its `answer` is given a
-    list of items, each with `wants`: `codes` of an `audio`, or `audio` of `streams` and `side`. The worker codes them
-    one after the other. `streams` is a list of codebooks x frames, and `side` a list of real numbers that an item has
-    next to them, or [].
+    `configs/collection/*.yaml` names the environment and holds the facts; `configs/env` its packages and worker code.
+    The worker's `load` gets `checkpoint` and the codec's arguments. Its `answer` gets items with `wants`: `codes` of an
+    `audio`, or `audio` of `streams` (lists of codebooks x frames) and `side` (a list of real numbers or []).
 """
 
 from __future__ import annotations
@@ -31,15 +28,15 @@ _FLOAT_BITS = 32.0
 
 
 class IsolatedCodec(Collected):
-    """A codec in a worker process. The environment is made when the first codec of its kind is built.
+    """A codec in a worker process. The environment is created for the first codec of its kind.
 
     Args:
-        collection: which file of `configs/collection`. codec: its name there. device: `cpu` or `cuda:N`.
+        collection: the file of `configs/collection`. codec: its name there. device: `cpu` or `cuda:N`.
         weights: a folder or hub id in place of the codec's own checkpoint.
 
     Raises:
         UserError: there is no such codec, or the environment or the worker cannot be started. WeightsError: the codec
-            names no checkpoint, so that `weights` has to.
+            names no checkpoint, so `weights` has to.
     """
 
     def __init__(self, collection: str, codec: str, device: str = "cpu", weights: str | None = None) -> None:
@@ -61,13 +58,13 @@ class IsolatedCodec(Collected):
 
     @classmethod
     def find_weights(cls, codec: str, collection: str | None = None) -> str | None:
-        """The environment if it has been made, whose worker loads the weights itself; else None."""
+        """The folder of the environment, whose worker loads the weights, if it exists; else None."""
         environment = find_environment(read_env(str(cls._held(collection).env)))
         return None if environment is None else str(environment.folder)
 
     @classmethod
     def require_weights(cls, weights: str | None, codec: str, collection: str | None = None) -> None:
-        """Raises WeightsError if neither the codec nor the caller names a checkpoint."""
+        """Raise WeightsError if neither the codec nor the caller names a checkpoint."""
         if weights is None and cls._member(codec, collection).arguments.get("checkpoint") is None:
             reason = f"{collection}/{codec} names no checkpoint that could be loaded by itself"
             raise WeightsError(reason, hint=cls._held(collection).install)
@@ -76,8 +73,7 @@ class IsolatedCodec(Collected):
         """Codes of each item.
 
         Raises:
-            UserError: a rate or channel count that the codec does not take, no samples, or what the worker could not
-                do.
+            UserError: an unsupported rate or channel count, no samples, or a failure of the worker.
         """
         for audio in batch:
             check_input(audio, self.info)
@@ -89,7 +85,7 @@ class IsolatedCodec(Collected):
         """Audio of each item.
 
         Raises:
-            UserError: what the worker could not do, or sound at another rate.
+            UserError: a failure of the worker, or audio at another rate.
         """
         items = [
             {

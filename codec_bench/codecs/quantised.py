@@ -1,10 +1,9 @@
-"""Latents rounded to codes, so that a continuous codec has a bitrate and a curve of quality against it.
+"""Latents rounded to codes, so that a continuous codec has a bitrate and a rate-quality curve.
 
 Conventions
-    Each dimension is rounded to one of 2 ** bits levels that lie evenly between the lowest and the highest value that
-    it has over `RANGE_CLIPS`; what lies beyond is set to the nearest level. The receiver has the same clips, so no
-    range is sent. There is no entropy coding, no dither and no noise shaping. What a codec sends next to its latents
-    counts as it is.
+    Each dimension is rounded to one of 2 ** bits levels evenly between its lowest and highest value over `RANGE_CLIPS`,
+    which the receiver has too; values beyond are clipped. There is no entropy coding, dither or noise shaping. Side
+    information counts as it is.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from codec_bench.types import Audio, Codes, CodeStream, Latents
 OPTION = "latent_bits"
 """The option of `load_codec` that requests rounded latents."""
 RANGE_CLIPS = tuple(f"{voice}_{clip:02d}" for voice in ("awb", "kal16", "rms", "slt") for clip in (1, 2))
-"""The clips of the embedded speech whose latents set the range of every dimension: two of each voice, 26 s."""
+"""The clips of the embedded speech that set the range of every dimension: two of each voice, 26 s."""
 _MOST_BITS = 16
 
 
@@ -35,7 +34,7 @@ def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
     """The facts of a continuous codec whose latents are rounded.
 
     Args:
-        info: of the continuous codec. bits: of each dimension, 1 to 16.
+        bits: of each dimension, 1 to 16.
 
     Raises:
         UserError: the codec has no latents, or it is no such number of bits.
@@ -52,7 +51,7 @@ def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
 
 
 def latent_range(codec: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and the highest latent of each dimension over the clips of the range, `(dimensions, 1)`."""
+    """The lowest and the highest latent of each dimension over the range clips, `(dimensions, 1)`."""
     clips = [segment for name in RANGE_CLIPS for segment in ready(embedded_clip(name), codec.info)]
     latents = codec.encode(clips)
     check_encoded(codec.info, latents, len(clips))
@@ -61,11 +60,10 @@ def latent_range(codec: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Quantised(Codec):
-    """A continuous codec whose latents are sent as whole numbers of some bits for each dimension.
+    """A continuous codec whose latents are sent as integers of some bits for each dimension.
 
     Args:
-        codec: the continuous codec. bits: of each dimension, 1 to 16.
-        span: what `latent_range` gave for it, where that is known.
+        bits: of each dimension, 1 to 16. span: the result of `latent_range`, if known.
 
     Raises:
         UserError: the codec has no latents, or it is no such number of bits.
@@ -98,7 +96,7 @@ class Quantised(Codec):
         return self._codec.decode(list(map(self._restored, codes)))
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """The latents that codes stand for, `(frames, dimensions)`."""
+        """The latents of codes, `(frames, dimensions)`."""
         low, step = self._range
         return np.asarray(low + values * step, np.float32).T
 
@@ -114,7 +112,7 @@ class Quantised(Codec):
         return self._stream()
 
     def rounded(self, item: Latents) -> Codes:
-        """What is sent for latents; those beyond the range become the nearest level."""
+        """Round latents to the nearest level within the range."""
         low, step = self._range
         places = np.rint((item.values - low) / np.where(step > 0, step, 1.0))
         values = np.clip(places, 0, self._levels - 1).astype(np.int64)

@@ -1,19 +1,17 @@
-"""Checks for codecs that are wrong: one list, for `validate` and `profile` in full, and for `eval` on a few items.
+"""Checks that find faulty codecs: for `validate` and `profile` in full, and for `eval` on a few items.
 
 Which file to open
-    `signals.py` compares what comes out with what went in: polarity, delay, level, clipping, silence.
-    `rates_and_channels.py` does so over five seconds at every rate and channel count that is declared, and at two
-    levels. `behaviour.py` tries what must not
-    matter: the batch, the order, a second run, another thread, very short input, silence. `labels.py` compares what
-    a codec declares with the codes that it sends. `serialised_codes.py` decodes in another process. `quick.py` is the
-    cheap form. `streaming.py` opens the stream of a codec that has one, and `dropouts.py` finds losses inside of it.
-    `alignment.py` finds delays, `batching.py` compares batches with single clips (`compare.py` is what
-    `verify-batching` runs), `material.py` has the clips, and `steps.py` runs all of them. `TO_DO` below says for each
-    check what its author should do.
+    `signals.py`: polarity, delay, level, clipping, silence. `rates_and_channels.py`: the same over five seconds at
+        every
+    declared rate, channel count and two levels. `behaviour.py`: batch, order, repetition, threads, very short input and
+    silence. `labels.py`: declared facts against codes. `serialised_codes.py`: decoding in another process. `quick.py`:
+    the cheap form. `streaming.py`: streams. `dropouts.py`: losses inside. `alignment.py`: delays. `batching.py`:
+        batches
+    against single clips (`compare.py` is `verify-batching`). `material.py`: the clips. `steps.py` runs all of them.
+    `TO_DO` below advises the author of a codec for each check.
 
-A check gives a finding: a dictionary with `check` (its name), `state`, `found` (a `Diagnostic`), and
-`value` if there is one number. The state is `ok`, `suspect` (somebody should look at it; it may be intended), `failed`
-(a fault), or `not applicable`.
+A finding is a dictionary with `check` (its name), `state`, `found` (a `Diagnostic`) and `value` (a number or None). The
+state is `ok`, `suspect` (may be intended), `failed` (a fault), or `not applicable`.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ TO_DO = {
     "decoded elsewhere": "send all that decode needs as codes, packets or side information",
     "file": "send it as codes or packets, or count it in side_bits",
 }
-"""What the author of a codec is to do about each check that is suspect or failed."""
+"""Advice to the author of a codec for each check that is suspect or failed."""
 
 
 OF_TRAINING = (
@@ -67,17 +65,16 @@ OF_TRAINING = (
     "last frame",
     "loudness of clips", "digital silence", "constant codebook",
 )  # fmt: skip
-"""The checks that compare what comes out with what went in: a network that was not trained makes other sound of speech.
-"""
+"""Checks that compare output with input: an untrained network makes other audio."""
 
 
 def finding(check: str, state: State, diagnostic: Diagnostic, value: float | None = None) -> dict[str, Any]:
-    """One finding; its keys are explained at the top of this module."""
+    """One finding; the module docstring explains its keys."""
     return {"check": check, "state": state, "found": diagnostic, "value": value}
 
 
 def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The findings of a network whose weights are noise: what only training decides cannot be determined."""
+    """Mark the findings of a network of noise that only training decides as not applicable."""
     return [
         finding(f["check"], "not applicable", Diagnostic("untrained", finding=f["found"]), f["value"])
         if f["check"] in OF_TRAINING and f["state"] == "suspect"
@@ -87,5 +84,5 @@ def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def wrong(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The findings that somebody must look at: failed ones first, then suspect ones."""
+    """The findings to look at: failed ones first, then suspect ones."""
     return [f for state in ("failed", "suspect") for f in findings if f["state"] == state]

@@ -1,13 +1,12 @@
-"""By how much an estimate is late, and whether it has the polarity of its reference, by cross-correlation.
+"""Delay and polarity of an estimate by cross-correlation.
 
 Conventions
-    Delays are in samples at the codec's rate, positive if the estimate is late.
-    Waveforms are correlated from 300 Hz on, with the highs raised by 6 dB an octave (`_weights`). Speech coders take
-    out what lies below 80 Hz, which turns the phase of a low voice by up to half a period: its plain correlation is
-    largest at a wrong place, and negative there, although nothing is late and nothing is turned over. A codec of a low
-    bitrate keeps the waveform in some bands alone. `align_coherent` finds them (the coherence of the two signals over
-    frames of 32 ms) and weights each band by the variance of its phase: Hannan and Thomson, "The estimation of
-    coherence and group delay", Biometrika 58 (1971).
+    Delays are samples at the codec's rate, positive if the estimate is late. Waveforms are correlated from 300 Hz on
+    with
+    a pre-emphasis of 6 dB an octave: speech coders cut below 80 Hz, which shifts the phase of low voices and would give
+    wrong, negative peaks. Codecs of low bitrates preserve some bands only. `align_coherent` weights bands by the
+    variance
+    of their phase from the coherence over 32 ms frames (Hannan and Thomson, Biometrika 58, 1971).
 """
 
 from __future__ import annotations
@@ -17,26 +16,23 @@ from dataclasses import dataclass
 import numpy as np
 
 _LOWEST_HZ, _SLOPE_HZ = 300.0, 100.0
-"""Where the weights are a half, and over how many Hz they rise from 0 to 1."""
+"""Where the weights are a half, and the width of their rise from 0 to 1."""
 _EMPHASIS = 0.9
 _PARTS, _NEWTON_STEPS = 4, 5
-"""The search for a delay divides a sample into so many parts, and ends with so many steps of Newton's method."""
+"""The search divides a sample into parts, and ends with steps of Newton's method."""
 _FRAME_S = 0.032
 _COHERENT = 0.1
-"""The least coherence, as a power, of a band that counts; chance gives one over the number of frames, of which three
-are added.
-"""
+"""The least coherence (power) of a band that counts, plus three times chance, one over the number of frames."""
 _LEAST_HZ = 300.0
-"""How much of the spectrum must be in common, so that the phases of a few bands do not pass for a delay."""
+"""The least common spectrum, so that the phases of a few bands do not pass for a delay."""
 
 
 @dataclass(frozen=True, slots=True)
 class DelayEstimate:
-    """Where the cross-correlation of two signals is largest in size.
+    """The largest cross-correlation of two signals in size.
 
     Args:
-        delay_samples: by how much the estimate is late; a fraction is possible.
-        correlation: the normalised cross-correlation there, from -1 to 1; negative if one signal is turned over.
+        delay_samples: of the estimate, may be a fraction. correlation: normalised, negative if one signal is inverted.
     """
 
     delay_samples: float
@@ -44,26 +40,26 @@ class DelayEstimate:
 
 
 def align_waves(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, longest_samples: int) -> DelayEstimate:
-    """The alignment of two waveforms `(channels, samples)`; the weighting is explained at the top of this module."""
+    """Align two waveforms `(channels, samples)` with the weighting of the module docstring."""
     return _align(reference, estimate, longest_samples, rate_hz)
 
 
 def align_envelopes(reference: np.ndarray, estimate: np.ndarray, longest_samples: int) -> DelayEstimate:
-    """The alignment of two envelopes `(samples,)`, without their means."""
+    """Align two envelopes `(samples,)`, without their means."""
     return _align((reference - reference.mean())[None], (estimate - estimate.mean())[None], longest_samples, None)
 
 
 def align_coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about_samples: float) -> DelayEstimate:
-    """The alignment of two waveforms by the bands that both have in common, near 0 or near `about_samples`.
+    """Align two waveforms by their common bands, near 0 or near `about_samples`.
 
-    Its correlation says how well one delay explains the phases of these bands; it is 0 if there are too few.
+    The correlation is how well one delay explains the bands' phases; 0 with too few bands.
     """
     candidates = [_coherent(reference, estimate, rate_hz, about) for about in {0, round(about_samples)}]
     return max(candidates, key=lambda one: one[1])[0]
 
 
 def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: int) -> tuple[DelayEstimate, float]:
-    """The alignment near a delay, and how much the bands say in all."""
+    """The alignment near a delay, and the total weight of the bands."""
     hop = 32 * max(1, round(_FRAME_S * rate_hz / 64))  # a length of which the transform is quick
     length = reference.shape[1] - abs(about)
     if length < 4 * hop:
@@ -114,7 +110,7 @@ def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: i
 
 
 def quick_size(least: int) -> int:
-    """The smallest even length from `least` on without a prime factor above 5, of which a transform is quick."""
+    """The smallest even transform length from `least` on without a prime factor above 5."""
     powers = [3**n * 5**m for n in range(least.bit_length()) for m in range(least.bit_length()) if 3**n * 5**m <= least]
     return min(odd << max(1, (-(-least // odd) - 1).bit_length()) for odd in powers)
 

@@ -1,11 +1,10 @@
-"""Whether a clip in a batch gives what the clip alone gives: with other clips, in other orders, in batches of other
-sizes.
+"""Batches against single clips: other clips, orders and batch sizes.
 
 Conventions
     Codes must be equal in at least 99.99 % of the frames (latents within 1e-4 of the largest), and waveforms within
-    1e-4. A waveform is not compared where codes differ, because it then differs for that reason. Clips are chosen to
-    disagree (`disagreeing`): the shortest with the longest, silence with speech, and lengths that are a whole number of
-    frames, one sample more and one less, so that one frame of padding that leaks is seen.
+    1e-4
+    where codes are equal. Clips are chosen to disagree (`disagreeing`): shortest with longest, silence with speech, and
+    whole frames plus and minus one sample, to detect one frame of leaking padding.
 """
 
 from __future__ import annotations
@@ -27,14 +26,13 @@ _FRAME_S = 0.02  # of a codec that declares none
 
 @dataclass(slots=True)
 class BatchingCheck:
-    """How clips in batches differ from the same clips alone.
+    """Differences of clips in batches from the same clips alone.
 
     Args:
-        frames, flips: how many code frames were compared, and how many differ.
+        frames, flips: compared code frames, and those that differ.
         wave: the largest difference of a sample; infinite if the shapes differ.
-        differing: the places of the clips of which anything differs by more than is allowed. worst: the one that
-            differs most, or None if none differs at all. worst_batch, worst_item: the places of the
-            clips of its batch, and what it gave there.
+        differing: indices of clips beyond the tolerances. worst: the one that differs most, or None. worst_batch,
+            worst_item: the indices of its batch, and its result there.
     """
 
     frames: int = 0
@@ -49,7 +47,7 @@ class BatchingCheck:
     def add(
         self, index: int, alone: tuple[Sent, Audio], together: tuple[Sent, Audio], batch: Sequence[int] = ()
     ) -> None:
-        """Compares one clip of one batch with the same clip alone."""
+        """Compare one clip of one batch with the same clip alone."""
         flips, frames = code_flips(alone[0], together[0])
         wave = 0.0
         if alone[1].samples.shape != together[1].samples.shape:
@@ -70,9 +68,9 @@ class BatchingCheck:
 
 
 def code_flips(codes: Sent, other: Sent) -> tuple[int, int]:
-    """In how many frames of how many the codes of two items differ; a packet counts as a frame.
+    """Count the frames in which two items' codes differ, and all frames; a packet is a frame.
 
-    Latents differ where one of them does by more than `LATENT_TOLERANCE` of the largest latent.
+    Latents differ beyond `LATENT_TOLERANCE` of the largest latent.
     """
     if isinstance(codes, Latents) and isinstance(other, Latents):
         return latent_flips(np.asarray(codes.values), np.asarray(other.values))
@@ -89,7 +87,7 @@ def code_flips(codes: Sent, other: Sent) -> tuple[int, int]:
 
 
 def latent_flips(one: np.ndarray, other: np.ndarray) -> tuple[int, int]:
-    """In how many frames of how many latents `(dimensions, frames)` differ."""
+    """Count the frames in which latents `(dimensions, frames)` differ, and all frames."""
     if one.shape != other.shape:
         return one.shape[1], one.shape[1]
     allowed = LATENT_TOLERANCE * float(np.abs(one).max(initial=0.0))
@@ -97,10 +95,10 @@ def latent_flips(one: np.ndarray, other: np.ndarray) -> tuple[int, int]:
 
 
 def disagreeing(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Audio]:
-    """Clips that fit together badly in a batch, made of some clips.
+    """Make clips that fit together badly in a batch.
 
     Args:
-        clips: at the codec's rates; the first is the longest that comes out. frame_rate_hz: of the codec, or None.
+        clips: at the codec's rates; the first is the longest result. frame_rate_hz: of the codec, or None.
     """
     first, rate = clips[0], clips[0].sample_rate_hz
     frame = max(2, round(rate / frame_rate_hz) if frame_rate_hz else round(_FRAME_S * rate))
@@ -116,7 +114,7 @@ def _cut(clip: Audio, length: int) -> Audio:
 
 
 def batches_of(lengths: Sequence[int]) -> list[list[int]]:
-    """The batches of clips of these lengths: all in three orders, and pairs of the shortest left with the longest left."""
+    """Batches of clips of these lengths: all in three orders, and pairs of the shortest with the longest."""
     count = len(lengths)
     order = sorted(range(count), key=lambda k: lengths[k])
     pairs = [[order[k], order[-1 - k]] for k in range(count // 2)]
@@ -125,11 +123,10 @@ def batches_of(lengths: Sequence[int]) -> list[list[int]]:
 
 
 def one_by_one(codec: Any, clips: Sequence[Audio]) -> list[tuple[Sent, Audio]]:
-    """The codes and the sound of each clip, coded alone.
+    """The codes and the output of each clip, coded alone.
 
     Raises:
-        CodecFault: the codec gave something else than one item of the same length.
-        Exception: the codec raised it.
+        CodecFault: the codec gave something else than one item of the same length. Exception: the codec raised it.
     """
     results = []
     for clip in clips:
@@ -139,7 +136,7 @@ def one_by_one(codec: Any, clips: Sequence[Audio]) -> list[tuple[Sent, Audio]]:
 
 
 def is_repeated(codec: Any, clips: Sequence[Audio], index: int, item: tuple[Sent, Audio]) -> bool:
-    """Whether the clip at a place of a batch gives the same codes and sound once more."""
+    """Whether a clip of a batch gives the same codes and output again."""
     codes, waves = recode(codec, clips)
     again = BatchingCheck()
     again.add(index, item, (codes[index], waves[index]))
@@ -149,15 +146,14 @@ def is_repeated(codec: Any, clips: Sequence[Audio], index: int, item: tuple[Sent
 def try_batches(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> BatchingCheck:
-    """Codes every batch, and compares with the clips alone.
+    """Code every batch, and compare with the clips alone.
 
     Args:
-        codec: the codec. clips: as it takes them. alone: what `one_by_one` gave for them.
-        batches: the places of the clips in each batch.
+        alone: from `one_by_one`. batches: indices of each batch.
 
     Raises:
-        CodecFault: the codec gave something else than as many items of the same lengths.
-        Exception: the codec raised it.
+        CodecFault: the codec gave something else than as many items of the same lengths. Exception: the codec raised
+            it.
     """
     comparison = BatchingCheck()
     for batch in batches:

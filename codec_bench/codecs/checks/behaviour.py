@@ -1,4 +1,4 @@
-"""What must not matter to a codec: the batch, the order, a second run; and input that is very short, silent or stereo."""
+"""Invariance of a codec to batch, order and repetition; very short, silent and stereo input."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ _LISTS: list[list[tuple[str, bool]]] = []
 
 
 def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
-    """Findings for every rate and channel count that is declared, for silence, for two runs of one input, and for
-    batches.
+    """Findings for every declared rate and channel count, silence, repetition and batches.
 
     Args:
-        codec: the codec. clips: some speech as the codec takes it, of two seconds or so.
+        clips: some speech as the codec takes it, of two seconds or so.
     """
     clip = clips[0]
     unsteady = finding("causal label", "not applicable", Diagnostic("same_output_needed"))
@@ -59,7 +58,7 @@ def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
 
 
 def without_consequences(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The findings without those that only follow from another one."""
+    """Drop findings that only follow from another one."""
     wrong = {f["check"] for f in findings if f["state"] == "suspect"}
     drop: set[str] = set()
     if wrong & {"first frame", "last frame", "dropouts", "repeatable", "thread"}:
@@ -93,11 +92,10 @@ def _settled(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
 def settled(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> list[dict[str, Any]]:
-    """The findings of what becomes of the input, of two runs of one input, and of batches.
+    """The findings on changed input, repetition and batches.
 
     Args:
-        codec: the codec. clips: as it takes them, chosen to disagree. alone: what `one_by_one` gave for them.
-        batches: the places of the clips in each batch.
+        clips: as the codec takes them, chosen to disagree. alone: from `one_by_one`. batches: indices of each batch.
     """
     unchanged = tried("input", lambda: _check_input(codec, clips))
     again = tried("repeatable", lambda: _repeated(codec, clips, alone))
@@ -185,7 +183,7 @@ def _silence(codec: Any, clip: Audio) -> dict[str, Any]:
 
 
 def _check_input(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
-    """Whether the codec leaves the audio that it is given as it is."""
+    """Whether the codec leaves its input unchanged."""
     clip = max(clips, key=lambda clip: clip.num_samples)
     passed = deepcopy(clip)
     with preserved_torch_state(codec):
@@ -197,7 +195,7 @@ def _check_input(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
 
 
 def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]]) -> dict[str, Any]:
-    """Whether every clip alone gives the same once more, in the opposite order and another thread."""
+    """Whether every clip alone gives the same again, in reverse order and another thread."""
 
     def differing(places: Sequence[int]) -> BatchingCheck:
         again = BatchingCheck()
@@ -220,7 +218,7 @@ def _repeated(codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Au
 
 
 def _differences(comparison: BatchingCheck) -> dict[str, Any]:
-    """As parameters of a diagnostic; `wave` is None where lengths differ."""
+    """Parameters of a diagnostic; `wave` is None where lengths differ."""
     wave = comparison.wave if np.isfinite(comparison.wave) else None
     return {"flips": comparison.flips, "frames": comparison.frames, "wave": wave, "allowed": WAVE_TOLERANCE}
 

@@ -1,7 +1,6 @@
-"""Whether the batches of a codec are exact, over some clips: what `verify-batching` runs in the process of the codec.
+"""Whether a codec's batches are exact over some clips: `verify-batching` in the codec's process.
 
-The clips are cut to lengths that were drawn. To them come pieces that fit together badly: the shortest and the longest,
-whole frames, one sample more and one less, and silence (`codecs/checks/batching.py`).
+The clips have drawn lengths. Added are pieces that fit together badly (`codecs/checks/batching.py`).
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ _PIECES_OF = 3
 
 @dataclass(frozen=True, slots=True)
 class Request(steps.CheckJob):
-    """What the process of a codec is asked to compare.
+    """The job of a codec's process.
 
     Args:
-        parts: how much of each file is kept, from its beginning.
+        parts: the share of each file that is used, from its beginning.
     """
 
     PROGRAM: ClassVar[str] = "codec_bench.codecs.checks.compare:Comparing"
@@ -41,7 +40,7 @@ class Comparing(Checking):
 
 
 def read_clips(files: Sequence[tuple[str, str]], parts: Sequence[float]) -> list[Audio]:
-    """The clips of (id, path), each cut to the part that is kept."""
+    """The clips of (id, path), each cut to its share."""
     clips = []
     for (_, path), share in zip(files, parts, strict=True):
         audio = Audio.read(path)
@@ -50,7 +49,7 @@ def read_clips(files: Sequence[tuple[str, str]], parts: Sequence[float]) -> list
 
 
 def compare_batches(codec: Any, request: Request) -> dict[str, Any]:
-    """How far batches differ from one by one.
+    """The differences of batches from one by one.
 
     Raises:
         Exception: the codec raised it.

@@ -1,9 +1,10 @@
-"""Where sound is lost: stretches that are loud in the input and silent in the output.
+"""Lost audio: stretches that are loud in the input and silent in the output.
 
 Conventions
-    Both signals are compared in windows of 5 ms. A window counts if its input is within 20 dB of the loudest window. It
-    is lost if its output is below -80 dB of full scale and 40 dB below its input, or 40 dB below the usual level of the
-    output if that is lower. A coarse quantiser makes some loud frames nearly silent, but not as silent as that.
+    Windows of 5 ms count if their input is within 20 dB of the loudest. They are lost if the output is below -80 dB of
+    full scale and 40 dB below the input, or 40 dB below the usual output level if lower. Coarse quantisers make some
+    loud
+    frames nearly silent, but not as silent.
 """
 
 from __future__ import annotations
@@ -19,11 +20,10 @@ _DROP_DB, _LARGEST_LOSS_DB, _SILENT_DB = 40.0, 30.0, -80.0
 
 @dataclass(frozen=True, slots=True)
 class Dropouts:
-    """How much of one clip is lost, in seconds.
+    """Losses of one clip in seconds.
 
     Args:
-        start_s, end_s: from the beginning, and up to the end. inside_s: between them. at_s: where the first loss
-            inside begins.
+        start_s, end_s: from the beginning, and up to the end. inside_s: between them. at_s: start of the first inside.
     """
 
     start_s: float = 0.0
@@ -33,7 +33,7 @@ class Dropouts:
 
 
 def find_dropouts(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> Dropouts:
-    """What is lost of a clip `(channels, samples)`; nothing where all of it is silent."""
+    """The losses of a clip `(channels, samples)`; none where all of it is silent."""
     dropped, present = find_dropped_windows(reference, estimate, rate_hz)
     if not dropped.any():
         return Dropouts()
@@ -51,7 +51,7 @@ def find_dropouts(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> 
 
 
 def find_dropped_windows(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of every window whether it is loud and lost, and whether anything of it is kept: bools `(windows,)`."""
+    """For every window whether it is loud and lost, and whether anything of it remains: bools `(windows,)`."""
     window = max(1, round(WINDOW_S * rate_hz))
     before, after = _levels_db(reference, window), _levels_db(estimate, window)
     loud = (before > before.max(initial=-np.inf) - _LOUD_DB) & (before > _LEAST_DB)

@@ -1,10 +1,9 @@
-"""What a codec declares, compared with the codes that it sends: bitrate, tokens, frame rate, and side information.
+"""Declared facts against sent codes: bitrate, tokens, frame rate, and side information.
 
 Conventions
-    `info` declares a bitrate, and each stream of codes its frame rate and cardinality, from which a nominal bitrate
-    follows. What is sent are the codes themselves, the packets and the side information. Codecs with packets of whole
-    bytes spend a little more than they declare, above all on short clips: they may differ by 10 %, others by 2 %. What
-    every clip has, such as a scale and the padding of its last block, is allowed for.
+    `info` declares a bitrate; each stream its frame rate and cardinality, which give a nominal bitrate. Sent are codes,
+    packets and side information. Packets of whole bytes may exceed the declaration by 10 %, above all on short clips;
+    others may differ by 2 %. A scale and the padding of the last block are allowed for every clip.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _DEAD_SHARE, _DEAD_FRAMES = (
 
 
 class LabelChecks:
-    """Takes the codes of some clips and compares them with what the codec declares."""
+    """Compares the codes of some clips with the codec's declarations."""
 
     def __init__(self) -> None:
         self._seconds = self._sent = self._nominal = self._of_clips = self._tokens = 0.0
@@ -46,7 +45,7 @@ class LabelChecks:
         self._codes: dict[tuple[int, int], Counter[int]] = {}
 
     def add(self, codes: Sent) -> None:
-        """Takes the codes of one clip."""
+        """Add the codes of one clip."""
         seconds = codes.duration_s
         self._seconds += seconds
         if isinstance(codes, Latents):
@@ -138,9 +137,7 @@ class LabelChecks:
         return out
 
     def _uncounted(self) -> list[dict[str, Any]]:
-        """Side information that grows with the clip and is not counted; what every clip has, such as a header, may be
-        omitted.
-        """
+        """Uncounted side information that grows with the clip; constant parts, such as a header, may be omitted."""
         seconds, bits = np.array(self._side_info).T
         spread = seconds - seconds.mean()
         if not (spread @ spread) > 0:
@@ -153,7 +150,7 @@ class LabelChecks:
 
 
 def side_bits(side_info: Mapping[str, Any]) -> float:
-    """The bits that the values of `Codes.side` take up as they are."""
+    """The bits of the values of `Codes.side` as they are."""
     return 8.0 * sum(map(_bytes, side_info.values()))
 
 

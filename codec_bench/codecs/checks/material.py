@@ -1,4 +1,4 @@
-"""The audio that measurements are made on, at the rate and with the channels that the codec takes."""
+"""The clips of measurements, at the codec's rate and channels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ _LOOK_AHEAD = 64  # clips that are read before they are sorted into batches of s
 
 
 class Material:
-    """The clips of one profile, which are read when they are needed.
+    """The clips of one profile, read when needed.
 
     Args:
-        files: (id, path) of every clip.
-        codec: its `info` says which rates and channels it takes.
-        limit: how many clips are held in memory, at most, for the measurements that need a few.
+        files: (id, path) of every clip. limit: the most clips held in memory.
     """
 
     def __init__(self, files: Sequence[tuple[str, str]], codec: Any, limit: int = 8) -> None:
@@ -30,11 +28,11 @@ class Material:
         self.unreadable: dict[str, str] = {}
 
     def ready(self, audio: Audio) -> list[Audio]:
-        """What the codec is given for a clip, as the engine would give it: one piece, or one for each channel."""
+        """The codec's inputs for a clip, as in the engine: one piece, or one for each channel."""
         return ready(audio, self._codec.info)
 
     def read(self) -> Iterator[tuple[str, Audio]]:
-        """Every clip that can be read, with its id. The others are put into `unreadable`."""
+        """Every readable clip with its id; the others go to `unreadable`."""
         for name, path in self.files:
             try:
                 audio = Audio.read(path)
@@ -72,7 +70,7 @@ class Material:
 
     @property
     def ids(self) -> list[str]:
-        """The ids of the clips of `few`."""
+        """The ids of `first_clips`."""
         return [name for name, _ in self.files if name not in self.unreadable][: len(self.first_clips)]
 
     def cut(self, count: int, seconds: float) -> list[Audio]:
@@ -81,10 +79,7 @@ class Material:
         return [Audio(c.samples[:, : max(1, round(seconds * c.sample_rate_hz))], c.sample_rate_hz) for c in clips]
 
     def exactly(self, seconds: float) -> Audio:
-        """One piece of exactly this length, made of clips of one rate and channel count one after another.
-
-        The clips are repeated if they are too short.
-        """
+        """One piece of exactly this length, of repeated clips of one rate and channel count."""
         first = self.first_clips[0]
         fitting = [
             c for c in self.first_clips if (c.sample_rate_hz, c.channels) == (first.sample_rate_hz, first.channels)

@@ -1,9 +1,7 @@
-"""The cheap form of the checks, for a run: a few short pieces of its own data, coded alone, again, and in two batches.
+"""The cheap checks of a run: a few short pieces of its data, coded alone, again, and in two batches.
 
-Conventions
-    The pieces are taken where a clip is loudest. They have unequal lengths, and one of them is silence.
-    What needs more than that is left to `validate` and `profile`: very short input, further rates and channel counts,
-    digital silence, and many batches.
+Pieces of unequal lengths come from the loudest parts; one is silence. `validate` and `profile` do the rest: very short
+input, further rates and channels, digital silence, and many batches.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from codec_bench.messages import Diagnostic, of_error
 from codec_bench.types import Audio
 
 CLIPS = 4
-"""How many clips the pieces are taken from."""
+"""The number of clips with pieces."""
 
 _PIECES_S = (0.9031, 0.2537, 0.4517, 0.6043)  # no whole number of frames of any codec
 _SILENCE_S = 0.3
@@ -33,10 +31,10 @@ _SENT = (0, 1)
 
 
 def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]], Parcel | Diagnostic]:
-    """The findings of a few pieces, and what another process is to decode, or why nothing can be sent to it.
+    """The findings of a few pieces, and codes for another process, or why nothing can be sent.
 
     Args:
-        codec: the codec. clips: some audio of the run, at least one; more than `CLIPS` are not looked at.
+        clips: some audio of the run, at least one; at most `CLIPS` are used.
     """
     pieces = _pieces(codec, clips)
     try:
@@ -59,7 +57,6 @@ def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]
 
 
 def _pieces(codec: Any, clips: Sequence[Audio]) -> list[Audio]:
-    """The pieces as the codec takes them; all but the last have sound if the clips have."""
     loud = [loudest(clips[k % len(clips)], seconds) for k, seconds in enumerate(_PIECES_S)]
     quiet = Audio(np.zeros((clips[0].channels, round(_SILENCE_S * clips[0].sample_rate_hz))), clips[0].sample_rate_hz)
     return [ready(clip, codec.info)[0] for clip in (*loud, quiet)]

@@ -1,11 +1,11 @@
-"""A sound of five seconds at every rate and channel count that a codec declares, and what must come back of it.
+"""Five seconds of audio at every declared rate and channel count.
 
 Conventions
-    The sound is a piece of speech at full scale, a chirp with clicks, other speech, and the first piece again, with
-    gaps of a tenth of a second. Of two channels, the first piece is in the first, the other speech in the second, and
-    the rest in both. With it come a part of the first piece by itself, and the same at -30 dB, so that a codec that
-    knows short, long, loud or quiet clips is seen. All three are one batch. A check that several kinds of sound fail is
-    told once, of the first.
+    The audio is speech at full scale, a chirp with clicks, other speech, and the first piece again, with gaps of 0.1 s.
+    With two channels, the first piece is in the first, the other speech in the second, the rest in both. The same batch
+    has a part of the first piece alone, and again at -30 dB, to detect codecs that treat short, long, loud or quiet
+    clips
+    differently. A check that fails for several kinds is reported once, for the first.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 _SPEECH, _TONES, _BOTH = (0, 2, 3), 1, 3
-"""Which of the four pieces are speech, which is not, and which has one sound in all channels."""
+"""Indices of the pieces of speech, of the chirp, and of the piece with one sound in all channels."""
 _FULL, _QUIET_DB = 0.97, -30.0
 _SPEECH_S, _TONES_S, _GAP_S, _SHORT_S = 1.4, 0.7, 0.1, 0.9
 _CLICKS = 4
 _CLOCK_S = 0.001
-"""A drift over about four seconds; the delay of codecs at low bitrates differs by less from piece to piece."""
+"""A drift over about four seconds; delays of codecs at low bitrates vary less between pieces."""
 _SILENT_DB = -50.0
 _SNR_DB, _SNR_CAP_DB = 20.0, 100.0
 _LONGEST_DELAY_S = 0.05
 _LEAKS_DB, _FOLDS_DB = -15.0, -6.0
 _PARAMETRIC_BPS = 16_000.0
-"""Below so many bits a second for each channel codecs may send one sound for both; Opus does."""
+"""Below this bitrate per channel, codecs such as Opus may send one sound for both."""
 _LOUDER_DB, _BALANCE_DB = 12.0, 6.0
-"""How much louder a piece at -30 dB may come back, and a channel than another with the same sound."""
+"""Largest gain of a piece at -30 dB, and of a channel over another with the same sound."""
 _FRAMES, _PARTS, _LONG_S = 10, (0.37, 0.81), (0.7, 1.0, 1.3)
-"""Clips for the end of the sound: whole frames up to so many, parts of a frame, and seconds."""
+"""Clips for the end of the sound: whole frames up to this number, parts of a frame, and seconds."""
 _DROP_DB = -20.0
 
 
@@ -63,8 +63,7 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
     """The findings for all rates and channel counts; one that is `ok` if nothing is wrong.
 
     Args:
-        codec: the codec. clips: some speech. steady: whether the same input gives the same output, so that batches can
-            be compared.
+        clips: some speech. steady: whether the same input gives the same output, so that batches can be compared.
     """
     info = codec.info
     by_check: dict[str, dict[str, Any]] = {}
@@ -95,10 +94,9 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
 def _looked_at(
     codec: Any, clips: Sequence[Audio], rate: int, channels: int, untold: list[str], folded: list[str], *, alone: bool
 ) -> Iterator[tuple[str, Diagnostic, float]]:
-    """What is wrong with one kind of sound: check, text and value.
+    """Check, diagnostic and value of each fault with one kind of audio.
 
-    If its delay cannot be determined, it is added to `untold`; if a low bitrate excuses one sound for both channels, to
-    `folded`.
+    An unknown delay is added to `untold`; a low bitrate that excuses one sound for both channels, to `folded`.
     """
     sound, places = _sound(clips, rate, channels)
     length = round(_SHORT_S * rate)
@@ -150,7 +148,7 @@ def _looked_at(
 
 
 def _sound(clips: Sequence[Audio], rate: int, channels: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
-    """The sound `(channels, samples)`, and where its four pieces lie."""
+    """The audio `(channels, samples)`, and the spans of its four pieces."""
     resampled = [to_rate(Audio(clip.samples[:1], clip.sample_rate_hz), rate) for clip in (clips[0], clips[-1])]
     speech = [np.resize(loudest(clip, _SPEECH_S).samples[0], round(_SPEECH_S * rate)) for clip in resampled]
     one, other = (_FULL * x / max(1e-6, float(np.abs(x).max())) for x in speech)
@@ -182,7 +180,7 @@ _NAMES = (
 def _delayed(
     pieces: Sequence[tuple[np.ndarray, np.ndarray]], places: Sequence[tuple[int, int]], rate: int
 ) -> Generator[tuple[str, Diagnostic, float], None, bool]:
-    """Pieces of speech that are turned over, late, or ever later; returns whether that can be told of all."""
+    """Pieces of speech that are inverted, late, or drift; returns whether all could be aligned."""
     short = round(0.4 * rate)
     alignments = []
     for number in (*_SPEECH, len(pieces) - 1):
@@ -219,9 +217,9 @@ def _delayed(
 
 
 def _levels(pieces: Sequence[tuple[np.ndarray, np.ndarray]], rate: int) -> Iterator[tuple[str, Diagnostic, float]]:
-    """A piece at -30 dB that comes back much louder, compared with its input, than one at full scale.
+    """A piece at -30 dB that comes back much louder than one at full scale, relative to its input.
 
-    It may come back quieter: codebooks of absolute values take quiet frames to their smallest vector.
+    It may come back quieter: codebooks of absolute values map quiet frames to their smallest vector.
     """
     if any(_db(rms(b), rms(a)) < _SILENT_DB for a, b in pieces):
         return
@@ -255,7 +253,7 @@ def _between_channels(a: np.ndarray, b: np.ndarray, rate: int) -> Iterator[tuple
 
 
 def _align(a: np.ndarray, b: np.ndarray, rate: int) -> DelayEstimate:
-    """How much later a piece is; the correlation is 0 if that cannot be determined."""
+    """The delay of a piece; the correlation is 0 if it cannot be determined."""
     near = align_coherent(a, b, rate, 0.0)
     if abs(near.correlation) >= COHERENT:
         return near
@@ -278,7 +276,7 @@ def _crossed(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[
 
 
 def _find_mismatches(*same: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[str, Diagnostic, float]]:
-    """A sound that comes back otherwise by itself than in a longer clip, or worse at full scale than at -30 dB."""
+    """A sound that differs alone from within a longer clip, or is worse at full scale than at -30 dB."""
     in_long, alone, quiet = (_snr_db(a, b) for a, b in same)
     if abs(alone - in_long) > _SNR_DB:
         diagnostic = Diagnostic("length_matters", long_db=in_long, short_db=alone, short_s=_SHORT_S)
@@ -297,7 +295,7 @@ def _db(one: float, other: float) -> float:
 
 
 def both_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
-    """Whether clips that begin and end with loud sound come back whole: whole frames, parts of a frame, longer ones."""
+    """Whether clips with loud ends come back whole: whole frames, parts of a frame, longer ones."""
     rate = clip.sample_rate_hz
     hop = max(2, round(rate / (codec.info.frame_rate_hz or 50.0)))
     lengths = [k * hop for k in range(1, _FRAMES + 1)]
@@ -331,13 +329,13 @@ def both_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
 
 
 def _from(clip: Audio, start: int, length: int) -> Audio:
-    """A piece of this length from a sample on; the clip is repeated where it is too short."""
+    """A piece of this length from a sample on; short clips are repeated."""
     places = np.arange(start, start + length)
     return Audio(np.take(clip.samples, places, axis=1, mode="wrap"), clip.sample_rate_hz)
 
 
 def future(codec: Any, clip: Audio) -> dict[str, Any]:
-    """Whether a codec that is declared causal changes its output before the time from which its input changes."""
+    """Whether a codec declared causal changes its output before its input changes."""
     info, rate = codec.info, clip.sample_rate_hz
     if not info.causal:
         return finding("causal label", "not applicable", Diagnostic("not_declared_causal"))

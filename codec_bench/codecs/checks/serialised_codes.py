@@ -1,7 +1,7 @@
-"""Codes as bytes, and whether another process decodes them to the same sound.
+"""Codes as bytes, and whether another process decodes them to the same audio.
 
-A codec whose encoder leaves something behind for its decoder (the sound itself, a length, a cache) gives numbers that
-no receiver could get. It shows when the codes alone are given to a process that has not encoded them.
+An encoder that leaves something behind for its decoder (the audio itself, a length, a cache) gives unreal numbers.
+Decoding in a process that has not encoded shows it.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 class CannotSend(Exception):
-    """Codes hold something that is neither a number, nor a text, nor an array; the message says what."""
+    """Codes hold something that is no number, text or array; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """Codes as they would be sent, and the sound that the process of the encoder decoded them to.
+    """Codes as they would be sent, and the audio that the encoder's process decoded them to.
 
     Args:
-        codes: the bytes of each item. waves: the samples of each, float32 `(channels, samples)`.
+        codes: the bytes of each item. waves: float32 `(channels, samples)` of each.
     """
 
     codes: tuple[bytes, ...]
     waves: tuple[np.ndarray, ...]
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes it to a file."""
+        """Write it to a file."""
         arrays = {f"wave {k}": wave for k, wave in enumerate(self.waves)}
         arrays |= {f"codes {k}": np.frombuffer(codes, np.uint8) for k, codes in enumerate(self.codes)}
         with open(path, "wb") as file:
@@ -49,7 +49,7 @@ class Parcel:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Parcel:
-        """The parcel that `write` wrote."""
+        """Read a file of `write`."""
         with np.load(path, allow_pickle=False) as file:
             places = range(len(file.files) // 2)
             return cls(
@@ -58,7 +58,7 @@ class Parcel:
 
 
 def pack(codes: Sequence[Sent], decoded: Sequence[Audio]) -> Parcel:
-    """The parcel of some items.
+    """Pack some items.
 
     Raises:
         CannotSend: codes hold something that cannot be written as bytes.
@@ -88,7 +88,7 @@ def unpack(codec: Any, parcel: Parcel) -> dict[str, Any]:
 
 
 def to_bytes(codes: Sent) -> bytes:
-    """Codes or latents as bytes: numbers, texts and arrays, and nothing else.
+    """Serialise codes or latents: numbers, texts and arrays only.
 
     Raises:
         CannotSend: `side` or a stream holds something else.
@@ -126,7 +126,7 @@ def to_bytes(codes: Sent) -> bytes:
 
 
 def from_bytes(content: bytes) -> Sent:
-    """The codes or latents that `to_bytes` wrote."""
+    """Read the codes or latents of `to_bytes`."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     head = json.loads(arrays.pop("head").tobytes())
@@ -153,7 +153,7 @@ def from_bytes(content: bytes) -> Sent:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON gives a value back as it was."""
+    """Whether JSON gives a value back unchanged."""
     if isinstance(value, dict):
         return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
     return type(value) in _PLAIN or (isinstance(value, list) and all(map(_is_plain, value)))

@@ -1,12 +1,11 @@
-"""What comes out of a codec, compared with what went in: polarity, delay, level, clipping and silence.
+"""Output against input: polarity, delay, level, clipping and silence.
 
 Conventions
-    The delay is where the cross-correlation of the waveforms is largest in size (`alignment.py`). If a codec does not
-    keep the waveform (the correlation is below `CORRELATED`), the bands that it keeps tell the delay. At least two
-    clips must agree on a delay or a sign. If a codec keeps no band, the envelopes are correlated, which is accurate to
-    about 5 ms: a shorter delay cannot be determined. The level is compared band by band, and the median is taken by
-    energy, so that a codec that omits the highs has its level all the same. A sample is clipped if its size is at least
-    0.999 and that of the reference is not.
+    The delay maximises the size of the waveforms' cross-correlation (`alignment.py`), or, below `CORRELATED`, that of
+    the
+    bands that the codec preserves. At least two clips must agree on a delay or sign. Without such bands, envelopes are
+    correlated, accurate to about 5 ms. The level is the median over bands by energy, so missing highs do not matter. A
+    sample is clipped at a magnitude of at least 0.999 where the reference's is below.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _JUMP, _JUMP_RATIO, _JUMP_SAMPLES, _FOLLOWS = 1.0, 3.0, 65, 0.5
 
 
 class SignalChecks:
-    """Compares every estimate of some clips with its reference, both at the codec's own rate."""
+    """Compares estimates with their references at the codec's own rate."""
 
     def __init__(self) -> None:
         self._waves: list[DelayEstimate] = []
@@ -67,7 +66,7 @@ class SignalChecks:
         self._worst_clip = ("", 0)
 
     def add(self, name: str, reference: Audio, estimate: Audio) -> None:
-        """Compares one item."""
+        """Compare one item."""
         a, b = reference.samples, estimate.samples
         self._samples += b.size
         full = np.abs(a) >= _FULL_SCALE
@@ -109,7 +108,7 @@ class SignalChecks:
         return [*all_findings, self._constant(), self._dropouts()]
 
     def _dropouts(self) -> dict[str, Any]:
-        """Sound that is lost at the start, inside or at the end of clips; all of a clip is a matter of `silence`."""
+        """Audio lost at the start, inside or at the end of clips; lost clips belong to `silence`."""
         if not self._dropout_list:
             return finding("dropouts", "ok", Diagnostic("no_dropouts"), 0.0)
         seconds = sum(dropouts.start_s + dropouts.inside_s + dropouts.end_s for _, dropouts in self._dropout_list)
@@ -192,13 +191,13 @@ class SignalChecks:
 
 
 def _agree(lags: list[float], of: int, within: float) -> bool:
-    """Whether at least three clips and half of all have a delay, and half of these lie within so much of their median."""
+    """Whether at least three clips and half of all have a delay, half of these this close to their median."""
     enough = len(lags) >= max(_AGREEING, of / 2)
     return enough and bool(np.median(np.abs(np.array(lags) - np.median(lags))) <= within)
 
 
 def agreeing(measured: Sequence[DelayEstimate]) -> list[DelayEstimate]:
-    """The largest group of alignments whose delays are within `AGREE_SAMPLES` of one of them."""
+    """The largest group of alignments within `AGREE_SAMPLES` of one of them."""
     groups = [
         [one for one in measured if abs(one.delay_samples - middle.delay_samples) <= AGREE_SAMPLES]
         for middle in measured
@@ -207,10 +206,10 @@ def agreeing(measured: Sequence[DelayEstimate]) -> list[DelayEstimate]:
 
 
 def least_delay(agreed: Sequence[DelayEstimate], rate_hz: int, *, rough: bool = False) -> float:
-    """The smallest delay in samples that coding at a low bitrate does not cause, if clips agree on it.
+    """The smallest delay in samples on which clips agree that coding at a low bitrate does not cause.
 
     Args:
-        agreed: as `agreeing` gives them. rough: whether only some bands were compared.
+        agreed: from `agreeing`. rough: whether only some bands were compared.
     """
     lags = [one.delay_samples for one in agreed]
     if rough or np.median([abs(one.correlation) for one in agreed]) < WELL_CORRELATED:
@@ -220,15 +219,13 @@ def least_delay(agreed: Sequence[DelayEstimate], rate_hz: int, *, rough: bool = 
 
 
 def dropout_parameters(dropouts: Dropouts) -> dict[str, float]:
-    """What is lost of a clip, as parameters of a diagnostic."""
+    """Losses of a clip as parameters of a diagnostic."""
     ms = {f"{name}_ms": 1000 * getattr(dropouts, f"{name}_s") for name in ("start", "inside", "end")}
     return {**ms, "at_s": dropouts.at_s}
 
 
 def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
-    """By how many dB `estimate` is louder than `reference`, both `(channels, samples)`: the median over bands, by
-    energy.
-    """
+    """The gain of `estimate` over `reference`, both `(channels, samples)`: the median over bands by energy."""
     size = quick_size(reference.shape[1])
     powers = [
         (np.abs(np.fft.rfft(signal.astype(np.float64), size)) ** 2).sum(axis=0) for signal in (reference, estimate)
@@ -251,7 +248,7 @@ def loudest(clip: Audio, seconds: float) -> Audio:
 
 
 def loudest_at(samples: np.ndarray, length: int) -> int:
-    """Where the loudest piece of this length begins, among those a quarter of it apart."""
+    """The start of the loudest piece of this length, in steps of a quarter of it."""
     sums = np.concatenate([[0.0], np.cumsum(np.square(samples, dtype=np.float64).sum(axis=0))])
     starts = np.arange(0, max(1, samples.shape[1] - length + 1), max(1, length // 4))
     return int(starts[(sums[np.minimum(starts + length, samples.shape[1])] - sums[starts]).argmax()])
@@ -268,7 +265,7 @@ def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
 
 
 def count_wraps(reference: np.ndarray, estimate: np.ndarray) -> int:
-    """How many samples jump to the other end of the scale where the reference goes on, as integers that overflow."""
+    """Count samples that jump to the other end of the scale, like overflowing integers, where the reference does not."""
     from scipy.ndimage import maximum_filter1d
 
     jumps, steps = (np.abs(np.diff(signal, axis=1)) for signal in (estimate, reference))
@@ -287,5 +284,5 @@ def _envelope(samples: np.ndarray, hop: int) -> np.ndarray:
 
 
 def rms(samples: np.ndarray) -> float:
-    """The root of the mean square of samples; 0 if there are none."""
+    """The root mean square of samples; 0 if there are none."""
     return float(np.sqrt(np.square(samples, dtype=np.float64).mean())) if samples.size else 0.0

@@ -1,7 +1,8 @@
-"""The checks of one codec in steps, as the process of the codec runs them: what `validate` requests.
+"""The checks of one codec in steps, as the codec's process runs them for `validate`.
 
-A step gives one or more sections. A section is a dictionary with what was found, its `state` (`ok`, `not applicable` or
-`failed`), and a `reason` unless the state is `ok`. The application `profiling` adds steps of its own.
+A step gives sections: dictionaries with results, `state` (`ok`, `not applicable` or `failed`), and a `reason` unless
+the
+state is `ok`. The application `profiling` adds its own steps.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from codec_bench.process_state import preserved_torch_state
 from codec_bench.types import Audio, Latents, Sent
 
 ELSEWHERE = "elsewhere"
-"""The step that runs in a process of its own: it decodes what the step `sent` left."""
+"""The step in its own process: it decodes what the step `sent` left."""
 
 NEEDED = ("load", "contract")
-"""Steps that must succeed; if one fails, nothing else is done."""
+"""Steps that must succeed before any other."""
 
 _BATCH_S = 60.0
 _CONTRACT_S = 2.0
@@ -40,11 +41,7 @@ _LEAST_BATCH_S = 1.0
 
 
 class NotApplicable(Exception):
-    """A step does not apply to this codec.
-
-    Args:
-        reason: why.
-    """
+    """A step does not apply to this codec, for a reason."""
 
     def __init__(self, reason: Diagnostic) -> None:
         super().__init__(reason)
@@ -53,18 +50,14 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CheckJob:
-    """What the process of one codec is asked to do.
+    """The job of one codec's process.
 
     Args:
-        codec: its name. options: further arguments of its class.
-        files: (id, path) of every clip.
-        device: `cpu` or `cuda:N`.
-        settings: what the process may take.
-        steps: the steps to do, in order. `load` is always done.
+        codec: its name. options: further arguments of its class. files: (id, path) of every clip.
+        device: `cpu` or `cuda:N`. settings: limits of the process. steps: in order; `load` is always done.
 
     Attributes:
-        PROGRAM: the class that does the steps, as `module:Class`.
-        SECTIONS: every step with the sections that it gives.
+        PROGRAM: the class that does the steps, as `module:Class`. SECTIONS: every step with its sections.
     """
 
     PROGRAM: ClassVar[str] = "codec_bench.codecs.checks.steps:Checking"
@@ -87,7 +80,7 @@ class CheckJob:
 
 
 class Watched:
-    """A codec that announces each of its calls, so that the parent notices a call that does not return."""
+    """A codec that announces each of its calls, so that the parent notices one that hangs."""
 
     def __init__(self, codec: Any, announce: Callable[[], None]) -> None:
         self._codec, self._announce = codec, announce
@@ -113,12 +106,10 @@ class Checking:
     """Does the steps of one codec.
 
     Args:
-        request: what to do.
         announce: called before every call of the codec.
 
     Attributes:
-        parcel: what another process is to decode, once the step `sent` has run and if there is anything; there, what
-            the step `elsewhere` is to decode.
+        parcel: codes for another process, once the step `sent` has run; there, the input of the step `elsewhere`.
     """
 
     parcel: Parcel | None = None
@@ -131,7 +122,7 @@ class Checking:
         self._batch_s = _BATCH_S
 
     def sections(self, name: str) -> dict[str, dict[str, Any]]:
-        """Runs a step and gives its sections as JSON values and diagnostics; those of a step that fails say why."""
+        """Run a step and return its sections as JSON values and diagnostics; failures become reasons."""
         try:
             results = {section: {"state": "ok", **values} for section, values in self.step(name).items()}
         except NotApplicable as reason:
@@ -142,11 +133,10 @@ class Checking:
         return plain
 
     def step(self, name: str) -> dict[str, dict[str, Any]]:
-        """Runs a step and gives its sections.
+        """Run a step and return its sections.
 
         Raises:
-            NotApplicable: the step does not apply to this codec.
-            Exception: the codec raised it.
+            NotApplicable: the step does not apply to this codec. Exception: the codec raised it.
         """
         return getattr(self, f"_{name}")()
 
@@ -160,7 +150,7 @@ class Checking:
         return {"info": asdict(codec.info), "load": took}
 
     def _loaded(self) -> dict[str, Any]:
-        """Loads the codec; gives what there is to say of that."""
+        """Load the codec; return facts about loading."""
         from codec_bench.codecs import load_codec
 
         request = self._request
@@ -189,7 +179,7 @@ class Checking:
         return {"findings": {"findings": [*looks.findings(rate_hz), *labels.findings(self._codec.info)]}}
 
     def _recoded(self) -> Iterator[tuple[str, Audio, Sent, Audio]]:
-        """Every clip, or each of its channels, with its id, its codes and what comes out."""
+        """Every clip, or each of its channels, with its id, codes and output."""
         for batch in self._material.batches(self._batch_s):
             pieces: list[Audio] = []
             owners: list[str] = []
@@ -201,7 +191,7 @@ class Checking:
             yield from zip(owners, pieces, codes, decoded)
 
     def _coded(self, pieces: list[Audio]) -> tuple[list[Sent], list[Audio]]:
-        """Codes and decoded audio of a batch. If memory does not suffice, the batch is split into halves."""
+        """Codes and output of a batch, halved when memory runs out."""
         from codec_bench.memory import give_back, out_of_memory
 
         try:
@@ -225,7 +215,7 @@ class Checking:
         return {"stream": {"findings": [check_stream(self._codec, self._material.cut(_PROBE_CLIPS, _PROBE_S))]}}
 
     def _sent(self) -> dict[str, dict[str, Any]]:
-        """Codes two clips, which another process is to decode."""
+        """Code two clips for another process."""
         pieces = [self._material.cut(2, seconds)[-1] for seconds in _SENT_S]
         results = one_by_one(self._codec, pieces)
         try:
@@ -245,26 +235,22 @@ def all_of(request: CheckJob, step: str, state: str, reason: Diagnostic) -> dict
 
 
 def _plain(value: Any) -> Any:
-    """Values that JSON does not know: NumPy's numbers become Python's, anything else becomes text."""
+    """Convert NumPy numbers to Python's, and anything else that JSON lacks to text."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
 class OneShape:
-    """Whether all items have the same streams: one operating point has one set of codebooks.
-
-    Args:
-        name: of the codec.
-    """
+    """Whether all items of the codec `name` have the same streams."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._first: list[tuple[Any, ...]] | None = None
 
     def add(self, codes: Sent) -> None:
-        """Looks at one item.
+        """Compare one item.
 
         Raises:
-            CodecFault: its streams have another number, size or cardinality than those of the items before.
+            CodecFault: its streams have another number, size or cardinality than earlier items'.
         """
         shape: list[tuple[Any, ...]]
         shape = [(s.values.shape[0], s.cardinality, float(s.frame_rate_hz), s.name) for s in codes.streams]
@@ -277,7 +263,7 @@ class OneShape:
 
 
 def gather_findings(sections: dict[str, Any]) -> None:
-    """Puts all findings of a codec into one list; the sections of the steps that only look for faults go."""
+    """Merge all findings of a codec into one list, and drop the sections of steps that only look for faults."""
     listed = list(sections["findings"].get("findings", []))
     sent = sections.pop("sent")
     for step, check in (("probe", "odd input"), ("stream", "stream"), ("elsewhere", CHECK)):

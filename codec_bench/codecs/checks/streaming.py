@@ -1,4 +1,4 @@
-"""A codec that is fed piece by piece: what its stream gives, compared with the input and with the whole signal."""
+"""A codec's stream against its input and against coding the whole signal."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from codec_bench.types import Audio, Sent
 
 _LATEST_S = 1.0
 _STEPS, _LEAST_S, _LONGEST_S = 110, 2.0, 6.0
-"""So many steps are streamed, but at least and at most so many seconds."""
+"""Streamed steps, within these seconds."""
 _STEP_SHARE = 0.01
-"""Steps that may differ: networks compute a step and a whole signal with other rounding, which flips a few codes."""
+"""Share of steps that may differ: other rounding flips a few codes."""
 
 
 @dataclass(slots=True)
 class Streamed:
-    """What a stream gave for one clip.
+    """The results of streaming one clip.
 
     Args:
-        step_samples: of the stream. codes, waves: of every step. encode_s, decode_s: the seconds that each took.
-        missing_samples: that the decoder still owed at the end of the clip. late_codes, owed: the codes of the silence
-            that followed, and what was still decoded.
+        codes, waves: of every step. encode_s, decode_s: seconds of each.
+        missing_samples: of the decoder at the end of the clip. late_codes, owed: codes of the silence that followed,
+            and
+            what they decoded to.
     """
 
     step_samples: int
@@ -59,7 +60,7 @@ def open_stream(codec: Any) -> AbstractContextManager[Any] | Diagnostic:
 
 
 def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
-    """Feeds a clip step by step, and then silence until the decoder has given all of it, for a second at most."""
+    """Feed a clip step by step, then silence until the decoder has given all of it, for at most a second."""
     process = os.getpid()
     with stream as running:
         streamed, process = Streamed(int(running.step_samples)), os.getpid()
@@ -89,7 +90,7 @@ def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
 
 
 def check_stream(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
-    """Streams some seconds of the clips, one after the other, and compares."""
+    """Stream some seconds of the clips, and compare."""
     stream = open_stream(codec)
     if isinstance(stream, Diagnostic):
         return finding("stream", "not applicable", stream)
@@ -103,7 +104,7 @@ def check_stream(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
 
 
 def compare_stream(clip: Audio, decoded: np.ndarray, streamed: Streamed) -> dict[str, Any]:
-    """Whether a stream gave all of a clip, and the same as decoding it as a whole did (`decoded`)."""
+    """Whether a stream gave all of a clip, equal to decoding the whole (`decoded`)."""
     joined = np.concatenate([*streamed.waves, streamed.owed], axis=1)[:, : clip.num_samples]
     full = np.pad(joined, ((0, 0), (0, clip.num_samples - joined.shape[1])))
     starts = np.arange(0, clip.num_samples, streamed.step_samples)
