@@ -69,7 +69,10 @@ TABLE = {
 # Names that other packages add, and a user's own code. The adapters above cannot be named directly.
 REGISTRY = Registry("codec", "CODECS", {})
 _COMMAND_FILE = re.compile(r"^(?P<path>.+\.ya?ml)(@(?P<kbps>[^@]+))?$")
-_DYNAMIC_NAMES = r"import \*|sys\.modules|\b(?:globals|locals|vars|setattr|exec|eval|__dict__|__getattr__)\b|(?<!\.)\b__name__\b(?! ==)"
+_DYNAMIC_NAMES = (
+    r"import \*|sys\.modules|\b(?:globals|locals|vars|setattr|exec|eval|__dict__|__getattr__)\b"
+    r"|(?<!\.)\b__name__\b(?! ==)"
+)
 """Ways to create names that do not appear in a file's text."""
 
 
@@ -192,19 +195,13 @@ def _row(name: str, entry: Any) -> CodecRow:
     options, bits = _without_bits(entry.options)
     described = adapter.describe(**options)
     location = adapter.find_weights(**options) if hasattr(adapter, "find_weights") else None
-    info = replace(
-        described if bits is None else quantised_info(described, bits),
-        name=name,
-        code_licence=family.licence.code,
-        weights_licence=family.licence.weights,
-        weights=location,
-        paper=family.paper,
-    )
+    licences = {"code_licence": family.licence.code, "weights_licence": family.licence.weights}
+    described = described if bits is None else quantised_info(described, bits)
+    info = replace(described, name=name, **licences, weights=location, paper=family.paper)
     kind = "latents" if info.latents else "codes" if adapter.where == "device" else "packets"
     here, published = (location is not None, adapter.published(**options)) if kind != "packets" else (None, None)
-    return CodecRow(
-        name, info, family.summary, family.points_text(), here, kind, family.source, entry.family_name, published
-    )
+    facts = family.summary, family.points_text(), here, kind, family.source, entry.family_name, published
+    return CodecRow(name, info, *facts)
 
 
 def codec_names() -> list[str]:
@@ -243,9 +240,8 @@ def require_codec(name: str | None, requested: str | None = None) -> None:
         named = rf"\b{re.escape(attribute)}\b|{_DYNAMIC_NAMES}"
         if path.suffix == ".py" and not re.search(named, text := path.read_text("utf-8", "replace")):
             classes = ", ".join(re.findall(r"^class (\w+)", text, re.MULTILINE))
-            raise UserError(
-                f"the file '{path}' has nothing that is called '{attribute}'", hint=f"it has {classes or 'no class'}"
-            )
+            reason = f"the file '{path}' has nothing that is called '{attribute}'"
+            raise UserError(reason, hint=f"it has {classes or 'no class'}")
         return
     if name is None or not has_codec(name):
         raise UnknownName("codec", requested or str(name), [*codec_names(), *catalogue.families(), *_collected()])
@@ -352,10 +348,8 @@ def _find(name: str) -> Any:
     if entry is not None:
         info = load_attribute(TABLE[entry.family.adapter]).describe(**_without_bits(entry.options)[0])
         if info.latents is not None:
-            reason = not_discrete(info.latents, info.frame_rate_hz)
-            raise UserError(
-                f"the codec '{spec.name}' has no point of {spec.point} kbps: {reason}", hint=f"write {spec.name}"
-            )
+            reason = f"has no point of {spec.point} kbps: {not_discrete(info.latents, info.frame_rate_hz)}"
+            raise UserError(f"the codec '{spec.name}' {reason}", hint=f"write {spec.name}")
     return catalogue.find(name)
 
 
@@ -385,22 +379,22 @@ def _checked(codec: Any, name: str) -> Codec:
     for attribute in ("sample_rates_hz", "channels"):
         values = getattr(info, attribute)
         if not isinstance(values, tuple) or not values or not all(isinstance(v, int) and v > 0 for v in values):
-            raise UserError(
-                f"the codec '{name}' declares info.{attribute}={values!r}; expected a tuple such as (16000,)"
-            )
+            reason = f"the codec '{name}' declares info.{attribute}={values!r}"
+            raise UserError(f"{reason}; expected a tuple such as (16000,)")
     if info.latents is not None and not (isinstance(info.latents, int) and info.latents > 0 and info.frame_rate_hz):
-        raise UserError(
-            f"the codec '{name}' declares info.latents={info.latents!r} at info.frame_rate_hz={info.frame_rate_hz!r}; expected the "
-            "real numbers of a frame, such as 64, and the frames of a second"
-        )
+        declared = f"info.latents={info.latents!r} at info.frame_rate_hz={info.frame_rate_hz!r}"
+        expected = "the real numbers of a frame, such as 64, and the frames of a second"
+        raise UserError(f"the codec '{name}' declares {declared}; expected {expected}")
     if info.latents is not None and info.nominal_bitrate_bps is not None:
-        raise UserError(
-            f"the codec '{name}' declares a bitrate, but {not_discrete(info.latents, info.frame_rate_hz or 0)}"
-        )
+        reason = not_discrete(info.latents, info.frame_rate_hz or 0)
+        raise UserError(f"the codec '{name}' declares a bitrate, but {reason}")
     return codec
 
 
-_CONTRACT = "a codec has info (a CodecInfo), encode(batch) -> list[Codes] and decode(codes) -> list[Audio]; a continuous one has Latents"
+_CONTRACT = (
+    "a codec has info (a CodecInfo), encode(batch) -> list[Codes] and decode(codes) -> list[Audio]; "
+    "a continuous one has Latents"
+)
 
 __all__ = [
     "REGISTRY",

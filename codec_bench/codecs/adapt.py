@@ -45,7 +45,7 @@ def fault_of(error: BaseException) -> Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """One item after encoding and decoding: the estimate at the codec's rate, and the bits sent, or why there are none."""
+    """One item after coding: the estimate at the codec's rate, and the bits sent, or why there are none."""
 
     estimate: Audio
     bits: float | None
@@ -191,9 +191,8 @@ def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
     """
     name = info.name
     if not isinstance(codes, (list, tuple)) or len(codes) != count:
-        raise CodecFault(
-            Diagnostic("returned_count", codec=name, method="encode", returned=_returned(codes), batch=count)
-        )
+        facts = {"returned": _returned(codes), "batch": count}
+        raise CodecFault(Diagnostic("returned_count", codec=name, method="encode", **facts))
     for item in codes:
         kind = Codes if info.latents is None else Latents
         if not isinstance(item, kind):

@@ -119,10 +119,8 @@ def find(text: str) -> Entry | None:
     for name, family in families().items():
         if spec.name in family.variants:
             if spec.point is not None or spec.argument is not None:
-                raise UserError(
-                    f"'{spec.text}': the codec '{spec.name}' has one operating point and takes no other",
-                    hint=f"write {spec.name}",
-                )
+                reason = f"'{spec.text}': the codec '{spec.name}' has one operating point and takes no other"
+                raise UserError(reason, hint=f"write {spec.name}")
             return Entry(spec.text, family, {**family.options, **family.variants[spec.name]}, name)
     if spec.name not in families():
         return None

@@ -91,14 +91,9 @@ def entries() -> dict[str, Entry]:
         for codec, member in held.codecs.items():
             summary = f"{codec} through {held.package} ({held.install})"
             licence = Licence(code=held.licence, weights=member.weights)
-            family = Family(
-                version=1,
-                adapter="isolated" if held.env else name,
-                summary=summary,
-                source=held.package,
-                licence=licence,
-                paper=member.paper,
-            )
+            adapter = "isolated" if held.env else name
+            facts = {"summary": summary, "source": held.package, "licence": licence, "paper": member.paper}
+            family = Family(version=1, adapter=adapter, **facts)
             options = {"codec": codec} | ({"collection": name} if held.env else {})
             by_name[f"{name}/{codec}"] = Entry(f"{name}/{codec}", family, options, member.family)
     return by_name
@@ -188,9 +183,8 @@ class Collected(Codec):
             shortest = round(_SHORTEST_S * audio.sample_rate_hz)
             padded = fit_length(audio.samples, max(audio.num_samples, shortest))
             values, side_info = self._codes(Audio(padded, audio.sample_rate_hz))
-            stream = CodeStream(
-                np.ascontiguousarray(values, np.int64), self._facts.cardinality, self._facts.frame_rate_hz
-            )
+            facts = self._facts.cardinality, self._facts.frame_rate_hz
+            stream = CodeStream(np.ascontiguousarray(values, np.int64), *facts)
             codes.append(Codes((stream,), audio.num_samples, audio.sample_rate_hz, side=side_info))
         return codes
 
@@ -258,12 +252,10 @@ class SoundCodec(Collected):
         import torch
 
         orders = {_CODES: values, _TURNED: values.T}
-        held = [
-            orders[side_info[f"{n} is"]].reshape(tuple(side_info[f"{n}"]))
-            if f"{n} is" in side_info
-            else side_info[f"{n}"]
-            for n in range(sum(name.isdecimal() for name in side_info))
-        ]
+        held = []
+        for n in range(sum(name.isdecimal() for name in side_info)):
+            order, item = side_info.get(f"{n} is"), side_info[f"{n}"]
+            held.append(item if order is None else orders[order].reshape(tuple(item)))
         parts = [torch.as_tensor(np.ascontiguousarray(item)).to(self._model.device) for item in held]
         kinds = {"tuple": tuple, "list": list}
         return _here(self._model.decode_unit(kinds.get(side_info["kind"], lambda held: held[0])(parts)))
@@ -277,9 +269,8 @@ def _order(held: np.ndarray, values: np.ndarray) -> str | None:
     if held.ndim < 2 or held.size != values.size or not np.issubdtype(held.dtype, np.integer):
         return None
     for order, codes in ((_CODES, values), (_TURNED, values.T)):
-        if np.array_equal(held.ravel(), codes.ravel()) and [n for n in held.shape if n > 1] == [
-            n for n in codes.shape if n > 1
-        ]:
+        shapes = [[n for n in array.shape if n > 1] for array in (held, codes)]
+        if shapes[0] == shapes[1] and np.array_equal(held.ravel(), codes.ravel()):
             return order
     return None
 

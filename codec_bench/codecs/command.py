@@ -72,9 +72,8 @@ class Command(Codec):
             weights=f"{self._path.name} {content}",
             paper=self._file.paper,
         )
-        self._programs = {
-            role: program_of(self._file, self._path, role, self._bitrate_bps) for role in ("encoder", "decoder")
-        }
+        sides = ("encoder", "decoder")
+        self._programs = {role: program_of(self._file, self._path, role, self._bitrate_bps) for role in sides}
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """The bitstream of each item: one packet, the encoder's file without its header.
@@ -101,12 +100,8 @@ class Command(Codec):
             samples = self._decode(item)
             needed = item.num_samples + delay
             if samples.shape[1] < needed:
-                raise UserError(
-                    f"{self.info.name}: the decoder gave {samples.shape[1]} of {needed} samples",
-                    hint=""
-                    if self._file.frame_s
-                    else "declare frame_s in the file: the encoder is then given whole frames",
-                )
+                hint = "" if self._file.frame_s else "declare frame_s in the file: the encoder then gets whole frames"
+                raise UserError(f"{self.info.name}: the decoder gave {samples.shape[1]} of {needed} samples", hint=hint)
             out.append(Audio(samples[:, delay:needed], item.sample_rate_hz))
         return out
 
@@ -130,14 +125,8 @@ class Command(Codec):
             expected = f"more than the {headers} bytes of its headers" if headers else "a bitstream"
             raise UserError(f"{self.info.name}: the encoder wrote {len(stream)} bytes; expected {expected}")
         header = np.frombuffer(stream[: file.header_bytes], np.uint8)
-        return Codes(
-            streams=(),
-            num_samples=audio.num_samples,
-            sample_rate_hz=rate_hz,
-            packets=(stream[file.header_bytes :],),
-            side_bits=side_bits,
-            side={"channels": audio.channels, "header": header},
-        )
+        side_info = {"channels": audio.channels, "header": header}
+        return Codes((), audio.num_samples, rate_hz, (stream[file.header_bytes :],), side_bits, side_info)
 
     def _decode(self, item: Codes) -> np.ndarray:
         """Everything that the decoder wrote for one item, float32 `(channels, samples)`."""
@@ -212,14 +201,9 @@ class Command(Codec):
             raise UserError(f"{who} wrote no file{last_words(source.parent)}")
 
     def _arguments(self, role: str, source: str, target: str, rate_hz: int, channels: int) -> list[str]:
-        values = {
-            "input": source,
-            "output": target,
-            "rate": str(rate_hz),
-            "rate_khz": f"{rate_hz / 1000:g}",
-            "channels": str(channels),
-            "folder": str(self._path.resolve().parent),
-        }
+        folder = str(self._path.resolve().parent)
+        values = {"input": source, "output": target, "channels": str(channels), "folder": folder}
+        values |= {"rate": str(rate_hz), "rate_khz": f"{rate_hz / 1000:g}"}
         if self._bitrate_bps is not None:
             values |= {"bitrate": str(self._bitrate_bps), "kbps": f"{self._bitrate_bps / 1000:g}"}
         return [self._programs[role], *(filled(text, values) for text in getattr(self._file, role)[1:])]

@@ -119,16 +119,14 @@ class IsolatedCodec(Collected):
         )
         side_info = np.asarray(answer.get("side", ()), np.float32)
         held = {SIDE_INFO: side_info} if side_info.size else {}
-        return Codes(
-            streams, audio.num_samples, audio.sample_rate_hz, side_bits=_FLOAT_BITS * side_info.size, side=held
-        )
+        bits = _FLOAT_BITS * side_info.size
+        return Codes(streams, audio.num_samples, audio.sample_rate_hz, side_bits=bits, side=held)
 
     def _read_audio(self, answer: Any, item: Codes) -> Audio:
         sound = answer["audio"]
         if sound["sample_rate_hz"] != item.sample_rate_hz:
-            raise UserError(
-                f"{self.info.name}: the worker gave {sound['sample_rate_hz']} Hz; expected {item.sample_rate_hz} Hz"
-            )
+            rates = f"{sound['sample_rate_hz']} Hz; expected {item.sample_rate_hz} Hz"
+            raise UserError(f"{self.info.name}: the worker gave {rates}")
         wave = np.frombuffer(sound["samples"], np.float32).reshape(sound["channels"], -1)
         return Audio(fit_length(wave, item.num_samples), item.sample_rate_hz)
 

@@ -40,9 +40,8 @@ def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
         UserError: the codec has no latents, or it is no such number of bits.
     """
     if info.latents is None or info.frame_rate_hz is None:
-        raise UserError(
-            f"{info.name} has no latents to round to {OPTION}={bits}", hint="its codes are discrete already"
-        )
+        reason = f"{info.name} has no latents to round to {OPTION}={bits}"
+        raise UserError(reason, hint="its codes are discrete already")
     if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= _MOST_BITS:
         raise UserError(f"{info.name}: {OPTION} is {bits!r}; expected a whole number from 1 to {_MOST_BITS}")
     per_s = info.latents * info.frame_rate_hz
@@ -72,7 +71,8 @@ class Quantised(Codec):
     def __init__(self, codec: Any, bits: int, span: tuple[np.ndarray, np.ndarray] | None = None) -> None:
         self.info = quantised_info(codec.info, bits)
         self._codec, self._levels, self._span = codec, 2**bits, span
-        self.where, self.batch_s = getattr(codec, "where", "device"), getattr(codec, "batch_s", 60.0)  # type: ignore[misc]
+        self.where = getattr(codec, "where", "device")  # type: ignore[misc]
+        self.batch_s = getattr(codec, "batch_s", 60.0)  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_codec":

@@ -61,9 +61,8 @@ TO_DO = {
 
 
 OF_TRAINING = (
-    "polarity", "hidden delay", "clock", "level", "clipping", "silence", "dropouts", "constant", "channels", "length of clips", "first frame",
-    "last frame",
-    "loudness of clips", "digital silence", "constant codebook",
+    "polarity", "hidden delay", "clock", "level", "clipping", "silence", "dropouts", "constant", "channels",
+    "length of clips", "first frame", "last frame", "loudness of clips", "digital silence", "constant codebook",
 )  # fmt: skip
 """Checks that compare output with input: an untrained network makes other audio."""
 
@@ -76,11 +75,11 @@ def finding(check: str, state: State, diagnostic: Diagnostic, value: float | Non
 def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Mark the findings of a network of noise that only training decides as not applicable."""
     return [
-        finding(f["check"], "not applicable", Diagnostic("untrained", finding=f["found"]), f["value"])
+        {**f, "state": "not applicable", "found": Diagnostic("untrained", finding=f["found"])}
         if f["check"] in OF_TRAINING and f["state"] == "suspect"
         else f
         for f in findings
-    ]  # fmt: skip
+    ]
 
 
 def wrong(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

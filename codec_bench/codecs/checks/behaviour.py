@@ -48,7 +48,7 @@ def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
     listed = [
         tried("length", lambda: _lengths(codec, clip)),
         *wide(codec, clips, steady=steady),
-        *_ends(codec, clip),
+        *try_checks("last frame", lambda: both_ends(codec, clip)),
         tried("causal label", lambda: future(codec, clip) if steady else unsteady),
         tried("file", lambda: _files(codec, clip)),
         tried("digital silence", lambda: _silence(codec, clip)),
@@ -70,23 +70,9 @@ def without_consequences(findings: Sequence[dict[str, Any]]) -> list[dict[str, A
     return [f for f in findings if f["state"] != "suspect" or f["check"] not in drop]
 
 
-def _ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
-    try:
-        return both_ends(codec, clip)
-    except MemoryError:
-        raise
-    except Exception as error:
-        return [finding("last frame", "failed", fault_of(error))]
-
-
 def _settled(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
-    try:
-        alone = one_by_one(codec, clips)
-    except MemoryError:
-        raise
-    except Exception as error:
-        return [finding("batch", "failed", fault_of(error))]
-    return settled(codec, clips, alone, batches_of([clip.num_samples for clip in clips]))
+    batches = batches_of([clip.num_samples for clip in clips])
+    return try_checks("batch", lambda: settled(codec, clips, one_by_one(codec, clips), batches))
 
 
 def settled(
@@ -131,12 +117,17 @@ def _listen(event: str, args: tuple[Any, ...]) -> None:
 
 def tried(check: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The finding of a check; `failed` with the reason if the codec raises an exception."""
+    return try_checks(check, lambda: [look()])[0]
+
+
+def try_checks(check: str, look: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The findings of checks; `failed` with the reason if the codec raises an exception."""
     try:
         return look()
     except MemoryError:
         raise
-    except Exception as error:  # a codec of the caller's own may raise anything
-        return finding(check, "failed", fault_of(error))
+    except Exception as error:  # custom codecs may raise anything
+        return [finding(check, "failed", fault_of(error))]
 
 
 def _lengths(codec: Any, clip: Audio) -> dict[str, Any]:
@@ -148,10 +139,8 @@ def _lengths(codec: Any, clip: Audio) -> dict[str, Any]:
             try:
                 recode(codec, [Audio(samples, rate)])
             except Exception as error:
-                diagnostic = Diagnostic(
-                    "short_input", samples=length, channels=channels, rate_hz=rate, cause=fault_of(error)
-                )
-                return finding("length", "failed", diagnostic)
+                facts = {"samples": length, "channels": channels, "rate_hz": rate, "cause": fault_of(error)}
+                return finding("length", "failed", Diagnostic("short_input", **facts))
     return finding("length", "ok", Diagnostic("length_kept", samples=SHORT))
 
 
@@ -239,9 +228,8 @@ def _batch(
         "batch_differs", differing=len(comparison.differing), **compared, worst_s=clips[index].duration_s,
         **_differences(comparison),
     )  # fmt: skip
-    return finding(
-        "batch", "suspect", diagnostic, comparison.wave if comparison.wave > WAVE_TOLERANCE else float(comparison.flips)
-    )
+    worst = comparison.wave if comparison.wave > WAVE_TOLERANCE else float(comparison.flips)
+    return finding("batch", "suspect", diagnostic, worst)
 
 
 def _is_repeated(

@@ -26,10 +26,7 @@ _CLIP_BITS = 256  # of side information that each clip may have, however short i
 _PADDING_S = 1.0  # some codecs pad every clip to blocks of many frames
 _UNCOUNTED_BPS = 100.0
 _FRAMES = 50  # fewer do not show that a codebook is constant
-_DEAD_SHARE, _DEAD_FRAMES = (
-    0.99,
-    1000,
-)  # one code in so large a share of so many frames: the codebook says nearly nothing
+_DEAD_SHARE, _DEAD_FRAMES = 0.99, 1000  # one code in this share of as many frames: a dead codebook
 
 
 class LabelChecks:
@@ -99,13 +96,8 @@ class LabelChecks:
             return []
         if self._no_bits is not None:
             return [finding("bitrate label", "not applicable", self._no_bits), *self._frame_rate(info)]
-        return [
-            self._bitrate(info),
-            *self._token_rate(info),
-            *self._frame_rate(info),
-            *self._uncounted(),
-            *self._constant(),
-        ]
+        rates = [self._bitrate(info), *self._token_rate(info), *self._frame_rate(info)]
+        return [*rates, *self._uncounted(), *self._constant()]
 
     def _bitrate(self, info: CodecInfo) -> dict[str, Any]:
         declared = info.nominal_bitrate_bps

@@ -81,10 +81,9 @@ class Material:
     def exactly(self, seconds: float) -> Audio:
         """One piece of exactly this length, of repeated clips of one rate and channel count."""
         first = self.first_clips[0]
-        fitting = [
-            c for c in self.first_clips if (c.sample_rate_hz, c.channels) == (first.sample_rate_hz, first.channels)
-        ]
-        samples = np.concatenate([c.samples for c in fitting], axis=1)
+        kind = first.sample_rate_hz, first.channels
+        fitting = [c.samples for c in self.first_clips if (c.sample_rate_hz, c.channels) == kind]
+        samples = np.concatenate(fitting, axis=1)
         length = max(1, round(seconds * first.sample_rate_hz))
         samples = np.tile(samples, (1, -(-length // samples.shape[1])))
         return Audio(fit_length(samples, length), first.sample_rate_hz)

@@ -108,13 +108,13 @@ def _looked_at(
         together = BatchingCheck()
         by_itself = recode(codec, tried[:1])
         item = by_itself[0][0], by_itself[1][0]
-        together.add(0, item, (codes[0], outputs[0]))
-        if not together.exact and not (
-            is_repeated(codec, tried[:1], 0, item) and is_repeated(codec, tried, 0, (codes[0], outputs[0]))
-        ):
-            yield "repeatable", Diagnostic("long_clip_unsteady"), together.wave
-        elif not together.exact:
-            yield "batch", Diagnostic("long_clip_in_batch"), together.wave
+        in_batch = codes[0], outputs[0]
+        together.add(0, item, in_batch)
+        if not together.exact:
+            if is_repeated(codec, tried[:1], 0, item) and is_repeated(codec, tried, 0, in_batch):
+                yield "batch", Diagnostic("long_clip_in_batch"), together.wave
+            else:
+                yield "repeatable", Diagnostic("long_clip_unsteady"), together.wave
     pieces = [(sound[:, a:b], outputs[0].samples[:, a:b]) for a, b in places]
     quiet = tried[2].samples, outputs[2].samples
     silent = list(_missing([*pieces, quiet]))
@@ -122,11 +122,8 @@ def _looked_at(
     spoken = sound.copy()
     spoken[:, slice(*places[_TONES])] = 0
     if not silent and (dropouts := find_dropouts(spoken, outputs[0].samples, rate)) != Dropouts():
-        yield (
-            "dropouts",
-            Diagnostic("long_clip_loses", **dropout_parameters(dropouts)),
-            dropouts.start_s + dropouts.inside_s + dropouts.end_s,
-        )
+        dropped_s = dropouts.start_s + dropouts.inside_s + dropouts.end_s
+        yield "dropouts", Diagnostic("long_clip_loses", **dropout_parameters(dropouts)), dropped_s
     if not (yield from _delayed([*pieces, quiet], places, rate)):
         untold.append(f"{rate} Hz, {channels} channel{'' if channels == 1 else 's'}")
     yield from _levels([pieces[0], quiet], rate)
@@ -194,13 +191,12 @@ def _delayed(
         return False
     drift = lags[2] - lags[0]
     between = (places[2][0] - places[0][0]) / (places[3][0] - places[0][0])
-    if abs(drift) > _CLOCK_S * rate and abs(lags[1] - lags[0] - between * drift) < _CLOCK_S * rate:
+    drifts = abs(drift) > _CLOCK_S * rate and abs(lags[1] - lags[0] - between * drift) < _CLOCK_S * rate
+    if drifts:
         per_second = drift / (places[3][0] - places[0][0])
-        yield ("clock", Diagnostic("clock", percent=100 * per_second, samples=drift), per_second)
-    elif len(agreeing(alignments)) == len(alignments) and abs(np.median(lags)) >= max(
-        1.0, least_delay(alignments, rate)
-    ):
-        lag = float(np.median(lags))
+        yield "clock", Diagnostic("clock", percent=100 * per_second, samples=drift), per_second
+    lag, least = float(np.median(lags)), max(1.0, least_delay(alignments, rate))
+    if not drifts and len(agreeing(alignments)) == len(alignments) and abs(lag) >= least:
         yield "hidden delay", Diagnostic("pieces_late", samples=lag, pieces=len(lags)), lag
     turned = [(number, one) for number, one in enumerate(alignments) if one.correlation <= -COHERENT]
     agreed = agreeing([one for _, one in turned])
@@ -263,10 +259,8 @@ def _align(a: np.ndarray, b: np.ndarray, rate: int) -> DelayEstimate:
 
 def _crossed(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, Diagnostic, float]]:
     """Sounds of one channel that come back in the other."""
-    leaks = [
-        _db(rms(pieces[index][1][1 - channel]), rms(pieces[index][1][channel])) for index, channel in ((0, 0), (2, 1))
-    ]
-    worst = max(leaks)
+    sides = ((pieces[0][1][1], pieces[0][1][0]), (pieces[2][1][0], pieces[2][1][1]))
+    worst = max(_db(rms(leak), rms(sound)) for leak, sound in sides)
     if worst > -_FOLDS_DB:
         yield "channels", Diagnostic("crossed_over"), worst
     elif worst > _FOLDS_DB:
@@ -304,9 +298,8 @@ def both_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
     clips = [_from(clip, loudest_frame + hop - length, length) for length in sorted(set(lengths))]
     clips.append(_from(clip, loudest_frame, _FRAMES * hop))
     outputs = recode(codec, clips)[1]
-    usual = float(
-        np.clip(np.median([_db(rms(b.samples), rms(a.samples)) for a, b in zip(clips, outputs)]), _DROP_DB, 0.0)
-    )
+    gains_db = [_db(rms(b.samples), rms(a.samples)) for a, b in zip(clips, outputs)]
+    usual = float(np.clip(np.median(gains_db), _DROP_DB, 0.0))
     at_start = find_dropouts(clips[-1].samples, outputs[-1].samples, rate).start_s
     cut: list[tuple[float, float]] = []
     for a, b in zip(clips[:-1], outputs):

@@ -52,9 +52,8 @@ class Parcel:
         """Read a file of `write`."""
         with np.load(path, allow_pickle=False) as file:
             places = range(len(file.files) // 2)
-            return cls(
-                tuple(file[f"codes {k}"].tobytes() for k in places), tuple(file[f"wave {k}"] for k in places)
-            )  # fmt: skip
+            codes = tuple(file[f"codes {k}"].tobytes() for k in places)
+            return cls(codes, tuple(file[f"wave {k}"] for k in places))
 
 
 def pack(codes: Sequence[Sent], decoded: Sequence[Audio]) -> Parcel:
@@ -143,13 +142,10 @@ def from_bytes(content: bytes) -> Sent:
             side_info[key] = array.tobytes()
         elif kind == "side":
             side_info[key] = array if array.ndim else array[()]
+    length = head["num_samples"], head["sample_rate_hz"]
     if "latents" in arrays:
-        return Latents(
-            arrays["latents"], head["latent_rate_hz"], head["num_samples"], head["sample_rate_hz"], side_info
-        )
-    return Codes(
-        tuple(streams), head["num_samples"], head["sample_rate_hz"], tuple(packets), head["side_bits"], side_info
-    )  # fmt: skip
+        return Latents(arrays["latents"], head["latent_rate_hz"], *length, side_info)
+    return Codes(tuple(streams), *length, tuple(packets), head["side_bits"], side_info)
 
 
 def _is_plain(value: Any) -> bool:

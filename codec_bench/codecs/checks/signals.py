@@ -171,9 +171,8 @@ class SignalChecks:
         if not self._silent:
             return finding("silence", "ok", Diagnostic("no_silent_estimate"), 0.0)
         count = len(self._silent)
-        return finding(
-            "silence", "suspect", Diagnostic("silent_clips", count=count, name=self._silent[0]), float(count)
-        )
+        diagnostic = Diagnostic("silent_clips", count=count, name=self._silent[0])
+        return finding("silence", "suspect", diagnostic, float(count))
 
     def _level(self) -> dict[str, Any]:
         if not self._levels:
@@ -198,11 +197,8 @@ def _agree(lags: list[float], of: int, within: float) -> bool:
 
 def agreeing(measured: Sequence[DelayEstimate]) -> list[DelayEstimate]:
     """The largest group of alignments within `AGREE_SAMPLES` of one of them."""
-    groups = [
-        [one for one in measured if abs(one.delay_samples - middle.delay_samples) <= AGREE_SAMPLES]
-        for middle in measured
-    ]
-    return max(groups, key=len, default=[])
+    near = lambda lag: [one for one in measured if abs(one.delay_samples - lag) <= AGREE_SAMPLES]  # noqa: E731
+    return max((near(middle.delay_samples) for middle in measured), key=len, default=[])
 
 
 def least_delay(agreed: Sequence[DelayEstimate], rate_hz: int, *, rough: bool = False) -> float:
@@ -227,9 +223,8 @@ def dropout_parameters(dropouts: Dropouts) -> dict[str, float]:
 def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
     """The gain of `estimate` over `reference`, both `(channels, samples)`: the median over bands by energy."""
     size = quick_size(reference.shape[1])
-    powers = [
-        (np.abs(np.fft.rfft(signal.astype(np.float64), size)) ** 2).sum(axis=0) for signal in (reference, estimate)
-    ]
+    spectra = (np.fft.rfft(signal.astype(np.float64), size) for signal in (reference, estimate))
+    powers = [(np.abs(spectrum) ** 2).sum(axis=0) for spectrum in spectra]
     edges = np.geomspace(50.0, rate_hz / 2, _BANDS)
     places = np.unique((edges / rate_hz * size).astype(int))
     before, after = (np.add.reduceat(power, places) for power in powers)
@@ -265,7 +260,7 @@ def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
 
 
 def count_wraps(reference: np.ndarray, estimate: np.ndarray) -> int:
-    """Count samples that jump to the other end of the scale, like overflowing integers, where the reference does not."""
+    """Count samples that jump to the other end of the scale, like overflowing integers, unlike the reference's."""
     from scipy.ndimage import maximum_filter1d
 
     jumps, steps = (np.abs(np.diff(signal, axis=1)) for signal in (estimate, reference))

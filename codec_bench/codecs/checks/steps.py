@@ -65,10 +65,7 @@ class CheckJob:
         "load": ("info", "load"),
         "contract": ("contract",),
         "corpus": ("findings",),
-        "probe": ("probe",),
-        "stream": ("stream",),
-        "sent": ("sent",),
-        "elsewhere": ("elsewhere",),
+        **{step: (step,) for step in ("probe", "stream", "sent", "elsewhere")},
     }
 
     codec: str
@@ -153,21 +150,16 @@ class Checking:
         """Load the codec; return facts about loading."""
         from codec_bench.codecs import load_codec
 
-        request = self._request
-        self._codec = Watched(
-            load_codec(request.codec, device=request.device, **request.options), self._announce
-        )  # fmt: skip
+        codec = load_codec(self._request.codec, device=self._request.device, **self._request.options)
+        self._codec = Watched(codec, self._announce)
         return {}
 
     def _contract(self) -> dict[str, dict[str, Any]]:
         """The first two clips, cut to different lengths, as one batch."""
-        pieces = self._material.cut(2, _CONTRACT_S)
-        pieces = [
-            type(p)(p.samples[:, : max(1, p.num_samples * (3 - k) // 3)], p.sample_rate_hz)
-            for k, p in enumerate(pieces)
-        ]
-        recode(self._codec, pieces)
-        return {"contract": {"items": len(pieces)}}
+        clips = self._material.cut(2, _CONTRACT_S)
+        lengths = [max(1, clip.num_samples * (3 - k) // 3) for k, clip in enumerate(clips)]
+        recode(self._codec, [Audio(c.samples[:, :n], c.sample_rate_hz) for c, n in zip(clips, lengths)])
+        return {"contract": {"items": len(clips)}}
 
     def _corpus(self) -> dict[str, dict[str, Any]]:
         looks, labels, shapes = SignalChecks(), LabelChecks(), OneShape(self._codec.info.name)
@@ -281,10 +273,7 @@ def gather_findings(sections: dict[str, Any]) -> None:
             listed.append(finding(check, "failed" if sent["state"] == "failed" else "not applicable", reason))
     if any(f["check"] == "repeatable" and f["state"] == "suspect" for f in listed):
         because = Diagnostic("same_output_needed")
-        listed = [
-            finding(f["check"], "not applicable", because)
-            if f["check"] in (CHECK, "stream") and f["state"] == "suspect"
-            else f
-            for f in listed
-        ]
+        for index, f in enumerate(listed):
+            if f["check"] in (CHECK, "stream") and f["state"] == "suspect":
+                listed[index] = finding(f["check"], "not applicable", because)
     sections["findings"]["findings"] = listed

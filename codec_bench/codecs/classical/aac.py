@@ -43,13 +43,8 @@ class Aac(RatedCodec):
             reachable = f"{_LOWEST_BPS / 1000:g} to {_HIGHEST_BPS / 1000:g}"
             raise UserError(f"AAC does not run at {bitrate_bps / 1000:g} kbps", hint=f"it runs at {reachable} kbps")
         low, high = _BITS_PER_SAMPLE
-        super().__init__(
-            "aac",
-            bitrate_bps,
-            sample_rates_hz=tuple(rate for rate in sorted(_RATES_HZ) if low <= bitrate_bps / rate <= high),
-            channels=(1, 2),
-            causal=False,
-        )
+        rates = tuple(rate for rate in sorted(_RATES_HZ) if low <= bitrate_bps / rate <= high)
+        super().__init__("aac", bitrate_bps, sample_rates_hz=rates, channels=(1, 2), causal=False)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """Raw access units of one item."""

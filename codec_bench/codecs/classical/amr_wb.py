@@ -63,9 +63,8 @@ class AmrWb(Amr):
 def _encoder() -> Any:
     name = find_library("vo-amrwbenc")
     if name is None:
-        raise MissingResource(
-            "the codec 'amr-wb' needs the library libvo-amrwbenc", hint="Debian: apt install libvo-amrwbenc0"
-        )
+        reason = "the codec 'amr-wb' needs the library libvo-amrwbenc"
+        raise MissingResource(reason, hint="Debian: apt install libvo-amrwbenc0")
     library = ctypes.CDLL(name)
     library.E_IF_init.restype = ctypes.c_void_p
     library.E_IF_encode.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder
+from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
 from codec_bench.errors import UserError
 
 RATES_HZ = (44100, 48000)
@@ -25,15 +25,6 @@ class Aptx(BitstreamCodec):
             raise UserError(f"aptX does not code {rate_hz} Hz", hint=f"it codes {' or '.join(map(str, RATES_HZ))} Hz")
         word_bytes = 6 if hd else 4
         encoder = Encoder("aptx_hd" if hd else "aptx", "s32p", _FRAME)
-        super().__init__(
-            CodecInfo(
-                name=f"aptx{'-hd' if hd else ''}-{rate_hz // 1000}k",
-                sample_rates_hz=(rate_hz,),
-                channels=(2,),
-                frame_rate_hz=rate_hz / _STEP,
-                nominal_bitrate_bps=8.0 * word_bytes * rate_hz / _STEP,
-                causal=True,
-                lookahead_s=DELAY_SAMPLES / rate_hz,
-            ),
-            Coder(encoder, delay_samples=DELAY_SAMPLES, word=(_STEP, word_bytes)),
-        )
+        name, bps = f"aptx{'-hd' if hd else ''}-{rate_hz // 1000}k", 8.0 * word_bytes * rate_hz / _STEP
+        info = CodecInfo(name, channels=(2,), nominal_bitrate_bps=bps, **one_rate(rate_hz, _STEP, DELAY_SAMPLES))
+        super().__init__(info, Coder(encoder, delay_samples=DELAY_SAMPLES, word=(_STEP, word_bytes)))

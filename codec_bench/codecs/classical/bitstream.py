@@ -9,7 +9,7 @@ Conventions
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -62,11 +62,8 @@ class Encoder:
         out: list[bytes] = []
         start = 0
         while len(out) < packets and start < samples.shape[1] + _DRAIN_FRAMES * self.frame_samples:
-            frame = av.AudioFrame.from_ndarray(
-                _pack(samples[:, start : start + self.frame_samples], self.frame_samples, self.sample_format),
-                format=self.sample_format,
-                layout=layout,
-            )
+            packed = _pack(samples[:, start : start + self.frame_samples], self.frame_samples, self.sample_format)
+            frame = av.AudioFrame.from_ndarray(packed, format=self.sample_format, layout=layout)
             frame.sample_rate, frame.pts = rate_hz, start
             out += map(bytes, context.encode(frame))
             start += self.frame_samples
@@ -200,16 +197,12 @@ class BitstreamCodec(Codec):
         """
         for audio in batch:
             check_input(audio, self.info)
-        return [
-            Codes(
-                streams=(),
-                num_samples=audio.num_samples,
-                sample_rate_hz=audio.sample_rate_hz,
-                packets=tuple(self.encode_one(audio.samples, audio.sample_rate_hz)),
-                side={"channels": audio.channels},
-            )
-            for audio in batch
-        ]
+        codes = []
+        for audio in batch:
+            packets = tuple(self.encode_one(audio.samples, audio.sample_rate_hz))
+            side_info = {"channels": audio.channels}
+            codes.append(Codes((), audio.num_samples, audio.sample_rate_hz, packets, side=side_info))
+        return codes
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
         """Audio of each item, aligned with the input and as long.
@@ -217,10 +210,7 @@ class BitstreamCodec(Codec):
         Raises:
             UserError: a packet is damaged, or the packets hold too few samples.
         """
-        return [
-            self._as_long(item, self.decode_one(item.packets, item.num_samples, item.sample_rate_hz, item.side["channels"]))
-            for item in codes
-        ]  # fmt: skip
+        return [self._decoded(self.decode_one, item, item.packets) for item in codes]
 
     def conceal(self, codes: Sequence[Codes], dropped: Sequence[np.ndarray]) -> list[Audio]:
         """Audio of each item with lost packets, by the decoder's own concealment."""
@@ -228,14 +218,12 @@ class BitstreamCodec(Codec):
             [None if missing else packet for packet, missing in zip(item.packets, gone, strict=True)]
             for item, gone in zip(codes, dropped, strict=True)
         ]
-        return [
-            self._as_long(item, self.decode_gaps(packets, item.num_samples, item.sample_rate_hz, item.side["channels"]))
-            for item, packets in zip(codes, arrived)
-        ]  # fmt: skip
+        return [self._decoded(self.decode_gaps, item, packets) for item, packets in zip(codes, arrived)]
 
-    def _as_long(self, item: Codes, samples: np.ndarray) -> Audio:
-        """Cut the decoded samples to the item's length."""
+    def _decoded(self, decode: Callable[..., np.ndarray], item: Codes, packets: Sequence[bytes | None]) -> Audio:
+        """Decode packets and cut the samples to the item's length."""
         length = item.num_samples
+        samples = decode(packets, length, item.sample_rate_hz, item.side["channels"])
         if samples.shape[1] < length:
             reason = f"the {len(item.packets)} packets decode to {samples.shape[1]} samples; expected {length}"
             raise UserError(f"{self.info.name}: {reason}. Packets are missing or cut short")
@@ -262,7 +250,8 @@ def one_rate(rate_hz: int, frame_samples: int, delay_samples: float) -> dict[str
         delay_samples: its look-ahead.
     """
     return {
-        "sample_rates_hz": (rate_hz,), "frame_rate_hz": rate_hz / frame_samples, "causal": True, "lookahead_s": delay_samples / rate_hz,
+        "sample_rates_hz": (rate_hz,), "frame_rate_hz": rate_hz / frame_samples, "causal": True,
+        "lookahead_s": delay_samples / rate_hz,
     }  # fmt: skip
 
 

@@ -67,9 +67,8 @@ class Lc3(RatedCodec):
         with _coder("Decoder", rate_hz, channels) as coder:
             size = coder.get_frame_bytes(self.bitrate_bps)
             check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], size)
-            pieces = [
-                np.frombuffer(_missing(coder, size) if p is None else coder.decode(p), np.float32) for p in packets
-            ]
+            decoded = (_missing(coder, size) if packet is None else coder.decode(packet) for packet in packets)
+            pieces = [np.frombuffer(segment, np.float32) for segment in decoded]
         return np.concatenate([*pieces, np.empty(0, np.float32)]).reshape(-1, channels).T[:, delay_samples(rate_hz) :]
 
 

@@ -20,9 +20,8 @@ class Nellymoser(BitstreamCodec):
 
     def __init__(self, rate_hz: int) -> None:
         if rate_hz not in _RATES_HZ:
-            raise UserError(
-                f"Nellymoser does not code {rate_hz} Hz", hint=f"it codes {', '.join(map(str, _RATES_HZ))} Hz"
-            )
+            rates = ", ".join(map(str, _RATES_HZ))
+            raise UserError(f"Nellymoser does not code {rate_hz} Hz", hint=f"it codes {rates} Hz")
         facts = one_rate(rate_hz, _FRAME, DELAY_SAMPLES)
         info = CodecInfo(f"nellymoser-{2 * rate_hz / 1000:g}k", nominal_bitrate_bps=2.0 * rate_hz, **facts)
         super().__init__(info, Coder(Encoder("nellymoser", "flt", _FRAME), delay_samples=DELAY_SAMPLES))

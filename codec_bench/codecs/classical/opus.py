@@ -43,15 +43,9 @@ class Opus(RatedCodec):
     def __init__(self, bitrate_bps: int) -> None:
         if not 6000 <= bitrate_bps <= _MAX_BPS:
             raise UserError(f"Opus does not run at {bitrate_bps / 1000:g} kbps", hint="it runs at 6 to 510 kbps")
-        super().__init__(
-            "opus",
-            bitrate_bps,
-            sample_rates_hz=RATES_HZ,
-            channels=(1, 2) if bitrate_bps <= _BPS_PER_CHANNEL else (2,),
-            frame_rate_hz=1 / _FRAME_S,
-            causal=True,
-            lookahead_s=0.0065,
-        )
+        channels = (1, 2) if bitrate_bps <= _BPS_PER_CHANNEL else (2,)
+        facts = {"frame_rate_hz": 1 / _FRAME_S, "causal": True, "lookahead_s": 0.0065}
+        super().__init__("opus", bitrate_bps, sample_rates_hz=RATES_HZ, channels=channels, **facts)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """Packets of one item, each of the same size."""
@@ -83,6 +77,7 @@ def delay_samples(packets: Sequence[bytes], rate_hz: int) -> int:
 
     The first five bits of a packet name its mode (RFC 6716, section 3.1). The most frequent mode decides.
     """
+    # Hybrid frames carry their lower half as wide-band SILK.
     mode = Counter(_mode(packet[0] >> 3) for packet in packets if packet).most_common(1)
     return _SILK_DELAY[mode[0][0]].get(rate_hz, _CELT_DELAY) if mode and mode[0][0] in _SILK_DELAY else _CELT_DELAY
 
@@ -100,8 +95,4 @@ def _with_gaps(packets: Sequence[bytes | None]) -> list[bytes]:
 
 
 def _mode(configuration: int) -> str:
-    if configuration < 4:
-        return "narrow"
-    if configuration < 8:
-        return "medium"
-    return "wide" if configuration < 16 else "celt"  # hybrid frames carry their lower half as wide-band SILK
+    return ("narrow", "medium", "wide", "wide")[configuration // 4] if configuration < 16 else "celt"

@@ -80,24 +80,12 @@ class Sbc(RatedCodec):
     """
 
     def __init__(self, bitrate_bps: int) -> None:
-        rates = tuple(
-            rate
-            for rate in RATES_HZ
-            if all(_near(frame_of(bitrate_bps, rate, channels), bitrate_bps, rate) for channels in (1, 2))
-        )
+        rates = tuple(rate for rate in RATES_HZ if all(_is_near(bitrate_bps, rate, channels) for channels in (1, 2)))
         if not rates:
-            raise UserError(
-                f"SBC has no frame near {bitrate_bps / 1000:g} kbps for one and for two channels",
-                hint="it runs at 24 to 512 kbps",
-            )
-        super().__init__(
-            "sbc",
-            bitrate_bps,
-            sample_rates_hz=rates,
-            channels=(1, 2),
-            causal=True,
-            lookahead_s=delay_samples(8) / rates[0],
-        )
+            reason = f"SBC has no frame near {bitrate_bps / 1000:g} kbps for one and for two channels"
+            raise UserError(reason, hint="it runs at 24 to 512 kbps")
+        facts = {"channels": (1, 2), "causal": True, "lookahead_s": delay_samples(8) / rates[0]}
+        super().__init__("sbc", bitrate_bps, sample_rates_hz=rates, **facts)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """Frames with their header of four bytes, which a decoder needs in every frame."""
@@ -131,5 +119,6 @@ class Msbc(BitstreamCodec):
         super().__init__(CodecInfo("msbc", nominal_bitrate_bps=bitrate_bps, **facts), coder)
 
 
-def _near(frame: Frame | None, bitrate_bps: int, rate_hz: int) -> bool:
+def _is_near(bitrate_bps: int, rate_hz: int, channels: int) -> bool:
+    frame = frame_of(bitrate_bps, rate_hz, channels)
     return frame is not None and abs(8 * frame.bytes * rate_hz / frame.samples / bitrate_bps - 1) <= _TOLERANCE

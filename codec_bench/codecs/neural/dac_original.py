@@ -19,7 +19,8 @@ _ENCODER_BLOCK = {"0": "res_unit1", "1": "res_unit2", "2": "res_unit3", "3": "sn
 _DECODER = {"0": "conv1", "5": "snake1", "6": "conv2"}
 _DECODER_BLOCK = {"0": "snake1", "1": "conv_t1", "2": "res_unit1", "3": "res_unit2", "4": "res_unit3"}
 _TENSOR_NAME = re.compile(
-    r"^(?P<side>encoder\.block|decoder\.model)\.(?P<place>\d+)(\.block\.(?P<part>\d+))?(\.block\.(?P<layer>\d+))?\.(?P<leaf>[a-z_]+)$"
+    r"^(?P<side>encoder\.block|decoder\.model)\.(?P<place>\d+)(\.block\.(?P<part>\d+))?(\.block\.(?P<layer>\d+))?"
+    r"\.(?P<leaf>[a-z_]+)$"
 )
 
 
