@@ -46,7 +46,9 @@ class IsolatedCodec(Collected):
         spec = read_env(str(held.env))
         options = self._facts.arguments | ({"checkpoint": weights} if weights else {})
         python = make_environment(spec).python
-        settings = WorkerSettings(self.info.name, python, _code(spec).resolve(), options, spec.variables)
+        if spec.code is None:
+            raise UserError(f"the environment '{spec.name}' names no worker code")
+        settings = WorkerSettings(self.info.name, python, spec.code.resolve(), options, spec.variables)
         self._loop = LoopThread()
         self._pool = WorkerPool(settings, device_variables(1, [device]))
         # When this process ends, its socket closes, and the guardian ends the worker.
@@ -129,9 +131,3 @@ class IsolatedCodec(Collected):
             raise UserError(f"{self.info.name}: the worker gave {rates}")
         wave = np.frombuffer(sound["samples"], np.float32).reshape(sound["channels"], -1)
         return Audio(fit_length(wave, item.num_samples), item.sample_rate_hz)
-
-
-def _code(spec: Any) -> Any:
-    if spec.code is None:
-        raise UserError(f"the environment '{spec.name}' names no worker code")
-    return spec.code

@@ -193,6 +193,13 @@ class ItemMetric(Metric):
         pass
 
 
+class FeatureMetric(ItemMetric):
+    """A metric that scores each item by arithmetic on its features."""
+
+    signals = False
+    where = "inline"
+
+
 def variant_name(key: str, variant: str | None, variants: Iterable[str | None]) -> str:
     """Name a metric with its variant in brackets.
 

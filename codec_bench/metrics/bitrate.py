@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from codec_bench.messages import Diagnostic
-from codec_bench.metrics.base import Inputs, ItemMetric
+from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.types import Score
 
 
-class Bitrate(ItemMetric):
+class Bitrate(FeatureMetric):
     """Bits per second that were sent: packed codes, packets and side information, without container overhead.
 
     Lower is better. The corpus value is all bits over all seconds, not a mean of rates, so bits sent once per utterance
@@ -23,7 +23,6 @@ class Bitrate(ItemMetric):
 
     name = "bitrate"
     kind = "single"
-    signals = False
     higher_is_better = False
     unit = "bit/s"
     range = (0.0, None)
@@ -31,7 +30,6 @@ class Bitrate(ItemMetric):
     aggregate = "ratio"
     protocol = "bitrate/payload"
     source = "the codec's own codes"
-    where = "inline"
 
     def _score(self, item: Inputs) -> Score:
         if item.bits is None:

@@ -10,14 +10,14 @@ from codec_bench.errors import UserError
 from codec_bench.features.emotion2vec import EMOTIONS, Emotion2vecPlusLarge
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.messages import Diagnostic
-from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs
 from codec_bench.metrics.sim import cosine
 from codec_bench.types import Score
 
 ENCODER = Emotion2vecPlusLarge.name
 
 
-class _Emotion(ItemMetric):
+class _Emotion(FeatureMetric):
     """Base class of the emotion metrics.
 
     Args:
@@ -26,8 +26,6 @@ class _Emotion(ItemMetric):
     """
 
     rate_hz = 16_000
-    signals = False
-    where = "inline"
     paper = "Ma et al.: emotion2vec: Self-Supervised Pre-Training for Speech Emotion, Findings of ACL 2024"
     stem: str
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.clap import Clap
-from codec_bench.metrics.base import Inputs, ItemMetric
+from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.metrics.sim import SpeakerEncoder, speaker_encoder
 from codec_bench.store.embeddings import KEY, packed
 from codec_bench.types import Score
@@ -31,7 +31,7 @@ def _encoder(metric: str, variant: str | None, point: str | None, others: Sequen
     return SpeakerEncoder(Clap.name, Clap.protocol)
 
 
-class SetDistance(ItemMetric):
+class SetDistance(FeatureMetric):
     """Base class of values of a whole set of pairs of embeddings.
 
     An item's own value is the squared Euclidean distance between its embeddings. The record keeps it to show which
@@ -45,9 +45,7 @@ class SetDistance(ItemMetric):
 
     kind = "pair"
     takes_prompt = True
-    signals = False
     higher_is_better = False
-    where = "inline"
     others: ClassVar[Sequence[str]] = (Clap.name,)
     """Encoders besides those of speakers."""
 

@@ -130,7 +130,8 @@ def without_groups(
         UserError: nothing of a group can be measured, or a group is named with brackets.
     """
     named = [text for text in chosen if not names_group(text)]
-    present = set(_expanded(named))
+    # The planner reports errors about names.
+    present = {member for text in dict.fromkeys(named) for member in expand([text])}
     out: list[str] = []
     groups: dict[str, list[str]] = {}
     for text in chosen:
@@ -142,11 +143,6 @@ def without_groups(
         present.update(new)
         out += new
     return Chosen(out, groups)
-
-
-def _expanded(named: Sequence[str]) -> list[str]:
-    """Expand names without errors about them; the planner reports these."""
-    return [member for text in dict.fromkeys(named) for member in expand([text])]
 
 
 def _members(group: str, material: Material) -> list[str]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from codec_bench.messages import Diagnostic
-from codec_bench.metrics.base import Inputs, ItemMetric, correlation, frames_apart, variant_name
+from codec_bench.metrics.base import FeatureMetric, Inputs, correlation, frames_apart, variant_name
 from codec_bench.metrics.words import Word, read_words
 from codec_bench.types import ESTIMATE_WORDS, WORDS, Score
 
@@ -22,7 +22,7 @@ VOICED_FRAMES, FEWEST_WORDS = 3, 3
 """Voiced frames per side for a word's pitch, and words for a correlation."""
 
 
-class _Pitch(ItemMetric):
+class _Pitch(FeatureMetric):
     """Base class: compare the pitch of both sides frame by frame.
 
     Nothing is time-warped, so both sides must be aligned. Lengths may differ by up to 0.1 s.
@@ -30,8 +30,6 @@ class _Pitch(ItemMetric):
 
     kind = "pair"
     rate_hz = 16_000
-    signals = False
-    where = "inline"
     paper = "Boersma: Accurate short-term analysis of the fundamental frequency, IFA Proceedings 17, 1993"
     source = "Praat 6.1 To Pitch (ac) of clean speech: voicing equal on 99 % of frames, pitch to 0.2 % on 99 %"
     key: ClassVar[str]

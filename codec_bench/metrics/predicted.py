@@ -13,14 +13,14 @@ from codec_bench.errors import UserError
 from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features.scorers import SCORERS, Output, Scorer, row_of
 from codec_bench.messages import Diagnostic
-from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs
 from codec_bench.registry import call_with_known
 from codec_bench.types import Score
 
 ANY_LANGUAGE = "any-language"
 
 
-class Predicted(ItemMetric):
+class Predicted(FeatureMetric):
     """A number that a network predicts for the estimate. Each learned metric derives from this class by its row.
 
     Args:
@@ -37,8 +37,6 @@ class Predicted(ItemMetric):
         2.3
     """
 
-    signals = False
-    where = "inline"
     kind: ClassVar[Literal["pair", "single", "text"]] = "single"
     key: ClassVar[str]
     row: ClassVar[Scorer]

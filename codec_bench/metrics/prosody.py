@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.messages import Diagnostic
-from codec_bench.metrics.base import Inputs, ItemMetric, correlation, frames_apart, variant_name
+from codec_bench.metrics.base import FeatureMetric, Inputs, correlation, frames_apart, variant_name
 from codec_bench.metrics.error_rate import Dwer
 from codec_bench.text.rules import Compared
 from codec_bench.types import Score
@@ -19,7 +19,7 @@ STEADY_DB = 0.01
 SPEECH = "speech"
 
 
-class DurationError(ItemMetric):
+class DurationError(FeatureMetric):
     """The relative error of the estimate's duration. Lower is better; a copy has 0.
 
     * None: of the whole signals.
@@ -32,10 +32,8 @@ class DurationError(ItemMetric):
 
     name = "duration_error"
     kind = "pair"
-    signals = False
     higher_is_better = False
     range = (0.0, None)
-    where = "inline"
     source = "the definition itself; levels equal librosa's to 1e-5"
     estimate_features = reference_features = (LEVEL,)
     variants: ClassVar[dict[str | None, str]] = {
@@ -46,7 +44,7 @@ class DurationError(ItemMetric):
     def __init__(self, variant: str | None = None) -> None:
         self.name = variant_name("duration_error", variant, self.variants)
         self.protocol = self.variants[variant]
-        self._length = _whole_s if variant is None else speech_s
+        self._length = speech_s if variant == SPEECH else (lambda level: float(level["duration_s"]))
 
     def _score(self, item: Inputs) -> Score:
         reference, estimate = map(self._length, item.features(LEVEL))
@@ -57,7 +55,7 @@ class DurationError(ItemMetric):
         return Score.ok(abs(estimate - reference) / reference, self.protocol, detail=detail)
 
 
-class EnergyCorr(ItemMetric):
+class EnergyCorr(FeatureMetric):
     """Pearson's correlation of the loudness contours of estimate and reference. Higher is better, -1 to 1.
 
     Of levels in dB of 25 ms frames every 10 ms, floored 60 dB below the loudest frame. Overall levels do not matter.
@@ -78,9 +76,7 @@ class EnergyCorr(ItemMetric):
 
     name = "energy_corr"
     kind = "pair"
-    signals = False
     range = (-1.0, 1.0)
-    where = "inline"
     protocol = "energy_corr/rms-25ms-10ms-16k/60db"
     source = "the definition itself; levels equal librosa's to 1e-5"
     estimate_features = reference_features = (LEVEL,)
@@ -156,10 +152,6 @@ class SpeakingRateError(Dwer):
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
         """None: a rate may be wrong by any factor."""
         return None
-
-
-def _whole_s(level: Mapping[str, Any]) -> float:
-    return float(level["duration_s"])
 
 
 def speech_s(level: Mapping[str, Any]) -> float:

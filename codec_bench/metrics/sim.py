@@ -16,7 +16,7 @@ from codec_bench.features.speakers.three_d_speaker import CamPlusPlus, ERes2Net
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
-from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs
 from codec_bench.types import Score
 
 ENCODERS = {
@@ -71,7 +71,7 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None, others:
     return SpeakerEncoder(feature + (f"@{point}" if point else ""), protocol + suffix(precision))
 
 
-class Sim(ItemMetric):
+class Sim(FeatureMetric):
     """The cosine of the speaker embeddings of reference and estimate. Higher is better; 1 is the same voice.
 
     Every encoder has its own scale: compare numbers of one protocol only. `sim` without brackets is WavLM-large
@@ -99,10 +99,8 @@ class Sim(ItemMetric):
 
     kind = "pair"
     takes_prompt = True
-    signals = False
     silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)
     range = (-1.0, 1.0)
-    where = "inline"
     paper = (
         "Anastassiou et al.: Seed-TTS, 2024; Chen et al.: WavLM, JSTSP 2022; Desplanques et al.: ECAPA-TDNN (sim); "
         "Chen et al.: ERes2Net, 2023; Wang et al.: CAM++, 2023; Wang et al.: WeSpeaker, ICASSP 2023; Yakovlev et al.: "

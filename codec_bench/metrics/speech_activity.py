@@ -10,7 +10,7 @@ import numpy as np
 
 from codec_bench.features.speech_activity import PROTOCOL, RATE_HZ
 from codec_bench.messages import Diagnostic
-from codec_bench.metrics.base import Inputs, ItemMetric, frames_apart
+from codec_bench.metrics.base import FeatureMetric, Inputs, frames_apart
 from codec_bench.types import Score
 
 FEATURE = "speech-activity"
@@ -25,7 +25,7 @@ def active(activity: Mapping[str, Any], samples: int) -> np.ndarray:
     return np.cumsum(steps[:-1]) > 0
 
 
-class SpeechShare(ItemMetric):
+class SpeechShare(FeatureMetric):
     """The share of the estimate's time that is speech, 0 to 1. Compare it with the reference's; no direction is better.
 
     It shows synthesis that falls silent or goes on without words.
@@ -44,10 +44,8 @@ class SpeechShare(ItemMetric):
     silence_flags = (None, None)
     kind = "single"
     rate_hz = RATE_HZ
-    signals = False
     higher_is_better = None
     range = (0.0, 1.0)
-    where = "inline"
     protocol = f"speech_share/{PROTOCOL}"
     source = SOURCE
     estimate_features = (FEATURE,)
@@ -57,14 +55,12 @@ class SpeechShare(ItemMetric):
         return Score.ok(float(active(activity, activity["samples"]).mean()), self.protocol)
 
 
-class _Retention(ItemMetric):
+class _Retention(FeatureMetric):
     """Base class of comparisons with the reference's speech activity. Both sides must be aligned."""
 
     kind = "pair"
     rate_hz = RATE_HZ
-    signals = False
     range: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
-    where = "inline"
     source = SOURCE
     estimate_features = reference_features = (FEATURE,)
 

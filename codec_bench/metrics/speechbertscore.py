@@ -7,7 +7,7 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.features.frames import frames_protocol
 from codec_bench.features.precision_names import BY_AUTOCAST, parse_precision, suffix
-from codec_bench.metrics.base import Inputs, ItemMetric
+from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.metrics.sim import UPSTREAM
 from codec_bench.metrics.units import METHOD
 from codec_bench.types import Score
@@ -15,7 +15,7 @@ from codec_bench.types import Score
 DEFAULT = "hubert_base"
 
 
-class SpeechBertScore(ItemMetric):
+class SpeechBertScore(FeatureMetric):
     """The mean over the estimate's frames of the greatest cosine with any frame of the reference. Higher is better, at
     most 1.
 
@@ -46,9 +46,7 @@ class SpeechBertScore(ItemMetric):
 
     name = "speechbertscore"
     kind = "pair"
-    signals = False
     range = (-1.0, 1.0)
-    where = "inline"
     paper = METHOD
     source = "DiscreteSpeechMetrics bert_score (precision) of s3prl's frames, to 1e-5"
 

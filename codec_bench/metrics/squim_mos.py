@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from codec_bench.features.squim import ROW, SquimFrames
-from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric, frames_apart
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs, frames_apart
 from codec_bench.types import Score
 
 FRAME_S = 0.02
 
 
-class SquimMos(ItemMetric):
+class SquimMos(FeatureMetric):
     """The opinion score that SQUIM predicts for the estimate next to its reference. Higher is better, 1 to 5.
 
     An attention over the frames of both signals gives how far below 5 the estimate is. The frames are paired, so the
@@ -27,10 +27,8 @@ class SquimMos(ItemMetric):
 
     name = "squim_mos"
     kind = "pair"
-    signals = False
     silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)
     range = (1.0, 5.0)
-    where = "inline"
     protocol = f"squim_mos/{ROW.protocol}"
     paper = "Kumar et al.: TorchAudio-Squim: Reference-less Speech Quality and Intelligibility Measures, ICASSP 2023"
     source = "torchaudio 2.11 SQUIM_SUBJECTIVE, to 1e-5 for signals of one length"

@@ -8,7 +8,7 @@ import numpy as np
 
 from codec_bench.features.ttsds2 import NOISE, NOISE_PROTOCOL, Ttsds2Pitch
 from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2, Ttsds2Whisper
-from codec_bench.metrics.base import Inputs, ItemMetric
+from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.stats.ttsds import score_of
 from codec_bench.store.embeddings import KEY, packed
 from codec_bench.types import Score
@@ -16,7 +16,7 @@ from codec_bench.types import Score
 PAPER = "Minixhofer, Klejch, Bell: TTSDS2, arXiv 2506.19441, 2025; the same: TTSDS, SLT 2024"
 
 
-class _Ttsds2(ItemMetric):
+class _Ttsds2(FeatureMetric):
     """Base class of the benchmarks.
 
     An item's own value is the score of its three points, by squared Euclidean distances: 100 at the reference, 0 at a
@@ -25,9 +25,7 @@ class _Ttsds2(ItemMetric):
 
     kind = "pair"
     takes_prompt = True
-    signals = False
     range = (0.0, 100.0)
-    where = "inline"
     aggregate = "ttsds"
     paper = PAPER
     feature: ClassVar[str]

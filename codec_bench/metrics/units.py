@@ -11,7 +11,7 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.units import CLUSTERS, HubertUnits
-from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, Metric
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs
 from codec_bench.text.error_rate import sequence_error_rates
 from codec_bench.types import Score
 
@@ -21,7 +21,7 @@ PREFIX, PREFIX_WEIGHT, BOOST_FROM = 4, 0.1, 0.7
 """Winkler's constants: the number of boosted first units, their weight, and the similarity from which they count."""
 
 
-class _Units(Metric):
+class _Units(FeatureMetric):
     """Base class of the metrics over units.
 
     Args:
@@ -31,8 +31,6 @@ class _Units(Metric):
 
     kind = "pair"
     rate_hz = 16_000
-    signals = False
-    where = "inline"
     range: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
     silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)
     stem: ClassVar[str]
@@ -113,9 +111,8 @@ class SpeechBleu(_Units):
     layer = 11
     repeats = False
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """Return one score per item."""
-        return [Score.ok(_bleu(*self._units(item)), self.protocol) for item in batch]
+    def _score(self, item: Inputs) -> Score:
+        return Score.ok(_bleu(*self._units(item)), self.protocol)
 
 
 class SpeechTokenDistance(_Units):
@@ -135,9 +132,8 @@ class SpeechTokenDistance(_Units):
     layer = 6
     repeats = True
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """Return one score per item."""
-        return [Score.ok(_jaro_winkler(*self._units(item)), self.protocol) for item in batch]
+    def _score(self, item: Inputs) -> Score:
+        return Score.ok(_jaro_winkler(*self._units(item)), self.protocol)
 
 
 def without_repeats(units: np.ndarray) -> np.ndarray:

@@ -7,21 +7,19 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.features.audioseal import AudioSeal
 from codec_bench.messages import Diagnostic
-from codec_bench.metrics.base import Inputs, ItemMetric
+from codec_bench.metrics.base import FeatureMetric, Inputs
 from codec_bench.types import Score
 
 DETECTED = 0.5
 """A signal carries the mark if this share of its samples does."""
 
 
-class _Watermark(ItemMetric):
+class _Watermark(FeatureMetric):
     """Base class of both metrics."""
 
     kind = "pair"
-    signals = False
     rate_hz = 16_000
     range = (0.0, 1.0)
-    where = "inline"
     paper = "San Roman et al.: Proactive Detection of Voice Cloning with Localized Watermarking, ICML 2024"
     source = "audioseal 0.2 AudioSealDetector, to 1e-5"
     estimate_features = reference_features = (AudioSeal.name,)

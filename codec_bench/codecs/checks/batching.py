@@ -104,13 +104,9 @@ def disagreeing(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Aud
     frame = max(2, round(rate / frame_rate_hz) if frame_rate_hz else round(_FRAME_S * rate))
     aligned = max(1, min(clip.num_samples for clip in clips) // (2 * frame)) * frame
     lengths = [first.num_samples, frame + 1, aligned, aligned + 1, aligned - 1, max(1, round(0.37 * first.num_samples))]
-    pieces = [_cut(clips[n % len(clips)], length) for n, length in enumerate(lengths)]
+    pieces = [Audio(clips[n % len(clips)].samples[:, : max(1, k)], rate) for n, k in enumerate(lengths)]
     quiet = Audio(np.zeros((first.channels, max(1, round(0.61 * first.num_samples)))), rate)
     return [*pieces, quiet, *clips[1:3]]
-
-
-def _cut(clip: Audio, length: int) -> Audio:
-    return Audio(clip.samples[:, : max(1, length)], clip.sample_rate_hz)
 
 
 def batches_of(lengths: Sequence[int]) -> list[list[int]]:

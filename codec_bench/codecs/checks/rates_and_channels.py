@@ -271,17 +271,13 @@ def _crossed(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[
 
 def _find_mismatches(*same: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[str, Diagnostic, float]]:
     """A sound that differs alone from within a longer clip, or is worse at full scale than at -30 dB."""
-    in_long, alone, quiet = (_snr_db(a, b) for a, b in same)
+    in_long, alone, quiet = (min(_SNR_CAP_DB, _db(rms(a), rms(a - b))) for a, b in same)
     if abs(alone - in_long) > _SNR_DB:
         diagnostic = Diagnostic("length_matters", long_db=in_long, short_db=alone, short_s=_SHORT_S)
         yield "length of clips", diagnostic, alone - in_long
     if quiet - alone > _SNR_DB:
         diagnostic = Diagnostic("level_matters", long_db=in_long, quiet_db=quiet, at_db=_QUIET_DB)
         yield "loudness of clips", diagnostic, quiet - alone
-
-
-def _snr_db(a: np.ndarray, b: np.ndarray) -> float:
-    return min(_SNR_CAP_DB, _db(rms(a), rms(a - b)))
 
 
 def _db(one: float, other: float) -> float:

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.padded_passes import passes
+from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import CodecInfo, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, check_streams, code_info, stack
-from codec_bench.codecs.neural.random_weights import RANDOM, fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import RANDOM, calm_branches, fill_with_noise, seeded
 from codec_bench.errors import WeightsError
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream
@@ -94,7 +95,7 @@ class BiCodec(PublishedCodec):
                 semantic, speaker = (self._tensor([codes[k].streams[index].values for k in group]) for index in (0, 1))
                 decoded = self._in_shape(self._decoded, [semantic], frames, [speaker])
                 for k, count, (wave,) in zip(group, frames, decoded.cpu().numpy()):
-                    waves[k] = _fitted(wave[: count * _HOP], codes[k].num_samples)
+                    waves[k] = fit_length(wave[: count * _HOP], codes[k].num_samples)
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     def _decoded(self, semantic: Any, speaker: Any, frames: Sequence[int]) -> Any:
@@ -140,10 +141,6 @@ def reference_clip(wave: np.ndarray) -> np.ndarray:
 
 def _frames(num_samples: int) -> int:
     return (max(num_samples, _FIELD) - _FIELD) // _HOP + 1
-
-
-def _fitted(wave: np.ndarray, num_samples: int) -> np.ndarray:
-    return np.pad(wave[:num_samples], (0, max(0, num_samples - wave.size)))
 
 
 def _codes(semantic: np.ndarray, speaker: np.ndarray, audio: Audio) -> Codes:
@@ -192,9 +189,7 @@ def _random_nets() -> tuple[Any, Any]:
         speech, net = SpeechEncoder(SMALL.speech).eval(), bicodec_net.BiCodecNet(SMALL).eval()
         fill_with_noise(speech)
         fill_with_noise(net)
-        for name, value in net.decoder.named_parameters():
-            if name.endswith(".block.3.weight"):  # of a residual unit: twelve of them must not add up
-                value.mul_(0.3)
+        calm_branches(net.decoder, ".block.3.weight")
         last: Any = net.decoder.model[-1]
         last.weight.mul_(0.1)
         net.speaker_encoder.quantizer.project_in.weight.mul_(0.5)

@@ -14,7 +14,7 @@ from typing import Any
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info
-from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, calm_branches, fill_with_noise, seeded
 
 _RATE_HZ = 16000
 _HOP = 200
@@ -94,9 +94,7 @@ def _random_nets(shape: Any) -> tuple[Any, Any]:
         encoder, decoder = BigCodecEncoder(shape).eval(), BigCodecDecoder(shape).eval()
         for net in (encoder, decoder):
             fill_with_noise(net)
-            for name, parameter in net.named_parameters():
-                if name.endswith(".block.3.weight"):  # of a residual unit: fifteen of them must not add up
-                    parameter.mul_(0.3)
+            calm_branches(net, ".block.3.weight")
         layer = decoder.projected
         latents = encoder(0.1 * torch.randn(1, 1, _RATE_HZ), [_RATE_HZ])
         projected = layer.in_proj(latents[0].T)

@@ -16,7 +16,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, code_info
-from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, calm_residual_units, fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.types import Codes
 
@@ -156,9 +156,7 @@ def _random_net(facts: _Model, *, reduced: bool) -> Any:
     with seeded():
         net = _empty_net(facts, **(_REDUCED if reduced else {}))
         fill_with_noise(net)
-        for block in (*net.encoder.block, *net.decoder.block):
-            for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
-                unit.conv2.weight.mul_(0.3)  # else the residual sums grow with depth
+        calm_residual_units(net.encoder, net.decoder)
         noise = 0.1 * torch.randn(1, 1, 100 * facts.hop)
         residual = latents = net.encoder(noise)
         for layer in net.quantizer.quantizers:

@@ -14,7 +14,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, code_info, equal_lengths, of_transformers
-from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, calm_residual_units, fill_with_noise, seeded
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 
@@ -108,9 +108,7 @@ def _random_net(*, reduced: bool) -> Any:
     with seeded():
         net = class_of("HiggsAudioV2TokenizerModel")(class_of("HiggsAudioV2TokenizerConfig")(**_FACTS, **parts)).eval()
         fill_with_noise(net)
-        for block in (*net.acoustic_encoder.block, *net.acoustic_decoder.block):
-            for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
-                unit.conv2.weight.mul_(0.3)  # else the residual sums grow with depth
+        calm_residual_units(net.acoustic_encoder, net.acoustic_decoder)
         residual = latents = _Latents(net, "cpu")(0.1 * torch.randn(1, 1, 40 * HiggsAudioV2._hop))
         for layer in net.quantizer.quantizers:
             inner = layer.project_in(residual.transpose(1, 2))

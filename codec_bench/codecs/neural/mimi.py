@@ -21,7 +21,7 @@ from codec_bench.codecs.neural.base import (
     one_stream,
     stack,
 )
-from codec_bench.codecs.neural.random_weights import fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import fill_with_noise, raise_layer_scales, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes
@@ -193,10 +193,7 @@ def _random_net(*, reduced: bool) -> Any:
         net = MimiModel(MimiConfig(**{**_FACTS, **(_REDUCED if reduced else {})})).eval()
         fill_with_noise(net)
         parts = MimiParts(net)
-        for transformer in (parts.encoder_transformer, parts.decoder_transformer):
-            for layer in transformer.layers:  # at the published first value, 0.01, they would have no effect
-                layer.self_attn_layer_scale.scale.fill_(0.3)
-                layer.mlp_layer_scale.scale.fill_(0.3)
+        raise_layer_scales(parts.encoder_transformer, parts.decoder_transformer)
         latents = parts.latents(0.1 * torch.randn(1, 1, 25 * _FRAME))
         quantizer = net.quantizer
         for half in (quantizer.semantic_residual_vector_quantizer, quantizer.acoustic_residual_vector_quantizer):

@@ -12,7 +12,7 @@ from typing import Any
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import of_transformers
 from codec_bench.codecs.neural.latents import CausalLatents
-from codec_bench.codecs.neural.random_weights import fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import fill_with_noise, raise_layer_scales, seeded
 
 _RATE_HZ, _DIMENSIONS = 24000, 32
 _FACTS: dict[str, Any] = {
@@ -74,10 +74,7 @@ def _random_net(*, reduced: bool) -> Any:
             class_of("PocketTTSAudioTokenizerConfig")(**{**_FACTS, **(_REDUCED if reduced else {})})
         )
         fill_with_noise(net.eval())
-        for transformer in (net.encoder.encoder_transformer, net.decoder.decoder_transformer):
-            for layer in transformer.layers:  # at the published first value, 0.01, they would have no effect
-                layer.self_attn_layer_scale.scale.fill_(0.3)
-                layer.mlp_layer_scale.scale.fill_(0.3)
+        raise_layer_scales(net.encoder.encoder_transformer, net.decoder.decoder_transformer)
         latents = net.encoder(0.1 * torch.randn(1, 1, 25 * PocketTts._hop)).latents
         wave = net.decoder(net.latent_proj(latents)).audio_values
         net.decoder.decoder_seanet.layers[-1].conv.weight.mul_(0.3 / wave.std())

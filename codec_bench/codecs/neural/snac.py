@@ -19,7 +19,7 @@ import numpy as np
 from codec_bench.audio.padded_passes import passes
 from codec_bench.codecs.base import CodecInfo, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, check_streams, stack
-from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, calm_branches, fill_with_noise, seeded
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
@@ -204,9 +204,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
         net = _built(facts)
     with seeded():
         fill_with_noise(net)
-        for name, parameter in net.named_parameters():
-            if name.endswith(("block.3.weight", "linear.weight", "to_out.weight")):
-                parameter.mul_(0.3)  # of the branches next to a residual: their sum would grow with depth
+        calm_branches(net, "block.3.weight", "linear.weight", "to_out.weight")
     return net.eval(), weights
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, code_info, equal_lengths, of_transformers
-from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, calm_residual_units, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.networks.batch_shapes import in_rows
 
@@ -123,9 +123,7 @@ def _random_net(semantic: str, *, reduced: bool) -> Any:
     with seeded():
         net = XcodecModel(XcodecConfig(**_FACTS, **parts)).eval()
         fill_with_noise(net)
-        for block in (*net.acoustic_encoder.block, *net.acoustic_decoder.block):
-            for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
-                unit.conv2.weight.mul_(0.3)  # else the residual sums grow with depth
+        calm_residual_units(net.acoustic_encoder, net.acoustic_decoder)
         residual = latents = _latents(net, 0.1 * torch.randn(1, 1, 100 * _HOP))
         for layer in net.quantizer.quantizers:
             # Words this long take off a part of the residual: eight of them never reach the noise of float32.
