@@ -106,9 +106,8 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
 
     Args:
         name: a variant (`opus-12k`), a family and its bitrate in kbps (`opus@12`, `encodec-24khz@6`), a name that
-            another
-            package adds, custom code (`./my_codec.py:MyCodec`, `package.module:Class`), or a file that names programs
-            (`./evs.yaml`, `./evs.yaml@13.2`).
+            another package adds, custom code (`./my_codec.py:MyCodec`, `package.module:Class`), or a file that names
+            programs (`./evs.yaml`, `./evs.yaml@13.2`).
         device: where networks run, `cpu` or `cuda:N`.
         weights: a folder or hub id in place of the codec's weights.
         options: further arguments of the codec's class; for a continuous codec also `latent_bits`, which rounds each

@@ -2,9 +2,8 @@
 
 Conventions
     Audio is resampled to the codec's lowest rate that is not below its own, else to the highest; the output stays at
-    the
-    codec's rate. Without the audio's channel count, channels are coded one by one and bits summed; for a codec of two
-    channels only, each is doubled first and both results averaged. Codecs get copies, into which they may write.
+    the codec's rate. Without the audio's channel count, channels are coded one by one and bits summed; for a codec of
+    two channels only, each is doubled first and both results averaged. Codecs get copies, into which they may write.
 """
 
 from __future__ import annotations
@@ -186,8 +185,7 @@ def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
 
     Raises:
         CodecFault: another number of items, something other than `Codes` (`Latents` of a continuous codec), codes out
-            of
-            range, or latents that are not finite.
+            of range, or latents that are not finite.
     """
     name = info.name
     if not isinstance(codes, (list, tuple)) or len(codes) != count:

@@ -37,10 +37,8 @@ class Member(BaseModel):
             worker's `load`.
         further: codebooks and entries of a second stream of codes at the same frame rate. weights: their licence.
         family: the codec without its operating point. revision, size: the commit that its package loads and the bytes
-            of
-            all files; None where the package states none. global_side: the worker's `side` holds for the whole item,
-            such
-            as its voice.
+            of all files; None where the package states none. global_side: the worker's `side` holds for the whole item,
+            such as its voice.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -226,9 +224,9 @@ class SoundCodec(Collected):
     """A codec of Codec-SUPERB's `SoundCodec`, by its `extract_unit` and `decode_unit`.
 
     What the package passes between the two is rebuilt from the codes where it is the codes, in any order of axes; the
-    rest
-    is sent as side information. It should follow from the codes, which the package does not state: the check of side
-    information names codecs that send more, and profiles drop no frames of codecs whose output ignores their codes.
+    rest is sent as side information. It should follow from the codes, which the package does not state: the check of
+    side information names codecs that send more, and profiles drop no frames of codecs whose output ignores their
+    codes.
     """
 
     collection = "soundcodec"

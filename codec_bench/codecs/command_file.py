@@ -28,8 +28,7 @@ class CommandFile(_Strict):
         version: of this file layout.
         encoder, decoder: program and arguments with `{input}` and `{output}`, optionally `{bitrate}` (bit/s), `{kbps}`,
             `{rate}` (Hz), `{rate_khz}`, `{channels}` and `{folder}` (of the YAML file). A program with a slash in its
-            name is
-            relative to that folder, any other one on the PATH.
+            name is relative to that folder, any other one on the PATH.
         sample_rates_hz, channels: what the programs take.
         delay_samples: samples by which the output is late: one number, one for each rate, or `measure`.
         audio: `wav`, or `raw` for samples without a header (little-endian, channels interleaved).

@@ -15,10 +15,10 @@ class AsvEer(SetDistance):
     better, 0 to 1.
 
     A trial compares an estimate with the reference of another item by the cosine of their embeddings. All pairs are
-    trials,
-    so the data need the column `speaker`, and one speaker with two items; at most 2,000 items, chosen by a hash. At the
-    rate, false rejections equal false acceptances; 0.5 is chance. Compare it with the unprocessed audio. A value of the
-    whole set; an item's own value is the squared distance between its embeddings. Codec-SUPERB reports it over a list.
+    trials, so the data need the column `speaker`, and one speaker with two items; at most 2,000 items, chosen by a
+    hash. At the rate, false rejections equal false acceptances; 0.5 is chance. Compare it with the unprocessed audio. A
+    value of the whole set; an item's own value is the squared distance between its embeddings. Codec-SUPERB reports it
+    over a list.
 
     Args:
         variant: the speaker encoder, as for `sim`; None for `wavlm-large-sv`. point: its precision, as for `sim`.

@@ -38,8 +38,7 @@ class Inputs:
         bits, duration_s: the bits that the codec sent and the length of the audio, or None.
         no_bits: why there are no bits, or None if the system is no codec.
         words, estimate_words: word times of the reference, and of an estimate with its own timing, as the data hold
-            them
-            (`codec_bench.metrics.words` reads them), or None.
+            them (`codec_bench.metrics.words` reads them), or None.
         trials: ids with which it is tried as the test, each with 1 for one speaker or 0 for two
             (`codec_bench.data.trials`), or None.
 
@@ -296,8 +295,7 @@ def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
     """Build the inputs of one item, or a score if it cannot be measured.
 
     Pair metrics need signals of one length. A difference of up to 0.1 s (a codec's last frame) is cut or filled with
-    zeros;
-    a larger one is refused.
+    zeros; a larger one is refused.
     """
     reason = metric.refusal(text=values.get("text"), language=values.get("language"))
     if reason is not None:

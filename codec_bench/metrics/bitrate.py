@@ -12,8 +12,7 @@ class Bitrate(FeatureMetric):
 
     Lower is better. The corpus value is all bits over all seconds, not a mean of rates, so bits sent once per utterance
     weigh as in a transmission. Undefined for a system that sends no bits (synthesised or ready-made audio, or latents
-    that
-    are not discrete) and for audio of no length.
+    that are not discrete) and for audio of no length.
 
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric

@@ -20,8 +20,7 @@ class ClapScore(Metric):
 
     For audio generated from a description, which is the item's text. The audio embedding is that of
     `fad[clap-htsat-unfused]`: the mean of the unit vectors of 10 s windows, one every second. The text is cut to 77
-    tokens.
-    CLAP was trained on English captions. Other CLAPs and windows give other numbers.
+    tokens. CLAP was trained on English captions. Other CLAPs and windows give other numbers.
 
     Examples:
         >>> sound, text = np.array([0.6, 0.8]), np.array([1.0, 0.0])  # as the two halves of CLAP may give them

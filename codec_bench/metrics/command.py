@@ -51,8 +51,7 @@ class CommandMetric(ItemMetric):
     """A metric computed by the program that a YAML file names.
 
     A program that fails, exceeds its time or prints no number gives a `failed` score with the reason. The protocol has
-    the
-    hash of the file.
+    the hash of the file.
 
     Raises:
         UserError: the file does not fit its layout, or there is no such program.

@@ -199,8 +199,7 @@ class WerBetween(_Consensus):
     It shows how much a word error rate depends on the recogniser. It needs no text. Over all pairs of recognisers: the
     fewest edits between the two transcripts, and the mean length of the two, are summed; the value is the ratio, for a
     corpus over all items. It is 0 for equal transcripts, and 2 where only one of each pair has words. Undefined where
-    no
-    recogniser finds a word.
+    no recogniser finds a word.
     """
 
     stem = "wer_between"

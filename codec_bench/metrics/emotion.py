@@ -46,8 +46,7 @@ class EmotionSim(_Emotion):
     """The cosine of emotion2vec+ large embeddings of reference and estimate. Higher is better; 1 is the same emotion.
 
     Each signal is embedded as a whole, so lengths may differ. Embeddings also hold the voice and the language, so
-    values
-    of different sets do not compare.
+    values of different sets do not compare.
 
     Args:
         variant: the encoder: `emotion2vec-plus-large` (default).
@@ -112,8 +111,8 @@ class EmotionLabelled(EmotionAccuracy):
     """Whether emotion2vec+ large predicts the item's label: 1 or 0. Higher is better.
 
     As `emotion_accuracy`, but the text of the item is the label. Codec-SUPERB does so with RAVDESS and an earlier
-    network
-    (emotion2vec base, fine-tuned), so its numbers do not compare. Compare with the accuracy of the unprocessed speech.
+    network (emotion2vec base, fine-tuned), so its numbers do not compare. Compare with the accuracy of the unprocessed
+    speech.
     """
 
     kind = "text"
@@ -136,8 +135,7 @@ class EmotionProbability(_Emotion):
     """The probability of the emotion that emotion2vec+ large predicts, 0 to 1. No direction is better.
 
     `detail["probabilities"]` holds all nine emotions by name, `detail["emotion"]` the likeliest. Metrics of answers
-    read
-    them (`said_with_emotion`, `said_as_told`, `said_fittingly`).
+    read them (`said_with_emotion`, `said_as_told`, `said_fittingly`).
     """
 
     kind: ClassVar[Literal["single", "text"]] = "single"

@@ -46,8 +46,7 @@ class _RecognisedErrorRate(Metric):
     Args:
         variant: the recogniser (`whisper-large-v3`, `pocketsphinx`), with its own settings after an `@`
             (`whisper-large-v3@28s`); a choice by language from `configs/recogniser` (`seed-tts`); or a feature of
-            another
-            package, or `./file.py:Class`, whose result has a `transcript`.
+            another package, or `./file.py:Class`, whose result has a `transcript`.
         point: the text rule (`codec_bench.text.rules`), or None for `by-language`.
     """
 
@@ -226,8 +225,7 @@ class Wer(_RecognisedErrorRate):
     """Word error rate. Lower is better; 0 is every word right, and insertions can take it above 1.
 
     Errors divided by words, summed over the corpus, so long utterances weigh more. The default rule counts characters
-    in
-    languages without spaces. Compare it with the rate of the unprocessed audio, because recognisers make errors too.
+    in languages without spaces. Compare it with the rate of the unprocessed audio, because recognisers make errors too.
 
     For an empty reference the value is the number of inserted words, which adds to the errors only. A set without
     reference words has no error rate.
@@ -352,8 +350,7 @@ class Dwer(_RecognisedErrorRate):
     """Word error rate against the same recogniser's transcript of the reference audio (dWER). Lower is better.
 
     It needs no texts. It measures what the system changed, not the recogniser's own errors. Undefined where the
-    recogniser
-    fails on the reference. Aggregated as `wer`. Codec papers and DASB use it.
+    recogniser fails on the reference. Aggregated as `wer`. Codec papers and DASB use it.
     """
 
     stem = "dwer"
@@ -384,8 +381,7 @@ class Per(Dwer):
 
     Errors divided by reference phones, aggregated as `wer`. It needs no texts, dictionary or language: the recogniser
     knows phones of some 60 languages, and no language model repairs wrong sounds. So it finds slips of pronunciation
-    that a
-    word error rate hides, and not the recogniser's own errors.
+    that a word error rate hides, and not the recogniser's own errors.
 
     Args:
         variant: the phone recogniser: `phones-wav2vec2-lv60` (default), also with `@bfloat16` or `@tf32`.

@@ -31,10 +31,9 @@ class EventAccuracy(Metric):
     """Whether CLAP ranks the item's label first in its set: 1, else 0. Higher is better.
 
     The item's text is its label, without regard to case and `_`. Labels stand in the sentence "this is the sound of
-    LABEL";
-    the largest cosine with the sound's embedding wins. Codec-SUPERB does so with ESC-50 and Microsoft's CLAP of 2023;
-    this
-    is another CLAP, so the numbers do not compare. Compare with the unprocessed sound. `detail` holds the event.
+    LABEL"; the largest cosine with the sound's embedding wins. Codec-SUPERB does so with ESC-50 and Microsoft's CLAP of
+    2023; this is another CLAP, so the numbers do not compare. Compare with the unprocessed sound. `detail` holds the
+    event.
 
     Args:
         variant: the set of labels: `esc-50` (default; 2,000 clips of 50 events; K. J. Piczak, ACM Multimedia 2015).

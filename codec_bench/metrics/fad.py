@@ -35,8 +35,7 @@ class SetDistance(FeatureMetric):
     """Base class of values of a whole set of pairs of embeddings.
 
     An item's own value is the squared Euclidean distance between its embeddings. The record keeps it to show which
-    items
-    moved most; the set's value does not use it.
+    items moved most; the set's value does not use it.
 
     Args:
         variant: the encoder: `clap-htsat-unfused` for any sound, or one of `sim`; None for `wavlm-large-sv`.
@@ -72,8 +71,7 @@ class Fad(SetDistance):
     dimensions to extrapolate.
 
     Embeddings are the project's speaker encoders, s3prl upstreams and CLAP, one per item. Published FADs use windows as
-    one
-    set (VGGish, CLAP) and do not compare. See also A. Gui et al., ICASSP 2024.
+    one set (VGGish, CLAP) and do not compare. See also A. Gui et al., ICASSP 2024.
 
     Examples:
         >>> import numpy as np
@@ -129,8 +127,7 @@ class Kl(SetDistance):
 
     `KL(references || estimates)`: large where the estimates lack the references' variety. It needs more items than
     dimensions and is biased upward for small sets. Published KLs of generated audio compare a tagger's class
-    probabilities
-    item by item and do not compare.
+    probabilities item by item and do not compare.
     """
 
     name = "kl"

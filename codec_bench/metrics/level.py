@@ -67,10 +67,8 @@ class TruePeak(_Uncut):
     """The highest level of the estimate's waveform, also between samples, in dB of full scale (dBTP). Lower is better.
 
     Above 0 a player or the next encoder will clip; broadcasters require -1 at most (EBU R 128). The estimate is
-    resampled
-    from the reference's rate to 192 kHz, and the largest magnitude counts. A clip of full scale that a codec coded is
-    often
-    above 0. Undefined for digital silence.
+    resampled from the reference's rate to 192 kHz, and the largest magnitude counts. A clip of full scale that a codec
+    coded is often above 0. Undefined for digital silence.
 
     Examples:
         >>> from codec_bench import Audio, load_metric
@@ -101,8 +99,7 @@ class ClippedShare(_Uncut):
     """The share of the estimate's samples that are clipped, 0 to 1. Lower is better.
 
     Clipped samples are at least three in a row at or beyond full scale (32767/32768) with one sign. A single one is a
-    peak
-    brought to full scale. An estimate at another rate is resampled to the reference's first, where runs may end.
+    peak brought to full scale. An estimate at another rate is resampled to the reference's first, where runs may end.
 
     Examples:
         >>> from codec_bench import Audio, load_metric

@@ -250,8 +250,7 @@ class FwSegSnr(_Loizou):
     """The frequency-weighted segmental SNR in dB of spectra in 25 critical bands. Higher is better, -10 to 35.
 
     A frame's spectra are divided by their sums, so levels and phases do not matter. A band weighs as its magnitude to
-    the
-    power of 0.2. Bands end at 3.8 kHz.
+    the power of 0.2. Bands end at 3.8 kHz.
 
     Examples:
         >>> import numpy as np
@@ -274,8 +273,7 @@ class Llr(_Loizou):
     """The log-likelihood ratio of linear predictions of order 16. Lower is better, 0 to 2.
 
     The mean over the lowest 95 % of the frames, each at most 2. On band-limited signals the predictions amplify
-    rounding,
-    so other programs agree less exactly.
+    rounding, so other programs agree less exactly.
     """
 
     name = "llr"
@@ -383,10 +381,8 @@ class CsiiHigh(_Csii):
     """The coherence speech intelligibility index of loud frames, between 0 and 1. Higher is better.
 
     Over frames at the reference's level or above. The magnitude-squared coherence divides the estimate's power into
-    signal
-    and distortion, in 16 bands up to 3.7 kHz weighted as in the speech intelligibility index (ANSI S3.5-1997). At least
-    two
-    frames are needed. Frames in which the estimate is digital silence count 0.
+    signal and distortion, in 16 bands up to 3.7 kHz weighted as in the speech intelligibility index (ANSI S3.5-1997).
+    At least two frames are needed. Frames in which the estimate is digital silence count 0.
     """
 
     name = "csii_high"
@@ -414,8 +410,7 @@ class Ncm(_Loizou):
     """The normalised covariance of the envelopes of 20 bands from 0.3 to 7.4 kHz, 0 to 1. Higher is better.
 
     Envelopes are sampled at 32 Hz. A band's squared correlation counts as a signal-to-noise ratio. Bands weigh as in
-    the
-    speech intelligibility index (ANSI S3.5-1997).
+    the speech intelligibility index (ANSI S3.5-1997).
     """
 
     name = "ncm"

@@ -18,8 +18,7 @@ class Lsd(ItemMetric):
     """Log-spectral distance: the mean over frames of the root mean square difference of log10 powers. Lower is better.
 
     At the reference's own rate, so that losses above 8 kHz count, with a window of 46 ms (2048 samples at 44.1 kHz) and
-    100
-    frames a second, as in papers on bandwidth extension and full-band codecs. A unit is a factor of 10 in power.
+    100 frames a second, as in papers on bandwidth extension and full-band codecs. A unit is a factor of 10 in power.
 
     * None: ssr_eval's formula, which adds 1e-12 to the estimate's magnitude and to the ratio of the powers. Bins that
     are

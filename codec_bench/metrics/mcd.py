@@ -21,9 +21,8 @@ class Mcd(ItemMetric):
     """Mel-cepstral distortion in dB: the mean distance of the mel-cepstra of the frames. Lower is better; a copy has 0.
 
     `10 sqrt(2) / ln 10` times the Euclidean distance of 40 mel-cepstral coefficients of WORLD's envelope, as in VERSA.
-    The
-    first coefficient counts, and so does the level. Other implementations omit it or take fewer coefficients: compare
-    numbers of one protocol only.
+    The first coefficient counts, and so does the level. Other implementations omit it or take fewer coefficients:
+    compare numbers of one protocol only.
 
     * None: frame by frame, over all frames (VERSA's default). Signals must be aligned, and their lengths may differ by
     0.1 s.

@@ -20,16 +20,13 @@ class MelDistance(SpectralDistance):
 
     * None: descript-audiotools' `MelSpectrogramLoss` with its defaults, the mel distance of DAC's evaluation script and
       Codec-SUPERB: windows of 2048 and 512 samples with 150 and 80 Slaney mel bands up to half the rate, a hop of a
-      quarter
-      window; the mean absolute difference of magnitudes plus that of log10 powers (magnitudes floored at 1e-5), summed
-      over
-      both windows.
+      quarter window; the mean absolute difference of magnitudes plus that of log10 powers (magnitudes floored at 1e-5),
+      summed over both windows.
     * `dac`: DAC's training loss (`conf/base.yml`): seven windows from 32 to 2048 samples with 5 to 320 bands; the mean
       absolute difference of log10 magnitudes alone, summed over all.
 
     Computed at 16 kHz for every codec and data set. Above 8 kHz most speech corpora hold nothing, and the logarithm
-    would
-    weigh an inaudible residue like speech. Limits are those of `stft_distance`.
+    would weigh an inaudible residue like speech. Limits are those of `stft_distance`.
 
     Examples:
         >>> import numpy as np

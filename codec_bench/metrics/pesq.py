@@ -42,8 +42,7 @@ def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
     """The most utterances that an activity detector with any threshold can find in a signal.
 
     Energies of 4 ms frames in the speech band are compared with thresholds from the loudest frame down, in steps of 1
-    dB.
-    Stretches of up to 16 ms are dropped, gaps of up to 0.2 s closed, and stretches of at least 176 ms counted.
+    dB. Stretches of up to 16 ms are dropped, gaps of up to 0.2 s closed, and stretches of at least 176 ms counted.
 
     Args:
         reference: `(samples,)`, not silent.
@@ -109,8 +108,7 @@ class PesqWb(_Pesq):
     """Wide-band PESQ (ITU-T P.862.2) at 16 kHz, a MOS-LQO between 1.0 and 4.64. Higher is better.
 
     The number of the package `pesq`, which wraps the ITU's code and aligns levels and delays itself. It was made for
-    speech
-    of 8 to 20 s over telephone networks. It says little about music or speech synthesised by a generative codec.
+    speech of 8 to 20 s over telephone networks. It says little about music or speech synthesised by a generative codec.
 
     Undefined for a silent signal, below 0.25 s, and without an utterance. Refused above 95 s and, above 19 s, for more
     than
@@ -139,8 +137,7 @@ class PesqNb(_Pesq):
     """Narrow-band PESQ (ITU-T P.862 with the mapping of P.862.1) at 8 kHz, a MOS-LQO between 1.0 and 4.55.
 
     Higher is better. The number of the package `pesq` on signals at 8 kHz; on signals at 16 kHz it gives a slightly
-    lower
-    number, which is another protocol. Limits are those of `pesq_wb`.
+    lower number, which is another protocol. Limits are those of `pesq_wb`.
     """
 
     name = "pesq_nb"

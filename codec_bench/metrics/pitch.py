@@ -137,12 +137,10 @@ class F0Corr(_Pitch):
     * `words`: of the words' mean pitches in cents over voiced frames. The column `words` of the data holds the times of
     the
       words; `estimate_words` those of an estimate with its own timing, which may have another length. A word counts
-      with
-      three voiced frames on either side. Undefined with fewer than three such words; refused without the column.
+      with three voiced frames on either side. Undefined with fewer than three such words; refused without the column.
 
     Undefined with fewer than two frames, or if one side's pitch has a standard deviation of at most one cent: the
-    trackers
-    themselves vary by that much on a steady tone.
+    trackers themselves vary by that much on a steady tone.
 
     Examples:
         >>> import numpy as np

@@ -101,10 +101,9 @@ class SpeakingRateError(Dwer):
     """The relative error of the estimate's speaking rate. Lower is better; a copy has 0.
 
     The rate is a recogniser's words (characters in languages without spaces) by the text rule, which counts "twenty
-    one" as
-    one, per second from the first to the last frame within 40 dB of the loudest. One recogniser transcribes both sides,
-    so
-    its own errors count little. It needs no texts and no equal lengths. Undefined without words in the reference.
+    one" as one, per second from the first to the last frame within 40 dB of the loudest. One recogniser transcribes
+    both sides, so its own errors count little. It needs no texts and no equal lengths. Undefined without words in the
+    reference.
 
     Args:
         variant: the recogniser, as in `wer[...]`. point: the text rule that counts words, or None for `by-language`.

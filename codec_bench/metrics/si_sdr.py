@@ -28,12 +28,11 @@ class SiSdr(ItemMetric):
 
     `10 log10(|a r|^2 / |a r - e|^2)` with `a = <e, r> / <r, r>`, at the reference's own rate, in float64, without
     torchmetrics' epsilons. Means are not removed. It compares waveforms: one sample of delay costs about 10 dB, so it
-    says
-    little about codecs that do not preserve the phase. Signals are not cut to full scale.
+    says little about codecs that do not preserve the phase. Signals are not cut to full scale.
 
     Undefined where only an epsilon or rounding would give a value: for silence on either side, a scaled copy (no
-    bound), and
-    an orthogonal estimate. Above 144.49 dB (`CEILING_DB`) an estimate cannot be distinguished from a rounded copy.
+    bound), and an orthogonal estimate. Above 144.49 dB (`CEILING_DB`) an estimate cannot be distinguished from a
+    rounded copy.
 
     Args:
         variant: None, or `versa` for VERSA's: both signals are cut to full scale, as integer files are, and no ceiling.

@@ -58,10 +58,9 @@ class SnrSeg(ItemMetric):
     """The segmental SNR: the mean of the SNRs of short frames, each between -10 and 35 dB. Higher is better.
 
     Hann windows of 30 ms with a hop of a quarter (Loizou's section 11.1): quiet frames count as much as loud ones.
-    Frames
-    with a silent reference count -10 dB, exact copies of other frames 35 dB. The last frame is omitted, as in the
-    reference
-    implementation. At the reference's own rate. Undefined below two frames (37.5 ms) and for a silent reference.
+    Frames with a silent reference count -10 dB, exact copies of other frames 35 dB. The last frame is omitted, as in
+    the reference implementation. At the reference's own rate. Undefined below two frames (37.5 ms) and for a silent
+    reference.
     """
 
     name = "snr_seg"
@@ -96,9 +95,8 @@ class LogWmse(ItemMetric):
     """logWMSE: the logarithm of the error's energy after a filter of the ear's sensitivity. Higher is better.
 
     `-4 ln(E(e - r) / E(r) + 1e-8)`, where `E` is the energy after the filter. 73.68 is a copy, 0 an error as loud as
-    the
-    reference. The reference serves as the unprocessed signal that gives the scale. Signals at 44.1 kHz. Like `snr` it
-    compares waveforms. Undefined for a silent reference. By github.com/nomonosound/log-wmse-audio-quality.
+    the reference. The reference serves as the unprocessed signal that gives the scale. Signals at 44.1 kHz. Like `snr`
+    it compares waveforms. Undefined for a silent reference. By github.com/nomonosound/log-wmse-audio-quality.
     """
 
     name = "log_wmse"

@@ -20,15 +20,12 @@ class SpeechBertScore(FeatureMetric):
     most 1.
 
     Frames are a hidden state of a self-supervised speech network, so this is a precision of content, whatever the voice
-    and
-    speed. Nothing is warped, and lengths may differ. `detail` holds the recall (sides exchanged) and the harmonic mean.
-    An
-    estimate with missing words keeps its precision and loses recall.
+    and speed. Nothing is warped, and lengths may differ. `detail` holds the recall (sides exchanged) and the harmonic
+    mean. An estimate with missing words keeps its precision and loses recall.
 
     The default is HuBERT-base's last hidden state, as in the reference implementation. Networks are s3prl upstreams,
-    which
-    normalise the audio as in training; the reference implementation does not for `wavlm-large` and `hubert-large`, so
-    these numbers differ.
+    which normalise the audio as in training; the reference implementation does not for `wavlm-large` and
+    `hubert-large`, so these numbers differ.
 
     Args:
         variant: `s3prl/NAME` for an s3prl upstream, with or without the number of a hidden state

@@ -43,9 +43,8 @@ class Stoi(_Intelligibility):
     """Short-time objective intelligibility. Higher is better; 1 for a perfect copy, and no unit.
 
     Both signals are resampled from 16 to 10 kHz by the filter of its definition. A gain does not matter; a delay of 10
-    ms
-    costs about 0.15. A silent estimate scores 0. Undefined for a silent reference and for fewer than 30 frames without
-    silence, where pystoi returns 1e-5.
+    ms costs about 0.15. A silent estimate scores 0. Undefined for a silent reference and for fewer than 30 frames
+    without silence, where pystoi returns 1e-5.
 
     Args:
         variant: None, or `own-rate` to resample from the reference's own rate straight to 10 kHz, as pystoi does with

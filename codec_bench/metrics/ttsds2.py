@@ -50,10 +50,8 @@ class Ttsds2PitchScore(_Ttsds2):
     """The benchmark `pitch` of TTSDS2's factor prosody, on mean pitches. Higher is better; 100 is the references' set.
 
     `100 n / (n + r)`: `r` is the 2-Wasserstein distance in Hz of the estimates' mean pitches from the references', `n`
-    that
-    from the nearest of four sets of noise (uniform, normal, ones, zeros) of the same size and lengths. A value of the
-    whole
-    set, of at least 2 items. It is one of four benchmarks of prosody.
+    that from the nearest of four sets of noise (uniform, normal, ones, zeros) of the same size and lengths. A value of
+    the whole set, of at least 2 items. It is one of four benchmarks of prosody.
 
     Examples:
         >>> import numpy as np
@@ -76,10 +74,8 @@ class Ttsds2Wav2vec2Score(_Ttsds2):
     set.
 
     `100 n / (n + r)`: `r` is the Fréchet distance of wav2vec2-base-960h's mean last hidden states over the estimates
-    from
-    those over the references, `n` that from the nearest of four sets of noise, as for `ttsds2_pitch`. A value of the
-    whole
-    set, of at least 2 items; with fewer items than dimensions (768) it depends on the size of the set.
+    from those over the references, `n` that from the nearest of four sets of noise, as for `ttsds2_pitch`. A value of
+    the whole set, of at least 2 items; with fewer items than dimensions (768) it depends on the size of the set.
     """
 
     name = "ttsds2_wav2vec2"
@@ -93,8 +89,7 @@ class Ttsds2WhisperScore(_Ttsds2):
     set.
 
     As `ttsds2_wav2vec2`, of the averaged hidden states of whisper-small.en's encoder (1,500 dimensions). The mean of
-    the two
-    is TTSDS2's factor intelligibility.
+    the two is TTSDS2's factor intelligibility.
     """
 
     name = "ttsds2_whisper"

@@ -60,8 +60,7 @@ class Ter(_Units):
 
     Units are clusters of HuBERT-base's block 6, runs of equal units counted once, so that durations do not matter.
     Substitutions, deletions and insertions are summed over the corpus as for words; insertions can take it above 1. It
-    needs
-    no texts and no language, but the network was trained on English.
+    needs no texts and no language, but the network was trained on English.
 
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric
@@ -119,10 +118,8 @@ class SpeechTokenDistance(_Units):
     """SpeechTokenDistance: the Jaro-Winkler similarity of two unit sequences. Higher is better, 0 to 1; 1 is equal.
 
     A similarity under the name of a distance, as in the published program and VERSA. Units are clusters of
-    HuBERT-base's
-    block 6 with repeats. Units match if equal and close in time; matches out of order count half; four equal first
-    units
-    count more.
+    HuBERT-base's block 6 with repeats. Units match if equal and close in time; matches out of order count half; four
+    equal first units count more.
     """
 
     paper = METHOD

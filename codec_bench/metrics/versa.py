@@ -101,8 +101,7 @@ class VersaMetric(Metric):
     """A number that VERSA computes in a worker process. Both signals are at the reference's own rate.
 
     A configuration that VERSA cannot load, an exception of VERSA, or a reply without the number is a failure of the
-    item.
-    The environment is created with the first item.
+    item. The environment is created with the first item.
 
     Args:
         name: `versa/` and the number's name in VERSA's report.

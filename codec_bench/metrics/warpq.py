@@ -41,18 +41,15 @@ class WarpQ(ItemMetric):
 
     Both signals become 13 MFCCs every 4 ms, normalised over 0.8 s. Each piece of the estimate is aligned with its most
     similar part of the reference by subsequence dynamic time warping. So changes of timing cost little, and the order
-    of
-    words is not seen. A copy of speech commonly costs 0.6, not 0, because the warping never advances both sides at
+    of words is not seen. A copy of speech commonly costs 0.6, not 0, because the warping never advances both sides at
     once.
 
     * None: the reference package's settings: 16 kHz, mel bands up to 5 kHz, pieces of 92 frames every 42.
     * `versa`: VERSA's: 8 kHz, up to 4 kHz, 125 frames every 62.
 
     No silence is removed first; the package does by default, VERSA does not. The package's mapping to a MOS is a
-    pickled
-    model and is not offered. Undefined where a signal is shorter than a piece or digital silence. In digital silence
-    longer
-    than 0.8 s the reference implementation normalises its own rounding.
+    pickled model and is not offered. Undefined where a signal is shorter than a piece or digital silence. In digital
+    silence longer than 0.8 s the reference implementation normalises its own rounding.
 
     Examples:
         >>> import numpy as np

@@ -2,9 +2,8 @@
 
 Conventions
     Codes must be equal in at least 99.99 % of the frames (latents within 1e-4 of the largest), and waveforms within
-    1e-4
-    where codes are equal. Clips are chosen to disagree (`disagreeing`): shortest with longest, silence with speech, and
-    whole frames plus and minus one sample, to detect one frame of leaking padding.
+    1e-4 where codes are equal. Clips are chosen to disagree (`disagreeing`): shortest with longest, silence with
+    speech, and whole frames plus and minus one sample, to detect one frame of leaking padding.
 """
 
 from __future__ import annotations

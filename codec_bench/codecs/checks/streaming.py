@@ -34,8 +34,7 @@ class Streamed:
     Args:
         codes, waves: of every step. encode_s, decode_s: seconds of each.
         missing_samples: of the decoder at the end of the clip. late_codes, owed: codes of the silence that followed,
-            and
-            what they decoded to.
+            and what they decoded to.
     """
 
     step_samples: int

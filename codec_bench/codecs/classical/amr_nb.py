@@ -30,8 +30,7 @@ class Amr(RatedCodec):
     """One mode of AMR, without discontinuous transmission, decoded by opencore-amr.
 
     A packet holds the speech bits of one frame of 20 ms, padded to whole bytes, without the storage format's byte,
-    which is
-    constant in a mode.
+    which is constant in a mode.
 
     Args:
         family: the name of the format. rate_hz, frame, delay_samples: as for `one_rate`.

@@ -2,9 +2,8 @@
 
 Conventions
     Only payload packets are counted. The decoder derives from `Codes` what a container or call set-up carries once
-    (rate,
-    channels, length, pre-skip, AAC's AudioSpecificConfig). Every item gets a new single-threaded encoder and decoder.
-    Packets at the end that no sample depends on are not sent.
+    (rate, channels, length, pre-skip, AAC's AudioSpecificConfig). Every item gets a new single-threaded encoder and
+    decoder. Packets at the end that no sample depends on are not sent.
 """
 
 from __future__ import annotations

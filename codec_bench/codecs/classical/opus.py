@@ -66,8 +66,7 @@ class Opus(RatedCodec):
         """The decoded signal with libopus' concealment of missing packets, without forward error correction.
 
         An empty frame means a lost one (RFC 6716, section 3.2.1), and libopus conceals it. Its first byte is that of
-        the last
-        packet that arrived, at first that of the next.
+        the last packet that arrived, at first that of the next.
         """
         return self.decode_one(_with_gaps(packets), num_samples, rate_hz, channels)
 

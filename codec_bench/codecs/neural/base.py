@@ -140,10 +140,8 @@ class NeuralCodec(PublishedCodec):
     """A codec of one stream of codes whose network codes several items in one pass.
 
     This class checks the input, groups items into passes and cuts each item to its length. On a GPU, all passes are
-    sent
-    together and fetched together. An adapter overrides what differs: frames of an item (`_frames`), its encoder's
-    samples
-    (`_input_samples`), inputs (`_inputs`), and the computation of a pass (`_search`, `_waves`).
+    sent together and fetched together. An adapter overrides what differs: frames of an item (`_frames`), its encoder's
+    samples (`_input_samples`), inputs (`_inputs`), and the computation of a pass (`_search`, `_waves`).
 
     Class attributes
         cardinality: entries of each codebook.

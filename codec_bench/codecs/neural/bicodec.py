@@ -117,8 +117,7 @@ def prepared(wave: np.ndarray) -> np.ndarray:
 
     Peaks below 0.1 (from 0.001 up) are raised to 0.1. Then the samples between the 90th and 99th percentile of the
     magnitudes above 0.01 are brought to 0.2 on average, by a factor of 0.1 to 10, and peaks above 1 to 1. With at most
-    ten
-    samples above 0.01, the second step is omitted.
+    ten samples above 0.01, the second step is omitted.
     """
     wave = np.asarray(wave, np.float64)
     wave = np.pad(wave, (0, max(0, _FIELD - wave.size)))

@@ -59,11 +59,9 @@ class Dac(NeuralCodec):
     Args:
         model: `16khz`, `24khz`, `44khz` (the published "8kbps"), or `44khz-16kbps`.
         codebooks: how many of its 12, 32, 9 or 18 codebooks are sent, the first ones; None for all. Training with
-            quantiser
-            dropout allows any number.
+            quantiser dropout allows any number.
         device, weights: as for `PublishedCodec`; own weights are a folder in the layout of transformers (of the
-            original
-            package for `44khz-16kbps`).
+            original package for `44khz-16kbps`).
 
     Raises:
         UserError: there is no such model, or it does not have so many codebooks.

@@ -28,8 +28,8 @@ class EncodecStream(CodecStream):
     """Encoder and decoder of one stream of EnCodec 24 kHz.
 
     Pieces are buffered until there are 2240 samples; until then codes have no frames and `num_samples` 0. A piece that
-    is
-    no multiple of 320 samples ends the signal; a signal below 2240 samples that is a multiple ends with an empty piece.
+    is no multiple of 320 samples ends the signal; a signal below 2240 samples that is a multiple ends with an empty
+    piece.
 
     Args:
         net: transformers' `EncodecModel` of the 24 kHz model in eval mode.
@@ -81,8 +81,7 @@ class EncodecStream(CodecStream):
 
         Args:
             codes: from `encode`, or several of those joined; the first ones with frames have at least seven, or are the
-                whole
-                signal.
+                whole signal.
 
         Raises:
             UserError: codes of another shape than that many samples need, or codes after the last.

@@ -123,8 +123,7 @@ class _Latents:
     """The latents `(items, hidden, frames)` that the model quantises, of waves of a multiple of 960 samples.
 
     Both branches then have one frame every 960 samples; transformers pads the acoustic one otherwise. It also rebuilds
-    the
-    resampling filter in every call, for which a GPU would wait.
+    the resampling filter in every call, for which a GPU would wait.
     """
 
     def __init__(self, net: Any, device: str) -> None:

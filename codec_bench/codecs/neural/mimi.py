@@ -61,8 +61,7 @@ class Mimi(NeuralCodec):
     Args:
         codebooks: how many of the 32 are sent, the first ones; None for all. Moshi uses 8.
         stream: whether `encode` and `decode` go frame by frame with carried state, as `streaming` does, so that
-            streaming
-            can be evaluated like any codec. The results are the same.
+            streaming can be evaluated like any codec. The results are the same.
         device, weights: as for `PublishedCodec`; own weights are a folder in the layout of transformers.
 
     Raises:

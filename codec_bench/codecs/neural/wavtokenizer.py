@@ -38,8 +38,7 @@ class WavTokenizer(NeuralCodec):
         frame_rate_hz: 75 or 40.
         checkpoint: the name of its published weights in the catalogue.
         device, weights: as for `PublishedCodec`; own weights are a file in the published layout (a Lightning
-            checkpoint),
-            or a folder with it.
+            checkpoint), or a folder with it.
     """
 
     cardinality = _CARDINALITY
