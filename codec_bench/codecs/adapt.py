@@ -189,7 +189,7 @@ def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
     """
     name = info.name
     if not isinstance(codes, (list, tuple)) or len(codes) != count:
-        facts = {"returned": _returned(codes), "batch": count}
+        facts: dict[str, Any] = {"returned": _returned(codes), "batch": count}
         raise CodecFault(Diagnostic("returned_count", codec=name, method="encode", **facts))
     for item in codes:
         kind = Codes if info.latents is None else Latents

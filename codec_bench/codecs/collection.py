@@ -90,7 +90,12 @@ def entries() -> dict[str, Entry]:
             summary = f"{codec} through {held.package} ({held.install})"
             licence = Licence(code=held.licence, weights=member.weights)
             adapter = "isolated" if held.env else name
-            facts = {"summary": summary, "source": held.package, "licence": licence, "paper": member.paper}
+            facts: dict[str, Any] = {
+                "summary": summary,
+                "source": held.package,
+                "licence": licence,
+                "paper": member.paper,
+            }
             family = Family(version=1, adapter=adapter, **facts)
             options = {"codec": codec} | ({"collection": name} if held.env else {})
             by_name[f"{name}/{codec}"] = Entry(f"{name}/{codec}", family, options, member.family)

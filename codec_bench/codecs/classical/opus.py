@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Opus(RatedCodec):
         if not 6000 <= bitrate_bps <= _MAX_BPS:
             raise UserError(f"Opus does not run at {bitrate_bps / 1000:g} kbps", hint="it runs at 6 to 510 kbps")
         channels = (1, 2) if bitrate_bps <= _BPS_PER_CHANNEL else (2,)
-        facts = {"frame_rate_hz": 1 / _FRAME_S, "causal": True, "lookahead_s": 0.0065}
+        facts: dict[str, Any] = {"frame_rate_hz": 1 / _FRAME_S, "causal": True, "lookahead_s": 0.0065}
         super().__init__("opus", bitrate_bps, sample_rates_hz=RATES_HZ, channels=channels, **facts)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -84,7 +85,7 @@ class Sbc(RatedCodec):
         if not rates:
             reason = f"SBC has no frame near {bitrate_bps / 1000:g} kbps for one and for two channels"
             raise UserError(reason, hint="it runs at 24 to 512 kbps")
-        facts = {"channels": (1, 2), "causal": True, "lookahead_s": delay_samples(8) / rates[0]}
+        facts: dict[str, Any] = {"channels": (1, 2), "causal": True, "lookahead_s": delay_samples(8) / rates[0]}
         super().__init__("sbc", bitrate_bps, sample_rates_hz=rates, **facts)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
