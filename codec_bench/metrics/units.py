@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -80,18 +79,12 @@ class Ter(_Units):
     layer = 6
     repeats = False
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """Return one score per item; `detail` holds the counts."""
-        references, estimates = zip(*(self._units(item) for item in batch), strict=True) if batch else ((), ())
-        rates = sequence_error_rates(reference=references, estimate=estimates)
-        return [
-            Score.ok(
-                rate.errors / rate.reference_length, self.protocol,
-                numerator=rate.errors, denominator=rate.reference_length,
-                detail={name: getattr(rate, name) for name in ("hits", "substitutions", "deletions", "insertions")},
-            )
-            for rate in rates
-        ]  # fmt: skip
+    def _score(self, item: Inputs) -> Score:
+        reference, estimate = self._units(item)
+        (rate,) = sequence_error_rates(reference=[reference], estimate=[estimate])
+        detail = {name: getattr(rate, name) for name in ("hits", "substitutions", "deletions", "insertions")}
+        ratio = {"numerator": rate.errors, "denominator": rate.reference_length}
+        return Score.ok(rate.errors / rate.reference_length, self.protocol, **ratio, detail=detail)
 
 
 class SpeechBleu(_Units):
