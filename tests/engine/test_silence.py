@@ -53,7 +53,7 @@ NEEDS_WEIGHTS = {
         "speechbleu",
         "ter",
     ),
-    *("clap_score", "per", "squim_mos", "watermark_bits", "watermark_kept"),
+    *("clap_score", "noresqa_mos", "per", "squim_mos", "watermark_bits", "watermark_kept"),
     *("ttsds2_wav2vec2", "ttsds2_whisper"),
     *(scorer for row in SCORERS for scorer in row.scores if scorer not in (*FLAGGED, *WORST)),
 }
