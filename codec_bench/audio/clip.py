@@ -93,11 +93,7 @@ class Clip:
         return self.derive(audio, (rate_hz, limit_s)), cut_s
 
     def derive(self, audio: Audio, variant: Hashable) -> Clip:
-        """Return a clip of audio derived from this one; it is shared if this one is.
-
-        Args:
-            variant: identifies it among those derived from this clip.
-        """
+        """Return a clip of audio derived from this one; it is shared if this one is."""
         return Clip(audio, self.name)
 
     def once(self, key: Hashable, make: Callable[[], Built]) -> Built:
@@ -107,8 +103,6 @@ class Clip:
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """One cached value and its size; the lock is held while it is computed."""
-
     lock: Lock = field(default_factory=Lock)
     value: Any = None
     is_ready: bool = False
@@ -153,7 +147,6 @@ class SharedSounds:
 
 
 def _size_of(value: object) -> int:
-    """Return the bytes of samples and of encoded audio; other values are small."""
     if isinstance(value, Audio):
         return value.samples.nbytes
     if isinstance(value, tuple):
@@ -163,11 +156,7 @@ def _size_of(value: object) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shared(Clip):
-    """A clip that several requests share.
-
-    Args:
-        sounds: the cache. key: its prefix there.
-    """
+    """A clip that several requests share."""
 
     sounds: SharedSounds = field(default_factory=SharedSounds)
     key: tuple[Hashable, ...] = ()

@@ -217,7 +217,6 @@ def _find_short_mismatch(reference: np.ndarray, estimate: np.ndarray, rate_hz: i
 
 
 def _bands_alike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
-    """Return the correlation of band levels; 1 at rates with too few bands."""
     if rate_hz < 2 * _BANDS_HZ[2]:
         return 1.0
     return _correlation(*(_bands_db(signal, rate_hz).ravel() for signal in (reference, estimate)))
@@ -236,7 +235,6 @@ def _bands_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:
 
 
 def _correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Return Pearson's correlation, and 0 for a constant."""
     one, other = one - one.mean(), other - other.mean()
     spread = float(np.sqrt(float(np.dot(one, one)) * float(np.dot(other, other))))
     return float(np.dot(one, other)) / spread if spread else 0.0

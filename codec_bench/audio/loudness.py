@@ -74,7 +74,6 @@ def _block_powers(audio: Audio) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def _weighting(rate_hz: int) -> np.ndarray:
-    """Return K-weighting at a rate as two second-order sections: shelf and high-pass."""
     frequency, gain_db, quality = _SHELF
     k = math.tan(math.pi * frequency / rate_hz)
     high = 10 ** (gain_db / 20)

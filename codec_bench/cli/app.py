@@ -35,8 +35,6 @@ def build_command(name: str) -> Any:
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands by name, built on access."""
-
     def __getitem__(self, name: str) -> Any:
         if name not in command_table():
             raise KeyError(name)
@@ -53,8 +51,6 @@ class _Commands(Mapping[str, Any]):
 
 
 class _Program(typer.core.TyperGroup):
-    """The root of all commands."""
-
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Commands()  # type: ignore[assignment]

@@ -77,11 +77,7 @@ def _carry_out(verb: Callable[..., Run], request: EvalRequest | ScoreRequest) ->
 def _run(
     verb: Callable[..., Run], arguments: dict[str, Any], as_json: bool, timings: bool, log: str | None = None
 ) -> None:
-    """Run a verb with a progress line and print the run; may exit with 3.
-
-    Args:
-        arguments: of the verb, with fields of `Running`. log: the tracking service, or None.
-    """
+    """Run a verb with a progress line and print the run; may exit with 3."""
     from codec_bench.api.read_arguments import pop_running
     from codec_bench.api.tracking import track
     from codec_bench.cli.finished import print_finished

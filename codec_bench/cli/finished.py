@@ -66,7 +66,6 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
 
 
 def _refused_metrics(run: Run, summary: Summary) -> dict[str, str]:
-    """Return the metrics whose scores were all refused, with the first reason."""
     refused = {}
     for metric in summary.metrics:
         entries = [entry for _, name, entry in summary.entries if name == metric]

@@ -71,7 +71,6 @@ def _skip_slow_setup() -> Iterator[None]:
 
 
 def _codec_line(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a codec's row with short cells, the important ones first."""
     rates = [f"{rate / 1000:g}" for rate in row.get("rates_hz") or ()]
     bitrate = row.get("bitrate_bps")
     points = re.split(", | to ", row["points_kbps"])

@@ -149,7 +149,6 @@ def _metrics_table(scored: Sequence[tuple[dict[str, Any], str, MetricSummary]]) 
 
 
 def _print_row(row: dict[str, Any], out: Console) -> None:
-    """Print the notes, wordings, failures and answers of one benchmark and model."""
     from codec_bench.benchmark.runs_overview import answers_of, failures_of, metrics_of, rows_of, warned_of
     from codec_bench.report.answers import answer_notes
     from codec_bench.report.data_warnings import warned_text
@@ -177,7 +176,6 @@ def _print_row(row: dict[str, Any], out: Console) -> None:
 
 
 def _model(row: Mapping[str, Any]) -> str:
-    """Return the model of a row, marked if the row is a control."""
     return f"{row['model']} (control: {row['control']})" if row.get("control") else str(row["model"])
 
 

@@ -172,7 +172,6 @@ def _row(facts: dict[str, Any]) -> tuple[Any, ...]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Show a progress line for each file, on stderr if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 

@@ -80,8 +80,6 @@ def path_hash(path: str | os.PathLike[str]) -> str:
 
 
 class _Hashes(BoundedCache):
-    """The hashes of files by their states."""
-
     content = "file hash"
     tables = (
         "CREATE TABLE IF NOT EXISTS files (key TEXT PRIMARY KEY, hash TEXT NOT NULL, used REAL NOT NULL) WITHOUT ROWID;"

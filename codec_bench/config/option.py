@@ -140,11 +140,7 @@ def kind_of(hint: Any) -> Any:
 
 
 def documented(schema: type[Any], of: Of = "verb") -> Callable[[_Documented], _Documented]:
-    """Write a schema's options into a docstring, first among its `Args`.
-
-    Args:
-        of: the target of these options; those that the docstring describes itself are excluded.
-    """
+    """Write a schema's options into a docstring, first among its `Args`."""
 
     def written(target: _Documented) -> _Documented:
         if target.__doc__ is not None:  # without `python -OO`

@@ -22,8 +22,6 @@ COMMANDS: tuple[Command, ...] = ("eval", "score", "run", "profile")
 
 @dataclass(frozen=True, kw_only=True)
 class _Scoring(RunningOptions, Request):
-    """The options of `eval` and `score`."""
-
     metrics: Texts | None = option(
         None,
         "Metrics and groups of metrics with commas, such as stoi,dnsmos,wer[pocketsphinx] or quality,speaker.",

@@ -53,7 +53,6 @@ def read_request(path: str | os.PathLike[str], command: Command | None = None) -
 
 
 def _checked(file: Path, document: Mapping[str, Any], command: Command) -> dict[str, Any]:
-    """Return the validated options of a file, without those that are null."""
     from pydantic import ConfigDict, Field, ValidationError, create_model
 
     known = options_of(REQUESTS[command])
@@ -88,7 +87,6 @@ def _document(file: Path) -> dict[str, Any]:
 
 
 def _misfit(file: Path, document: Any, expected: Mapping[str, str], command: str, errors: Sequence[Any]) -> UserError:
-    """Describe the first error."""
     name = str(errors[0]["loc"][0])
     if errors[0]["type"] == "extra_forbidden":
         near = difflib.get_close_matches(name, sorted(expected), n=2, cutoff=0.6)

@@ -343,7 +343,6 @@ def _mp3_frame(head: bytes) -> _Mp3Frame | None:
 
 
 def _check_adts(content: Content, at: int, name: str) -> None:
-    """Refuse raw AAC whose last frame is cut."""
     while at + 7 <= len(content) and content[at] == 0xFF:
         size = (int.from_bytes(content[at + 3 : at + 6], "big") & 0x3FFE0) >> 5
         if at + size > len(content):
@@ -370,7 +369,6 @@ class _EncoderHeader(NamedTuple):
 
 
 def _encoder_header(content: Content, at: int) -> _EncoderHeader | None:
-    """Parse the encoder's header in a frame, or return None."""
     mark = max(content.find(mark, at, at + 48) for mark in (b"Xing", b"Info"))
     if mark < 0:
         return None

@@ -150,7 +150,6 @@ def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
 
 
 def _checked(content: bytes | mmap.mmap, name: str) -> SizePlan:
-    """Return the plan for decoding a single complete file."""
     if (offset := second_file(content)) is not None:
         raise AudioError(
             f"'{name}' is several sound files joined, of which only the first would be read: cut it at byte {offset}"

@@ -172,7 +172,6 @@ def _reason(error: Exception) -> tuple[str, bool]:
 
 
 def _status(error: Exception) -> int | None:
-    """Return the HTTP status behind an error of aiohttp or botocore."""
     seen: BaseException | None = error
     while seen is not None:
         status = getattr(seen, "status", None)

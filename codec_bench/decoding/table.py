@@ -279,7 +279,6 @@ class _GroupReader:
         raise AssertionError("a batch before the kept ones was asked for")
 
     def _begin(self) -> Iterator[pa.RecordBatch]:
-        """Start again from the front of the row group."""
         import pyarrow.parquet as pq
 
         # The size of all columns: pyarrow crashes on a column's facts if the footer describes it wrongly.
@@ -300,8 +299,6 @@ class _GroupReader:
 
 
 class _TableCache:
-    """The most recently read parts, in a bounded amount of memory."""
-
     def __init__(self, allowed_bytes: int) -> None:
         self._allowed = allowed_bytes
         self._lock = threading.Lock()

@@ -54,11 +54,7 @@ class Pending:
 
 @dataclass(slots=True)
 class Waiting(Budget):
-    """The requests that wait, oldest first.
-
-    Args:
-        budget_s: the most padded seconds in one batch. growing: whether larger budgets are still tried.
-    """
+    """The requests that wait, oldest first."""
 
     budget_s: float
     growing: bool

@@ -219,7 +219,6 @@ def _plain(request: Request) -> dict[str, Any]:
 
 
 def _contents(options: Any) -> Iterator[tuple[str, str]]:
-    """Yield the files and folders that options name, with content hashes."""
     if isinstance(options, Mapping):
         options = list(options.values())
     if isinstance(options, list):

@@ -229,11 +229,7 @@ def join_texts(texts: Sequence[str]) -> str:
 
 
 def replace_sounds(request: Request, change: Callable[[Clip, bool], Clip]) -> Request:
-    """Replace all audio of a request.
-
-    Args:
-        change: maps the old clip and whether it must stay whole (the voice prompt) to the new one.
-    """
+    """Replace all audio of a request."""
     turns = tuple(
         Message(m.role, tuple(change(c, False) if isinstance(c, Clip) else c for c in m.content))
         for m in request.messages

@@ -17,11 +17,7 @@ _VALUES = 8
 
 
 def answer_notes(answers: Answers) -> list[str]:
-    """Return the notes on answers, one sentence each.
-
-    Args:
-        answers: of a summary; `UNSET` for a run of codecs.
-    """
+    """Return the notes on answers, one sentence each."""
     if not answers:
         return []
     notes = [
@@ -91,7 +87,6 @@ def _of_lengths(answers: Answers) -> list[str]:
 
 
 def _of_collapse(answers: Answers) -> list[str]:
-    """Report the missing answers, if they are many."""
     answered = answers.asked - sum(answers.failed.values())
     none = answers.no_answer or 0
     if not answered or none < _MANY * answered:

@@ -12,11 +12,7 @@ _MOST_NAMED = 6
 
 
 def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
-    """Return the warnings of `stats.data_warnings`, with their systems if not all.
-
-    Args:
-        systems: the entries of the summary by displayed name.
-    """
+    """Return the warnings of `stats.data_warnings`, with their systems if not all."""
     names_by_text: dict[str, list[str]] = {}
     for name, system in systems.items():
         for one in system.warned or ():
@@ -77,7 +73,6 @@ def warned_text(one: Warned) -> str:
 
 
 def _moved(moved: Mapping[str, float | None]) -> str:
-    """Return the effect on metrics, largest first."""
     known = sorted(((shift, name) for name, shift in moved.items() if shift is not None), reverse=True)
     open_ = [name for name, shift in moved.items() if shift is None]
     parts = []

@@ -63,7 +63,6 @@ def _error(entry: MetricSummary) -> float | None:
 
 
 def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: str) -> dict[str, Any]:
-    """Return the results in the form of lm-evaluation-harness and lmms-eval."""
     meta, data, counts = run.meta, data_of(run.meta), run.counts()
     name = marked_name(data.name, run, system)
     values: dict[str, Any] = {"alias": name}
@@ -106,12 +105,10 @@ def _key(metric: str) -> str:
 
 
 def _seconds(when: Any) -> float | None:
-    """Return a moment as seconds since 1970."""
     return datetime.fromisoformat(when).timestamp() if isinstance(when, str) else None
 
 
 def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dict[str, Any]:
-    """Return the run as an evaluation log, with every item and its scores."""
     meta, data = run.meta, data_of(run.meta)
     samples = list(_samples(run, system))
     created = str(meta.get("finished") or "1970-01-01T00:00:00+00:00")
@@ -138,7 +135,6 @@ def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dic
 
 
 def _samples(run: Run, system: str) -> Iterator[dict[str, Any]]:
-    """Yield the items of a system with their scores, in the order of their ids."""
     rows = sorted((row for row in run.rows() if row.system == system), key=lambda row: row.id)
     for sample, of in groupby(rows, key=lambda row: row.id):
         held = list(of)

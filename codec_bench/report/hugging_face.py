@@ -109,7 +109,6 @@ def _model_index(run: Run, system: str, entries: Mapping[str, MetricSummary]) ->
 
 
 def _kind_of_run(meta: Mapping[str, Any]) -> str:
-    """Return the model's task, by the hub's list of names."""
     benchmark = meta.get("benchmark")
     if not benchmark:
         return "audio-to-audio"

@@ -153,11 +153,7 @@ def findings_in(run: Run, system: str) -> Sequence[Mapping[str, Any]]:
 
 
 def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
-    """Return notes on systems: silent or unrelated outputs, findings, data, channels.
-
-    Args:
-        systems: the entries of the summary by displayed name.
-    """
+    """Return notes on systems: silent or unrelated outputs, findings, data, channels."""
     notes = []
     for name, system in systems.items():
         for count, state in (
@@ -200,11 +196,7 @@ _WHY = {
 
 
 def rows_notes(rows: RowCount, other: Sequence[str] = ()) -> list[str]:
-    """Return notes on a run with other questions than its benchmark, with the reason.
-
-    Args:
-        rows: of a summary; `UNSET` if the number of questions is unknown. other: the `other_data` of the summary.
-    """
+    """Return notes on a run with other questions than its benchmark, with the reason."""
     apart = [plain(f"other data than the definition's: {', '.join(other)}")] if other else []
     if not rows or rows.why is None:
         return apart
@@ -282,11 +274,7 @@ def _visible(width: float, places: int) -> int:
 
 
 def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) -> list[str]:
-    """Return notes on missing values, missing intervals and intervals.
-
-    Args:
-        entries: (system, metric, entry of the summary), of all systems.
-    """
+    """Return notes on missing values, missing intervals and intervals."""
     places_by_note: dict[tuple[str, str], dict[str, list[str]]] = {}
     texts: dict[tuple[str, str], dict[Diagnostic, None]] = {}
     every: dict[str, list[str]] = {}

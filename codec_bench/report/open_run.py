@@ -30,7 +30,6 @@ class Run(record.Run):
         return f"Run('{self.folder}': {', '.join(self.systems)}; {', '.join(self.metrics)})"
 
     def _repr_html_(self) -> str:
-        """Return the summary as an HTML table."""
         return summary_html(summarise(self))
 
 

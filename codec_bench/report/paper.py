@@ -86,7 +86,6 @@ def export_summary(run: Run, form: str, out: Target) -> None:
 
 
 def _unfinished(run: Run) -> list[str]:
-    """Return a note for a table if the run is not finished."""
     if run.meta.get("state") in (None, "finished"):
         return []
     counts = run.counts()
@@ -198,7 +197,6 @@ def _table(summary: Summary) -> _Table:
 def _column(
     systems: Mapping[str, Mapping[str, MetricSummary]], metric: str, count: Mapping[str, int]
 ) -> tuple[str, dict[str, _Cell]]:
-    """Return the head of a metric's column, and its cells by system."""
     entries = {name: held[metric] for name, held in systems.items() if metric in held}
     facts = next(iter(entries.values()))
     factor, unit = numbers.shown_unit(facts.unit)
@@ -216,7 +214,6 @@ def _column(
 def _notes(
     summary: Summary, systems: Mapping[str, Mapping[str, MetricSummary]], heads: Sequence[str], fewer: bool
 ) -> list[str]:
-    """Return the notes of the table, one text each."""
     entries = [(name, metric, entry) for name, held in systems.items() for metric, entry in held.items()]
     arrows = [
         words for arrow, words in (("↑", "↑ higher is better"), ("↓", "↓ lower is better")) if arrow in "".join(heads)
@@ -241,13 +238,11 @@ def _notes(
 
 
 def _chances(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
-    """Return the chance level of each metric of questions with options."""
     guesses = {(metric, text) for _, metric, entry in entries if (text := chance_text(entry))}
     return [f"{metric}: {text} (a guess among the options)" for metric, text in sorted(guesses)]
 
 
 def _finite(entry: MetricSummary) -> MetricSummary:
-    """Return the entry with None for a non-finite value or interval."""
     value, ends = entry.value, entry.ci95
     if value is None or not math.isfinite(value):
         return replace(entry, value=None, ci95=None)

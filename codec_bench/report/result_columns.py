@@ -67,7 +67,6 @@ SYSTEM_COLUMNS = (
 
 
 def _tokens(system: SystemSummary, fact: Literal["per_s", "bits"]) -> float | str | None:
-    """Return a declared fact about a codec's tokens; a text for one with latents."""
     if not system.tokens:
         return None
     return NOT_DISCRETE if system.tokens.latents else getattr(system.tokens, fact)
@@ -85,12 +84,7 @@ def columns_in(medium: Medium, systems: Iterable[SystemSummary]) -> list[SystemC
 
 @dataclass(frozen=True, slots=True)
 class CsvColumn:
-    """A column of the summary as a CSV, which has a row for each system and metric.
-
-    Args:
-        name: its head. means: its content, for the documentation.
-        read: reads it from the names of system and metric, their entry, and the system's; None is an empty cell.
-    """
+    """A column of the summary as a CSV, which has a row for each system and metric."""
 
     name: str
     means: str

@@ -123,7 +123,6 @@ class Progress:
 
 
 def _span(least_s: float, most_s: float) -> str:
-    """Format a range of durations, or one duration where both ends read alike."""
     least, most = _rough(least_s), _rough(most_s)
     if least == most:
         return f"about {most}"
@@ -133,7 +132,6 @@ def _span(least_s: float, most_s: float) -> str:
 
 
 def _rough(seconds: float) -> str:
-    """Format a duration as roughly as an estimate deserves."""
     if seconds < 59.5:
         return f"{round(seconds)} s"
     if seconds < 3570:
@@ -221,7 +219,6 @@ def _show_in_terminal(progress: Progress, console: Any) -> Iterator[None]:
 
 @contextmanager
 def _call_regularly(look: Callable[[], None], every_s: float) -> Iterator[None]:
-    """Call a function regularly in a thread."""
     ended = threading.Event()
 
     def watch() -> None:

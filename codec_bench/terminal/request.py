@@ -89,7 +89,6 @@ def _within_limits(one: Option) -> Callable[..., Any]:
 
 
 def _read_back(one: Option, value: Any) -> Any:
-    """Convert a typed value for the request, or raise UserError."""
     if one.kind.typed == "settings":
         return parse_settings(value or [])
     if one.kind.typed == "columns":

@@ -31,11 +31,7 @@ class Stopping:
 
 @contextmanager
 def stopping(describe_saved: Callable[[Path], str] | None = None) -> Iterator[Stopping]:
-    """End the command with a message if it is interrupted in the block.
-
-    Args:
-        describe_saved: describes what the folder holds; None counts the items and answers of its records.
-    """
+    """End the command with a message if it is interrupted in the block."""
     run = Stopping()
     try:
         yield run

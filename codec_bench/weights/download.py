@@ -108,8 +108,6 @@ def check_room(folder: Path, needed: int, subject: str) -> None:
 
 
 class _PartialFile:
-    """The incomplete file, and which file it belongs to."""
-
     def __init__(self, target: Path, url: str, sha256: str | None) -> None:
         self.target = target
         self.path = target.with_name(target.name + ".part")
@@ -247,11 +245,7 @@ def _of_the_disk(error: Exception) -> bool:
 
 
 def unreachable(url: str, error: Exception, here: int = 0) -> Unreachable:
-    """Return a failed connection or answer as an error for the user.
-
-    Args:
-        here: how many bytes of the file have arrived.
-    """
+    """Return a failed connection or answer as an error for the user."""
     host = urlsplit(url).netloc
     if isinstance(error, urllib.error.HTTPError):
         if error.code in (401, 403):

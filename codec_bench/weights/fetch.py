@@ -105,7 +105,6 @@ def _discard(checkpoint: LocalCheckpoint, paths: Sequence[str], target: Path | N
 
 
 def _from_sources(order: Order, source: Source | None, endpoint: str | None = None) -> LocalCheckpoint:
-    """Fetch from the first of the entry's sources that has the checkpoint."""
     entry = order.entry
     ways: dict[Source, Callable[[], LocalCheckpoint]] = {}
     if entry.hub is not None:

@@ -119,7 +119,6 @@ class WeightsMissing(WeightsError):
 
 
 def _in_all(entries: Sequence[Checkpoint]) -> str:
-    """Return the size of several checkpoints together; empty if one is unknown."""
     sizes = [one.size or one.about for one in entries]
     if not all(sizes):
         return ""

@@ -103,7 +103,6 @@ def from_folder(order: Order, root: Path) -> LocalCheckpoint:
 
 
 def _copy(order: Order, here: Path, folder: Path, path: str, origin: Origin | None) -> dict[str, Any]:
-    """Copy one file, check it, and return its entry of the record."""
     pinned, recorded = order.entry.variant(path), (origin.files if origin else {}).get(path, {})
     hub = read_hub_declaration(here / path)
     expected = recorded.get("sha256") or (hub.sha256 if hub else None) or (pinned.sha256 if pinned else None)

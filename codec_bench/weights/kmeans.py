@@ -69,7 +69,6 @@ def _shape(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _layout(rows: int, width: int) -> list[object]:
-    """Return joblib's entries for a float32 matrix, in order."""
     kind = ["dtype", "numpy dtype", "f4", 3, "<", -1, -1, 0]
     array = ["joblib.numpy_pickle NumpyArrayWrapper", "subclass", "numpy ndarray"]
     return [*array, "shape", rows, width, "order", "C", *kind, "allow_mmap"]

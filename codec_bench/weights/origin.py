@@ -31,12 +31,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The content of `codec-bench-weights.json`.
-
-    Args:
-        name: of the checkpoint. source: a repository or URL. revision: of the repository, or None.
-        files: by path, each with `size`, `sha256` and `url`.
-    """
+    """The content of `codec-bench-weights.json`."""
 
     name: str
     source: str

@@ -89,7 +89,6 @@ def place_files(
 def _first(
     order: Order, variant: Variant, urls: Sequence[str], folder: Path, headers: dict[str, str]
 ) -> tuple[str, str]:
-    """Download a file from the first working address; return its SHA-256 and address."""
     failures: list[WeightsError] = []
     for url in urls:
         try:

@@ -72,7 +72,6 @@ def _check(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> Checked
 
 
 def _declarations(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> list[Declaration]:
-    """Return all declarations of a file, the catalogue's first."""
     declarations = []
     pinned = entry.variant(path)
     if pinned is not None and (pinned.size or pinned.sha256) and _is_of_the_catalogue(entry, checkpoint.used):

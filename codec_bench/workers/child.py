@@ -141,11 +141,7 @@ def versions() -> dict[str, str]:
 
 
 class Worker:
-    """Loads the worker code and answers the host.
-
-    Args:
-        link: the socket to the host. requests, replies: memory files with audio.
-    """
+    """Loads the worker code and answers the host."""
 
     def __init__(self, link: socket.socket, requests: Any, replies: Any) -> None:
         self._link, self._request_memory, self._reply_memory = link, requests, replies
@@ -252,7 +248,6 @@ def _numpy() -> Any:
 
 
 def _packed(answer: Any) -> Any:
-    """Pack an answer, or an error in its place."""
     try:
         if not isinstance(answer, dict):
             raise TypeError(f"the answer is {type(answer).__name__}; expected a dictionary")

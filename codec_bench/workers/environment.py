@@ -68,13 +68,7 @@ class EnvFile(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class EnvSpec:
-    """The description of an environment.
-
-    Args:
-        name: for messages and the folder.
-        requirements: lines for the installer, each pinned to one version.
-        python: its Python versions; None is the version that runs codec-bench.
-    """
+    """The description of an environment."""
 
     name: str
     requirements: tuple[str, ...]

@@ -58,11 +58,7 @@ class WorkerSettings:
 
 
 class WorkerHost:
-    """The host's side of one worker, for one event loop and one batch at a time.
-
-    Attributes
-        versions: versions of Python and of every package in the environment; empty before `start`.
-    """
+    """The host's side of one worker, for one event loop and one batch at a time."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
@@ -176,7 +172,6 @@ class WorkerHost:
             answer.cancel()
 
     async def _listen(self) -> None:
-        """Read frames until the worker is gone; then fail the waiting calls."""
         broken = _Broken(None)
         try:
             while True:

@@ -66,11 +66,7 @@ class _Seat:
 
 
 class WorkerPool:
-    """The workers of one model.
-
-    Args:
-        variables: environment variables of each worker, from `device_variables`.
-    """
+    """The workers of one model."""
 
     def __init__(self, settings: WorkerSettings, variables: Sequence[Mapping[str, str]]) -> None:
         self._seats = [_Seat(replace(settings, variables={**settings.variables, **extra})) for extra in variables]

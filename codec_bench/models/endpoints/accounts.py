@@ -133,9 +133,6 @@ class Prices:
         """Return the directions (`input`, `output`) with unreported audio tokens.
 
         Only directions whose text and audio prices are known and differ count.
-
-        Args:
-            usage: as for `cost`. sent, came: whether the request and the answer held audio.
         """
         sides = (("input", sent, self.input, self.audio_input), ("output", came, self.output, self.audio_output))
         return tuple(
@@ -194,11 +191,7 @@ class Prices:
         return total
 
     def priced(self, usage: Mapping[str, float], *, sent: bool, came: bool, share: float = 1.0) -> dict[str, float]:
-        """Return the counts with `cost_usd` and `cost_unsure_usd`, if known.
-
-        Args:
-            usage: as for `cost`. sent, came: as for `unsplit`. share: the charged fraction of the prices.
-        """
+        """Return the counts with `cost_usd` and `cost_unsure_usd`, if known."""
         unsplit = self.unsplit(usage, sent=sent, came=came)
         cost = self.cost(usage, unsplit=unsplit)
         if cost is None:

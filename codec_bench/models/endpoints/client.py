@@ -219,11 +219,7 @@ class Client(Persistence):
     def error(
         self, status: int, text: str, headers: Mapping[str, str], url: yarl.URL | None = None
     ) -> Again | RequestFailed | Denied:
-        """Return the exception for a reply that is not a success.
-
-        Args:
-            status: of HTTP. text: the body. url: of the request.
-        """
+        """Return the exception for a reply that is not a success."""
         message, codes = error_of(text)
         message = self.clean(message).removeprefix(f"{status}: ")
         reason = f"{self.base_url} answered {status}" + (f": {message}" if message else "")
@@ -315,7 +311,6 @@ def _of_tls(message: str) -> str:
 
 
 def _proxy_to(url: str) -> str | None:
-    """Return the proxy that the environment names for a URL, or None."""
     parts = urlsplit(url)
     if proxy_bypass(parts.netloc):
         return None

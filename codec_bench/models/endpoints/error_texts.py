@@ -234,5 +234,4 @@ def _named(message: str) -> set[str]:
 
 
 def _snake(name: str) -> str:
-    """Convert `maxOutputTokens` to `max_output_tokens`."""
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()

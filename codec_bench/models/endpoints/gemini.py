@@ -171,7 +171,6 @@ class Gemini(BatchableModel):
         return {"inlineData": {"mimeType": "audio/wav", "data": wav_base64(item)}}
 
     async def _uploaded(self, body: LongBody) -> bytes:
-        """Upload the audio and return the body with its addresses."""
         files, sent = await self._store(), bytes(body)
         for digest, data in body.sounds.items():
             stored = await files.sound(data, digest)

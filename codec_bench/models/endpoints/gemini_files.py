@@ -44,12 +44,7 @@ class Stored:
 
 
 class GeminiFiles:
-    """The files of one process.
-
-    Args:
-        client: a client whose `base_url` is the root of the service, without a version.
-        version: of the interface, such as `v1beta`.
-    """
+    """The files of one process."""
 
     def __init__(self, client: Client, version: str) -> None:
         self._client, self._version = client, version
@@ -108,7 +103,6 @@ class GeminiFiles:
         await self._client.close()
 
     async def _placed(self, content: bytes, name: str) -> Stored:
-        """Find or upload audio under a name, or under a generated one if that is taken."""
         stored = await self._find(name)
         if stored is not None:
             return stored
@@ -118,7 +112,6 @@ class GeminiFiles:
             return await self._find(name) or await self._uploaded(content, "audio/wav", None)
 
     async def _find(self, name: str) -> Stored | None:
-        """Return the file with a name if it stays for some hours, else None."""
         try:
             body = await self._client.send_once("GET", f"/{self._version}/files/{name}", read_json)
         except (Again, RequestFailed, Denied):

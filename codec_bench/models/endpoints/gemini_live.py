@@ -72,7 +72,6 @@ class GeminiLive(SocketModel):
         return setup
 
     def _turns(self, request: Request) -> list[dict[str, Any]]:
-        """Return the written turns, then the audio of the last one."""
         turns = [m for m in request.messages if m.role != "system"]
         sounds = [pcm16_base64(item) for item in turns[-1].content if not isinstance(item, str)]
         written = [turn for m in turns if (turn := _written(m)) is not None]

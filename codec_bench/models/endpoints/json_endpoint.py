@@ -198,7 +198,6 @@ def _pieces(data: bytes) -> list[Any]:
 
 
 def _compiled(body: Any, name: str) -> Any:
-    """Compile a template to a function from named values to the body."""
     from jinja2 import StrictUndefined, TemplateError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 

@@ -32,11 +32,7 @@ NOT_RUN = {"batch_expired", "batch_cancelled"}
 
 
 class OpenAiBatches(BatchInterface):
-    """The batch interface of OpenAI and of compatible services.
-
-    Args:
-        path: of the requests, such as `/chat/completions`; the service names it with `/v1` before it.
-    """
+    """The batch interface of OpenAI and of compatible services."""
 
     page_size: ClassVar[str] = "limit=100"
     listed: ClassVar[str] = "data"

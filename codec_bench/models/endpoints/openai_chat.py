@@ -268,11 +268,7 @@ def _check_complete(body: Any) -> Mapping[str, Any]:
 
 
 def trouble_within(body: Mapping[str, Any], refusals: set[str]) -> Exception:
-    """Return the exception for an error within a success status or a stream.
-
-    Args:
-        refusals: the error codes that mean that the service refuses this request.
-    """
+    """Return the exception for an error within a success status or a stream."""
     message, codes = error_of(json.dumps(body))
     reason = Diagnostic("service_error_in_answer", message=clean(message))
     return RequestFailed(reason, refused=True, message=json.dumps(body)) if codes & refusals else Again(reason)

@@ -75,7 +75,6 @@ class OpenAiEmbeddings(JsonModel):
 
 
 def _embeddings(body: Any) -> np.ndarray:
-    """Return a reply's unit embeddings `(texts, dimensions)`, in order."""
     rows = sorted(body["data"], key=lambda one: one["index"])
     if [one["index"] for one in rows] != list(range(len(rows))):
         raise ValueError("the embeddings are not numbered from 0 on")

@@ -20,12 +20,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One system's result over the samples of one value.
-
-    Args:
-        value, spread, chance: formatted, or "". n, failed: samples with and without a score. note: of the interval, or
-            "".
-    """
+    """One system's result over the samples of one value."""
 
     value: str
     spread: str
@@ -74,11 +69,7 @@ def subsets_of(entry: MetricSummary | None) -> Mapping[str, Mapping[str, Subset]
 
 
 def break_down(column: str, entries: Sequence[MetricSummary | None], factor: float) -> Breakdown:
-    """Break down the results of one metric by the values of a column.
-
-    Args:
-        entries: of the summary, one per system; None without the metric. factor: to the shown unit.
-    """
+    """Break down the results of one metric by the values of a column."""
     of_systems = [subsets_of(entry).get(column, {}) for entry in entries]
     names = list(dict.fromkeys(name for of_system in of_systems for name in of_system))
     places = numbers.decimals([row for of_system in of_systems for row in of_system.values()], factor)

@@ -274,7 +274,6 @@ def _footnotes(plot: Plot) -> Iterator[str]:
 
 
 def _legend(axes: Axes, by_family: dict[tuple[str, int], list[Point]], unnamed: Sequence[Point]) -> None:
-    """Draw families and unlabelled points beside the plot."""
     from matplotlib.lines import Line2D
 
     handles = []

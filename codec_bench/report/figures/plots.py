@@ -154,7 +154,6 @@ class _SideBySide:
         self._places = {column: index for index, column in enumerate(tables.columns)}
 
     def _measured(self, column: Column) -> list[tuple[int, System, MetricSummary]]:
-        """Return the systems that have results of a column, with their positions."""
         measured = (
             (s, system, row[self._places[column]]) for s, (system, row) in enumerate(zip(self._systems, self._entries))
         )

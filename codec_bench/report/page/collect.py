@@ -47,12 +47,7 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """The positions of the runs' scores on the page.
-
-    Args:
-        column_of: the position of each column. sets, protocols: of each run, as in `Tables`.
-        places: for each run, the position of each of its samples.
-    """
+    """The positions of the runs' scores on the page."""
 
     runs: Sequence[Run]
     systems: Sequence[System]
@@ -169,7 +164,6 @@ def _trouble(
     scores: Sequence[Sequence[Any]],
     position: Mapping[int, int],
 ) -> dict[str, Any]:
-    """Return the missing items and scores with reasons, and the notes of items."""
     without_estimate = {
         (system, position[sample]): [system, position[sample], -1, status, reason]
         for system, sample, status, reason, _ in items
@@ -241,7 +235,6 @@ def _items(
 def _estimates(
     runs: Sequence[Run], systems: Sequence[System], places: Sequence[Mapping[str, int]]
 ) -> dict[int, list[tuple[int, Path]]]:
-    """Return the estimates with stored audio, as (system, file), by sample."""
     estimates: dict[int, list[tuple[int, Path]]] = {}
     for s, system in enumerate(systems):
         for item in runs[system.run].items(system.name):
@@ -251,7 +244,6 @@ def _estimates(
 
 
 def _reference(runs: Sequence[Run], places: Sequence[Mapping[str, int]], id: str, sample: int) -> Path | None:
-    """Return a sample's reference audio, from the first run that has it."""
     references = (run.reference_audio(id) for run, position_of in zip(runs, places) if position_of.get(id) == sample)
     return next((path for path in references if path is not None), None)
 
@@ -316,7 +308,6 @@ def _short(value: float | None, digits: int) -> float | None:
 
 
 def _detail(detail: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a score's details for the page: short texts and numbers."""
     shortened: dict[str, Any] = {}
     entries = [entry for entry in detail.items() if entry[0] != EMBEDDINGS]
     for key, value in entries[:_DETAIL_ENTRIES]:

@@ -72,11 +72,7 @@ def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[
 
 
 def head_of(name: str, protocol: str, facts: Mapping[str, Any], column: Sequence[Valued]) -> dict[str, Any]:
-    """Return the head of a metric's column, with its number format.
-
-    Args:
-        name, protocol, facts: of the metric. column: the entries in the column.
-    """
+    """Return the head of a metric's column, with its number format."""
     factor, unit = numbers.shown_unit(facts.get("unit", ""))
     base, variant = numbers.split_name(name)
     return {

@@ -55,7 +55,6 @@ def _is_read(run: Run) -> bool:
 
 
 def _verdicts(run: Run, system: str, chosen: Container[str]) -> dict[str, list[str]]:
-    """Return the judge's replies by question id, each with its metric."""
     replies_by_id: dict[str, list[str]] = {}
     for metric in (name for name, facts in run.metrics.items() if facts.get("kind") == "rating"):
         for score in run.scores(system, metric):

@@ -46,11 +46,7 @@ class Layout:
 
 
 def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any], sounds: Sequence[Path]) -> str:
-    """Render the page as text.
-
-    Args:
-        data: of the script. sounds: the embedded sound files.
-    """
+    """Render the page as text."""
     from markupsafe import Markup
 
     style = "\n".join(map(_text, layout.styles))
@@ -74,7 +70,6 @@ def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any]
 
 @cache
 def _environment(layout: Layout) -> SandboxedEnvironment:
-    """Return the templates of a layout, built once in a process."""
     from jinja2 import FunctionLoader, StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 
@@ -120,7 +115,6 @@ def as_json(value: Any) -> str:
 
 
 def _policy_hash(text: str) -> str:
-    """Return a style's or script's hash for a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
@@ -161,7 +155,6 @@ def _heading(key: str) -> str:
 
 
 def _cell(value: Any, key: str) -> str:
-    """Format a cell of a table of timings, by the unit in its column's name."""
     if isinstance(value, Mapping):
         parts = {name: _cell(seconds, f"{key}_s") for name, seconds in value.items()}
         return ", ".join(f"{name} {seconds}" for name, seconds in parts.items() if seconds != "0.0 s")

@@ -83,7 +83,6 @@ def _speed(system: str, times: Mapping[str, Any], summary: Summary) -> dict[str,
 
 
 def _machine_line(machine: Mapping[str, Any]) -> list[str]:
-    """Return the machine in a few words: GPU, processor, cores."""
     gpu = str(machine.get("gpu") or "")
     named = [str(machine[key]) for key in ("cpu", "machine", "processor") if machine.get(key)][:1]
     cores = [f"{machine['cores']} cores"] if machine.get("cores") else []

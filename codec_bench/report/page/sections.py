@@ -42,7 +42,6 @@ def _controls(tables: Tables) -> dict[str, Any]:
 
 
 def _robustness(tables: Tables) -> dict[str, Any]:
-    """Return `wordings` and `choices`, each by the label of a system."""
     wordings, choices = {}, {}
     for system in tables.systems:
         summary = tables.summaries[system.run]

@@ -28,11 +28,7 @@ _NAMED = 3  # runs that the title names
 
 
 def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequence[PageClip]) -> dict[str, Any]:
-    """Return the variables of the template.
-
-    Args:
-        samples: of all runs. rows: how many of them the page shows. clips: the embedded audio.
-    """
+    """Return the variables of the template."""
     runs, summaries = tables.runs, tables.summaries
     systems, heads, entries = tables.systems, tables.heads, tables.entries
     shown = [
@@ -88,7 +84,6 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
 
 
 def _of_questions(tables: Tables) -> list[str]:
-    """Return the notes on questions and answers of each run."""
     several = len(tables.runs) > 1
     return [
         f"{name}: {note}" if several else note
@@ -102,7 +97,6 @@ def _of_questions(tables: Tables) -> list[str]:
 
 
 def _groups(systems: Sequence[System], heads: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a table of systems and metrics (as positions) for each data set."""
     return [
         {
             "data": data,

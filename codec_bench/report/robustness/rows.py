@@ -79,12 +79,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Wordings:
-    """The wordings of one model.
-
-    Args:
-        metrics: the heads of the columns. sentences: the notes.
-        same: whether every question was asked in all wordings.
-    """
+    """The wordings of one model."""
 
     metrics: Sequence[str]
     rows: Sequence[Row]
@@ -93,12 +88,7 @@ class Wordings:
 
 
 def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wordings | None:
-    """Return the wordings of one model; None if it has a single one.
-
-    Args:
-        metrics: the entries of its system in the summary, by metric. answers: of the summary; `UNSET` for a run of
-            codecs.
-    """
+    """Return the wordings of one model; None if it has a single one."""
     measured = {name: entry for name, entry in metrics.items() if entry.robustness}
     wordings = (answers and answers.wordings) or {}
     if not measured or len(wordings) < 2:
@@ -149,7 +139,6 @@ def choice_notes(choices: Mapping[str, Any] | None, *, places: bool = True) -> l
 
 
 def _place_notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return how often answers name each position, and are right there."""
     notes = []
     rate = lambda value: numbers.number(100 * value, 1)  # noqa: E731
     named = [

@@ -162,12 +162,7 @@ class Family:
 
 @dataclass(slots=True)
 class OneByOne:
-    """Calls an encoder, whose output depends on padding, once per request.
-
-    Args:
-        join: combines the results of all requests.
-        alone: the arguments for each request of the batch; set before each batch.
-    """
+    """Calls an encoder, whose output depends on padding, once per request."""
 
     call: Callable[..., Any]
     join: Callable[[list[Any]], Any]

@@ -200,11 +200,7 @@ class Chat(Family):
         return config
 
     def response(self, tokens: Sequence[int], prompt_tokens: int, settings: FamilySettings) -> Response:
-        """Return the response for generated tokens; those after the end token are padding.
-
-        Args:
-            tokens: the new tokens. prompt_tokens: number of tokens of the request.
-        """
+        """Return the response for generated tokens; those after the end token are padding."""
         ends = set(self.end_ids)
         count = next((index + 1 for index, token in enumerate(tokens) if token in ends), None)
         text = self.tokenizer.decode(tokens[: (count or len(tokens) + 1) - 1], skip_special_tokens=True)

@@ -199,11 +199,7 @@ class Voice(Family):
         return {"do_sample": False} if row.group == 0 else {}
 
     def speak(self, inputs: Inputs, room: int, sampling: Mapping[str, Any]) -> tuple[torch.Tensor | None, bool]:
-        """Return the audio of one segment or None, and whether the model ended by itself.
-
-        Args:
-            room: the most frames. sampling: overrides of the checkpoint's sampling.
-        """
+        """Return the audio of one segment or None, and whether the model ended by itself."""
         raise NotImplementedError
 
 
