@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from datetime import datetime
 from typing import Annotated
 
@@ -19,7 +17,7 @@ answers_app = command_group("answers", "Cached answers of models: list and forge
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False) -> None:
     """List the models with cached answers: how many, their size, and the last use."""
     from codec_bench.api.cached_answers import list_cached_answers
-    from codec_bench.terminal.output import console, table
+    from codec_bench.terminal.output import console, print_json, table
 
     rows = [
         {"model": one.model, "answers": one.answers, "mb": round(one.size_bytes / 1e6, 3),
@@ -27,8 +25,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print JSON in pl
         for one in list_cached_answers()
     ]  # fmt: skip
     if as_json:
-        sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
-        return
+        return print_json(rows)
     named = [(row["model"], row["answers"], f"{row['mb']:.1f}", row["last used"]) for row in rows]  # fmt: skip
     console().print(table(("model", "answers", "MB", "last used"), named, numeric=("answers", "MB")))
 

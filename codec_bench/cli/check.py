@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from codec_bench.config import check_settings
 from codec_bench.errors import UserError, plain
 from codec_bench.terminal.options import CallLimit, Device, Json, MemoryGib, Seed, Set
-from codec_bench.terminal.output import console, table
+from codec_bench.terminal.output import console, print_json, table
 from codec_bench.terminal.request import parse_settings
 
 if TYPE_CHECKING:
@@ -94,8 +93,7 @@ _WIDE = 100
 
 def _print(findings: Sequence[Finding], as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps([one.as_dict() for one in findings], ensure_ascii=False) + "\n")
-        return
+        return print_json([one.as_dict() for one in findings])
     from rich.text import Text
 
     marks = {"ok": "ok", "note": "-", "suspect": "SUSPECT", "wrong": "WRONG"}
@@ -130,7 +128,7 @@ def verify_batching(
     options: dict[str, Any] = {"options": parse_settings(settings or []), "settings": limits}
     verdict = verify(name=name, data=data, limit=limit, device=device, seed=seed, **options)
     if as_json:
-        sys.stdout.write(json.dumps(verdict.as_dict(), ensure_ascii=False) + "\n")
+        print_json(verdict.as_dict())
     else:
         _print_verdict(verdict)
     if not verdict.exact:

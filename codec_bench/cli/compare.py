@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +10,7 @@ import typer
 
 from codec_bench.config.option import SEVERAL
 from codec_bench.terminal.options import Json
-from codec_bench.terminal.output import console, table, talk
+from codec_bench.terminal.output import console, print_json, table, talk
 
 if TYPE_CHECKING:
     from codec_bench.api.compare import SystemPair
@@ -34,7 +32,7 @@ def compare(
 
     pairs = compare_runs(runs=runs, systems=systems, metrics=metrics, seed=seed)
     if as_json:
-        sys.stdout.write(json.dumps([pair.as_dict() for pair in pairs], ensure_ascii=False) + "\n")
+        print_json([pair.as_dict() for pair in pairs])
     else:
         _print_pairs(pairs)
 
@@ -52,7 +50,7 @@ def sample_size(
 
     result = size_of(run=run, metric=metric, difference=difference, systems=systems, power=power)
     if as_json:
-        sys.stdout.write(json.dumps(result.as_dict(), ensure_ascii=False) + "\n")
+        print_json(result.as_dict())
     else:
         _print_sample_size(result)
 

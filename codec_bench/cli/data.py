@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -24,12 +23,12 @@ def convert(
 ) -> None:
     """Write a manifest of data in any layout; exits with 3 if rows could not be used."""
     from codec_bench.data.convert import convert_data
-    from codec_bench.terminal.output import talk
+    from codec_bench.terminal.output import print_json, talk
 
     rows, problems = convert_data(data, to)
     if as_json:
         facts = {"rows": rows, "to": str(to), "problems": problems}
-        sys.stdout.write(json.dumps(facts, ensure_ascii=False) + "\n")
+        print_json(facts)
     else:
         sys.stdout.write(f"{rows} rows are in {to}\n")
         if problems:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from codec_bench.errors import count_of, first_of
-from codec_bench.terminal.output import console, table, talk
+from codec_bench.terminal.output import console, print_json, table, talk
 
 if TYPE_CHECKING:
     from codec_bench.stats.summary_types import Summary
@@ -30,7 +28,7 @@ def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> 
     for metric, reason in refused.items():
         talk(f"{metric}: every score was refused: {reason}")
     if as_json:
-        sys.stdout.write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
+        print_json(summary.as_dict())
     else:
         _print_run(run, summary, timings=timings)
     chosen = (run.meta.get("arguments") or {}).get("metrics")

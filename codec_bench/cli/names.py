@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from codec_bench.terminal.options import Json
-from codec_bench.terminal.output import console, count_fitting, table, talk
+from codec_bench.terminal.output import console, count_fitting, print_json, table, talk
 
 _THREADS = "OPENBLAS_NUM_THREADS"
 _COMMIT = 10
@@ -39,7 +39,7 @@ def list_(
     with _skip_slow_setup():
         rows = list_names(what, groups=groups, by=by)
         if as_json:
-            sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+            print_json(rows)
         elif rows:
             _print_rows([_codec_line(row) for row in rows] if what == "codecs" else rows)
         else:

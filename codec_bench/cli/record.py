@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from codec_bench.terminal.options import Json, Timings
-from codec_bench.terminal.output import console, table, talk
+from codec_bench.terminal.output import console, print_json, table, talk
 
 
 def verify(run: Annotated[Path, typer.Argument(help="A run folder.")], as_json: Json = False) -> None:
@@ -20,7 +19,7 @@ def verify(run: Annotated[Path, typer.Argument(help="A run folder.")], as_json: 
     checks = verify_record(run)
     if as_json:
         rows = [{"what": check.name, "whole": check.is_intact, "found": check.description} for check in checks]
-        sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+        print_json(rows)
     else:
         marks = {True: "ok", False: "WRONG"}
         console().print(table(("what", "", "found"), [(c.name, marks[c.is_intact], c.description) for c in checks]))

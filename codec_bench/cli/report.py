@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from codec_bench.terminal.options import By
-from codec_bench.terminal.output import talk
+from codec_bench.terminal.output import print_json, talk
 from codec_bench.terminal.request import columns
 
 _FORMATS = (
@@ -37,8 +36,7 @@ def report(
         talk("\n".join([f"{len(written.figures.files)} files of figures: {figures}", *written.figures.notes]))
     if as_json:
         summaries = [summary.as_dict() for summary in written.summaries]
-        sys.stdout.write(json.dumps(summaries if len(summaries) > 1 else summaries[0], ensure_ascii=False) + "\n")
-        return
+        return print_json(summaries if len(summaries) > 1 else summaries[0])
     for one, summary in zip(written.runs, written.summaries if by else ()):
         if len(written.runs) > 1:
             sys.stdout.write(f"{one.folder}\n")

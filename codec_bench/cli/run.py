@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from codec_bench.config.run_request import RunRequest
-from codec_bench.terminal.output import talk
+from codec_bench.terminal.output import print_json, talk
 from codec_bench.terminal.request import command, values_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool
             talk(f"{row['benchmark']} with {_model(row)}: {words}")
             empty = True
     if as_json:
-        sys.stdout.write(json.dumps(overview, ensure_ascii=False) + "\n")
+        print_json(overview)
     else:
         _print_tables(outcome, overview)
         if others:
@@ -84,7 +84,7 @@ def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool
 
 def _print_previews(outcome: Outcome, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps([asdict(one) for one in outcome.previews], ensure_ascii=False) + "\n")
+        print_json([asdict(one) for one in outcome.previews])
     for one in outcome.previews if not as_json else ():
         sys.stdout.write(f"{one.benchmark} with {one.model}: {one.cost}\n")
         for number, content in enumerate(one.requests, 1):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,13 +31,12 @@ Names = Annotated[
 @weights_app.command("list")
 def list_(as_json: Json = False) -> None:
     """List every checkpoint: source, revision, size, licence, and whether it is here."""
-    from codec_bench.terminal.output import console, table
+    from codec_bench.terminal.output import console, print_json, table
     from codec_bench.weights import checkpoint, checkpoint_names
 
     rows = [_facts(checkpoint(name)) for name in checkpoint_names()]
     if as_json:
-        sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
-        return
+        return print_json(rows)
     columns = ("weights", "from", "revision", "size", "licence", "here", "used by")
     weights_table = table(columns, [_row(facts) for facts in rows], numeric=("size",))
     for column in weights_table.columns:
@@ -60,7 +58,7 @@ def path(name: Annotated[str, typer.Argument(help="A checkpoint (see: weights li
 @weights_app.command()
 def verify(names: Names = None, as_json: Json = False) -> None:
     """Compare local files with the published ones; exits with 2 if one differs."""
-    from codec_bench.terminal.output import console, table, talk
+    from codec_bench.terminal.output import console, print_json, table, talk
     from codec_bench.weights import checkpoint_names, find, lookup
     from codec_bench.weights.verify import verify as check
 
@@ -75,7 +73,7 @@ def verify(names: Names = None, as_json: Json = False) -> None:
              "state": file.state, "against": file.against, "reason": file.reason}
             for name, located, file in checked
         ]  # fmt: skip
-        sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+        print_json(rows)
     elif not checked:
         talk("no weights are on this machine")
     else:

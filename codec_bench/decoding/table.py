@@ -14,7 +14,7 @@ import re
 import threading
 from bisect import bisect_right
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -147,11 +147,7 @@ def _cell(locator: Locator) -> tuple[Any, float | None]:
     if locator.file.lower().endswith(ARROW):
         return _arrow_cell(locator)
     table = _table(locator.file)
-    if locator.column not in table.schema.names:
-        columns = ", ".join(table.schema.names)
-        raise AudioError(f"'{locator.file}' has no column '{locator.column}'; it has {columns}")
-    if locator.row >= table.starts[-1]:
-        raise AudioError(f"'{locator.file}' has {table.starts[-1]} rows; there is no row {locator.row} (from 0)")
+    _check_place(locator, table.schema.names, table.starts[-1])
     group = bisect_right(table.starts, locator.row) - 1
     batch, at = _CACHE.reader(table, locator.column, group).batch(locator.row - table.starts[group])
     scalar = batch.column(0)[at]
@@ -168,19 +164,20 @@ def _arrow_cell(locator: Locator) -> tuple[Any, float | None]:
     """As `_cell`, for a memory-mapped stream of Arrow batches."""
     import pyarrow as pa
 
-    identity = (locator.file, file_state(locator.file) or object())
-    with _TABLES_LOCK:
-        if identity not in _ARROWS:
-            with pa.memory_map(locator.file) as file:
-                _ARROWS[identity] = pa.ipc.open_stream(file).read_all()
-            while len(_ARROWS) > _OPEN_FILES:
-                _ARROWS.popitem(last=False)
-        table = _ARROWS[identity]
-    if locator.column not in table.schema.names:
-        raise AudioError(f"'{locator.file}' has no column '{locator.column}'; it has {', '.join(table.schema.names)}")
-    if locator.row >= table.num_rows:
-        raise AudioError(f"'{locator.file}' has {table.num_rows} rows; there is no row {locator.row} (from 0)")
+    def read(identity: tuple[str, object]) -> pa.Table:
+        with pa.memory_map(locator.file) as file:
+            return pa.ipc.open_stream(file).read_all()
+
+    table = _cached(_ARROWS, locator.file, read)
+    _check_place(locator, table.schema.names, table.num_rows)
     return _plain(table.column(locator.column)[locator.row]), None
+
+
+def _check_place(locator: Locator, columns: list[str], rows: int) -> None:
+    if locator.column not in columns:
+        raise AudioError(f"'{locator.file}' has no column '{locator.column}'; it has {', '.join(columns)}")
+    if locator.row >= rows:
+        raise AudioError(f"'{locator.file}' has {rows} rows; there is no row {locator.row} (from 0)")
 
 
 def _plain(scalar: pa.Scalar) -> Any:
@@ -222,21 +219,29 @@ _ARROWS: OrderedDict[tuple[str, object], pa.Table] = OrderedDict()
 _TABLES_LOCK = threading.Lock()
 
 
-def _table(path: str) -> _Table:
-    import pyarrow.parquet as pq
-
+def _cached(tables: OrderedDict[Any, Any], path: str, read: Callable[[tuple[str, object]], Any]) -> Any:
     # A file that changed a moment ago is not cached: it may change again unnoticed.
     identity = (path, file_state(path) or object())
     with _TABLES_LOCK:
-        if identity not in _TABLES:
-            with pq.ParquetFile(path) as file:
-                metadata, schema = file.metadata, file.schema_arrow
-            rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-            _TABLES[identity] = _Table(path, identity, metadata, schema, tuple(accumulate(rows, initial=0)))
-            while len(_TABLES) > _OPEN_FILES:
-                _TABLES.popitem(last=False)
-        _TABLES.move_to_end(identity)
-        return _TABLES[identity]
+        if identity not in tables:
+            tables[identity] = read(identity)
+            while len(tables) > _OPEN_FILES:
+                tables.popitem(last=False)
+        tables.move_to_end(identity)
+        return tables[identity]
+
+
+def _table(path: str) -> _Table:
+    import pyarrow.parquet as pq
+
+    def read(identity: tuple[str, object]) -> _Table:
+        with pq.ParquetFile(path) as file:
+            metadata, schema = file.metadata, file.schema_arrow
+        rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+        return _Table(path, identity, metadata, schema, tuple(accumulate(rows, initial=0)))
+
+    table: _Table = _cached(_TABLES, path, read)
+    return table
 
 
 class _GroupReader:

@@ -1,14 +1,10 @@
-"""Models: their names, and how one is built.
+"""Models: their names, and how to build one.
 
 Which file to open
-    `base.py`        what a model is; `batching.py` is the base of models that answer many requests in one pass.
-    `endpoints/`     models behind services. `in_process/` models of transformers. `isolated.py` and `workers/` models
-                     in an environment of their own. `recogniser.py` a recogniser; `cascade.py` one before a language
-                     model.
-    `likelihood.py`  how likely a model finds each of two sounds. `windows.py`     sounds that are longer than a model
-    takes; `audio_payloads.py` the forms in which sounds are sent
-                     and come back.
-    `cache.py`       answers that are kept. `served.py` until when a vendor serves a model.
+    `base.py` the base classes; `batching.py` the base of models with batches. `endpoints/` models behind services;
+    `in_process/` models of transformers; `isolated.py` and `workers/` models in their own environment. `recogniser.py`
+    a recogniser; `cascade.py` one before a language model. `likelihood.py` likelihoods of two clips. `windows.py` audio
+    longer than a model takes; `audio_payloads.py` encodings of audio. `cache.py` cached answers. `served.py` shutdowns.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import warnings
@@ -77,6 +78,11 @@ def guard_output() -> Iterator[None]:
         if sys.stdout is checked:  # else typer has replaced it after a broken pipe
             sys.stdout = before
             checked.flush()
+
+
+def print_json(value: Any) -> None:
+    """Print a value as one line of JSON."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
 
 
 def talk(text: str) -> None:

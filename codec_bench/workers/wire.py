@@ -171,9 +171,7 @@ class Memory:
 
     def _mapped(self, size: int) -> mmap.mmap:
         if self._map is None or len(self._map) < size:
-            if self._map is not None:
-                self._map.close()
-                self._map = None
+            self._unmap()
             self._map = mmap.mmap(self.handle, size)
         return self._map
 
@@ -185,9 +183,7 @@ class Memory:
             end += -(-memoryview(buffer).nbytes // _ALIGN) * _ALIGN
         size = os.fstat(self.handle).st_size
         if size > CACHED_BYTES >= end:
-            if self._map is not None:
-                self._map.close()
-                self._map = None
+            self._unmap()
             os.ftruncate(self.handle, CACHED_BYTES)
             size = CACHED_BYTES
         if end > size:
@@ -211,7 +207,10 @@ class Memory:
 
     def close(self) -> None:
         """Close the file."""
+        self._unmap()
+        os.close(self.handle)
+
+    def _unmap(self) -> None:
         if self._map is not None:
             self._map.close()
             self._map = None
-        os.close(self.handle)
