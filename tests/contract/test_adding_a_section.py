@@ -67,7 +67,7 @@ CONTROL = {
             "        if self.replacement == SHUFFLED:\n",
         ),
     ),
-    "codec_bench/config/run_request.py": ((" or level (all sounds", ", reversed or level (all sounds"),),
+    "codec_bench/config/run_request.py": ((" or level (all audio", ", reversed or level (all audio"),),
 }
 RECIPES = {"section": SECTION, "statistic": STATISTIC, "control": CONTROL}
 RUN = "eval --codec g711-ulaw --data embedded --metrics si_sdr --limit 2 --no-cache --out run"
