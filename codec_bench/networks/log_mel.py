@@ -14,6 +14,7 @@ from itertools import accumulate
 import numpy as np
 import torch
 
+from codec_bench.kernels.spectrum.ref import mel_filters
 from codec_bench.networks.batch_shapes import rung_steps
 from codec_bench.networks.transfer import place_signals, sent, uploaded
 
@@ -97,21 +98,13 @@ def log_mels_of(laid: LaidOut, n_mels: int) -> list[torch.Tensor]:
 
 @cache
 def _analysis_on(device: torch.device, n_mels: int) -> tuple[torch.Tensor, ...]:
-    """`_analysis` on a device, uploaded once."""
-    return tuple(sent(_analysis(n_mels), device))
+    """`analysis` on a device, uploaded once."""
+    return tuple(sent(analysis(n_mels), device))
 
 
 @cache
-def _analysis(n_mels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the window, float32 `(400,)`, and the mel bands, float32 `(201, n_mels)`."""
+def analysis(n_mels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a periodic Hann window, float32 `(400,)`, and Slaney's mel bands, float32 `(201, n_mels)`."""
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
-    # Slaney's scale: linear up to 1 kHz (15 mel), then 27 mel for a factor of 6.4. Each band is a triangle of unit
-    # area.
-    step = np.log(6.4) / 27
-    mels = np.linspace(0, 15 + np.log(RATE_HZ / 2 / 1000) / step, n_mels + 2)
-    edges_hz = np.where(mels < 15, mels * 200 / 3, 1000 * np.exp((mels - 15) * step))
-    bins_hz = np.arange(WINDOW // 2 + 1) * RATE_HZ / WINDOW
-    rising = (bins_hz[:, None] - edges_hz[:-2]) / np.diff(edges_hz)[:-1]
-    falling = (edges_hz[2:] - bins_hz[:, None]) / np.diff(edges_hz)[1:]
-    bands = np.maximum(0, np.minimum(rising, falling)) * (2 / (edges_hz[2:] - edges_hz[:-2]))
+    bands = mel_filters(RATE_HZ, WINDOW, n_mels)
     return window.astype(np.float32), np.ascontiguousarray(bands, np.float32)

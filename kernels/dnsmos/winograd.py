@@ -271,18 +271,18 @@ _sum_rows, _sum_row = _sums_of(_ROWS), _sums_of(1)
 
 
 @numba.njit(inline="always")
-def _multiply_rows(left, a, apart, rows, listed, first, count, right, top, cols, out, b):  # type: ignore[no-untyped-def]
+def _multiply_rows(left, a, apart, rows, listed, first, n, right, top, cols, out, b):  # type: ignore[no-untyped-def]
     """Multiply up to `_ROWS` rows at left[a], `apart` floats each, by right[top], into out[b].
 
-    Only the columns of left and rows of right in `listed`, from element `first` on, count.
+    Only the columns of left and rows of right in `listed`, from element `first` on, n.
     """
     for c in range(_U(0), cols, _U(_BLOCK)):
         if rows == _U(_ROWS):
-            _sum_rows(left, a, apart, listed, first, count, right, top + c, cols, out, b + c, cols)
+            _sum_rows(left, a, apart, listed, first, n, right, top + c, cols, out, b + c, cols)
         else:
             for row in range(rows):
                 start, target = a + row * apart, b + row * cols + c
-                _sum_row(left, start, apart, listed, first, count, right, top + c, cols, out, target, cols)
+                _sum_row(left, start, apart, listed, first, n, right, top + c, cols, out, target, cols)
 
 
 @jit(nogil=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Sequence
-from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -245,13 +244,14 @@ def mel_spectrograms(signals: Sequence[np.ndarray], device: str = "cpu") -> list
     """
     import torch
 
+    from codec_bench.networks.log_mel import analysis
     from codec_bench.networks.transfer import place_signals, sent, uploaded
 
     needed = [(partial_starts(signal.size)[-1] + PARTIAL_FRAMES) * HOP for signal in signals]
     lengths = [WINDOW + max(signal.size, length) for signal, length in zip(signals, needed)]
     ends = [0, *accumulate(lengths)]
     samples = uploaded(place_signals(signals, [end + WINDOW // 2 for end in ends], ends[-1], device), device)
-    window, bands = sent(_analysis(), device)
+    window, bands = sent(analysis(MELS), device)
     mels = []
     for wave in samples.split(lengths):
         parts = []
@@ -260,18 +260,3 @@ def mel_spectrograms(signals: Sequence[np.ndarray], device: str = "cpu") -> list
             parts.append((spectra.real**2 + spectra.imag**2) @ bands)
         mels.append(torch.cat(parts))
     return mels
-
-
-@cache
-def _analysis() -> tuple[np.ndarray, np.ndarray]:
-    """Return the window, float32 `(400,)`, and the mel bands, float32 `(201, 40)`."""
-    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
-    top = 15 + math.log(RATE_HZ / 2 / 1000) / (math.log(6.4) / 27)
-    mels = np.linspace(0, top, MELS + 2)
-    # Slaney's scale: linear up to 1 kHz (15 mel), then 27 mel for a factor of 6.4.
-    edges_hz = np.where(mels < 15, mels * 200 / 3, 1000 * np.exp((mels - 15) * (math.log(6.4) / 27)))
-    bins_hz = np.arange(WINDOW // 2 + 1) * RATE_HZ / WINDOW
-    rising = (bins_hz[:, None] - edges_hz[:-2]) / np.diff(edges_hz)[:-1]
-    falling = (edges_hz[2:] - bins_hz[:, None]) / np.diff(edges_hz)[1:]
-    bands = np.maximum(0, np.minimum(rising, falling)) * (2 / (edges_hz[2:] - edges_hz[:-2]))
-    return window.astype(np.float32), bands.astype(np.float32)
