@@ -86,8 +86,7 @@ def crowd(tmp_path_factory):
     return record(tmp_path_factory.mktemp("crowd") / "run", systems)
 
 
-@pytest.mark.parametrize("width", [390, 1400, 2560])
-@pytest.mark.parametrize("metric", ["stoi", "error"])
+@pytest.mark.parametrize(("metric", "width"), [("stoi", 390), ("error", 390), ("stoi", 1400), ("error", 2560)])
 def test_every_point_is_named_and_no_name_covers_another(browser, crowd, tmp_path, width, metric):
     page = shown(browser, [crowd], tmp_path / "report.html", width)
     click(page, f'[data-plot="{column_of(page, metric)}"]')
