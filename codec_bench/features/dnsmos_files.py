@@ -64,8 +64,7 @@ def folder_of(weights: str | None) -> Path:
     for network in (P835, P808):
         if not (folder / network.file).is_file():
             raise WeightsError(
-                f"there is no '{folder / network.file}'",
-                hint=f"give a folder that holds {P835.file} and {P808.file}",
+                f"there is no '{folder / network.file}'", hint=f"give a folder that holds {P835.file} and {P808.file}"
             )
     return folder
 

@@ -111,10 +111,7 @@ class Sampler(nn.Module):
         self.latents = nn.Parameter(torch.randn(config.speaker_codes, dim))
         self.layers = nn.ModuleList(
             nn.ModuleList(
-                [
-                    CrossAttention(config),
-                    nn.Sequential(nn.Linear(dim, 2 * inner), GatedGelu(), nn.Linear(inner, dim)),
-                ]
+                [CrossAttention(config), nn.Sequential(nn.Linear(dim, 2 * inner), GatedGelu(), nn.Linear(inner, dim))]
             )
             for _ in range(config.sampler_layers)
         )

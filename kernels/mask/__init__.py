@@ -27,10 +27,7 @@ class Ran(NamedTuple):
 
 
 def activate(
-    x: torch.Tensor,
-    lengths: torch.Tensor,
-    activation: Activation = "identity",
-    alpha: torch.Tensor | None = None,
+    x: torch.Tensor, lengths: torch.Tensor, activation: Activation = "identity", alpha: torch.Tensor | None = None
 ) -> Ran:
     """Apply the activation to each item's own frames and write zeros to all others.
 

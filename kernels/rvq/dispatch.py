@@ -161,11 +161,7 @@ def implementation(device: torch.device | str, quantiser: Quantiser) -> Implemen
 
 @torch.no_grad()
 def search(
-    latents: torch.Tensor,
-    quantiser: Quantiser,
-    codebooks: int | None = None,
-    *,
-    use: Implementation | None = None,
+    latents: torch.Tensor, quantiser: Quantiser, codebooks: int | None = None, *, use: Implementation | None = None
 ) -> Ran:
     """Search the codes of latents.
 

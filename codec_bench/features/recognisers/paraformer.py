@@ -79,11 +79,7 @@ class Paraformer(funasr.FunasrFeature):
     vocabulary = ("token_list", "tokens.json")
 
     def __init__(
-        self,
-        device: str = "cpu",
-        weights: str | None = None,
-        model: str = "paraformer-zh",
-        point: str | None = None,
+        self, device: str = "cpu", weights: str | None = None, model: str = "paraformer-zh", point: str | None = None
     ) -> None:
         self.name, self.point = model, point
         self.protocol = self.protocol_id(model, point)
@@ -172,12 +168,7 @@ class Paraformer(funasr.FunasrFeature):
             if len(places) < len(signals):
                 lengths, (here,) = lengths[places], sent([np.asarray(places, np.int64)], self.device)
                 embedded, encoded, real_counts = embedded[here], encoded[here], real_counts[here]
-            decoded, *_ = net.decoder(
-                encoded[:, : int(lengths.max())],
-                real_counts,
-                embedded,
-                torch.tensor(counts),
-            )
+            decoded, *_ = net.decoder(encoded[:, : int(lengths.max())], real_counts, embedded, torch.tensor(counts))
             return places, torch.log_softmax(decoded.float(), dim=-1), counts
 
     def _text(self, tokens: Sequence[int]) -> str:

@@ -144,11 +144,7 @@ class Whisper(PreparedFeature):
     languages_of = staticmethod(languages_of)
 
     def __init__(
-        self,
-        device: str = "cpu",
-        weights: str | None = None,
-        model: str = "whisper-large-v3",
-        point: str | None = None,
+        self, device: str = "cpu", weights: str | None = None, model: str = "whisper-large-v3", point: str | None = None
     ) -> None:
         super().__init__(device, weights)
         self.name, self.facts = model, facts_of(model)
