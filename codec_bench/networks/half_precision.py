@@ -31,6 +31,8 @@ class Reducible(nn.Module):
 
 
 class _WeightType(Reducible):
+    weight: Tensor
+
     def forward(self, x: Tensor) -> Tensor:
         """Cast the input to the type of the weights."""
         result: Tensor = super().forward(x.to(self.weight.dtype))

@@ -375,7 +375,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
 class TransformersRecogniser24k(TransformersRecogniser):
     """Recognisers of `FAMILIES` that read 24 kHz.
 
-    Result and reference implementation: as `TransformersRecogniser`.
+    Result: as `TransformersRecogniser`. Reference implementation: as there.
 
     Args:
         model: VibeVoice ASR or a recogniser of Kyutai. device, weights, point: as for `TransformersRecogniser`.
