@@ -333,11 +333,7 @@ def _bps(name: str, kbps: str) -> int:
 
 
 def _find(name: str) -> Any:
-    """The entry of the catalogue, or None.
-
-    Raises:
-        UserError: the codec has no such operating point; a continuous codec has no bitrate.
-    """
+    """The entry of the catalogue, or None."""
     from codec_bench.codecs import catalogue
 
     if name in _collected():

@@ -175,11 +175,7 @@ class Collected(Codec):
         raise NotImplementedError
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item.
-
-        Raises:
-            UserError: an unsupported rate or channel count, or no samples.
-        """
+        """Codes of each item."""
         codes = []
         for audio in batch:
             check_input(audio, self.info)

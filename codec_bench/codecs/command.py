@@ -80,20 +80,13 @@ class Command(Codec):
 
         Frame headers stay in the packet, because only the decoder knows where they are; a negative `side_bits` excludes
         them.
-
-        Raises:
-            UserError: an unsupported rate or channel count, no samples, or a program that failed.
         """
         for audio in batch:
             check_input(audio, self.info)
         return [self._encode(audio, self._delay(audio.sample_rate_hz)) for audio in batch]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item without its delay, at its length.
-
-        Raises:
-            UserError: a program failed, or gave another rate, other channels or too few samples.
-        """
+        """Audio of each item without its delay, at its length."""
         out = []
         for item in codes:
             delay = self._delay(item.sample_rate_hz)
@@ -189,11 +182,7 @@ class Command(Codec):
     def _run(
         self, role: Literal["encoder", "decoder"], source: Path, target: Path, rate_hz: int, channels: int
     ) -> None:
-        """Run one program in the folder of its files.
-
-        Raises:
-            UserError: the program did not end in time, ended with an error, or wrote no file.
-        """
+        """Run one program in the folder of its files."""
         arguments = self._arguments(role, str(source), str(target), rate_hz, channels)
         who = f"{self.info.name}: the {role} '{Path(arguments[0]).name}'"
         run_program(arguments, source.parent, who, self._file.timeout_s)

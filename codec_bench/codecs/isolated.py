@@ -72,11 +72,7 @@ class IsolatedCodec(Collected):
             raise WeightsError(reason, hint=cls._held(collection).install)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item.
-
-        Raises:
-            UserError: an unsupported rate or channel count, no samples, or a failure of the worker.
-        """
+        """Codes of each item."""
         for audio in batch:
             check_input(audio, self.info)
         sounds = [{"samples": np.ascontiguousarray(a.samples), "sample_rate_hz": a.sample_rate_hz} for a in batch]
@@ -84,11 +80,7 @@ class IsolatedCodec(Collected):
         return [self._read(answer, audio) for answer, audio in zip(answers, batch, strict=True)]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item.
-
-        Raises:
-            UserError: a failure of the worker, or audio at another rate.
-        """
+        """Audio of each item."""
         items = [
             {
                 "wants": "audio", "streams": [np.asarray(stream.values).tolist() for stream in item.streams],

@@ -246,11 +246,7 @@ def licences_of(name: str) -> list[str]:
 
 
 def _read_by(name: str) -> set[str]:
-    """The features of a metric, or of a group's members, in their default form.
-
-    Raises:
-        UserError: a metric has no default form.
-    """
+    """The features of a metric, or of a group's members, in their default form."""
     metrics = [build_metric(member) for member in GROUPS.get(name, (name,))]
     return {Spec.parse(feature).name for metric in metrics for feature in metric.estimate_features}
 

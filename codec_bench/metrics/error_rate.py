@@ -91,11 +91,7 @@ class _RecognisedErrorRate(Metric):
         return (name or self.estimate_features[0],), ()
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Also refuse languages unknown to the rule or to the recogniser of this item.
-
-        Raises:
-            MissingExtra: a package that compares texts in this language is missing.
-        """
+        """Also refuse languages unknown to the rule or to the recogniser of this item."""
         reason = super().refusal(text=text, language=language)
         if reason is not None or language is None:
             return reason

@@ -16,11 +16,7 @@ from codec_bench.types import Score
 
 
 def _encoder(metric: str, variant: str | None, point: str | None, others: Sequence[str]) -> SpeakerEncoder:
-    """Resolve the embeddings that a variant names.
-
-    Raises:
-        UserError: there is no such encoder or precision. MissingExtra: s3prl is not installed.
-    """
+    """Resolve the embeddings that a variant names."""
     if variant not in others:
         return speaker_encoder(metric, variant, point, others)
     if point is not None:

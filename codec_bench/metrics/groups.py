@@ -146,11 +146,7 @@ def without_groups(
 
 
 def _members(group: str, material: Material) -> list[str]:
-    """The measurable metrics of a group; warns of the others.
-
-    Raises:
-        UserError: none can be measured.
-    """
+    """The measurable metrics of a group; warns of the others."""
     members: list[str] = []
     excluded: dict[str, list[str]] = {}
     for name in group_metrics(group):

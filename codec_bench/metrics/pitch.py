@@ -243,11 +243,7 @@ class VoicedInBoth(_Pitch):
 
 
 def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
-    """The words of the reference and of the estimate.
-
-    Raises:
-        ValueError: the data have no word times, or the two have different words.
-    """
+    """The words of the reference and of the estimate."""
     if item.words is None:
         raise ValueError(f"the data have no column '{WORDS}', which says when each word is said")
     words = read_words(item.words, WORDS)

@@ -185,11 +185,7 @@ def _worker(configuration: str, options: str) -> _Worker | str:
 
 
 def _options(configuration: str, path: str | None) -> str:
-    """The options of a configuration as sorted JSON.
-
-    Raises:
-        UserError: the file holds no entry of this name.
-    """
+    """The options of a configuration as sorted JSON."""
     if path is None:
         return json.dumps({"name": configuration})
     entries = load_yaml(path)

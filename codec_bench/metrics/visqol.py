@@ -160,11 +160,7 @@ def _further(patches: Sequence[_Patch], bands: np.ndarray, mode: _Mode) -> tuple
 
 
 def _matched(reference: np.ndarray, estimate: np.ndarray, mode: _Mode) -> list[_Patch]:
-    """Find the match of every patch of the reference.
-
-    Raises:
-        _TooLittle: there is no patch.
-    """
+    """Find the match of every patch of the reference."""
     from codec_bench.kernels.visqol.cpu import similarities
     from codec_bench.kernels.visqol.ref import best_path, levels
 

@@ -67,11 +67,7 @@ def lattice(path: Path, similarities: np.ndarray, lowest: np.ndarray, spreads: n
 
 @cache
 def _runner(path: Path) -> Callable[..., Mapping[str, np.ndarray]]:
-    """Load the network.
-
-    Raises:
-        WeightsError: the file is another one.
-    """
+    """Load the network."""
     from ai_edge_litert.interpreter import Interpreter
 
     try:

@@ -181,19 +181,11 @@ class BitstreamCodec(Codec):
         return decode_packets(name, packets, rate_hz=rate_hz, channels=channels, **options)[:, coder.delay_samples :]
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """As `decode_one`, with None for each lost packet, which the decoder conceals.
-
-        Raises:
-            UserError: the decoder has no concealment of its own.
-        """
+        """As `decode_one`, with None for each lost packet, which the decoder conceals."""
         raise UserError(f"{self.info.name} has no concealment of its own")
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Packets of each item.
-
-        Raises:
-            UserError: an unsupported rate or channel count, or no samples.
-        """
+        """Packets of each item."""
         for audio in batch:
             check_input(audio, self.info)
         codes = []
@@ -204,11 +196,7 @@ class BitstreamCodec(Codec):
         return codes
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item, aligned with the input and as long.
-
-        Raises:
-            UserError: a packet is damaged, or the packets hold too few samples.
-        """
+        """Audio of each item, aligned with the input and as long."""
         return [self._decoded(self.decode_one, item, item.packets) for item in codes]
 
     def conceal(self, codes: Sequence[Codes], dropped: Sequence[np.ndarray]) -> list[Audio]:

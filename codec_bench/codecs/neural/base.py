@@ -80,11 +80,7 @@ class PublishedCodec(Codec):
             find_all((name.format(**options) for name in cls.checkpoints), weights)
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """The vectors of codes, float32 `(frames, dimensions)`: the sum over codebooks, as the decoder gets it.
-
-        Raises:
-            UserError: it has no codebooks of vectors.
-        """
+        """The vectors of codes, float32 `(frames, dimensions)`: the sum over codebooks, as the decoder gets it."""
         if self._quantiser is None:
             return super().vectors(values)
         from codec_bench.kernels.rvq.dispatch import lookup
@@ -95,11 +91,7 @@ class PublishedCodec(Codec):
             return lookup(there, self._quantiser).value[0].T.float().cpu().numpy()
 
     def first(self, codebooks: int) -> PublishedCodec:
-        """The same codec with its first codebooks only, on the same networks, if the codebooks are residual.
-
-        Raises:
-            UserError: it has no such number of codebooks, or decodes all of them only.
-        """
+        """The same codec with its first codebooks only, on the same networks, if the codebooks are residual."""
         if not self.residual:
             raise UserError(f"{self.info.name} decodes no fewer codebooks than it has")
         fewer = copy(self)
@@ -155,11 +147,7 @@ class NeuralCodec(PublishedCodec):
     _hop: int
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the reference gives them for that item alone.
-
-        Raises:
-            UserError: an unsupported rate or channel count, or no samples.
-        """
+        """Codes of each item, as the reference gives them for that item alone."""
         for audio in batch:
             check_input(audio, self.info)
         input_samples = [self._input_samples(audio.num_samples) for audio in batch]
@@ -175,11 +163,7 @@ class NeuralCodec(PublishedCodec):
         return [self._to_codes(value, audio) for value, audio in zip(values, batch)]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item, cut to its length.
-
-        Raises:
-            UserError: codes of another shape than the item's length and this operating point need, or out of range.
-        """
+        """Audio of each item, cut to its length."""
         for item in codes:
             self._check(item)
         values = [self._values(item) for item in codes]

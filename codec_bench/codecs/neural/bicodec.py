@@ -200,11 +200,7 @@ def _random_nets() -> tuple[Any, Any]:
 
 
 def _check_settings(path: Path) -> None:
-    """Check that a checkpoint's settings are those of this code.
-
-    Raises:
-        WeightsError: settings differ; the message names them.
-    """
+    """Check that a checkpoint's settings are those of this code."""
     from codec_bench.config import load_yaml
 
     if not path.is_file():

@@ -114,11 +114,7 @@ class Encodec(PublishedCodec):
             return self._decode_apart(codes) if self._device == "cpu" else self._decode_causal(codes)
 
     def streaming(self) -> AbstractContextManager[CodecStream]:
-        """Code one signal 320 samples at a time with carried state (24 kHz); the first codes come with sample 2240.
-
-        Raises:
-            UserError: the 48 kHz model normalises every layer over whole chunks of a second.
-        """
+        """Code one signal 320 samples at a time with carried state (24 kHz); the first codes come with sample 2240."""
         if self._chunked:
             raise UserError(f"{self.info.name} normalises over whole chunks of a second: it cannot go frame by frame")
         from codec_bench.codecs.neural.encodec_stream import EncodecStream

@@ -51,9 +51,6 @@ class EncodecStream(CodecStream):
 
         Args:
             segment: a multiple of 320 samples; any other number of samples, or none, ends the signal.
-
-        Raises:
-            UserError: an unsupported rate or channel count, a piece after the last, or an end before any samples.
         """
         from codec_bench.kernels.rvq.dispatch import search
         from codec_bench.networks.transfer import sent
@@ -82,9 +79,6 @@ class EncodecStream(CodecStream):
         Args:
             codes: from `encode`, or several of those joined; the first ones with frames have at least seven, or are the
                 whole signal.
-
-        Raises:
-            UserError: codes of another shape than that many samples need, or codes after the last.
         """
         from codec_bench.kernels.rvq.dispatch import lookup
         from codec_bench.networks.transfer import sent

@@ -185,11 +185,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
 
 
 def _sizes(path: Path, model: str) -> dict[str, Any]:
-    """Read the sizes from a checkpoint's own settings.
-
-    Raises:
-        WeightsError: a setting does not fit this network; the message names it.
-    """
+    """Read the sizes from a checkpoint's own settings."""
     from codec_bench.config import load_yaml
 
     document = load_yaml(path)

@@ -146,11 +146,7 @@ class _MimiStream(CodecStream):
         self._ended = False
 
     def encode(self, segment: Audio) -> Codes:
-        """The codes of the next frames. An incomplete frame ends the stream.
-
-        Raises:
-            UserError: an unsupported rate or channel count, no samples, or a piece after the last.
-        """
+        """The codes of the next frames. An incomplete frame ends the stream."""
         codec = self._codec
         check_input(segment, codec.info)
         if self._ended:
@@ -164,11 +160,7 @@ class _MimiStream(CodecStream):
         return one_stream(values, segment, codec.info, _CARDINALITY)
 
     def decode(self, codes: Codes) -> Audio:
-        """The `codes.num_samples` samples of the next frames.
-
-        Raises:
-            UserError: codes of another shape than that many samples need.
-        """
+        """The `codes.num_samples` samples of the next frames."""
         codec = self._codec
         check_stream(codes, codec.info, (codec._codebooks, _frames(codes.num_samples)), _CARDINALITY)
         with computing(codec._device, "float32"):

@@ -222,11 +222,7 @@ def _built(facts: dict[str, Any]) -> Any:
 
 
 def _check_config(path: Any, facts: dict[str, Any]) -> None:
-    """Check that a configuration is that of the model.
-
-    Raises:
-        WeightsError: it cannot be read, or it differs; the message names the differences.
-    """
+    """Check that a configuration is that of the model."""
     try:
         config = json.loads(path.read_text("utf-8"))
         wrong = {key: config.get(key) for key, value in facts.items() if config.get(key) != value}
