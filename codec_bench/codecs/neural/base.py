@@ -354,7 +354,8 @@ def check_streams(
     """
     got = [stream.values.shape for stream in item.streams]
     if got != list(shapes):
-        held, expected = (" and ".join(map(str, one)) or "no streams" for one in (got, shapes))
+        held, expected = (" and ".join(map(str, one)) for one in (got, shapes))
+        held = held if len(got) == len(shapes) else f"{len(got)} streams"
         raise UserError(f"{info.name}: codes are {held}; {item.num_samples} samples have {expected}")
     for stream, cardinality in zip(item.streams, cardinalities):
         low, high = stream.values.min(), stream.values.max()
