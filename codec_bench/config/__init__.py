@@ -137,9 +137,6 @@ def check_settings(settings: Iterable[str], known: Iterable[str], room: str) -> 
 
     Args:
         settings: their names. known: the names that are read. room: their kind, such as `codec or feature`.
-
-    Raises:
-        UnknownName: nothing reads the settings of a name; the message suggests the nearest.
     """
     known = list(known)
     for name in settings:
@@ -180,11 +177,7 @@ def read_config(kind: str, name: str, schema: type[BaseModel] | None = None) -> 
 
 
 def load_mapping(file: str | os.PathLike[str] | Traversable) -> dict[str, Any]:
-    """Load a YAML file that maps names to values.
-
-    Raises:
-        UserError: the file cannot be read, is not YAML or holds something else.
-    """
+    """Load a YAML file that maps names to values."""
     document = load_yaml(file)
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
         raise UserError(f"'{file}' holds {type(document).__name__}; expected a mapping of names to values")
@@ -192,11 +185,7 @@ def load_mapping(file: str | os.PathLike[str] | Traversable) -> dict[str, Any]:
 
 
 def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schema:
-    """Validate a document with a pydantic model.
-
-    Raises:
-        UserError: a field does not fit; the message names `source`, every such field, and why.
-    """
+    """Validate a document with a pydantic model."""
     from pydantic import ValidationError
 
     try:

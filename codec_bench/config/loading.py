@@ -30,9 +30,6 @@ def parse_yaml(text: str, source: str) -> tuple[Any, yaml.Node | None]:
 
     Returns:
         (the document, its root node; None if it is empty).
-
-    Raises:
-        UserError: it is invalid, beyond a limit, or has a duplicate key; the message names line and column.
     """
     if yaml.__with_libyaml__:
         try:

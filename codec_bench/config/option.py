@@ -55,11 +55,7 @@ _ANY = Kind("", str)
 
 
 def names(value: str | Iterable[str]) -> list[str]:
-    """Split names from a list or from one string with commas.
-
-    Raises:
-        UserError: something else, such as an object or a class.
-    """
+    """Split names from a list or from one string with commas."""
     parts = value.split(",") if isinstance(value, str) else list(value) if isinstance(value, Iterable) else [value]
     for item in parts:
         if not isinstance(item, str):

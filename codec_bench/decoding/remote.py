@@ -58,11 +58,7 @@ def shown(path: str) -> str:
 
 
 def filesystem(url: str) -> Any:
-    """Return the fsspec file system of a URL.
-
-    Raises:
-        UserError: its package is not installed, there is no such protocol, or the URL holds a password.
-    """
+    """Return the fsspec file system of a URL."""
     import fsspec
 
     protocol = url.split("://", 1)[0]

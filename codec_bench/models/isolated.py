@@ -121,11 +121,7 @@ class Isolated(Model):
         return {} if self._pool is None else self._pool.versions
 
     async def start(self) -> None:
-        """Create the environment if missing, start the workers and load the model in each.
-
-        Raises:
-            UserError: the environment cannot be created, or the worker code cannot be loaded.
-        """
+        """Create the environment if missing, start the workers and load the model in each."""
         environment = await asyncio.to_thread(make_environment, self._spec, self._notify)
         settings = WorkerSettings(
             self.info.name, environment.python, self._code.resolve(), self._load, self._spec.variables,

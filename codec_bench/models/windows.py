@@ -92,11 +92,7 @@ def split_windows(request: Request, info: ModelInfo, rate_hz: int) -> WindowedRe
 
 
 def window_of(options: Windows | None, info: ModelInfo) -> float | None:
-    """Return the window length for long audio in seconds; None if it is cut.
-
-    Raises:
-        UserError: the windows overlap by half of their length or more.
-    """
+    """Return the window length for long audio in seconds; None if it is cut."""
     longest = info.window_s if options is None or info.window_s is not None else info.limit_s
     if options is None:
         return longest

@@ -34,11 +34,7 @@ class Data:
 
 
 def results_of(run: Run, system: str | None, form: str) -> tuple[str, Mapping[str, MetricSummary]]:
-    """Return the system of an export and its entries by metric.
-
-    Raises:
-        UserError: the run is not finished or is a control; there is no such system, or one must be named.
-    """
+    """Return the system of an export and its entries by metric."""
     state = run.meta.get("state")
     if state != "finished":
         raise UserError(

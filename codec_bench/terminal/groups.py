@@ -19,11 +19,7 @@ class StrictCommand(typer.core.TyperCommand):
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the command line.
-
-        Raises:
-            UserError: an option has no value, or several where it takes one.
-        """
+        """Parse the command line."""
         alone, several = getattr(self.callback, "alone", {}), self._take_several()
         parameters = [one for one in self.params if one.param_type_name == "option"]
         options = {flag: one for one in parameters for flag in (*one.opts, *one.secondary_opts)}

@@ -135,11 +135,7 @@ def columns(by: list[str] | None) -> list[str] | None:
 
 
 def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
-    """Parse `["dnsmos.weights=DIR"]` to {"dnsmos": {"weights": "DIR"}} (YAML values).
-
-    Raises:
-        UserError: a setting is not of the form NAME.OPTION=VALUE.
-    """
+    """Parse `["dnsmos.weights=DIR"]` to {"dnsmos": {"weights": "DIR"}} (YAML values)."""
     from codec_bench.config import parse_value
 
     options: dict[str, dict[str, Any]] = {}
@@ -155,11 +151,7 @@ def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def settings_of(settings: dict[str, dict[str, Any]], path: Path) -> list[str]:
-    """Format settings of a file as typed: `NAME.OPTION=VALUE`.
-
-    Raises:
-        UserError: a value cannot be typed.
-    """
+    """Format settings of a file as typed: `NAME.OPTION=VALUE`."""
     import yaml
 
     from codec_bench.config import parse_value

@@ -176,11 +176,7 @@ def checkpoint_names() -> list[str]:
 
 @cache
 def checkpoint(name: str) -> Checkpoint:
-    """Load one checkpoint's entry.
-
-    Raises:
-        UnknownName: there is no such checkpoint. UserError: its file does not have the format of an entry.
-    """
+    """Load one checkpoint's entry."""
     try:
         entry = read_config("weights", name, Checkpoint)
     except UnknownName as error:

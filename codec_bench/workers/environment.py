@@ -120,9 +120,6 @@ def pinned(lines: Iterable[str], source: str) -> tuple[str, ...]:
 
     Args:
         source: the name of the file, for messages.
-
-    Raises:
-        UserError: a line is not pinned to one version, or includes another file; the message names the line.
     """
     requirements, held = [], ""
     for line in [*lines, ""]:

@@ -134,9 +134,6 @@ def device_variables(workers: int, devices: Sequence[str | int] | None) -> list[
     Args:
         devices: `cpu`, or GPUs as `cuda:1` or `1`, indices into CUDA_VISIBLE_DEVICES, assigned in turn. None gives
             every worker all GPUs of this process.
-
-    Raises:
-        UserError: there is no such device.
     """
     names = [str(device).removeprefix("cuda:") for device in devices or ()]
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")

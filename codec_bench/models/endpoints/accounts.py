@@ -47,11 +47,7 @@ class Prices:
 
     @classmethod
     def parse(cls, listed: Mapping[str, Any] | None) -> Prices:
-        """Parse the `prices` of a model's config.
-
-        Raises:
-            UserError: a name is unknown, a price is not a number of at least 0, or a day is not written as 2026-11-22.
-        """
+        """Parse the `prices` of a model's config."""
         day, until = (_day(name, (listed or {}).get(name)) for name in ("date", "until"))
         source = None if not listed or listed.get("source") is None else str(listed["source"])
         listed = {kind: price for kind, price in (listed or {}).items() if kind not in ("date", "until", "source")}

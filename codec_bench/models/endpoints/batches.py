@@ -161,11 +161,7 @@ class BatchInterface(ABC):
         """Delete a file at the service; a missing one is no error."""
 
     async def response(self, request: Request, outcome: Outcome, batch: str) -> Response:
-        """Return the response to a request of a batch.
-
-        Raises:
-            UserError: every other request would fail too, because account or key became invalid.
-        """
+        """Return the response to a request of a batch."""
 
         async def read() -> Response:
             try:

@@ -44,11 +44,7 @@ class Key:
             )
 
     def read(self) -> str | None:
-        """Return the key; None if the service needs none.
-
-        Raises:
-            UserError: the variable is not set, or holds characters that a header cannot hold.
-        """
+        """Return the key; None if the service needs none."""
         if self.env is None:
             return None
         value = os.environ.get(self.env, "").strip()
@@ -107,11 +103,7 @@ def clean(text: str, secrets: tuple[str, ...] = ()) -> str:
 
 
 def check_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
-    """Return the URL without a trailing slash.
-
-    Raises:
-        UserError: the URL is invalid, or holds a password or key, which would be written to the run.
-    """
+    """Return the URL without a trailing slash."""
     try:
         parts = urlsplit(url)
     except ValueError as error:  # such as a bracket that is not closed
@@ -136,11 +128,7 @@ def host_of(url: str) -> str:
 
 
 def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the user's headers as texts.
-
-    Raises:
-        UserError: the name of a header says that it carries a key, which would be written to the run.
-    """
+    """Return the user's headers as texts."""
     for name in headers:
         if re.search(r"(?i)auth|key|token|secret|cookie", name):
             raise UserError(

@@ -36,11 +36,7 @@ class FamilySettings:
 
     @classmethod
     def parse(cls, options: Mapping[str, Any], defaults: FamilySettings | None = None) -> FamilySettings:
-        """Parse the parameters of a request; missing ones come from `defaults`.
-
-        Raises:
-            UserError: a parameter is unknown or has a wrong value.
-        """
+        """Parse the parameters of a request; missing ones come from `defaults`."""
         base = defaults or cls()
         values = {field.name: getattr(base, field.name) for field in fields(cls)}
         for key, value in options.items():

@@ -35,11 +35,7 @@ class Whisper(Family):
         self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
     def prepare(self, request: Request) -> FamilyRow:
-        """Compute the spectrogram of the request's one recording.
-
-        Raises:
-            UserError: the request has no recording or several, or an unsupported language.
-        """
+        """Compute the spectrogram of the request's one recording."""
         clips = list(clips_of(request))
         if len(clips) != 1:
             raise UserError(f"Whisper transcribes one recording per request, and the request has {len(clips)}")
@@ -101,11 +97,7 @@ class Vits(Family):
         self.net = load_net(loader, self.loading.folder, self.loading.model_type, self.loading.device)
 
     def prepare(self, request: Request) -> FamilyRow:
-        """Tokenize the text.
-
-        Raises:
-            UserError: the request has no text, or it has a voice prompt.
-        """
+        """Tokenize the text."""
         text = request.fields.get("text")
         if not isinstance(text, str) or not text.strip():
             raise UserError("the request has no text in the field 'text' to speak")

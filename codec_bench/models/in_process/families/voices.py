@@ -95,11 +95,7 @@ class Voice(Family):
     # ---- from a request to inputs ----
 
     def prepare(self, request: Request) -> Lines:
-        """Build the network inputs of a text.
-
-        Raises:
-            UserError: the text is missing, or the request has a field that the model does not support.
-        """
+        """Build the network inputs of a text."""
         text, prompt_text = request.fields.get("text"), request.fields.get("prompt_text")
         if not isinstance(text, str) or not text.strip():
             raise UserError("the request has no text in the field 'text' to speak")
