@@ -236,7 +236,7 @@ def _line(row: dict[str, Any], name: str, entry: MetricSummary, *, guessed: bool
 
     factor, unit = shown_unit(entry.unit)
     places, interval = decimals([entry], factor), entry.ci95
-    scaled = lambda value: number(None if value is None else factor * value, places)  # noqa: E731
+    scaled = lambda value: number(value, places, factor)  # noqa: E731
     counting = entry.counting_failures.of_all if entry.counting_failures else None
     return (
         row["benchmark"],

@@ -47,7 +47,7 @@ def _failures(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
         factor, unit = shown_unit(entry.unit)
         places = decimals([entry], factor)
         values = (policies.left_out, policies.as_wrong)
-        written = " and ".join(number(None if value is None else factor * value, places) for value in values)
+        written = " and ".join(number(value, places, factor) for value in values)
         values_by_rule.setdefault((system, policies.official.toolkit, policies.official.counts), []).append(
             f"{metric} {written} {unit}".rstrip()
         )

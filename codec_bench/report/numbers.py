@@ -244,11 +244,11 @@ def _clamp(count: int) -> int:
     return max(0, min(4, count))
 
 
-def number(value: float | None, places: int, *, sign: bool = False) -> str:
-    """Format a number with a true minus sign; `–` without a number."""
+def number(value: float | None, places: int, factor: float = 1.0, *, sign: bool = False) -> str:
+    """Format `factor * value` with a true minus sign; `–` without a value."""
     if value is None:
         return "–"
-    text = f"{value:{'+' if sign else ''}.{places}f}"
+    text = f"{factor * value:{'+' if sign else ''}.{places}f}"
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
 
 
@@ -265,7 +265,7 @@ def spread(entry: Valued, places: int, factor: float = 1.0) -> str:
     places = _visible(factor * (high - low) / 2, places)
     if abs(above - below) <= 0.1 * (above + below) / 2:
         return f"±{factor * (high - low) / 2:.{places}f}{mark}"
-    return f"[{number(factor * low, places)}, {number(factor * high, places)}]{mark}"
+    return f"[{number(low, places, factor)}, {number(high, places, factor)}]{mark}"
 
 
 def _visible(width: float, places: int) -> int:
@@ -420,7 +420,7 @@ def _lacking(held: Mapping[str, MetricSummary]) -> str | None:
     places = decimals(held.values(), factor)
 
     def written(values: Mapping[str, float | None]) -> str:
-        each = (f"{name} {number(None if value is None else factor * value, places)}" for name, value in values.items())
+        each = (f"{name} {number(value, places, factor)}" for name, value in values.items())
         return " ".join(filter(None, (", ".join(each), unit)))
 
     compared = {name: entry for name, entry in held.items() if not entry.standing or entry.standing.compared}

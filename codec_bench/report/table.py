@@ -161,7 +161,7 @@ def _head(metric: str, unit: str, measured: Sequence[MetricSummary]) -> Text:
 def _cell(entry: MetricSummary, places: int, factor: float, without_estimate: int) -> Text:
     value = entry.value
     cell = Text(
-        ("≈" if numbers.is_alike(entry) else "") + numbers.number(None if value is None else factor * value, places),
+        ("≈" if numbers.is_alike(entry) else "") + numbers.number(value, places, factor),
         style="bold" if numbers.is_best(entry) else "" if value is not None else "dim",
     )
     spread = numbers.spread(entry, places, factor)
@@ -265,8 +265,8 @@ def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
     ci = None if test.low is None or test.high is None else [test.low, test.high]
     places = numbers.decimals([Estimate(test.difference, ci), Estimate(c.value_a)], factor)
     clear = ci is not None and (ci[0] > 0 or ci[1] < 0)
-    scaled = lambda value: numbers.number(None if value is None else factor * value, places)  # noqa: E731
-    signed = lambda value: numbers.number(None if value is None else factor * value, places, sign=True)  # noqa: E731
+    scaled = lambda value: numbers.number(value, places, factor)  # noqa: E731
+    signed = lambda value: numbers.number(value, places, factor, sign=True)  # noqa: E731
     cells_text = [
         " ".join(filter(None, (numbers.plain(c.metric), unit))),
         scaled(c.value_a),

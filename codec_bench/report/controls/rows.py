@@ -54,12 +54,12 @@ def control_rows(controls: Sequence[Controlled]) -> list[Row]:
             continue
         factor, unit = shown_unit(one.unit)
         places = _places(one)
-        ends = "" if one.ci95 is None else " to ".join(number(factor * end, places) for end in _ends(one))
+        ends = "" if one.ci95 is None else " to ".join(number(end, places, factor) for end in _ends(one))
         right, both = (f"{count:,}" if isinstance(count, int) else "" for count in (one.right, one.right_in_both))
         rows.append(Row(
-            one.control, " ".join(filter(None, (one.metric, unit))), number(_times(one.given, factor), places),
-            number(_times(one.value, factor), places) + (f" (chance {number(one.chance, 2)})" if one.chance else ""),
-            number(_times(_signed(one), factor), places, sign=True), ends, f"{one.n:,}", right, both, bool(one.shows),
+            one.control, " ".join(filter(None, (one.metric, unit))), number(one.given, places, factor),
+            number(one.value, places, factor) + (f" (chance {number(one.chance, 2)})" if one.chance else ""),
+            number(_signed(one), places, factor, sign=True), ends, f"{one.n:,}", right, both, bool(one.shows),
         ))  # fmt: skip
     return rows
 
@@ -119,7 +119,3 @@ def _ends(one: Controlled) -> tuple[float, float]:
     assert one.ci95 is not None
     low, high = one.ci95
     return (low, high) if one.higher_is_better is not False else (-high, -low)
-
-
-def _times(value: float | None, factor: float) -> float | None:
-    return None if value is None else factor * value

@@ -152,12 +152,12 @@ def _shown(entry: MetricSummary | None, head: Mapping[str, Any], without_estimat
         return None
     factor, places, value = head["factor"], head["places"], entry.value
     return {
-        "value": numbers.number(None if value is None else factor * value, places),
+        "value": numbers.number(value, places, factor),
         "spread": numbers.spread(entry, places, factor),
         "note": entry.note or "",
         "chance": chance_text(entry),
         "below_50": numbers.below_50_text(entry, places),
-        "interval": [numbers.number(factor * bound, places) for bound in entry.ci95] if entry.ci95 else None,
+        "interval": [numbers.number(bound, places, factor) for bound in entry.ci95] if entry.ci95 else None,
         "n": entry.n,
         "failed": entry.failed,
         "flagged": entry.failed > without_estimate,

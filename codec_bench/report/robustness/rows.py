@@ -164,12 +164,12 @@ def place_rows(choices: Mapping[str, Any]) -> list[dict[str, str]]:
 
     def share(one: Mapping[str, Any]) -> tuple[str, str]:
         held = Estimate.from_dict(one)
-        return numbers.number(None if held.value is None else 100 * held.value, 1), numbers.spread(held, 1, 100)
+        return numbers.number(held.value, 1, 100), numbers.spread(held, 1, 100)
 
     rows = []
     for at, one in choices["places"].items():
         (named, named_spread), (right, right_spread) = share(one["named"]), share(one["right"])
-        expected = numbers.number(None if one["expected"] is None else 100 * one["expected"], 1)
+        expected = numbers.number(one["expected"], 1, 100)
         rows.append(
             {"at": at, "named": named, "named_spread": named_spread, "expected": expected, "right": right,
              "right_spread": right_spread, "n": f"{one['right']['n']:,}"}
@@ -187,7 +187,7 @@ def _cells(entry: MetricSummary) -> dict[str, Cell]:
     for name, one in held.items():
         value = one.value
         cells[name] = Cell(
-            numbers.number(None if value is None else factor * value, places),
+            numbers.number(value, places, factor),
             numbers.spread(one, places, factor),
             one.n,
             one.failed,
@@ -216,7 +216,7 @@ def _sentence(name: str, over: RobustnessSummary, unit: str) -> str:
     places = max(numbers.decimals([over.mean], factor), numbers.three_digits([over.sd.value], factor))
 
     def written(one: WordingSpread | Extreme) -> str:
-        shown = numbers.number(None if one.value is None else factor * one.value, places)
+        shown = numbers.number(one.value, places, factor)
         return " ".join(filter(None, (shown, numbers.spread(one, places, factor), shown_unit)))
 
     phrases = [f"mean {written(over.mean)}", f"standard deviation {written(over.sd)}"]
