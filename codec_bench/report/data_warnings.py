@@ -21,55 +21,33 @@ def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
     return [plain(f"{about(names)}{sentence}", most=2_000) for sentence, names in names_by_text.items()]
 
 
+_TEXTS = {
+    "another": "in {many} the sound equals that of {other} sample by sample, as if one file had two names",
+    "shared": "{many} have the sound of another item, sample by sample (different sounds: {different:g}); where the "
+    "speaker is unknown, intervals and tests count each sound as one unit",
+    "copied": "{many} have the sound of another file of the system, sample by sample, and other words to say, such as "
+    "{other}; check the names of the files",
+    "repeated": "{many} ask what another one asks, with the same file of sound and the same expected answer (different "
+    "questions: {different:g}); where the speaker is unknown, intervals and tests count each question as one unit",
+    "implausible": "{metric} is below {limit:g} in {many} (median {median:.3g}): this points at sound that is shifted, "
+    "in another order or with its sign turned, or at a system that does not keep the waveform",
+    "channels": "{many} have sound in {heard:.3g} of {channels:.3g} channels (on average): their mean, which is "
+    "measured, is quieter by what the empty channels lack",
+    "rate": "{many} have as many samples as their references, at {rate_khz:g} kHz in place of {reference_khz:g} kHz: "
+    "the rate that their files state looks wrong, and all scores take them as played at that rate",
+    "folded": "the {channels:.3g} channels of {many} came back as one sound; metrics measure the mean of the channels "
+    "and do not show it",
+    "around": "{many} have more silence than sound ({silence_s:.1f} s around {sound_s:.1f} s on average); {moved}",
+    "empty": "{many} are band-limited to {top_khz:.1f} kHz, below the limit of their rate ({rate_khz:g} kHz) or of a "
+    "metric; {moved}",
+}
+
+
 def warned_text(one: Warned) -> str:
     """Return one warning of `stats.data_warnings` as a sentence."""
     many = f"{one.n:,} of {one.of:,} items" if one.n < one.of else f"all {one.of:,} items"
-    if one.kind == "another":
-        return f"in {many} the sound equals that of {one.other} sample by sample, as if one file had two names"
-    if one.kind == "shared":
-        return (
-            f"{many} have the sound of another item, sample by sample (different sounds: "
-            f"{one.figures['different']:g}); where the speaker is unknown, intervals and tests count each sound as one unit"
-        )
-    if one.kind == "copied":
-        return (
-            f"{many} have the sound of another file of the system, sample by sample, and other words to say, such as "
-            f"{one.other}; check the names of the files"
-        )
-    if one.kind == "repeated":
-        return (
-            f"{many} ask what another one asks, with the same file of sound and the same expected answer (different "
-            f"questions: {one.figures['different']:g}); where the speaker is unknown, intervals and tests count each "
-            "question as one unit"
-        )
-    if one.kind == "implausible":
-        (metric,), figures = one.moved, one.figures
-        return (
-            f"{metric} is below {figures['limit']:g} in {many} (median {figures['median']:.3g}): this points at sound "
-            "that is shifted, in another order or with its sign turned, or at a system that does not keep the waveform"
-        )
-    if one.kind == "channels":
-        return (
-            "{many} have sound in {heard:.3g} of {channels:.3g} channels (on average): their mean, which is measured, "
-            "is quieter by what the empty channels lack"
-        ).format(many=many, **one.figures)
-    if one.kind == "rate":
-        return (
-            "{many} have as many samples as their references, at {rate_khz:g} kHz in place of {reference_khz:g} kHz: "
-            "the rate that their files state looks wrong, and all scores take them as played at that rate"
-        ).format(many=many, **one.figures)
-    if one.kind == "folded":
-        return (
-            f"the {one.figures['channels']:.3g} channels of {many} came back as one sound; metrics measure the mean of "
-            "the channels and do not show it"
-        )
-    if one.kind == "around":
-        sentence = "have more silence than sound ({silence_s:.1f} s around {sound_s:.1f} s on average)"
-    else:
-        sentence = (
-            "are band-limited to {top_khz:.1f} kHz, below the limit of their rate ({rate_khz:g} kHz) or of a metric"
-        )
-    return f"{many} {sentence.format_map(one.figures)}; {_moved(one.moved)}"
+    facts = {"many": many, "other": one.other, "metric": next(iter(one.moved), ""), "moved": _moved(one.moved)}
+    return _TEXTS[one.kind].format(**facts, **one.figures)
 
 
 def _moved(moved: Mapping[str, float | None]) -> str:

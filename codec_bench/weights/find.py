@@ -1,12 +1,9 @@
-"""Where a checkpoint is on this machine. Nothing is fetched here.
+"""Finds a checkpoint on this machine, without a download.
 
-The places are searched in this order, and the first that holds every file is taken:
-    1. the place that the caller named: a file, a folder, or a hub id `OWNER/NAME[@REVISION]` in the Hugging Face cache;
-    2. the folders in $CODEC_BENCH_WEIGHTS;
-    3. the folder that `codec-bench weights fetch` writes to, under the cache folder;
-    4. the Hugging Face cache ($HF_HUB_CACHE, $HF_HOME): the catalogue's revision, else `main` as it was when fetched;
-    5. ModelScope's cache ($MODELSCOPE_CACHE);
-    6. installed packages that carry the published files, by their digests.
+The first location with every file wins: 1. the caller's file, folder or hub id `OWNER/NAME[@REVISION]`; 2. the folders
+in $CODEC_BENCH_WEIGHTS; 3. the folder of `codec-bench weights fetch`; 4. the Hugging Face cache ($HF_HUB_CACHE, $HF_HOME),
+with the catalogue's revision, else the cached `main`; 5. ModelScope's cache ($MODELSCOPE_CACHE); 6. installed packages
+with the published files, by their digests.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def run(tmp_path_factory):
 
 def test_long_silence_is_reported_with_seconds_and_with_what_it_moves(run):
     assert warned(run)["silence"] == ["around"]
-    (note,) = messages(run, "more silence around their sound than sound")
+    (note,) = messages(run, "have more silence than sound")
     assert note.startswith("silence: all 4 items") and "(7." in note and "lsd by 3.4" in note and "stoi" not in note
 
 
@@ -148,7 +148,7 @@ def test_a_narrow_band_in_a_wide_file_is_reported(tmp_path):
     data = written(tmp_path / "narrow", lambda audio: to_rate(to_rate(audio, 8_000), 48_000))
     result = evaluate(codec="g722,opus-24k", data=data, metrics="stoi,pesq_wb,lsd", out=tmp_path / "run")
     assert warned(result) == {"g722": ["empty"], "opus-24k": ["empty"]}
-    (note,) = messages(result, "all 4 items hold nothing above 3.9 kHz, where a rate of 48 kHz")
+    (note,) = messages(result, "all 4 items are band-limited to 3.9 kHz, below the limit of their rate (48 kHz)")
     assert "lsd" in note and "pesq_wb" not in note and "48 kHz" in note
 
 
