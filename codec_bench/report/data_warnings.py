@@ -22,7 +22,7 @@ def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
 
 
 _TEXTS = {
-    "another": "in {many} the sound equals that of {other} sample by sample, as if one file had two names",
+    "another": "in {many} the sound equals that of {other} sample by sample, as if files of one folder had two names",
     "shared": "{many} have the sound of another item, sample by sample (different sounds: {different:g}); where the "
     "speaker is unknown, intervals and tests count each sound as one unit",
     "copied": "{many} have the sound of another file of the system, sample by sample, and other words to say, such as "

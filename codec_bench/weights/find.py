@@ -1,9 +1,9 @@
 """Finds a checkpoint on this machine, without a download.
 
 The first location with every file wins: 1. the caller's file, folder or hub id `OWNER/NAME[@REVISION]`; 2. the folders
-in $CODEC_BENCH_WEIGHTS; 3. the folder of `codec-bench weights fetch`; 4. the Hugging Face cache ($HF_HUB_CACHE, $HF_HOME),
-with the catalogue's revision, else the cached `main`; 5. ModelScope's cache ($MODELSCOPE_CACHE); 6. installed packages
-with the published files, by their digests.
+in $CODEC_BENCH_WEIGHTS; 3. the folder of `codec-bench weights fetch`; 4. the Hugging Face cache ($HF_HUB_CACHE,
+$HF_HOME), with the catalogue's revision, else the cached `main`; 5. ModelScope's cache ($MODELSCOPE_CACHE); 6.
+installed packages with the published files, by their digests.
 """
 
 from __future__ import annotations
