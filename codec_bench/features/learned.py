@@ -25,10 +25,10 @@ ARGUMENTS = """
 
 Args:
     device: `cpu` or `cuda:N`.
-    weights: a file in the layout of the published one, or None.
+    weights: a file in the published layout, or None.
 
 Raises:
-    WeightsError: the weights are not on this machine."""
+    WeightsError: the weights are missing."""
 """The end of each description."""
 
 
@@ -120,11 +120,11 @@ def __getattr__(name: str) -> Any:
     rows = {row.feature: row for row in SCORERS if row.network is not None}
     if name not in rows:
         raise AttributeError(name)
-    network = rows[name].network
+    scorer, network = rows[name], rows[name].network
     assert network is not None
-    doc = indent(network.about + ARGUMENTS, "    ").strip()
+    doc = indent(f"{network.about}\n\n{scorer.notes}{ARGUMENTS}", "    ").strip()
     facts = {
         "__doc__": doc, "__module__": __name__, "name": name, "protocol": network.protocol,
-        "row": network, "rate_hz": rows[name].rate_hz, "batch_s": network.batch_s,
+        "row": network, "rate_hz": scorer.rate_hz, "batch_s": network.batch_s,
     }  # fmt: skip
     return type(name, (Learned,), facts)

@@ -116,12 +116,10 @@ SQUIM = Network(
     most_s=60.0,
     about="""STOI, wide-band PESQ and SI-SDR that SQUIM Objective predicts for a signal without a reference.
 
-The signal at one level; a convolution, two dual-path recurrent blocks, and a transformer layer for each number. A signal is heard as a
-whole and goes through alone.
+The signal at one level; a convolution, two dual-path recurrent blocks, and a transformer layer for each number. Each
+signal passes whole and alone.
 
-Result: `{"stoi": float, "pesq": float, "si_sdr": float, "windows": int}`.
-
-Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11 `SQUIM_OBJECTIVE`, to 1e-5.""",
+Result: `{"stoi": float, "pesq": float, "si_sdr": float, "windows": int}`.""",
 )
 
 
@@ -139,7 +137,7 @@ def _ssl_mos(
         network=Network(
             f"codec_bench.networks.ssl_mos:{network}", weights=weights, key=None, protocol=f"{name}/{weights}", title=title, outputs=("mos",),
             windows="windows", least=800, batch_s=240.0, most_s=120.0,
-            about=f"{about} Higher is better.\n\nResult: `{{\"mos\": float, \"windows\": int}}`.\n\nPaper: {paper}.\nReference implementation: {source}.",
+            about=f"{about} Higher is better.\n\nResult: `{{\"mos\": float, \"windows\": int}}`.",
         ),
     )  # fmt: skip
 
@@ -190,13 +188,10 @@ SCORERS = (
             outputs=("arousal", "dominance", "valence"), windows="windows", least=400, batch_s=240.0, most_s=120.0,
             about="""Arousal, dominance and valence of a signal, as wav2vec 2.0 large (12 layers) predicts them. Nominally 0 to 1.
 
-The signal at zero mean and unit variance; the mean of the last hidden state over time; two linear layers with a tanh between.
-Batches give the values of the signals one by one.
+The signal at zero mean and unit variance; the mean of the last hidden state over time; two linear layers with a tanh
+between. Batches do not change the values.
 
-Result: `{"arousal": float, "dominance": float, "valence": float, "windows": int}`.
-
-Paper: J. Wagner et al., "Dawn of the Transformer Era in Speech Emotion Recognition", TPAMI 2023. Reference implementation: the model
-card's `EmotionModel` over transformers 5, to 1e-5.""",
+Result: `{"arousal": float, "dominance": float, "valence": float, "windows": int}`.""",
         ),
     ),
     Scorer(
@@ -218,12 +213,10 @@ card's `EmotionModel` over transformers 5, to 1e-5.""",
             outputs=("genuine",), windows="windows", least=2315, batch_s=60.0, most_s=60.0,
             about="""The probability that a signal is genuine speech, as AASIST sees it, 0 to 1.
 
-Sinc filters, six residual blocks, and attention over a graph of bands and times. A signal is heard as a whole, as VERSA does; the
-authors' evaluation cuts or repeats it to 4 s. Each signal goes through alone.
+Sinc filters, six residual blocks, and attention over a graph of bands and times. Each signal passes whole and alone, as
+in VERSA; the authors' evaluation cuts or repeats it to 4 s.
 
-Result: `{"genuine": float, "windows": int}`.
-
-Paper: J. Jung et al., "AASIST", ICASSP 2022. Reference implementation: github.com/clovaai/aasist at a04c986, to 1e-5.""",
+Result: `{"genuine": float, "windows": int}`.""",
         ),
     ),
     Scorer(
@@ -232,8 +225,8 @@ Paper: J. Jung et al., "AASIST", ICASSP 2022. Reference implementation: github.c
             "auto_att": Output(
                 "score",
                 "How human the estimate's speech sounds to Auto-ATT, from its first 30 s. Higher is better, 1 to 3.",
-                "A Qwen2-Audio that was trained on what people said of Mandarin speech is asked whether it is Good, Fair or Bad; the score is\n"
-                "3, 2 and 1, weighted by how likely it finds each of these words.",
+                "A Qwen2-Audio trained on listeners' verdicts of Mandarin speech rates it as Good, Fair or Bad; the score is\n"
+                "3, 2 and 1, weighted by the probabilities of these words.",
             )
         },
         paper="Wang et al.: Audio Turing Test: Benchmarking the Human-likeness of Large Language Model-based Text-to-Speech Systems in Chinese, 2025",
@@ -319,16 +312,12 @@ Paper: J. Jung et al., "AASIST", ICASSP 2022. Reference implementation: github.c
             title="DistillMOS", outputs=("mos",), windows="crops", least=320, batch_s=120.0,
             about="""The opinion score that DistillMOS gives a signal. Higher is better; 1 to 5.
 
-The signal is cut into crops of 7.68 s at equal steps of at most one second, the first at its start and the last at its end; a
-shorter signal is filled with silence. Each crop is divided by its largest absolute value. Six convolutions over the compressed
-complex spectrum, a transformer of seven layers and attention pooling give its score. The result is the mean over crops.
+Crops of 7.68 s at equal steps of at most one second, from the signal's start to its end; a shorter signal is padded with
+silence. Each crop is divided by its largest absolute value. Six convolutions over the compressed complex spectrum, a
+transformer of seven layers and attention pooling give its score. The result is the mean over crops. Batches do not
+change it.
 
-Crops have one length, so batches give the scores of the signals one by one.
-
-Result: `{"mos": float, "crops": int}`.
-
-Paper: B. Stahl, H. Gamper, "Distillation and Pruning for Scalable Self-Supervised Representation-Based Speech Quality
-Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7), to 1e-4.""",
+Result: `{"mos": float, "crops": int}`.""",
         ),
     ),
     Scorer(
@@ -338,8 +327,7 @@ Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7
                 "mean",
                 "The mean of the opinion score that DNSMOS Pro predicts for the estimate. Higher is better; nominally "
                 "1 to 5.",
-                "`detail` holds the variance, which says how sure the network is of the item, not how sure the mean "
-                "over items is.",
+                "`detail` holds the variance, the network's uncertainty about the item, not that of the mean over items.",
             )
         },
         paper="Cumlin, Liang, Ungureanu, Reddy, Schuldt, Chatterjee: DNSMOS Pro: A Reduced-Size DNN for Probabilistic MOS of Speech, Interspeech 2024",
@@ -379,16 +367,11 @@ Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7
             title="PLCMOS", outputs=("mos", "scatter"), windows="windows", least=1281, batch_s=240.0, most_s=120.0, draws=True,
             about="""The opinion score that PLCMOS v2 gives a signal. Higher is better; 1 to 5.
 
-A log spectrum of 32 ms every 16 ms, three convolutions, two recurrent layers in both directions, and a head that also takes a point
-for a rater. The score is the mean over 15 raters, normal draws of NumPy's generator with a seed of the item; `scatter` is its
-standard error over raters.
+A log spectrum of 32 ms every 16 ms, three convolutions, two bidirectional recurrent layers, and a head that also takes a
+point for a rater. The score is the mean over 15 raters, normal draws of NumPy's generator with a seed of the item;
+`scatter` is its standard error over raters. Each signal passes whole, and batches do not change the scores.
 
-A signal is heard as a whole. Zeros beyond the end of an item of a batch reach nothing, so batches give the scores one by one.
-
-Result: `{"mos": float, "scatter": float, "windows": int}`.
-
-Paper: L. Diener et al., "PLCMOS: A Data-driven Non-intrusive Metric for The Evaluation of Packet Loss Concealment Algorithms",
-Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same raters, to 1e-4.""",
+Result: `{"mos": float, "scatter": float, "windows": int}`.""",
         ),
     ),
     Scorer(
@@ -413,7 +396,7 @@ Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same rater
                 "embedding",
                 "The distance of the estimate from the reference in NOMAD's space. Lower is better; 0 is the same "
                 "point, 2 the opposite one.",
-                "Each signal is heard as a whole, so the two may have different lengths.",
+                "Each signal passes as a whole, so the two may have different lengths.",
                 higher_is_better=False,
             )
         },
@@ -430,7 +413,7 @@ Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same rater
                 "embedding",
                 "The distance of the estimate from the reference in SCOREQ's space. Lower is better; 0 is the same "
                 "point, 2 the opposite one.",
-                "Each signal is heard as a whole, so the two may have different lengths.",
+                "Each signal passes as a whole, so the two may have different lengths.",
                 higher_is_better=False,
             )
         },
