@@ -23,7 +23,7 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.stats.cluster_variance import has_dominant_unit, t_quantile
 from codec_bench.stats.correlation import Coefficient
-from codec_bench.stats.intervals import LEVEL, Interval, check_level, folded, interval_of, ratios, too_few
+from codec_bench.stats.intervals import LEVEL, check_level, folded, interval_of, ratios, too_few
 from codec_bench.stats.notes import Note
 
 FEWEST_UNITS = 30
@@ -124,7 +124,8 @@ def agreement_of(
             table[:, 0] = {
                 "exact": x == y, "within_one": np.abs(x - y) <= 1 + 1e-9, "difference": y - x,
             }[name]  # fmt: skip
-            coefficients[name] = _of_interval(table, interval_of(ratios, table, codes, level, share=name in SHARES))
+            of = interval_of(ratios, table, codes, level, share=name in SHARES)
+            coefficients[name] = Coefficient(folded(ratios, table), of.low, of.high, of.note)
     return PairAgreement(len(x), units, coefficients)
 
 
@@ -148,10 +149,6 @@ def _cells(x: np.ndarray, y: np.ndarray) -> _Cells:
     levels_y, column = np.unique(y, return_inverse=True)
     cells, of_item, counts = np.unique(row * len(levels_y) + column, return_inverse=True, return_counts=True)
     return _Cells(levels_x, levels_y, cells // len(levels_y), cells % len(levels_y), counts, of_item)
-
-
-def _of_interval(table: np.ndarray, interval: Interval) -> Coefficient:
-    return Coefficient(folded(ratios, table), interval.low, interval.high, interval.note)
 
 
 def _with_interval(

@@ -9,7 +9,6 @@ from codec_bench.apps.agreement.metric_correlations import COEFFICIENTS, MetricA
 from codec_bench.apps.agreement.stability import StabilityTable
 from codec_bench.apps.agreement.words import NAMES, Rows, coefficient_text
 from codec_bench.report.numbers import interval_notes, number, plain
-from codec_bench.stats.correlation import Coefficient
 from codec_bench.stats.summary_types import Counted
 from codec_bench.store.export import write_csv
 
@@ -104,7 +103,8 @@ def metric_agreement_csv(agreement: MetricAgreement) -> str:
     columns = [f"{name}_{unit}{end}" for unit in ("items", "systems") for name in COEFFICIENTS for end in _ENDS]
     rows = []
     for pair in agreement.pairs:
-        numbers = [_ends(held[name]) for held in (pair.items.coefficients, pair.of_systems) for name in COEFFICIENTS]
+        of = [held[name] for held in (pair.items.coefficients, pair.of_systems) for name in COEFFICIENTS]
+        numbers = [(one.value, one.low, one.high) for one in of]
         counts = (int(pair.is_same), pair.items.n, pair.items.units, pair.excluded, pair.systems)
         judges = "; ".join(
             f"{name}: {agreement.judges[name]}" for name in (pair.first, pair.second) if name in agreement.judges
@@ -114,7 +114,3 @@ def metric_agreement_csv(agreement: MetricAgreement) -> str:
         )
     write_csv(out, ["first", "second", "same", "items", "units", "left_out", "systems", *columns, "judges"], rows)
     return out.getvalue()
-
-
-def _ends(coefficient: Coefficient) -> tuple[Any, ...]:
-    return coefficient.value, coefficient.low, coefficient.high

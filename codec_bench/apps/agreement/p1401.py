@@ -314,10 +314,6 @@ def _is_of(low: float, high: float, scale: tuple[float, float]) -> bool:
     return scale[0] <= low and high <= scale[1] and 2 * (high - low) >= scale[1] - scale[0]
 
 
-def _quantile(n: int) -> float:
-    return 1.96 if n >= NORMAL_FROM else t_quantile(LEVEL, n - 1)
-
-
 def _of_chi_square(rmse: float, degrees: int) -> tuple[float, float]:
     from scipy.stats import chi2
 
@@ -331,7 +327,8 @@ def _pearson(x: np.ndarray, y: np.ndarray) -> Coefficient:
         return Coefficient(None, note="all mapped values or all mean votes are equal, so there is nothing to correlate")
     if abs(r) > 1 - 1e-12:
         return Coefficient(r, note="the correlation is perfect, and how sure that is cannot be said")
-    z, reach = math.atanh(r), _quantile(len(x)) / math.sqrt(len(x) - 3)
+    errors = 1.96 if len(x) >= NORMAL_FROM else t_quantile(LEVEL, len(x) - 1)
+    z, reach = math.atanh(r), errors / math.sqrt(len(x) - 3)
     return Coefficient(r, math.tanh(z - reach), math.tanh(z + reach))
 
 

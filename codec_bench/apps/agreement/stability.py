@@ -249,10 +249,6 @@ def _late(samples: Callable[[int], int]) -> Callable[[Audio], Audio]:
     return changed
 
 
-def _peaking(peak: float) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda x: x * (peak / max(float(np.abs(x).max()), 1e-9))
-
-
 def _rounded(steps: float, *, dither: bool = False) -> Callable[[np.ndarray], np.ndarray]:
     """Round to whole steps, after triangular noise of one step if dithered."""
 
@@ -261,14 +257,6 @@ def _rounded(steps: float, *, dither: bool = False) -> Callable[[np.ndarray], np
         return np.clip(np.round(x * steps + noise.sum(axis=0)), -steps, steps - 1) / steps
 
     return changed
-
-
-def _mp3(audio: Audio) -> Audio:
-    return _through(_MP3, [audio])[0]
-
-
-def _flac(audio: Audio) -> Audio:
-    return Clip(flac_bytes(audio)).read()
 
 
 def _m4a(audio: Audio) -> Audio:
@@ -306,9 +294,13 @@ CHANGES: Sequence[Change] = (
     Change("rounded to 16 bits", "bits", _samples(_rounded(_16_BITS))),
     Change("rounded to 16 bits with dither", "bits", _samples(_rounded(_16_BITS, dither=True))),
     Change("rounded to 24 bits", "bits", _samples(_rounded(_24_BITS))),
-    Change("in a FLAC file of 16 bits", "bits", _flac),
-    Change("floating point with peaks of 1.2", "peaks of 1.2", _samples(_peaking(1.2))),
+    Change("in a FLAC file of 16 bits", "bits", lambda audio: Clip(flac_bytes(audio)).read()),
+    Change(
+        "floating point with peaks of 1.2",
+        "peaks of 1.2",
+        _samples(lambda x: x * (1.2 / max(float(np.abs(x).max()), 1e-9))),
+    ),
     Change("two equal channels", "channels", _samples(lambda x: np.concatenate([x, x]))),
-    Change("through MP3 at 320 kbit/s", "MP3, M4A", _mp3),
+    Change("through MP3 at 320 kbit/s", "MP3, M4A", lambda audio: _through(_MP3, [audio])[0]),
     Change("in an M4A file, AAC at 128 kbit/s", "MP3, M4A", _m4a),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from codec_bench.apps.agreement.coefficients import PairAgreement
 from codec_bench.apps.agreement.panel import Agreement, Compared
@@ -130,7 +129,7 @@ def apart_rows(agreement: Agreement) -> Rows:
     rows = [
         [
             plain(item.item.id),
-            plain(_system(item.item)),
+            plain(f"{item.item.system} and {item.item.other}" if item.item.other else item.item.system),
             f"{item.gap:.3g}",
             *(plain(item.ratings.get(n, "–")) for n in names),
         ]
@@ -142,7 +141,11 @@ def apart_rows(agreement: Agreement) -> Rows:
 def agreement_notes(agreement: Agreement) -> list[str]:
     """Explain missing numbers and intervals, one sentence each."""
     entries = [
-        (f"{pair.reference} and {pair.rater}", NAMES[name], _entry(pair.overall, coefficient))
+        (
+            f"{pair.reference} and {pair.rater}",
+            NAMES[name],
+            Counted.from_dict({**coefficient.as_dict(), "n": pair.overall.n}),
+        )
         for pair in agreement.pairs
         for name, coefficient in pair.overall.coefficients.items()
     ]
@@ -162,14 +165,6 @@ def _values(agreement: Agreement, column: str) -> list[str]:
 
 def _who(pair: Compared) -> list[str]:
     return [plain(pair.reference), plain(pair.rater)]
-
-
-def _system(item: Any) -> str:
-    return f"{item.system} and {item.other}" if item.other else str(item.system)
-
-
-def _entry(pair: PairAgreement, coefficient: Coefficient) -> Counted:
-    return Counted.from_dict({**coefficient.as_dict(), "n": pair.n})
 
 
 def _numbers(pair: PairAgreement, names: Sequence[str]) -> list[str]:

@@ -80,7 +80,7 @@ def spoken_text(text: str, language: str) -> str:
             raise Unspeakable(Diagnostic("number_unreadable"), character)
         if kind.startswith(("S", "C")) or character in "\\_{}[]@#*/<>%&":
             raise Unspeakable(Diagnostic("sign_unreadable"), character)
-        if kind.startswith("L") and base in SCRIPTS and not _name(character).startswith(SCRIPTS[base]):
+        if kind.startswith("L") and base in SCRIPTS and not unicodedata.name(character, "").startswith(SCRIPTS[base]):
             raise Unspeakable(Diagnostic("letter_of_other_script"), character)
     if not any(character.isalpha() for character in spoken):
         raise Unspeakable(Diagnostic("nothing_to_say"))
@@ -116,10 +116,6 @@ def _rhyme(first: str, second: str) -> bool:
 
 def _is_vowel(phone: str) -> bool:
     return phone[0] in "AEIOU"
-
-
-def _name(character: str) -> str:
-    return unicodedata.name(character, "")
 
 
 def _english() -> Callable[[str], str]:

@@ -75,10 +75,6 @@ def _tone(seconds: float, hz: float, level: float = 0.3) -> np.ndarray:
     return _faded(level * np.sin(2 * np.pi * hz * _times(seconds)))
 
 
-def _noise(draws: Draws, seconds: float, level: float = 0.1) -> np.ndarray:
-    return _faded(level * draws.standard_normal(round(seconds * RATE_HZ)))
-
-
 @cache
 def _spoken() -> tuple[Sample, ...]:
     return tuple(open_source("embedded"))
@@ -225,7 +221,7 @@ def _reversed(number: int, draws: Draws) -> PlantedSound:
 
 def _order(number: int, draws: Draws) -> PlantedSound:
     tone_first = number % 2 == 0
-    tone, noise = _tone(1.0, draws.uniform(400, 900)), _noise(draws, 1.0)
+    tone, noise = _tone(1.0, draws.uniform(400, 900)), _faded(0.1 * draws.standard_normal(RATE_HZ))
     pieces = [tone, _quiet(0.5), noise] if tone_first else [noise, _quiet(0.5), tone]
     return _either(
         tone_first, np.concatenate(pieces),

@@ -306,17 +306,15 @@ def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: i
     out = barred({name: point.n or 0 for name, point in held.points.items()}, dict.fromkeys(doubted, SUSPECT))
     points = tuple(
         replace(point, suspicion=point.suspicion or out.get(point.name))
-        for point in sorted(held.points.values(), key=_in_order)
+        for point in sorted(
+            held.points.values(), key=lambda point: (point.costs.get("bitrate", float("inf")), point.name)
+        )
     )
     table = CodecTable(
         LOCAL_RUNS, data, metric, facts.get("unit", ""), facts.get("higher_is_better"), protocol, points,
         imported=protocol.startswith("imported/"),
     )  # fmt: skip
     return _fronted(table, axis, anchor, held.changes, seed, held.sizes)
-
-
-def _in_order(point: CodecPoint) -> tuple[float, str]:
-    return point.costs.get("bitrate", float("inf")), point.name
 
 
 def _fronted(

@@ -23,7 +23,7 @@ def board_latex(board: Board) -> str:
     grouped = any(letters)
     heads = [
         *(["rank"] if trust else []), "system", *(["group"] if grouped else []), *(["average"] if averages else []),
-        *map(_head, board.columns),
+        *(f"{one.name} ({one.unit}) {ARROWS[one.counts != 'error']}" for one in board.columns),
     ]  # fmt: skip
     aligned = f"{'r' if trust else ''}l{'l' if grouped else ''}{'r' * (len(board.columns) + averages)}"
     best = {column.name: best_rows(board, column) for column in board.columns}
@@ -34,10 +34,6 @@ def board_latex(board: Board) -> str:
         mean = [latex_text("–" if row.shown_average is None else str(row.shown_average))] if averages else []
         lines.append([*([_rank(trust, n)] if trust else []), name, *([letters[n]] if grouped else []), *mean, *cells])
     return latex_table(aligned, [latex_text(head) for head in heads], lines, _notes(board, trust))
-
-
-def _head(column: Column) -> str:
-    return f"{column.name} ({column.unit}) {ARROWS[column.counts != 'error']}"
 
 
 def _cell(row: Row, column: Column, number: int, best: set[int], alike: set[int]) -> str:

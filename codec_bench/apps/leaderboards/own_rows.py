@@ -178,7 +178,7 @@ def own_rows(
         values = list(_values(run, rules.columns, variants, definitions))
         ignored += [] if values else [str(run_path)]
         every += values
-    settled, questions = _settle_conditions(every), cache(_questions)
+    settled, questions = _settle_conditions(every), cache(lambda folder: question_hashes(open_run(folder)))
     known = {(one.column.name, one.conditions.rows) for one in every if not one.conditions.copied}
     several, read = _rated_by_several(every), _read_by_their_own(every)
     reads = {} if published else _most_readers(every)
@@ -280,10 +280,6 @@ def _is_other(
         return conditions.rows != settled.rows
     known = questions(settled.folder)
     return any(known.get(id, question) != question for id, question in questions(conditions.folder).items())
-
-
-def _questions(folder: str) -> Mapping[str, str]:
-    return question_hashes(open_run(folder))
 
 
 def _definition(name: str) -> Benchmark | None:

@@ -111,15 +111,13 @@ def padded(flac: bytes, size: int) -> bytes:
 
 def scrambled(content: bytes, clip: int) -> bytes:
     """XOR bytes with a sequence of the clip's number; applying it twice restores them."""
-    mixed = (np.arange(len(content), dtype=np.uint32) + np.uint32(_key(clip))) * np.uint32(0x9E3779B1)
+    mixed = (np.arange(len(content), dtype=np.uint32) + np.uint32((clip + 1) * 0x01000193 & 0xFFFFFFFF)) * np.uint32(
+        0x9E3779B1
+    )
     mixed ^= mixed >> np.uint32(15)
     mixed *= np.uint32(0x85EBCA6B)
     mixed ^= mixed >> np.uint32(13)
     return (np.frombuffer(content, np.uint8) ^ mixed.astype(np.uint8)).tobytes()
-
-
-def _key(clip: int) -> int:
-    return (clip + 1) * 0x01000193 & 0xFFFFFFFF
 
 
 CUTOFFS_HZ = {"3.5k": 3_500, "7k": 7_000}

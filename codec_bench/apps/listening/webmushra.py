@@ -22,7 +22,6 @@ from codec_bench.apps.listening.material import Material
 from codec_bench.apps.listening.sheet import ListeningPlan, ListeningSheet, make_key, name_trials, take, written_sheet
 from codec_bench.audio.clip import wav_bytes
 from codec_bench.errors import UserError, on_disk
-from codec_bench.types import Audio
 
 RATE_HZ = 48_000
 HIDDEN = "reference"
@@ -49,7 +48,9 @@ def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> Li
             "webMUSHRA has no checks of raters, gold questions, traps or sessions",
             hint="write the page of this project with --format page, or leave them out",
         )
-    selection = take(material, plan, _wav_files, rate_hz=RATE_HZ)
+    selection = take(
+        material, plan, lambda sounds: {name: wav_bytes(sound) for name, sound in sounds.items()}, rate_hz=RATE_HZ
+    )
     key = make_key(material, plan, name_trials(selection, plan))
     sounds = Path("configs", "resources", key.sheet)
     pages, size = [], 0
@@ -68,11 +69,6 @@ def write_webmushra(material: Material, plan: ListeningPlan, folder: Path) -> Li
     key_path = folder.with_name(folder.name + SUFFIX)
     write_key(key, key_path)
     return written_sheet(folder, key_path, key, selection, ("16-bit WAV", size / 1e6, size / 1e6))
-
-
-def _wav_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
-    """Encode each sound as 16-bit WAV of one size."""
-    return {name: wav_bytes(sound) for name, sound in sounds.items()}
 
 
 def _page(id: str, files: Sequence[str], sounds: Path, *, training: bool) -> dict[str, Any]:

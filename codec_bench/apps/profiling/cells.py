@@ -84,9 +84,12 @@ def row_of(
 
 def rows_of(codecs: Mapping[str, Any], renders: Mapping[str, Callable[[Mapping[str, Any]], Any]]) -> list[ProfileRow]:
     """Build rows with the texts of `rows.yaml`; `renders` is by SECTION.KEY."""
-    texts = _texts()
-    places = [(*name.partition(".")[::2], render) for name, render in renders.items()]
-    return [row_of(codecs, *texts[section][key], section, render) for section, key, render in places]
+    rows = []
+    for name, render in renders.items():
+        section, _, key = name.partition(".")
+        label, unit, description = _texts()[section][key]
+        rows.append(row_of(codecs, label, unit, description, section, render))
+    return rows
 
 
 @cache

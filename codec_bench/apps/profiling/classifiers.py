@@ -74,21 +74,13 @@ def train(
     """Train the hidden-layer classifier, and return its log-probability function."""
     from scipy.optimize import minimize
 
-    shapes = _shapes(features.shape[1], count, hidden)
+    shapes = [(features.shape[1], hidden), (hidden,), (hidden, count), (count,)]
     start, targets = _start(shapes, np.random.default_rng(seed)), np.eye(count)[classes]
     fitted = minimize(
         loss, start, (features, targets, shapes), method="L-BFGS-B", jac=True, options={"maxiter": STEPS}
     )  # fmt: skip
     layers = _cut(fitted.x, shapes)
     return lambda others: _log_probabilities(_through(others, layers)[-1])
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    return int(np.prod(shape))
-
-
-def _shapes(dimensions: int, count: int, hidden: int) -> list[tuple[int, ...]]:
-    return [(dimensions, hidden), (hidden,), (hidden, count), (count,)]
 
 
 def _start(shapes: list[tuple[int, ...]], rng: np.random.Generator) -> np.ndarray:
@@ -100,7 +92,7 @@ def _start(shapes: list[tuple[int, ...]], rng: np.random.Generator) -> np.ndarra
 
 
 def _cut(flat: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
-    ends = np.cumsum([_size(shape) for shape in shapes])
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     return [array.reshape(shape) for array, shape in zip(np.split(flat, ends[:-1]), shapes)]
 
 

@@ -57,7 +57,8 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     tolerance = max(_TOLERANCE * peak, 4 * noise)
     if noise > 0.01 * peak:
         raise NotApplicable(Diagnostic("unsteady_output", by=noise))
-    hop = _hop(codec.info.frame_rate_hz, rate)
+    frame_hz = codec.info.frame_rate_hz
+    hop = max(1, round(rate / frame_hz)) if frame_hz else None
     tried = []
     for change in _changes(samples.shape[1], hop):
         first = []
@@ -113,10 +114,6 @@ def label(info: CodecInfo, latency: dict[str, Any]) -> dict[str, Any]:
     if info.causal and beyond > allowed + _LOOKAHEAD_SLACK_S * latency["sample_rate_hz"]:
         return finding("causal label", "suspect", diagnostic, float(beyond))
     return finding("causal label", "ok", diagnostic, float(beyond))
-
-
-def _hop(frame_rate_hz: float | None, rate_hz: int) -> int | None:
-    return max(1, round(rate_hz / frame_rate_hz)) if frame_rate_hz else None
 
 
 def _changes(num_samples: int, hop: int | None) -> list[int]:

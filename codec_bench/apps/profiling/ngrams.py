@@ -80,7 +80,8 @@ def _rate(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> Entr
     counts = np.unique(grams, return_counts=True)[1]
     coverage = min(_coverage(counts), _coverage(np.unique(grams[1:][np.diff(grams) != 0], return_counts=True)[1]))
     if coverage < ESTIMABLE:
-        return EntropyRate(None, coverage, len(grams), len(counts), _insufficient_data(order, len(grams), coverage))
+        reason = Diagnostic("order_unseen", order=order, codes=len(grams), coverage=coverage, needed=ESTIMABLE)
+        return EntropyRate(None, coverage, len(grams), len(counts), reason)
     before = grassberger_bits(np.unique(contexts, return_counts=True)[1]) if order > 1 else 0.0
     return EntropyRate(grassberger_bits(counts) - before, coverage, len(grams), len(counts))
 
@@ -88,10 +89,6 @@ def _rate(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> Entr
 def _coverage(counts: np.ndarray) -> float:
     """Compute Good and Turing's probability of seen values; 1 without counts."""
     return 1 - float((counts == 1).sum()) / max(1, int(counts.sum()))
-
-
-def _insufficient_data(order: int, seen: int, coverage: float) -> Diagnostic:
-    return Diagnostic("order_unseen", order=order, codes=seen, coverage=coverage, needed=ESTIMABLE)
 
 
 def _ngrams(sequences: Sequence[np.ndarray], cardinality: int, order: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import ProfileCell, ProfileRow, ProfileSection, row_of
+from codec_bench.apps.profiling.cells import ProfileCell, ProfileRow, ProfileSection, row_of, rows_of
 from codec_bench.report import numbers
 
 REPAIRED = {"own": "own concealment", "repeat": "last frame again", "silence": "silence"}
@@ -25,19 +25,16 @@ def loss(codecs: Mapping[str, Any]) -> ProfileSection:
             where = "in bursts" if point["channel"] == "bursts" else "at random"
             label = f"{metric} with {100 * point['rate']:g} % lost {where}"
             rows.append(row(label, unit, _AGAINST, "loss", partial(_at, metric, index)))
-    rows += [
-        row("repair", "", "What is done about a lost frame: the decoder's own concealment, or else the last frame "
-                          "again.", "loss", lambda s: REPAIRED.get(s["repair"], "–")),
-        row("frame that is lost", "ms", "How long the part is that is lost at once.", "loss",
-            lambda s: f"{s['frame_ms']:.3g}"),
-        row("time to recover", "ms", "How long after the end of one lost frame the output still differs from the "
-                                     "undisturbed one by more than the stated distance: the median, and the longest; "
-                                     "lower is better.", "loss", _recovery),
-        row("refused bit errors", "", "How often the decoder refuses codes in which one bit is wrong.", "bit_errors",
-            lambda s: f"{round(s['refused'] * s['trials'])} of {s['trials']}"),
-        row("one wrong bit is heard", "ms", "From the first to the last difference beyond the stated distance: the "
-                                            "median, and the longest; lower is better.", "bit_errors", _disturbed_span),
-    ]  # fmt: skip
+    rows += rows_of(
+        codecs,
+        {
+            "loss.repair": lambda s: REPAIRED.get(s["repair"], "–"),
+            "loss.frame": lambda s: f"{s['frame_ms']:.3g}",
+            "loss.recovery": _recovery,
+            "bit_errors.refused": lambda s: f"{round(s['refused'] * s['trials'])} of {s['trials']}",
+            "bit_errors.heard": _disturbed_span,
+        },
+    )
     return ProfileSection(
         "Loss",
         "Before the slash with the repair that is named, after it with silence in the place of lost frames. Few clips, "
@@ -138,32 +135,25 @@ def _measured(
 def rounded(codecs: Mapping[str, Any]) -> ProfileSection:
     """Build the rows of bitrate and quality by the bits of a rounded latent."""
     measured = [c["latent_bits"] for c in codecs.values() if c["latent_bits"]["state"] == "ok"]
-    metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
-    row = partial(row_of, codecs, section="latent_bits")
+    metrics = {name: facts["unit"] for section in measured for name, facts in section["metrics"].items()}
+    description = (
+        "The number of bits that each latent is rounded to, and the value with these; the last is not rounded."
+    )
+    rates = lambda s: ", ".join(f"{point['bits']}: {point['bps'] / 1000:.3g}" for point in s["points"])  # noqa: E731
     rows = [
-        row("bitrate by bits a latent", "kbps", "The number of bits that each latent is rounded to, and the bitrate "
-                                                "that follows.", render=_rates),
+        *rows_of(codecs, {"latent_bits.bitrate": rates}),
         *(
-            row(f"{metric} by bits a latent", measured[0]["metrics"][metric]["unit"], "The number of bits that each "
-                                                                                      "latent is rounded to, and the "
-                                                                                      "value with these; the last "
-                                                                                      "value is without rounding.",
-                                                                                      render=partial(_by_bits, metric))
-            for metric in metrics
+            row_of(codecs, f"{name} by bits a latent", unit, description, "latent_bits", partial(_by_bits, name))
+            for name, unit in metrics.items()
         ),
-        row("latents beyond the range", "%", "The share of latents that lie beyond the range that is divided into "
-                                             "levels, and are cut.", render=lambda s: f"{100 * s['beyond']:.2g}"),
-    ]  # fmt: skip
+        *rows_of(codecs, {"latent_bits.beyond": lambda s: f"{100 * s['beyond']:.2g}"}),
+    ]
     return ProfileSection(
         "Rounded latents",
         "A few whole clips; each latent becomes one of evenly spaced levels between the lowest and highest of its "
         "dimension over clips of the embedded speech.",
         rows,
     )
-
-
-def _rates(section: Mapping[str, Any]) -> str:
-    return ", ".join(f"{point['bits']}: {point['bps'] / 1000:.3g}" for point in section["points"])
 
 
 def _by_bits(metric: str, section: Mapping[str, Any]) -> ProfileCell:
@@ -187,18 +177,8 @@ def rounded_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[d
 
 def swap(codecs: Mapping[str, Any]) -> ProfileSection:
     """Build the rows of voice similarity after the global part was exchanged."""
-    row = partial(row_of, codecs, section="speaker_swap")
-    rows = [
-        row(label, "", description, render=partial(_similar, key))
-        for key, label, description in (
-            ("to_voice", "to the giver of the global part", "Similarity of the result to the clip whose global codes "
-                                                            "it has; high if these carry the voice."),
-            ("to_content", "to the giver of the content", "Similarity of the result to the clip whose other codes it "
-                                                          "has; high if these carry the voice."),
-            ("kept", "own voice, nothing exchanged", "Similarity of decoded clips to themselves."),
-            ("apart", "the two clips", "Similarity of the two clips to each other, which two voices have anyway."),
-        )
-    ]  # fmt: skip
+    kinds = ("to_voice", "to_content", "kept", "apart")
+    rows = rows_of(codecs, {f"speaker_swap.{kind}": partial(_similar, kind) for kind in kinds})
     return ProfileSection(
         "Exchanged voices",
         "Similarity of speakers when the codes that are sent once per utterance come from another clip.",

@@ -290,11 +290,14 @@ def write_run(site: SiteFolder, run: Run, entry: Mapping[str, Any], *, audio_mb:
         site.write_data(f"runs/{key}/texts-{start // CHUNK}", _with_reasons(texts[start : start + CHUNK]))
     write_json(folder / "run.json", run.meta)
     write_json(folder / "summary.json", entry["summary"])
-    site.write_data(f"runs/{key}/run", {**_shortened(entry), "groups": list(groups), "heard": sorted(saved_sounds)})
-
-
-def _shortened(entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key != "summary"}
+    site.write_data(
+        f"runs/{key}/run",
+        {
+            **{name: value for name, value in entry.items() if name != "summary"},
+            "groups": list(groups),
+            "heard": sorted(saved_sounds),
+        },
+    )
 
 
 def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:

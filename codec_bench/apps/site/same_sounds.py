@@ -20,7 +20,7 @@ SOME = 200
 def sounds_of(run: Run) -> dict[str, Any]:
     """Hash a run's references: `all` or None if incomplete, and `some` by hashed id."""
     held = run.query("SELECT id, sound FROM samples ORDER BY id")
-    known = {_short(id): sound for id, sound in held if sound is not None}
+    known = {hashlib.blake2b(id.encode(), digest_size=6).hexdigest(): sound for id, sound in held if sound is not None}
     is_complete = bool(held) and len(known) == len(held) and run.meta.get("state") == "finished"
     return {
         "all": hashed([list(row) for row in held]) if is_complete else None,
@@ -63,7 +63,3 @@ def _board(group: Sequence[Entry], before: int) -> dict[str, str]:
         else hashlib.blake2b(f"{board['key']} {sounds}".encode(), digest_size=5).hexdigest()
     )
     return {"key": key, "title": f"{board['title']}{suffix}"}
-
-
-def _short(id: str) -> str:
-    return hashlib.blake2b(id.encode(), digest_size=6).hexdigest()

@@ -84,7 +84,9 @@ def _items(apart: Sequence[Apart], runs: Sequence[Run], left_bytes: int) -> list
         for system in filter(None, (item.system, item.other)):
             key = (item.benchmark, system, item.id)
             prefix = f"{system}: " if item.other else ""
-            item_texts += [(f"{prefix}{head}", _cut(text)) for head, text in dict.fromkeys(texts.get(key, ()))]
+            item_texts += [
+                (f"{prefix}{head}", beginning(text, LONGEST)) for head, text in dict.fromkeys(texts.get(key, ()))
+            ]
             for head, path in dict.fromkeys(sounds.get(key, ())):
                 size = 4 * -(-path.stat().st_size // 3) if is_sound(path) else left_bytes + 1
                 if size <= left_bytes:
@@ -149,10 +151,6 @@ def _replies(run: Run, system: str, ids: set[str]) -> Mapping[str, Texts]:
 
 def _non_empty(texts: Iterable[tuple[str, str]]) -> Texts:
     return [(head, text) for head, text in texts if text.strip()]
-
-
-def _cut(text: str) -> str:
-    return beginning(text, LONGEST)
 
 
 def _type_of(path: Path) -> str:
