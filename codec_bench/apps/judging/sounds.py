@@ -8,19 +8,23 @@ embedded speech of four synthetic voices (`data/embedded`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 
 import numpy as np
 
 from codec_bench.audio.resample import resample
+from codec_bench.config import load_yaml
 from codec_bench.data import open_source
 from codec_bench.types import Audio, Sample
 
 RATE_HZ = 16_000
 FEMALE = ("slt",)
 """Female voices of the embedded speech."""
+STATEMENTS: Mapping[str, Sequence[Sequence[str]]] = load_yaml(files(__package__) / "statements.yaml")
+"""By kind, the statements of its two alternatives, each in two wordings."""
 MOST_BEEPS = 7
 Claims = tuple[str, str]
 """One statement in two wordings."""
@@ -53,7 +57,8 @@ def make_sound(kind: str, number: int, seed: int) -> PlantedSound:
     return KINDS[kind](number, np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big"))))
 
 
-def _either(first: bool, samples: np.ndarray, one: Claims, other: Claims) -> PlantedSound:
+def _either(kind: str, first: bool, samples: np.ndarray) -> PlantedSound:
+    one, other = ((claim[0], claim[1]) for claim in STATEMENTS[kind])
     return PlantedSound(samples.astype(np.float32), *((one, other) if first else (other, one)))
 
 
@@ -91,12 +96,7 @@ def _speech(draws: Draws, female: bool | None = None) -> tuple[np.ndarray, Sampl
 def _silence(number: int, draws: Draws) -> PlantedSound:
     speech, _ = _speech(draws)
     silent = number % 2 == 0
-    return _either(
-        silent, _quiet(draws.uniform(2, 4)) if silent else speech,
-        ("The recording is silent: nothing at all can be heard.",
-            "There is no sound in this file, neither speech nor noise."),
-        ("A person can be heard who speaks.", "There is a human voice in this file."),
-    )  # fmt: skip
+    return _either("silence", silent, _quiet(draws.uniform(2, 4)) if silent else speech)
 
 
 def _snr(number: int, draws: Draws) -> PlantedSound:
@@ -105,22 +105,13 @@ def _snr(number: int, draws: Draws) -> PlantedSound:
     noise = draws.standard_normal(speech.size)
     noise *= np.sqrt(np.mean(speech**2) / np.mean(noise**2))
     noisy = number % 2 == 0
-    return _either(
-        noisy, 0.5 * (speech + noise) if noisy else speech,
-        ("The speech is covered by loud, steady noise.", "Behind the voice there is a strong hiss all the time."),
-        ("The speech is clean, with no noise behind it.", "The voice is recorded without any hiss or hum."),
-    )  # fmt: skip
+    return _either("noise", noisy, 0.5 * (speech + noise) if noisy else speech)
 
 
 def _stops(number: int, draws: Draws) -> PlantedSound:
     stops, hz = number % 2 == 0, draws.uniform(300, 800)
     tone = np.concatenate([_tone(1.6, hz), _quiet(1.6)]) if stops else _tone(3.2, hz)
-    return _either(
-        stops, tone,
-        ("The tone stops about halfway, and the rest is silent.", "After the first half the tone is gone."),
-        ("The tone goes on until the end of the recording.",
-            "The tone lasts from the beginning to the end without a break."),
-    )  # fmt: skip
+    return _either("tone that stops", stops, tone)
 
 
 def _counted(count: int) -> Claims:
@@ -150,15 +141,7 @@ def _tempo(number: int, draws: Draws) -> PlantedSound:
     """Make eight beats at 120 a minute and eight at 140, in either order."""
     faster = number % 2 == 0
     first, second = (120.0, 140.0) if faster else (140.0, 120.0)
-    return _either(
-        faster, np.concatenate([_clicks(first, 8), _quiet(0.8), _clicks(second, 8)]),
-        ("Two passages of clicks follow each other, and the second one is faster.", "The clicks after the pause come "
-                                                                                    "in a quicker tempo than those "
-                                                                                    "before it."),
-        ("Two passages of clicks follow each other, and the second one is slower.", "The clicks after the pause come "
-                                                                                    "in a slower tempo than those "
-                                                                                    "before it."),
-    )  # fmt: skip
+    return _either("tempo", faster, np.concatenate([_clicks(first, 8), _quiet(0.8), _clicks(second, 8)]))
 
 
 def _pitch(number: int, draws: Draws) -> PlantedSound:
@@ -166,11 +149,7 @@ def _pitch(number: int, draws: Draws) -> PlantedSound:
     times = _times(2.0)
     hz = low * 2.0 ** (times / 2.0 if rising else 1.0 - times / 2.0)
     signal = _faded(0.3 * np.sin(2 * np.pi * np.cumsum(hz) / RATE_HZ))
-    return _either(
-        rising, signal,
-        ("The pitch of the tone rises.", "The tone glides upwards, from low to high."),
-        ("The pitch of the tone falls.", "The tone glides downwards, from high to low."),
-    )  # fmt: skip
+    return _either("pitch", rising, signal)
 
 
 def _loudness(number: int, draws: Draws) -> PlantedSound:
@@ -178,56 +157,33 @@ def _loudness(number: int, draws: Draws) -> PlantedSound:
     speech, _ = _speech(draws)
     louder = number % 2 == 0
     first, second = (0.2, 1.0) if louder else (1.0, 0.2)
-    return _either(
-        louder, np.concatenate([first * speech, _quiet(0.6), second * speech]),
-        ("The sentence is said twice, and the second time is louder.",
-            "What is repeated after the pause is at a higher volume than before."),
-        ("The sentence is said twice, and the second time is softer.",
-            "What is repeated after the pause is at a lower volume than before."),
-    )  # fmt: skip
+    return _either("loudness", louder, np.concatenate([first * speech, _quiet(0.6), second * speech]))
 
 
 def _channel_side(number: int, draws: Draws) -> PlantedSound:
     """Make speech in one of two channels; the other is silent."""
     speech, _ = _speech(draws)
     left = number % 2 == 0
-    return _either(
-        left, np.stack([speech, np.zeros_like(speech)] if left else [np.zeros_like(speech), speech]),
-        ("The sound comes from the left side.", "Only the left channel of the recording holds the voice."),
-        ("The sound comes from the right side.", "Only the right channel of the recording holds the voice."),
-    )  # fmt: skip
+    return _either("side", left, np.stack([speech, np.zeros_like(speech)] if left else [np.zeros_like(speech), speech]))
 
 
 def _voice(number: int, draws: Draws) -> PlantedSound:
     female = number % 2 == 0
     speech, _ = _speech(draws, female)
-    return _either(
-        female, speech,
-        ("The speaker has a woman's voice.", "The voice is that of a female speaker."),
-        ("The speaker has a man's voice.", "The voice is that of a male speaker."),
-    )  # fmt: skip
+    return _either("voice", female, speech)
 
 
 def _reversed(number: int, draws: Draws) -> PlantedSound:
     speech, _ = _speech(draws)
     backwards = number % 2 == 0
-    return _either(
-        backwards, speech[::-1] if backwards else speech,
-        ("The speech is played backwards.", "The recording of the voice runs in reverse, so no word is understood."),
-        ("The speech is played forwards, as it was said.", "The recording of the voice runs in its usual direction, "
-                                                           "and its words are understood."),
-    )  # fmt: skip
+    return _either("reversed speech", backwards, speech[::-1] if backwards else speech)
 
 
 def _order(number: int, draws: Draws) -> PlantedSound:
     tone_first = number % 2 == 0
     tone, noise = _tone(1.0, draws.uniform(400, 900)), _faded(0.1 * draws.standard_normal(RATE_HZ))
     pieces = [tone, _quiet(0.5), noise] if tone_first else [noise, _quiet(0.5), tone]
-    return _either(
-        tone_first, np.concatenate(pieces),
-        ("A tone comes first, and a burst of noise after it.", "The noise is heard after the tone."),
-        ("A burst of noise comes first, and a tone after it.", "The noise is heard before the tone."),
-    )  # fmt: skip
+    return _either("order", tone_first, np.concatenate(pieces))
 
 
 def _longest(text: str) -> str:
@@ -255,12 +211,7 @@ def _cut(number: int, draws: Draws) -> PlantedSound:
     speech, _ = _speech(draws)
     broken = number % 2 == 0
     full = np.concatenate([speech, _quiet(0.6)])
-    return _either(
-        broken, speech[: round(0.55 * speech.size)] if broken else full,
-        ("The sentence breaks off before its end.", "The recording is cut while the speaker is still in the middle of "
-                                                    "the sentence."),
-        ("The sentence is said to its end.", "The speaker finishes the sentence before the recording ends."),
-    )  # fmt: skip
+    return _either("cut speech", broken, speech[: round(0.55 * speech.size)] if broken else full)
 
 
 def _delivery(number: int, draws: Draws) -> PlantedSound:
@@ -269,12 +220,8 @@ def _delivery(number: int, draws: Draws) -> PlantedSound:
     excited = number % 2 == 0
     claimed_hz = round(RATE_HZ / (1.33 if excited else 0.75))
     return _either(
-        excited, np.clip(resample(speech[None].astype(np.float32), RATE_HZ, claimed_hz)[0], -1, 1),
-        ("The speaker sounds excited: the speech is fast and high.",
-            "The sentence is said hurriedly and in a high voice."),
-        ("The speaker sounds weary: the speech is slow and low.",
-            "The sentence is said sluggishly and in a deep voice."),
-    )  # fmt: skip
+        "delivery", excited, np.clip(resample(speech[None].astype(np.float32), RATE_HZ, claimed_hz)[0], -1, 1)
+    )
 
 
 KINDS: Mapping[str, Callable[[int, Draws], PlantedSound]] = {

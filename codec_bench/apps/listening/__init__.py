@@ -1,7 +1,7 @@
 """Listening and reading tests with people: page, key and analysis of ratings.
 
 Which file to open
-    `kinds.py`      the kinds of test: questions, instructions, valid answers.
+    `kinds.py`      the kinds of test (`kinds.yaml`): questions, instructions, valid answers.
     `material.py`   the items of a run with their systems, audio and texts; their selection and trials.
     `sound.py`      equalises the audio of an item; the filter of the anchors.
     `key.py`        the file with the system of each stimulus.

@@ -1,4 +1,4 @@
-"""The kinds of listening test, one row each.
+"""The kinds of listening test, one entry of `kinds.yaml` each.
 
 `trial`: `all` systems in one trial, `each` system in one, `pairs` of systems, or `none`. `answer`: a `number` for each
 stimulus and scale; a `comparison` of the second of two with the first; a `choice` of a stimulus id, or `TIE`; an
@@ -11,8 +11,12 @@ stimulus and scale; a `comparison` of the second of two with the first; a `choic
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from codec_bench.config import load_yaml
 from codec_bench.errors import UnknownName, UserError
 
 TIE = "tie"
@@ -36,10 +40,6 @@ _ANSWER = _words(
 _COMPARED = _words(
     3, "Much better", "Better", "Slightly better", "About the same", "Slightly worse", "Worse", "Much worse"
 )
-_FIVE = ("Excellent", "Good", "Fair", "Poor", "Bad")
-_IMPAIRED = (
-    "Imperceptible", "Perceptible, but not annoying", "Slightly annoying", "Annoying", "Very annoying",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,6 @@ class Scale:
     name: str
     question: str
     words: Words
-
-
-def _ends(name: str, question: str, high: str, low: str) -> Scale:
-    """Make a scale of five values with words for both ends only."""
-    return Scale(name, question, ((5, high), (4, ""), (3, ""), (2, ""), (1, low)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,163 +119,10 @@ class Kind:
         return 3 if self.is_share else 1 if self.ends == (0, 100) else 2
 
 
-_QUIET = (
-    "Use headphones in a quiet room. Set a comfortable level with the first sounds, and do not change it afterwards."
-)
-_FREELY = "Change between the sounds as often as you like."
-_SPEECH = (
-    "Each trial has one sound. Listen to all of it, and then judge it on every scale below. You can hear it again as "
-    "often as you like."
-)
-_OVERALL = Scale("overall", "How good is it overall, for everyday talk?", _QUALITY[:5])
-_SIGNAL = Scale(
-    "signal", "Attend only to the speech. How is it?",
-    _words(5, "Not distorted", "Slightly distorted", "Somewhat distorted", "Fairly distorted", "Very distorted"),
-)  # fmt: skip
-_BACKGROUND = Scale(
-    "background", "Attend only to the background. How is it?",
-    _words(5, "Not noticeable", "Slightly noticeable", "Noticeable but not intrusive", "Somewhat intrusive",
-        "Very intrusive"),
-)  # fmt: skip
 _KINDS = {
     kind.name: kind
-    for kind in (
-        Kind(
-            "mushra",
-            ("MUSHRA score", "MUSHRA score"),
-            ("How good does each sound, compared with the reference?",) * 2,
-            (
-                "Each trial has a reference and several numbered versions of it. Move the slider of every version to "
-                "where it "
-                "belongs on the scale from bad to excellent. Any difference from the reference counts as a flaw.",
-                "One of the versions is the reference itself. Give it 100, and give 100 to nothing in which you hear a "
-                "flaw.",
-                "Change between the versions and the reference as often as you like. A slider moves only while its "
-                "version is the one that you hear.",
-                _QUIET,
-            ),
-            trial="all", ends=(0, 100), labels=_FIVE[::-1], open="must", hidden=True,
-            screening=("constant", "bs1534-3"),
-        ),
-        Kind(
-            "bs1116",
-            ("difference grade", "difference grade"),
-            ("How do you hear the difference of each version from the reference?",) * 2,
-            (
-                "Each trial has a reference and two versions of it. One of the versions is the reference itself, and "
-                "the other may differ a little.",
-                "Find out which one is the reference and give it 5.0. Grade the other one. At least one of the two "
-                "must have 5.0.",
-                f"{_FREELY} A slider moves only while its version is the one that you hear.",
-                _QUIET,
-            ),
-            ends=(1, 5), step=0.1, labels=_IMPAIRED[::-1], open="must", hidden=True, difference=True,
-            screening=("bs1116-3",),
-        ),
-        Kind(
-            "rating",
-            ("MOS", "DMOS"),
-            ("How good is what you hear?", "How good is this answer?"),
-            (
-                "Each trial has one thing to rate. Choose the words that fit it best, and judge each trial for itself.",
-                _QUIET,
-            ),
-            ends=None,
-        ),
-        Kind(
-            "dcr",
-            ("DMOS", "DMOS"),
-            ("How do you hear the difference from the reference?",) * 2,
-            (
-                "Each trial has a reference and a version of it. Hear the reference first and then the version, and "
-                "say how you hear the difference.",
-                _QUIET,
-            ),
-            ends=(1, 5), open="must", plays_reference=True,
-        ),
-        Kind(
-            "ccr",
-            ("CMOS", "CMOS"),
-            ("How is the second, compared with the first?",) * 2,
-            ("Each trial has two sounds. Hear the first and then the second, and say how the second compares with the "
-             "first.", _QUIET),
-            answer="comparison", ends=(-3, 3), open="no", hidden=True,
-        ),
-        Kind(
-            "cmos",
-            ("CMOS", "CMOS"),
-            ("How is the second, compared with the first?", "How is the second answer, compared with the first?"),
-            ("Each trial has two versions, first and second. Say how the second compares with the first.", _QUIET),
-            trial="pairs", answer="comparison", ends=(-3, 3), open="default",
-        ),
-        Kind(
-            "p835",
-            ("MOS", "MOS"),
-            ("How is what you hear?",) * 2,
-            (_SPEECH, "The speech, the background and the whole are three questions: a clean voice can stand before a "
-                      "loud background.", _QUIET),
-            ends=(1, 5), scales=(_SIGNAL, _BACKGROUND, _OVERALL), open="no",
-        ),
-        Kind(
-            "p804",
-            ("MOS", "MOS"),
-            ("How is what you hear?",) * 2,
-            (_SPEECH, _QUIET),
-            ends=(1, 5),
-            scales=(
-                _ends("noisiness", "Is there noise?", "Not noisy", "Very noisy"),
-                _ends("coloration", "Does the sound of the voice seem changed, such as dull, thin or metallic?",
-                    "Natural", "Very changed"),
-                _ends("discontinuity", "Is it interrupted?", "Without a break", "Many breaks"),
-                _ends("loudness", "Is it as loud as it should be?", "Just right", "Far too loud or too soft"),
-                _ends("reverberation", "Does it sound as in a large hall?", "No hall", "Very much hall"),
-                _SIGNAL,
-                _OVERALL,
-            ),
-            open="no",
-        ),
-        Kind(
-            "abx",
-            ("share found", "share found"),
-            ("Which one is X?",) * 2,
-            ("Each trial has three sounds. A and B differ, and X is one of the two. Say which. Guess if you hear no "
-             "difference.", _FREELY, _QUIET),
-            answer="choice", open="no", hidden=True, unknown=True, exact=True,
-        ),
-        Kind(
-            "preference",
-            ("preference", "preference"),
-            ("Which of the two is better?", "Which of the two answers is better?"),
-            (
-                "Each trial has two versions, A and B. Say which one is better, or that there is no difference to you.",
-                _QUIET,
-            ),
-            trial="pairs", answer="choice", open="default",
-        ),
-        Kind(
-            "options",
-            ("share read as right", "share read as right"),
-            ("Which option does this answer mean?",) * 2,
-            (
-                "Each trial has a question with options, and an answer to it in free words. Choose the option that is "
-                "closest to what the answer says. Do not ask yourself whether the answer is right.",
-                "If the answer chooses none of the options, or several of them, choose “none of them”.",
-            ),
-            answer="option", needs_answers=True,
-        ),
-        Kind(
-            "review",
-            ("reviewed", "reviewed"),
-            ("Can this question stay as it is?",) * 2,
-            (
-                "Each trial has a question of a benchmark with its expected answer. Accept it, edit its words, or drop "
-                "it and say why.",
-                "Drop a question that cannot be answered from its sound, that has no right answer, or more than one.",
-            ),
-            trial="none", answer="decision", needs_answers=True,
-        ),
-    )
-}  # fmt: skip
+    for kind in TypeAdapter(tuple[Kind, ...]).validate_python(load_yaml(files(__package__) / "kinds.yaml"))
+}
 KINDS = tuple(_KINDS)
 _DEGRADED = "How do you hear the difference from the reference?"
 

@@ -74,13 +74,17 @@ def train(
     """Train the hidden-layer classifier, and return its log-probability function."""
     from scipy.optimize import minimize
 
-    shapes = [(features.shape[1], hidden), (hidden,), (hidden, count), (count,)]
+    shapes = _shapes(features.shape[1], count, hidden)
     start, targets = _start(shapes, np.random.default_rng(seed)), np.eye(count)[classes]
     fitted = minimize(
         loss, start, (features, targets, shapes), method="L-BFGS-B", jac=True, options={"maxiter": STEPS}
     )  # fmt: skip
     layers = _cut(fitted.x, shapes)
     return lambda others: _log_probabilities(_through(others, layers)[-1])
+
+
+def _shapes(dimensions: int, count: int, hidden: int) -> list[tuple[int, ...]]:
+    return [(dimensions, hidden), (hidden,), (hidden, count), (count,)]
 
 
 def _start(shapes: list[tuple[int, ...]], rng: np.random.Generator) -> np.ndarray:
