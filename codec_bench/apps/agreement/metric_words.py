@@ -73,8 +73,7 @@ def _cells(pair: MetricPair) -> list[str]:
     systems = [coefficient_text(pair.of_systems[name]) for name in COEFFICIENTS]
     return [
         f"{plain(pair.first)} and {plain(pair.second)}", "yes" if pair.is_same else "", f"{pair.items.n:,}",
-        f"{pair.items.units:,}",
-        f"{pair.excluded:,}", *items, str(pair.systems), *systems,
+        f"{pair.items.units:,}", f"{pair.excluded:,}", *items, str(pair.systems), *systems,
     ]  # fmt: skip
 
 

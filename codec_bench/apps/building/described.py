@@ -68,11 +68,9 @@ class Described(Maker):
     steps = ("topics", "reading", "description", "writing", "rule", "judge", "duplicate", "review")
     columns: Mapping[str, str] = {
         "question": "text", "choices": "texts", "answer": "text", "answer_text": "text", "about": "text",
-        "group": "text",
-        "description": "text",
+        "group": "text", "description": "text",
         "checked": "text", "review": "text", "recording": "text", "licence": "text", "start_s": "number",
-        "duration_s": "number",
-        "provenance": "text",
+        "duration_s": "number", "provenance": "text",
     }  # fmt: skip
 
     def __init__(self, recipe: DescribedRecipe, folder: Path) -> None:

@@ -166,8 +166,7 @@ class Joined(SpeechMaker):
         self.columns = {
             "question": "text", "choices": "texts", "answer": "text", "level": "text", "said": "text", "reader": "text",
             "stem": "text", **self.checked_columns, "loudness_lufs": "number", "duration_s": "number",
-            "licence": "text",
-            "provenance": "text",
+            "licence": "text", "provenance": "text",
         }  # fmt: skip
 
     def facts(self) -> dict[str, Any]:

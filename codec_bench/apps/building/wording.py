@@ -40,11 +40,9 @@ _NAMES = {
     "a": "EY", "b": "B IY", "c": "S IY", "d": "D IY", "e": "IY", "f": "EH F", "g": "JH IY", "h": "EY CH", "i": "AY",
     "j": "JH EY",
     "k": "K EY", "l": "EH L", "m": "EH M", "n": "EH N", "o": "OW", "p": "P IY", "q": "K Y UW", "r": "AA R", "s": "EH S",
-    "t": "T IY",
-    "u": "Y UW", "v": "V IY", "w": "D AH B AH L Y UW", "x": "EH K S", "y": "W AY", "z": "Z IY",
+    "t": "T IY", "u": "Y UW", "v": "V IY", "w": "D AH B AH L Y UW", "x": "EH K S", "y": "W AY", "z": "Z IY",
     "zero": "Z IH R OW", "one": "W AH N", "two": "T UW", "three": "TH R IY", "four": "F AO R", "five": "F AY V",
-    "six": "S IH K S",
-    "seven": "S EH V AH N", "eight": "EY T", "nine": "N AY N", "ten": "T EH N",
+    "six": "S IH K S", "seven": "S EH V AH N", "eight": "EY T", "nine": "N AY N", "ten": "T EH N",
 }  # fmt: skip
 """Phones of the names of letters and numbers by the CMU Pronouncing Dictionary, without stress."""
 

@@ -163,8 +163,7 @@ def _ask(
     quiet_running = replace(running, cache=False, page=False, retry_failed=True, on_folder=lambda *_: None)
     run = partial(
         run_benchmark, benchmark=[str(one) for one in write_questions(folder / QUESTIONS, plan)], model=judge,
-        out=folder / ANSWERS,
-        phase="answers", seed=plan.seed, options=settings, terms=terms,
+        out=folder / ANSWERS, phase="answers", seed=plan.seed, options=settings, terms=terms,
     )  # fmt: skip
     if dry_run or (folder / ANSWERS).exists():
         return run(dry_run=dry_run, running=quiet_running)

@@ -228,8 +228,7 @@ KINDS: Mapping[str, Callable[[int, Draws], PlantedSound]] = {
     "silence": _silence, "noise": _snr, "tone that stops": _stops, "count of beeps": _beeps, "tempo": _tempo,
     "pitch": _pitch,
     "loudness": _loudness, "side": _channel_side, "voice": _voice, "reversed speech": _reversed, "order": _order,
-    "word": _word,
-    "cut speech": _cut, "delivery": _delivery,
+    "word": _word, "cut speech": _cut, "delivery": _delivery,
 }  # fmt: skip
 """The kinds of sounds by name."""
 TWO_CHANNELS = ("side",)

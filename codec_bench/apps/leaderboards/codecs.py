@@ -383,8 +383,7 @@ def _delta_rate(
             units = dict.fromkeys(unit for row in rows.values() for unit in row)  # in the order of `together`
             interval = bd_rate_interval(
                 anchor=curves[0], test=curves[1], without=together(rows).added,
-                sizes=np.array([sizes[unit] for unit in units]),
-                higher_is_better=better,
+                sizes=np.array([sizes[unit] for unit in units]), higher_is_better=better,
             )  # fmt: skip
     except UserError as error:
         return DeltaRate(test[0].family, None, None, error.message)

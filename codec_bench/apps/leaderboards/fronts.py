@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 HEADS = (
     "source", "data", "metric", "protocol", "codec", "family", "run", *AXES, "value", "ci95_low", "ci95_high", "n",
-    "on_front",
-    "front_share", "doubt",
+    "on_front", "front_share", "doubt",
 )  # fmt: skip
 _WIDE, _HIGH, _APART = 2.6, 2.3, 0.75
 """Inches of a panel, and between two."""
@@ -129,8 +128,7 @@ def _legend(axes: Axes, families: dict[str, int], doubtful: bool) -> None:
     handles = [
         Line2D(
             [], [], color=colour_of(number), marker=shape_of(number), linestyle=stroke_of(number), markersize=5,
-            linewidth=1,
-            markeredgecolor=colour_of(number), markeredgewidth=0.5, label=wrapped(numbers.plain(name)),
+            linewidth=1, markeredgecolor=colour_of(number), markeredgewidth=0.5, label=wrapped(numbers.plain(name)),
         )
         for name, number in families.items()
     ]  # fmt: skip

@@ -34,8 +34,7 @@ def _rows(likeness: Likeness) -> list[tuple[object, ...]]:
     return [
         (
             likeness.columns[p.first], likeness.columns[p.second], p.rows, p.spearman.value, p.spearman.low,
-            p.spearman.high,
-            p.kendall.value, p.spearman.note,
+            p.spearman.high, p.kendall.value, p.spearman.note,
         )
         for p in likeness.pairs
     ]  # fmt: skip

@@ -84,6 +84,5 @@ def plain_items(one: Items) -> dict[str, Any]:
     """Convert the items of a column."""
     return {
         "column": one.column, "systems": one.systems, "items": one.items, "alike": one.alike, "mean": one.mean,
-        "note": one.note,
-        "discrimination": one.discrimination,
+        "note": one.note, "discrimination": one.discrimination,
     }  # fmt: skip

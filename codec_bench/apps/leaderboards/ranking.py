@@ -251,9 +251,7 @@ def rank_draws(
     ]
     unsure = ~_are_distinguishable(np.asarray(averages, np.float64), drawn, level)
     return RankDraws(
-        tuple((int(ends[0, row]), int(ends[1, row])) if row in moving else None for row in range(rows)),
-        shares,
-        above,
+        tuple((int(ends[0, row]), int(ends[1, row])) if row in moving else None for row in range(rows)), shares, above,
         tuple(
             tuple(int(n) for n in np.flatnonzero(unsure[row]) if n != row and (row in moving or n in moving))
             for row in range(rows)

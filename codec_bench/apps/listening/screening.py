@@ -212,8 +212,7 @@ def _bs1116(test: _Test, rater: str) -> _Verdicts:
 RULES: Mapping[str, Callable[[_Test, str], _Verdicts]] = {
     **{name: _before(name) for name in CHECKS},
     "constant": _constant, "hasty": _hasty, "repeats": _repeats, "always-first": _always_first, GOLD: _hidden(GOLD),
-    TRAP: _hidden(TRAP),
-    "bs1116-3": _bs1116, "bs1534-3": _bs1534,
+    TRAP: _hidden(TRAP), "bs1116-3": _bs1116, "bs1534-3": _bs1534,
 }  # fmt: skip
 """In the order of application."""
 

@@ -318,8 +318,7 @@ def name_trials(selection: Selection, plan: ListeningPlan) -> tuple[Trial, ...]:
         named.append(
             Trial(
                 id, item.id, item.speaker, stimuli, drawn.training,
-                None if drawn.repeat_of is None else ids[drawn.repeat_of],
-                choices, right, drawn.check,
+                None if drawn.repeat_of is None else ids[drawn.repeat_of], choices, right, drawn.check,
                 min((long[one.system] for one in stimuli if one.system in long), default=None),
             )
         )  # fmt: skip
@@ -332,8 +331,7 @@ def make_key(material: Material, plan: ListeningPlan, trials: tuple[Trial, ...])
     runs = tuple(str(run.folder) for run in material.runs)
     key = Key(
         "", plan.kind.name, plan.scale, has_reference, material.answers, tuple(material.systems), runs, plan.seed,
-        trials,
-        screening=plan.screening, loudness_lufs=plan.loudness_lufs,
+        trials, screening=plan.screening, loudness_lufs=plan.loudness_lufs,
     )  # fmt: skip
     return replace(key, sheet=sheet_id(asdict(key)))
 
@@ -404,10 +402,7 @@ def _shown(
     texts = [*item.texts, *options, *expected]
     has_stimuli = bool(trial.stimuli)
     return {
-        "id": trial.id,
-        "training": trial.training,
-        "check": drawn.ask,
-        "texts": texts if has_stimuli else [],
+        "id": trial.id, "training": trial.training, "check": drawn.ask, "texts": texts if has_stimuli else [],
         "edit": [] if has_stimuli else texts,
         "open": clip(_QUESTION if material.answers else REFERENCE) if is_open else None,
         "x": next((one.id for one in trial.stimuli if one.role == UNKNOWN_ROLE), None),

@@ -60,8 +60,7 @@ def protocol(steps: int, seed: int) -> dict[str, int | float]:
     """Return the settings behind the numbers, as JSON values."""
     return {
         "layers": LAYERS, "width": WIDTH, "heads": HEADS, "context_tokens": CONTEXT, "windows_a_step": BATCH,
-        "rate": RATE,
-        "steps": steps, "look_every": LOOK_EVERY, "seed": seed,
+        "rate": RATE, "steps": steps, "look_every": LOOK_EVERY, "seed": seed,
     }  # fmt: skip
 
 

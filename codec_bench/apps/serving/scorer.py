@@ -224,8 +224,7 @@ class Scorer:
                 future.set_exception(UserError(f"the scorer has ended: {reason}"))
 
         sample = Sample(
-            str(next(self._numbers)),
-            files[1].path if reference is not None else None,
+            str(next(self._numbers)), files[1].path if reference is not None else None,
             text=one.text, language=one.language, estimate=files[0].path,
         )  # fmt: skip
 

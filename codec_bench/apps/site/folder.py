@@ -34,8 +34,7 @@ _SCRIPTS = (
         "load.js", "route.js", "numbers.js", "table.js", "paired.js", "clock.js", "overview.js", "board.js",
         "pareto.js",
         "explorer.js", "sample.js", "compare.js", "system.js", "definitions.js", "run.js", "published.js", "codecs.js",
-        "checks.js",
-        "main.js",
+        "checks.js", "main.js",
     )),
 )  # fmt: skip
 

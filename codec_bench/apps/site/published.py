@@ -38,17 +38,12 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
             }
         rows.append(cells)
     return {
-        "name": board.name,
-        "summary": board.summary,
-        "source": board.source,
-        "averages": board.averages,
+        "name": board.name, "summary": board.summary, "source": board.source, "averages": board.averages,
         "columns": [{"name": column.name, "unit": column.unit,
             "higher": column.counts != "error"} for column in board.columns],
         "means": list(board.means),
-        "views": [{"name": view.name, "columns": list(view.columns)} for view in board.views],
-        "rows": rows,
-        "mixed": [*board.mixed, *board.judges],
-        "trusted": trust is not None,
+        "views": [{"name": view.name, "columns": list(view.columns)} for view in board.views], "rows": rows,
+        "mixed": [*board.mixed, *board.judges], "trusted": trust is not None,
         "rules": [head.capitalize() for head in OTHER_RULES.values()],
         "dispensable": [] if trust is None else [[name, round(tau, 4)] for name, tau in trust.dispensable],
         "like": None if like is None else {

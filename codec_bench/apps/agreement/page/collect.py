@@ -95,8 +95,7 @@ def _items(apart: Sequence[Apart], runs: Sequence[Run], left_bytes: int) -> list
         system = f"{item.system} and {item.other}" if item.other else item.system
         items.append({
             "id": item.id, "system": system, "benchmark": item.benchmark, "gap": f"{one.gap:.3g}",
-            "ratings": dict(one.ratings),
-            "texts": item_texts, "sounds": players,
+            "ratings": dict(one.ratings), "texts": item_texts, "sounds": players,
         })  # fmt: skip
     return items
 

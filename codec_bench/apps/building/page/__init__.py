@@ -83,8 +83,7 @@ def write_build_page(
             (step, reason, count, _percent(count, funnel.tries))
             for step, reason, count in funnel.counts(funnel.failed)
         ],
-        "pictures": [picture(name, values) for name, values in numbers.items() if values],
-        "rate": maker.rate,
+        "pictures": [picture(name, values) for name, values in numbers.items() if values], "rate": maker.rate,
         "tried": [picture(name, values, before + after) for name,
             values in zip(("of the first tries", "of the last tries"), tried)],
         "groups": [_group(name, held) for name, held in counts["groups"].items()],

@@ -70,8 +70,7 @@ def write_conversation_page(
             "title": summary["title"], "protocol": summary["protocol"], "systems": list(summary["systems"]),
             "rows": rows(summary),
             "sentences": sentences(summary), "strips": _strips(values), "sessions": shown, "width": WIDTH,
-            "height": HEIGHT,
-            "folder": run.name,
+            "height": HEIGHT, "folder": run.name,
         }  # fmt: skip
         write_text(path, render(_LAYOUT, page, {"clips": [], "kept": []}, files))
 

@@ -140,8 +140,7 @@ def write_compare_page(
             "both mark alike; and whether the systems keep their order (Spearman's correlation of their means).",
             words.SUCCESSION, rows,
             [f"rubric {words.part_name(one.rubric)}: {one.words}" for one in successions]
-            + [f"the judge {name}: {test_text}" for name, test_text in tested.items()],
-            -reach, reach,
+            + [f"the judge {name}: {test_text}" for name, test_text in tested.items()], -reach, reach,
         ),
         Section(
             "kinds", "Which kinds of items move", "By the subsets of the benchmarks, the farthest first.",

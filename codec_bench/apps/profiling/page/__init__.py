@@ -225,8 +225,7 @@ def _book_tables(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict
         out.append(
             {
                 "codec": text, "stream": stream["name"], "cardinality": stream["cardinality"],
-                "frames": stream["frames"],
-                "rounds": len(rounds), "rows": rows, "joint_reason": stream["joint_reason"],
+                "frames": stream["frames"], "rounds": len(rounds), "rows": rows, "joint_reason": stream["joint_reason"],
             }
         )  # fmt: skip
     return out
