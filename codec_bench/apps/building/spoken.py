@@ -209,8 +209,9 @@ class Spoken(SpeechMaker):
             speaking = {"voices": names, "pauses_s": list(pauses)}
         return {
             "template": recipe.template, "seed": recipe.seed, "draw": parts[0].again, **speaking,
-            "synthesiser": [{**self.voices.describe(voice),
-                "model": self.voices.model(voice)} for voice in cast.values()],
+            "synthesiser": [
+                {**self.voices.describe(voice), "model": self.voices.model(voice)} for voice in cast.values()
+            ],
             "hashes": {"said": text_digest("\n".join(segment.text for segment in parts)), "synthesised": hashes[:-1],
                 "kept": hashes[-1]},
         }  # fmt: skip

@@ -91,8 +91,8 @@ def intensity(signal: np.ndarray) -> tuple[float, float] | str:
 
 
 def _spread(signal: np.ndarray, of: Any, mask: Any, otherwise: str) -> tuple[float, float] | str:
-    parselmouth = optional_package("parselmouth", UserError("pitch and intensity as Full-Duplex-Bench takes them need "
-                                                            "the package 'praat-parselmouth'"))  # fmt: skip
+    missing = UserError("pitch and intensity as Full-Duplex-Bench takes them need the package 'praat-parselmouth'")
+    parselmouth = optional_package("parselmouth", missing)
     try:
         values = of(parselmouth.Sound(signal.astype(np.float64), sampling_frequency=RATE_HZ)).astype(np.float32)
     except parselmouth.PraatError:

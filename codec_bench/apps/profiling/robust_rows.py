@@ -91,15 +91,12 @@ def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict
 def first_codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
     """Build the rows of quality by the number of codebooks decoded."""
     measured = [c["codebooks_kept"] for c in codecs.values() if c["codebooks_kept"]["state"] == "ok"]
-    metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
+    metrics = {name: facts["unit"] for section in measured for name, facts in section["metrics"].items()}
+    description = "The number of the first codebooks that are decoded, and the value with these."
     rows = [
-        row_of(codecs, f"{metric} by codebooks", measured[0]["metrics"][metric]["unit"], "The number of the first "
-                                                                                         "codebooks that are decoded, "
-                                                                                         "and the value with these.",
-                                                                                         "codebooks_kept",
-                                                                                         partial(_by_codebooks, metric))
-        for metric in metrics
-    ]  # fmt: skip
+        row_of(codecs, f"{name} by codebooks", unit, description, "codebooks_kept", partial(_by_codebooks, name))
+        for name, unit in metrics.items()
+    ]
     return ProfileSection("First codebooks alone", "A few whole clips, decoded with the first codebooks only.", rows)
 
 

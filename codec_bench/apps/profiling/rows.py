@@ -200,13 +200,10 @@ def _phones(codecs: Mapping[str, Any]) -> ProfileSection:
         },
     )
     rows += [
-        row_of(codecs, f"ABX error {mode} speakers, {which}", "%", f"How often a phone is nearer to another phone than "
-                                                                   f"to itself, {_SPEAKERS[mode]}; 50 is chance, lower "
-                                                                   f"is better.", "abx",
-                                                                   partial(_abx, f"{which.replace(' ', '_')}", mode))
+        row_of(codecs, f"ABX error {mode} speakers, {which}", "%", text, "abx", partial(_abx, which, mode))
         for which in ("all codebooks", "first codebook", "vectors")
-        for mode in _SPEAKERS
-    ]  # fmt: skip
+        for mode, text in _ABX.items()
+    ]
     return ProfileSection(
         "Phones",
         "The mean of all codebooks (lowest to highest), and the same for codes that are independent of the phones. Few "
@@ -216,11 +213,15 @@ def _phones(codecs: Mapping[str, Any]) -> ProfileSection:
     )
 
 
-_SPEAKERS = {"within": "all three by one speaker", "across": "said again by another speaker"}
+_NEARER = "How often a phone is nearer to another phone than to itself, {}; 50 is chance, lower is better."
+_ABX = {
+    "within": _NEARER.format("all three by one speaker"),
+    "across": _NEARER.format("said again by another speaker"),
+}
 
 
 def _abx(which: str, mode: str, abx: Mapping[str, Any]) -> ProfileCell:
-    errors = [stream[which][mode] for stream in abx["streams"]]
+    errors = [stream[which.replace(" ", "_")][mode] for stream in abx["streams"]]
     texts = ["–" if one["error"] is None else f"{100 * one['error']:.1f}" for one in errors]
     known = any(one["error"] is not None for one in errors)
     return ProfileCell(" + ".join(texts)) if known else ProfileCell("–", errors[0]["reason"])

@@ -84,8 +84,10 @@ def write_build_page(
             for step, reason, count in funnel.counts(funnel.failed)
         ],
         "pictures": [picture(name, values) for name, values in numbers.items() if values], "rate": maker.rate,
-        "tried": [picture(name, values, before + after) for name,
-            values in zip(("of the first tries", "of the last tries"), tried)],
+        "tried": [
+            picture(name, values, before + after)
+            for name, values in zip(("of the first tries", "of the last tries"), tried)
+        ],
         "groups": [_group(name, held) for name, held in counts["groups"].items()],
         "worst": list(_shown(maker, record, _worst(maker, record.outcomes(keys)))),
         "best": list(_shown(maker, record, _best(maker, record.outcomes(keys)))),
