@@ -125,8 +125,9 @@ def _plot(fit: Fit, one: Mapped) -> dict[str, Any]:
             ("outlier ratio", coefficient_text(one.outlier_ratio)),
                     ("Pearson", coefficient_text(one.pearson))],
         "width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "floor": _HEIGHT - _BELOW,
-        "curve": " ".join(f"{x(a):.1f},{y(b):.1f}" for a,
-            b in zip(over.tolist(), np.clip(curve, bottom, top).tolist())),
+        "curve": " ".join(
+            f"{x(a):.1f},{y(b):.1f}" for a, b in zip(over.tolist(), np.clip(curve, bottom, top).tolist())
+        ),
         "points": [
             {
                 "x": f"{x(value):.1f}", "y": f"{y(mos):.1f}", "low": f"{y(mos - ci):.1f}", "high": f"{y(mos + ci):.1f}",

@@ -101,9 +101,11 @@ def significance_letters(alike: Sequence[Collection[int]]) -> list[str]:
             if second in alike[first] or first in alike[second]:
                 continue
             split = [subgroup for group in groups for subgroup in _without(group, first, second)]
-            groups = [g for n,
-                g in enumerate(split) if not any(g < other or (g == other and n > m) for m,
-                    other in enumerate(split))]  # fmt: skip
+            groups = [
+                g
+                for n, g in enumerate(split)
+                if not any(g < other or (g == other and n > m) for m, other in enumerate(split))
+            ]
     groups.sort(key=sorted)
     return ["".join(_letter(n) for n, group in enumerate(groups) if row in group) for row in rows]
 

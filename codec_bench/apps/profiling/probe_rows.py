@@ -47,9 +47,10 @@ def _cell(task: str, probe: str, probes: Mapping[str, Any]) -> ProfileCell:
 def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
     """Build the plot of linear probes by codec, log-mel and chance."""
     measured = [
-        (text, codec["probes"]["tasks"]) for text,
-        codec in zip(labels, codecs.values()) if codec["probes"]["state"] == "ok"
-    ]  # fmt: skip
+        (text, codec["probes"]["tasks"])
+        for text, codec in zip(labels, codecs.values())
+        if codec["probes"]["state"] == "ok"
+    ]
     tasks = [task for task in TASKS if any(tasks[task]["state"] == "ok" for _, tasks in measured)]
     lines = [{"codec": text, "points": _points(tasks, of, "codes")} for text, of in measured]
     if lines and tasks:

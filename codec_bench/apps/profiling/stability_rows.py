@@ -46,9 +46,10 @@ def stability(codecs: Mapping[str, Any]) -> ProfileSection:
 def noise_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """Plot equal codes and output quality over noise in the input."""
     measured = [
-        (label, c["stability"]) for label,
-        c in zip(labels, profile["codecs"].values()) if c["stability"]["state"] == "ok"
-    ]  # fmt: skip
+        (label, c["stability"])
+        for label, c in zip(labels, profile["codecs"].values())
+        if c["stability"]["state"] == "ok"
+    ]
     same: list[Course] = []
     quality: list[Course] = []
     for label, section in measured:

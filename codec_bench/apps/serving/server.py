@@ -226,8 +226,7 @@ class Service:
             f"codec_bench_workers_replaced_total {scorer.replaced}",
             "# TYPE codec_bench_items_waiting gauge", f"codec_bench_items_waiting {scorer.waiting}",
             "# TYPE codec_bench_requests_total counter",
-            *(f'codec_bench_requests_total{{status="{status}"}} {count}' for status,
-                count in sorted(self.requests.items())),
+            *(f'codec_bench_requests_total{{status="{code}"}} {n}' for code, n in sorted(self.requests.items())),
         ]  # fmt: skip
         return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
 

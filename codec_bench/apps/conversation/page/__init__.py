@@ -140,14 +140,18 @@ def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
     """Collect each measure's values but shares, one strip a system."""
     out = []
     for name, measure in MEASURES.items():
-        by_system = {system: sorted(v.value for v in held if v.measure == name and v.value is not None) for system,
-            held in values.items()}  # fmt: skip
+        by_system = {
+            system: sorted(v.value for v in held if v.measure == name and v.value is not None)
+            for system, held in values.items()
+        }
         every = [value for held in by_system.values() for value in held]
         if len(set(every) - {0.0, 1.0}) < 2:
             continue
         low, high = min(0.0, *every), max(every)
-        strip_rows = [(system, [round(20 + 960 * (v - low) / (high - low), 1) for v in held], len(held)) for system,
-            held in by_system.items()]  # fmt: skip
+        strip_rows = [
+            (system, [round(20 + 960 * (v - low) / (high - low), 1) for v in held], len(held))
+            for system, held in by_system.items()
+        ]
         ends = [(20, f"{low:.2f} {measure.unit}"), (980, f"{high:.2f} {measure.unit}")]
         out.append({"name": shown(name).replace("_", " "), "what": measure.description, "systems": strip_rows,
             "ends": ends})  # fmt: skip
