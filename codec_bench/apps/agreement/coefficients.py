@@ -120,7 +120,7 @@ def agreement_of(
         elif name in _FROM_CELLS:
             coefficients[name] = _with_interval(_FROM_CELLS[name](cells), cells, codes, name in CORRELATIONS, level)
         else:
-            # Ratings are decimal numbers, so that 3.3 and 2.3 are 1 apart although their binary difference is not.
+            # Ratings are decimal: 3.3 and 2.3 are 1 apart, unlike in binary.
             table[:, 0] = {
                 "exact": x == y, "within_one": np.abs(x - y) <= 1 + 1e-9, "difference": y - x,
             }[name]  # fmt: skip
@@ -235,7 +235,7 @@ def _concordant(cells: _Cells) -> np.ndarray:
     Cells are in the order of the reference. Blocks of 1, 2, 4, ... cells are compared with their right neighbours in
     log2(cells) sorting steps.
     """
-    # Cells of one row stand in falling order of the column, so that none of them counts as above another.
+    # Falling column order: no cell of a row counts as above another.
     order = np.lexsort((-cells.column, cells.row))
     key, weight = cells.column[order].astype(np.int64), cells.items[order].astype(np.int64)
     total, most = np.zeros(len(order), np.int64), len(cells.y)

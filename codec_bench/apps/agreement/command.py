@@ -131,7 +131,7 @@ def _print(result: Agreement) -> None:
     show = lambda heads_and_rows: out.print(wide_table(heads_and_rows[0], heads_and_rows[1], out.width))  # noqa: E731
     show(written.rater_rows(result))
     (reference, rater, *heads), rows = written.pair_rows(result)
-    # Where the table is broken, its first column stands in every part, so it names both.
+    # A wrapped table repeats its first column, which must name both.
     show(([f"{reference} and {rater}", *heads], [[f"{a} and {b}", *cells] for a, b, *cells in rows]))
     for note in written.agreement_notes(result):
         out.print(note, markup=False)

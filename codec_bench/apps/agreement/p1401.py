@@ -354,7 +354,7 @@ def mapping_of(value: np.ndarray, mos: np.ndarray, mapping: str) -> np.ndarray:
         line = np.array([float(mos.mean() - slope * t.mean()), slope])
     else:
         line = _rising_cubic(t, mos)
-    # Back from t = (value - middle) / half.
+    # Substitute t = (value - middle) / half.
     step, power, out = np.array([-middle / half, 1 / half]), np.array([1.0]), np.zeros(len(line))
     for order, coefficient in enumerate(line):
         out[: order + 1] += coefficient * power

@@ -188,7 +188,7 @@ def _refused(panel: Panel, reference: Rater, rater: Rater, places: np.ndarray) -
     scales = [{one.scales.get(benchmark) for benchmark in over} for one in (reference, rater)]
     if any(len(of_rater) > 1 for of_rater in scales):
         return dict.fromkeys(OF_RATINGS, MIXED)
-    # Two people of one file share a scale that is not known; a metric without bounds shares it with nobody.
+    # People of one file share an unknown scale; unbounded metrics share none.
     is_unbounded = None in scales[0] | scales[1] and "metric" in (reference.role, rater.role)
     if scales[0] != scales[1] or is_unbounded:
         (first,), (second,) = (sorted(map(_scale_words, of_rater)) or ["an unknown scale"] for of_rater in scales)

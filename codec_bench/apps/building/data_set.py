@@ -54,7 +54,7 @@ def write_tables(
     each = -(-count // shards)
     usable = (outcome for outcome in outcomes if outcome.row is not None)
     schema = _schema(columns)
-    # A sound is compressed already, and none is like another.
+    # Audio is compressed already, without repetitions.
     small = [
         "id",
         "audio.path",
@@ -212,7 +212,7 @@ def check_benchmark(recipe: Recipe) -> None:
 
     columns = {"id", *recipe.form.columns.values(), *([recipe.unit] if recipe.unit else [])}
     with TemporaryDirectory() as folder:
-        # A table with the columns and one empty row stands for the data, which come later as the card does.
+        # Validate with an empty row, since the data are written later.
         (Path(folder) / "data").mkdir()
         pq.write_table(pa.table({name: [""] for name in sorted(columns)}), Path(folder) / "data" / f"{SPLIT}-0.parquet")
         file = Path(folder) / "benchmark.yaml"

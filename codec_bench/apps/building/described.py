@@ -278,7 +278,7 @@ class Described(Maker):
         def questions() -> list[Candidate]:
             return read_candidates(self._ask_model("writer", request, turn), written.each, list(facts))
 
-        # One reply holds all questions about a segment, so that they differ; it is asked for once.
+        # One reply holds all questions about a segment, to make them differ.
         text = self._shared.once(("questions", segment.key, turn), questions)[number]
         return _Question(text.question, text.answer, text.about)
 

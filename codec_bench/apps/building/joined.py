@@ -127,7 +127,7 @@ def write_script(
             rows.append((f"{line.file}.wav", readers[key], key, line.letter, line.spoken))
     sheet = io.StringIO()
     write_csv(sheet, COLUMNS, rows)
-    # Spreadsheets take a CSV file for UTF-8 only if it begins with this mark.
+    # Spreadsheets detect UTF-8 by this mark only.
     write_text(Path(file), "\ufeff" + sheet.getvalue())
     return len(rows), dict(excluded)
 

@@ -149,7 +149,7 @@ def place_sounds(
     elif overlap == "full":
         offset = int(random.integers(0, earlier - later + 1))
     else:
-        # The later sound begins while the earlier one is heard, and ends after it.
+        # The later sound begins within the earlier one, and ends after it.
         low, high = max(1, earlier - later + 1), earlier - 1
         if low > high:
             raise Dropped(Failure("overlap", Diagnostic("too_short_to_overlap")))
@@ -324,7 +324,7 @@ class Mixtures(Maker):
     def _reference(self, mixture: Mixture, chosen: Sequence[Sample]) -> str:
         names = (self.recipe.first.is_what, self.recipe.second.is_what)
         transcripts = [f"{_capital(name)}: {sample.text}" for name, sample in zip(names, chosen) if sample.text]
-        # A difference that is too small to be asked about is not told as one either.
+        # Differences too small for a question are not described either.
         least = {name: one.least for name, one in self._active_questions().items()}
         if abs(mixture.gap_db) >= least.get("louder", 0.0):
             louder = names[0] if mixture.gap_db > 0 else names[1]

@@ -138,7 +138,7 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
             )
             page = out / SHEETS / f"sheet-{number:03d}.html"
             written = write_sheet(Material(items, (), True, Counter(), ()), plan, page)
-        # The key names the items, and is not given to anybody; the sheets may be sent as they lie there.
+        # The key names the items and stays private; sheets may be sent as they are.
         key_file = out / FOLDER / SHEETS / f"{written.sheet}{SUFFIX}"
         key_file.parent.mkdir(parents=True, exist_ok=True)
         written.key.replace(key_file)

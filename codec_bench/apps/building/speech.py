@@ -96,7 +96,7 @@ class VoicesOf:
             genders.setdefault(turn.speaker, turn.gender)
         order = [int(index) for index in draws(seed, text.dialogue(), number).permutation(len(self))]
         cast_of: dict[str, int] = {}
-        # Who may have any voice is given one last, so that those of the others are not taken.
+        # Speakers of any voice come last, so that the others get theirs.
         for speaker in sorted(genders, key=lambda name: genders[name] is None):
             gender = genders[speaker]
             fitting = (index for index in order if gender is None or self.voices[index].gender == gender)
@@ -177,7 +177,7 @@ class Floors:
         self._floors, self._language = floors, language
         self.protocols = {name: _fitting(name, language) for name in floors}
         self._loaded = {name: load(name) for name in floors}
-        # Features load at their first call and hold buffers of their own, so that one thread at a time asks them.
+        # Features load lazily and own buffers: one thread at a time.
         self._lock = threading.Lock()
 
     def check(self, audio: Audio) -> dict[str, float]:

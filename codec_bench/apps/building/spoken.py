@@ -59,7 +59,7 @@ class Spoken(SpeechMaker):
                 self.close()
                 raise
         choices = {} if recipe.texts.choices is None else {"choices": "texts"}
-        # The voices of a dialogue are a list beside that of its speakers.
+        # The voices of a dialogue are a list parallel to its speakers.
         cast = (
             {"dialogue": "text", "speakers": "texts", "voices": "texts"} if recipe.texts.dialogue else {"voice": "text"}
         )

@@ -126,7 +126,7 @@ def _english() -> Callable[[str], str]:
         text = _MONEY.sub(_money, text)
         text = _TIME.sub(_time, text)
         text = _ORDINAL.sub(lambda match: str(num2words(int(match[1]), to="ordinal", lang="en")), text)
-        # The spaces part a number from letters beside it; before a mark of punctuation there is none.
+        # Spaces separate a number from letters, not from punctuation.
         return _SPACED_MARK.sub("", _NUMBER.sub(lambda match: f" {_words(match[0])} ", text))
 
     def _words(number: str) -> str:

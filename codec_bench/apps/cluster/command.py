@@ -83,7 +83,7 @@ def _command(context: typer.Context, parts: int) -> tuple[list[str], list[int]]:
     conflicting = [option for option in options if option.partition("=")[0] in _RESERVED]
     if conflicting:
         raise UserError(f"slurm itself sets {conflicting[0]} for each part", hint="leave it out")
-    # What is wrong with an option is said as for the command itself.
+    # Option errors read as those of the command itself.
     command = context.find_root().command.commands[name]  # type: ignore[attr-defined]
     with command.make_context(name, list(options)) as read:
         request = command.callback.filled(read.params)

@@ -56,7 +56,7 @@ def connected(address: str | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    # Ray itself would join any cluster that runs on this machine, whoever started it.
+    # Ray alone would join any cluster on this machine.
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     try:
         ray.init(

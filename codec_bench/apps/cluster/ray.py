@@ -101,7 +101,7 @@ def _execute_in(
         folders = PartFolders(folder.path, cluster.shards, _shards(len(evaluation.source), size.actors))
         places = evaluation.source.places
         numbers, counts = np.unique(places % np.uint64(folders.of), return_counts=True)
-        # The largest first, so that all actors end at about the same time.
+        # Largest first, so that all actors end together.
         largest = {Shard(int(numbers[k]) + 1, folders.of): int(counts[k]) for k in np.argsort(-counts, kind="stable")}
         shards = list(largest)
         finished = set(() if running.retry_failed else folders.known(shards))

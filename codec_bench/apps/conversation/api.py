@@ -168,7 +168,7 @@ def converse(
         if not anyway:
             check_served(name, model_options)
         one = load_model(name, model_options, device=device)
-        # The name of code of one's own is a path, and sessions lie in folders of their model's name.
+        # Own code is named by a path, which cannot name a session's folder.
         loaded[one.info.name if is_own_code(name) else system] = _conversing(one, speaks, end_of_turn)
     identity = {
         "command": "converse",
@@ -314,7 +314,7 @@ class _SystemRun:
 async def _all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notify: Callable[[str], None]) -> None:
     places, writing, done = asyncio.Semaphore(at_once), asyncio.Semaphore(1), 0
     jobs = [(one, talk) for one in work for talk in one.talks if one.replayed is None or talk.id in one.replayed]
-    # What is wrong in a sound is said before anything is asked.
+    # Check all audio before the first request.
     seconds = [(one, one.user(talk).least_s()) for one, talk in jobs]
     for one in work:
         if words := price_before(one.system, one.model, [least_s for owner, least_s in seconds if owner is one]):
@@ -331,7 +331,7 @@ async def _all(work: Sequence[_SystemRun], at_once: int, progress: Notify, notif
             async with places:
                 session = await hold(one.model, one.user(talk), talk.id, one.script)
             session.usage, session.generation = priced(one.model, session), one.generation
-            # In one thread at a time, so that other sessions are not late by it.
+            # One write at a time, to keep other sessions on time.
             async with writing:
                 await asyncio.to_thread(write_session, folder, session, about)
         done += 1

@@ -132,7 +132,7 @@ def backchannels(speech: Sequence[Stretch], words: Sequence[Word]) -> tuple[bool
     for begin, end in ((round(a, 1), round(b, 1)) for a, b in speech):
         if end - begin > FORMAL_S:
             return True, short_stretches
-        # A word without an end, which has its beginning for one here, is none of theirs.
+        # Theirs ignores words without an end, which here is their beginning.
         spoken = [(a, b) for a, b in words if b > a]
         inside = sum((a >= begin and b <= end) or a <= end < b or a <= begin < b for a, b in spoken)
         takes = end - begin >= SHORT_S or inside > 2

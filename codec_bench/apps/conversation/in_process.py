@@ -92,7 +92,7 @@ class _Streamed(_Line):
         try:
             await self._steps()
         except Exception as error:
-            # A user's own model may raise anything. The session has failed by it, and the others go on.
+            # A user's model may raise anything; only this session fails.
             self._out.put_nowait(_failed(error))
 
     async def _steps(self) -> None:

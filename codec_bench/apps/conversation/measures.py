@@ -179,7 +179,7 @@ class _Marks:
         first_s, last_s = event.speech[0][0], event.speech[-1][1]
         inside = [turn for turn in self.turns if first_s < turn[0] < last_s]
         after = [turn for turn in self.turns if last_s <= turn[0] < until_s]
-        # What began in a pause and has ended before the user's last word was a false turn, and no answer.
+        # A turn within a pause that ends before the user's last word is no answer.
         early = [turn for turn in inside if turn[1] > last_s or not any(a <= turn[0] < b for a, b in event.pauses)]
         yield self._value(number, "turn_taken", float(bool(after) or any(end > last_s for _, end in inside)), last_s)
         yield self._value(number, "too_early", float(bool(early)), last_s)
@@ -247,7 +247,7 @@ class _Marks:
         rate_hz = self.session.heard_hz
         for number, packets in enumerate(self._answers()):
             took_s = packets[-1].at_s - packets[0].at_s
-            # The last packet is there when it comes: its own length takes no time.
+            # The last packet's own length takes no time.
             length_s = sum(packet.samples for packet in packets[:-1]) / rate_hz
             why = "" if length_s else "the answer came at once"
             yield self._value(number, "real_time_factor", took_s / length_s if length_s else None, packets[0].at_s, why)

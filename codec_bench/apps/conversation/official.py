@@ -62,7 +62,7 @@ def read_chunks(path: Path) -> list[Chunk] | None:
             raise DamagedRecord(
                 f"the words in '{path}' are of another session", hint="--words writes them again; or delete the file"
             )
-        # The last word of a transcript may have no end; their script for pauses then takes its beginning.
+        # A last word without an end counts by its beginning, as in their script.
         return [(str(text), float(begin), float(begin if end is None else end)) for text, begin, end in chunks]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
@@ -108,7 +108,7 @@ def _by_words(session: Session, words: Sequence[Word], recorded: bool) -> Iterat
     for number, event in user_turns:
         begin_s, end_s = event.speech[0][0], event.speech[-1][1]
         until_s = min((b for b in begins if b > begin_s), default=session.duration_s)
-        # Of an interruption in a recording they hear nothing before its end, as it is stated.
+        # For an interruption in a recording they start at its stated end.
         from_s = event.end_s if recorded and event.kind == "interruption" and event.end_s is not None else begin_s
         spoken = [word for word in words if from_s <= word[0] < until_s]
         late = latency_s(spoken, end_s)

@@ -362,7 +362,7 @@ async def _raise(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 async def _send(line: _Line, user: User, tasks: Sequence[asyncio.Task[None]], longest_s: float) -> None:
     frame_s, number = line.held.frame_s, 0
-    # Sessions that begin together send their frames at different moments, so that none waits for the others.
+    # Stagger the frames of sessions that begin together.
     line.start_s = line.loop.time() + frame_s * float(random_of(0, line.held.id).random())
     before_s = 0.0
     while True:

@@ -47,7 +47,7 @@ def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> N
                 soundfile.write(folder / f"{name}.flac", track, rate_hz, subtype="PCM_16")
             hashes[name] = _hash(track)
     held = {"version": VERSION, "about": dict(about), "hashes": hashes, **session.as_dict()}
-    # In one line, which Python writes many times faster: other sessions wait for it meanwhile.
+    # One line is many times faster to write, and other sessions wait.
     write_text(folder / FACTS, json.dumps(held, ensure_ascii=False) + "\n")
 
 

@@ -32,7 +32,7 @@ EARLY_S = 0.1
 
 def load_timed(name: str, device: str) -> Feature:
     """Load a recogniser with word times; raises UserError if unsuitable."""
-    # On a GPU, what computes some recognisers by default aligns no words.
+    # Some recognisers' default GPU kernels do not align words.
     feature = load_feature(exact_name(name, gpu=False), device=resolve_devices(device)[0])
     if not feature.times_words:
         raise UserError(
@@ -97,7 +97,7 @@ def by_words(session: Session, folder: Path, words: Sequence[Word] | None) -> It
             continue
         end_s = event.speech[-1][1]
         until_s = user_turns[order + 1][1].speech[0][0] if order + 1 < len(user_turns) else session.duration_s
-        # A word of what the model was saying before is none of the answer.
+        # Words of the model's earlier speech are not part of the answer.
         answer = next((begin for begin, _ in turns if event.speech[0][0] < begin < until_s), until_s)
         first = next((begin for begin, _ in words if answer - EARLY_S <= begin < until_s), None)
         if first is None:

@@ -64,7 +64,7 @@ class Spread:
         count = repeats or self.count
         noise = self.noise / math.sqrt(items)
         spread = math.hypot(noise, math.sqrt(max(0.0, self.repeats**2 - self.noise**2)))
-        # A check reads the same repeats, so their standard deviation is known; that of more repeats is not.
+        # The spread of present repeats is known; that of more repeats is not.
         seen = spread if count > self.count else min(spread, self.repeats)
         reach = max(t_quantile(level, self.freedom) * noise, t_quantile(level, count - 1) * seen)
         return (reach + t_quantile(2 * power - 1, count - 1) * spread) * math.sqrt(1 + 1 / count)

@@ -123,7 +123,7 @@ def judge_compare(
     folders = result_folders(runs)
     own_paths = {**_find_definitions(folders), **own_paths}
     _check_can_mark(folders, old, own_paths)
-    # What is no model is said before anything is copied.
+    # Reject unknown models before copying.
     load_model(named[1], settings.get(named[1]), device=running.device)
     for folder in folders:
         with closing(Run(folder)) as run:

@@ -156,6 +156,6 @@ def figure(cases: Sequence[Case], low: float = -1.0) -> Figure:
         return Figure(None, note="nothing was asked")
     values = [value for _, value in cases]
     estimate = interval(values, clusters=[unit for unit, _ in cases], bounds=(low, 1.0))
-    # Few units have wide intervals, which may end where no value can be.
+    # Intervals of few units may exceed the range.
     lower, upper = (None if end is None else min(1.0, max(low, end)) for end in (estimate.low, estimate.high))
     return Figure(sum(values) / len(values), lower, upper, len(values), estimate.units, estimate.note)

@@ -87,7 +87,7 @@ def planted(metric: JudgeMetric, repeats: int, seed: int) -> Iterator[Planted]:
                 unit = f"fact-{number}"
                 id = f"{unit}-{kind.replace(' ', '-').replace(',', '')}"
                 fields = {"question": fact.question, "instruction": fact.question}
-                # Repeats are the same question to the letter: the marks around texts are made from the answer's id.
+                # Repeats are identical: the fences around texts derive from the answer's id.
                 answer = Answer(id, text, (fact.reference,), fields)
                 requests = metric.requests(answer, None, seed)
                 if isinstance(requests, list):

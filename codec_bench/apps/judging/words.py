@@ -53,7 +53,7 @@ def _biases(test_part: PartTest) -> list[str]:
             continue
         frequency = "nearly always" if abs(bias.value) > 0.9 else "too often"
         biases[name] = f"{_PREFERS[name][bias.value < 0]} {frequency} (bias {bias.words})"
-    # How high the marks are follows from what the order or the length of the answers decides.
+    # Biases of order and length determine how high the marks are.
     decided = biases.keys() & {FIRST, LONG}
     return [text for name, text in biases.items() if not (decided and name in (HIGH, MIDDLE))]
 

@@ -159,7 +159,7 @@ def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str])
     if not file.is_file():
         raise UserError(f"there is no file '{file}' with the published rows of the board")
     text = file.read_bytes().decode("utf-8-sig")
-    # What was printed of groups is of means over columns; it says nothing where every sample counts as one.
+    # Printed group means are over columns, not over samples.
     metric_columns = () if rules.by_sample else (*rules.means, *([AVERAGE] if rules.averages else []))
     counts = _sizes(rules.columns) if rules.by_sample else {}
     rows = []

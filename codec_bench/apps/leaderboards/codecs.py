@@ -242,7 +242,7 @@ def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
         f"{name}, {data.get('samples') or run.counts()['samples']:,} samples",
     )
     if sounds := run.query("SELECT id, sound FROM samples WHERE sound IS NOT NULL ORDER BY id"):
-        # The fingerprint is of names and sizes, and files may have got another content under theirs.
+        # The fingerprint covers names and sizes; contents may differ.
         files, print_ = f"{print_} ", f"{print_} {hashed(sounds)}"
         kin = {known: shown for known, shown, *_ in gathered if known.startswith(files)}
         title = kin.get(print_, f"{title} (other sounds)" if kin else title)

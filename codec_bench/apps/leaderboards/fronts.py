@@ -103,7 +103,7 @@ def _panel(axes: Axes, table: CodecTable, axis: str, families: dict[str, int]) -
             mark(axes, _as_point(point, number), (cost(point), point.value), hollow=bool(point.suspicion))
     front = [point for point in priced if point.on_front]
     if front:
-        # What costs more is no better.
+        # The front is a staircase.
         ends = [*((cost(p), p.value) for p in front), (cost(priced[-1]), front[-1].value)]
         axes.step(*zip(*ends, strict=True), where="post", color=SOFT, linewidth=0.8, zorder=0)
     if all(cost(point) > 0 for point in priced):

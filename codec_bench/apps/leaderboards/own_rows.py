@@ -139,7 +139,7 @@ class _Values:
             self.cells[column.name] = column.shown(value)
         self.counts[column.name] = entry.n
         self.intervals.pop(column.name, None)
-        # Another rule for failures gives another interval.
+        # The interval is only that of the official rule for failures.
         if judge is None and entry.ci95 and all(map(isfinite, entry.ci95)) and value == entry.value:
             self.intervals[column.name] = (column.shown(entry.ci95[0]), column.shown(entry.ci95[1]))
         self.beyond.pop(column.name, None)
@@ -293,7 +293,7 @@ def _definition(name: str) -> Benchmark | None:
 def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) -> Conditions:
     meta = run.meta
     config = meta.get("config") or {}
-    # A record that was not made by asking, such as an imported one, does not know the definition that it is of.
+    # Imported records do not know their definition.
     rows = count_rows(run, one.size) if "size" in (meta.get("benchmark") or {}) else UNSET
     limit = config.get("limit")
     limited = rows.why == "limit" if rows else limit is not None
@@ -441,7 +441,7 @@ def _rater(run: Run, metric: str, entry: MetricSummary | None) -> Rater | None:
     served, tested = (tuple(judging.served), judging.tested) if judging else ((), NOT_TESTED)
     named = published_rater(metric)
     if kind == STEM and judge:
-        # Rubrics that prefer one of two answers name the baseline behind the judge.
+        # Preference rubrics append the baseline to the judge.
         other = named is not None and named.judge != judge.partition(_BASELINE_SUFFIX)[0]
         return Rater(judge, served, f"{STEM}/{rubric}", tested, named.judge if named is not None and other else "")
     if not is_judge_metric(metric):

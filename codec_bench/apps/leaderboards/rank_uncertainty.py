@@ -137,7 +137,7 @@ def _changes(board: Board, row: Row, weights: Mapping[str, float]) -> tuple[dict
         source = row.sources[column.name]
         with closing(open_run(source.folder)) as run:
             benchmark = str((run.meta.get("benchmark") or {}).get("name"))
-            # A part of a benchmark has no items of its own here.
+            # Partial benchmarks have no items here.
             overall = changes_of(run, source.system, source.metric) if column.subset is None else {}
         if not overall:
             missing.append(column.name)

@@ -148,7 +148,7 @@ def _without_each(points: Points, labels: Sequence[str]) -> np.ndarray | None:
         return None
     of = np.asarray(list(labels))
     every = np.stack([points.averages(of != label) for label in different])
-    # A row that lacks cells may be complete without a benchmark, and would then move the rows that have ranks.
+    # Exclude rows that are complete only without a benchmark.
     return ranks(np.where(points.complete, every, np.nan))
 
 

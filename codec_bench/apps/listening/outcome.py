@@ -227,7 +227,7 @@ def _intervals(
     both = crossed_interval(scores, raters, sounds) if scores else intervals[0]
     lowest, highest = kind.bounds(key.scale)
     if kind.is_share and both.low is not None and both.high is not None:
-        # Near 0 and 1 Student's t is too short for a share, and the other two allow for that.
+        # Near 0 and 1 Student's t is too short for a share; the other two allow for that.
         lows = [one.low for one in (both, *intervals) if one.low is not None]
         both = replace(both, low=min(lows), high=max(one.high for one in (both, *intervals) if one.high is not None))
     cut = [

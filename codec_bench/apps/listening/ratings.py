@@ -85,7 +85,7 @@ def unblind(files: Sequence[AnswerFile], key: Key, keep: Sequence[str] = ()) -> 
         name, person = file.rater.casefold(), (file.rater.casefold(), file.person)
         if person not in people:
             named[name].append(file.rater)
-        # One spelling of the name: that of the person's first file, with a number for others of this name.
+        # The name as in the person's first file, numbered for others of this name.
         first = f"{file.rater} ({len(named[name])})" if len(named[name]) > 1 else file.rater
         people[person].append(replace(file, rater=people[person][0].rater if people[person] else first))
     rows: list[Rating] = []

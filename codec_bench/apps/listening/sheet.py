@@ -164,7 +164,7 @@ def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: in
             continue
         selected.append(item)
         first = first or sounds
-        # A practice item is shown in one trial, and so about as often as one of the items that count.
+        # A practice item has one trial.
         size += again * _page_bytes(files[item.id], plan, material)
         if size > plan.sound_mb * 1e6:
             _too_large(len(selected), plan)
@@ -277,7 +277,7 @@ def _sounds(
 
 def _page_bytes(files: Mapping[str, bytes], plan: ListeningPlan, material: Material) -> int:
     base64 = {name: 4 * -(-len(held) // 3) for name, held in files.items()}
-    # The open reference, the hidden one, and X, whose file is as large as theirs.
+    # The open and the hidden reference, and X, have files of one size.
     alone = base64.get(REFERENCE, 0) * (_is_open(plan, material) + plan.kind.hidden + plan.kind.unknown)
     alone += base64.get(_QUESTION, 0) + sum(base64[anchor_name(name)] for name in plan.anchors)
     trials = trials_of(plan.kind.name, material.systems)

@@ -92,7 +92,7 @@ def _page(id: str, files: Sequence[str], sounds: Path, *, training: bool) -> dic
 def _config(key: Key, plan: ListeningPlan, pages: Sequence[Mapping[str, Any]]) -> str:
     import yaml
 
-    # webMUSHRA sets contents as markup.
+    # webMUSHRA inserts contents as markup.
     instructions = "".join(f"<p>{html.escape(text)}</p>" for text in plan.instructions)
     practice = sum(trial.training for trial in key.trials)
     content = {

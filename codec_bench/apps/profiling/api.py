@@ -117,7 +117,7 @@ def profile(
         _known(system)
     options_by_name = dict(options or {})
     if alignments is not None:
-        # What is wrong in them is said now and not after an hour of measuring.
+        # Fail now, not after an hour of measuring.
         read_alignments(Path(alignments).expanduser())
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     request = ProfileRun(
@@ -137,7 +137,7 @@ def profile(
         skip=_excluded_steps(names(skip or ())),
         arguments=record_arguments(ProfileRequest, arguments, extra=[settings]),
     )
-    # A misspelt metric is refused now and not after an hour of measuring.
+    # Refuse a misspelt metric now, not after an hour of measuring.
     gpu = request.device != "cpu"
     plan = build_plan(systems, request.with_bitrate, options_by_name, {sample.language for sample in source}, gpu=gpu)
     request = replace(request, systems=plan.systems)  # with the options of each

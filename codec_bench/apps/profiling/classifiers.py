@@ -44,7 +44,7 @@ def ridge(features: Any, classes: np.ndarray, count: int, others: Any) -> np.nda
     targets = 2 * np.eye(count)[classes] - 1
     among = _dense(features @ features.T)
     across = _dense(others @ features.T)
-    # Features are centred by their mean over the items that are fitted: it is no weight, and so not penalised.
+    # Centring uses the fitted items; the mean is no weight and not penalised.
     rows, mean = among.mean(axis=0), among.mean()
     centred = among - rows - rows[:, None] + mean
     weights = np.linalg.solve(centred + RIDGE * np.eye(len(among)), targets - targets.mean(axis=0))

@@ -165,7 +165,7 @@ class _Stream:
             self._count()
 
     def _count(self) -> None:
-        # Items are joined in time before counting, because one table for each of them would take long.
+        # Joining items before counting is faster than one table for each.
         if self._waiting:
             values, phones = (np.concatenate(parts, axis=-1) for parts in zip(*self._waiting, strict=True))
             counts = count_pairs(values, phones, kinds=self._kinds, cardinality=self._cardinality)

@@ -138,7 +138,7 @@ class _Stream:
             self._count()
 
     def _count(self) -> None:
-        # Items may be joined in time before counting, since pairs are counted within a frame only.
+        # Pairs are counted within frames, so items may be joined in time.
         if self._waiting and self.facts[0]:
             values = np.ascontiguousarray(np.concatenate(self._waiting, axis=1)).astype(np.int64)
             self._counts = self._counts + CodebookCounts.of(values, self.facts[1])
@@ -148,7 +148,7 @@ class _Stream:
         self._count()
         codebooks, cardinality, frame_rate_hz, name = self.facts
         use: CodebookSummary = summarise(self._counts)
-        # Codes that are sent once per utterance have no frame rate; their bits are divided by the seconds coded.
+        # Codes sent once per utterance have no frame rate: divide by seconds.
         per_s = frame_rate_hz or self._counts.frames / seconds
         books = []
         for book, row in zip(use.codebooks, self._counts.counts):

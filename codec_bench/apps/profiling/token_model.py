@@ -74,7 +74,7 @@ def fit(stream: TokenStream, *, steps: int, seed: int, alive: Callable[[], None]
 
     parts = _dealt(stream)
     _enough(stream, parts)
-    # The random state of the codec's process is left as it is.
+    # Preserve the random state of the codec's process.
     with torch.random.fork_rng(devices=[]), _one_thread():
         torch.manual_seed(seed)
         model = _model(stream)

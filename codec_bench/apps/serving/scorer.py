@@ -142,8 +142,6 @@ class Scorer:
         self._thread = threading.Thread(target=self._run, name="codec-bench scorer", daemon=True)
         self._thread.start()
 
-    # ---- what it is ----
-
     @property
     def protocols(self) -> dict[str, str]:
         """The protocol of each score, by metric."""
@@ -168,8 +166,6 @@ class Scorer:
     def queue(self) -> int:
         """The limit of open items."""
         return self._most
-
-    # ---- scoring ----
 
     def submit(self, item: Item | Mapping[str, Any], then: Callable[[], bool] | None = None) -> Future[Result]:
         """Submit an item; the future gets its `Result`.
@@ -312,8 +308,6 @@ class Scorer:
         from codec_bench.apps.serving.client import RemoteScorer
 
         return RemoteScorer(url, token=token)
-
-    # ---- inside ----
 
     def _run(self) -> None:
         try:

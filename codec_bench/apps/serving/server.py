@@ -118,8 +118,6 @@ class Service:
         )
         return app
 
-    # ---- requests ----
-
     async def score(self, request: web.Request) -> web.Response:
         """Score one item."""
         return web.json_response(result_json(await self._result(await _timed(_read_item(request)))))
@@ -234,8 +232,6 @@ class Service:
         """Render a page with load, throughput and the latest errors."""
         text = service_page(self.scorer, self.started, self.requests, list(self.latencies), list(self.errors))
         return web.Response(body=text.encode("utf-8", "replace"), content_type="text/html", charset="utf-8")
-
-    # ---- inside ----
 
     async def _keep_reference(self, id: str, data: bytes) -> None:
         await asyncio.get_running_loop().run_in_executor(None, self.scorer.put_reference, id, data)

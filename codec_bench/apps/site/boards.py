@@ -181,7 +181,7 @@ def index_of(
             for board in boards.values()
         ],
         "front": next((key for key, board in boards.items() if _has_front(board)), None),
-        # Systems that failed on every item of their run, which the first page names.
+        # The first page names systems that failed on every item.
         "lost": [
             [entry["key"], entry["name"], name, system["lost"]]
             for entry in reversed(entries)

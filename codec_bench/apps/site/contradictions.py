@@ -67,7 +67,7 @@ def contradictions(entries: Sequence[Mapping[str, Any]]) -> list[Contradiction]:
 
 
 def _outside(value: float, ends: Sequence[float]) -> bool:
-    # Ends are sums of floating-point numbers: equal numbers must not lie outside of an interval without width.
+    # Tolerance: equal floats must be inside an interval without width.
     slack = 1e-9 * max(abs(ends[0]), abs(ends[1]), abs(value))
     return value < ends[0] - slack or value > ends[1] + slack
 

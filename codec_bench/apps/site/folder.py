@@ -82,11 +82,9 @@ class SiteFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         write_json(self.path / MARKER, self._facts)
 
-    # ------------------------------------------------------------------------------------------------------------- data
-
     def write_data(self, name: str, payload: Any) -> None:
         """Write `data/NAME.js` atomically, with a hash of its content."""
-        # Half a character, which a transcript may hold, cannot be written, and would change the hash.
+        # Lone surrogates of a transcript cannot be written, and would change the hash.
         held = f"{as_json(name)},{as_json(payload)}".encode("utf-8", "replace").decode("utf-8")
         self._write(Path("data", f"{name}.js"), f'{_HEAD}{held},"{_digest(held)}"{_TAIL}')
 
@@ -115,8 +113,6 @@ class SiteFolder:
         with on_disk(f"'{target}' cannot be written"):
             target.parent.mkdir(parents=True, exist_ok=True)
             write_text(target, text)
-
-    # ------------------------------------------------------------------------------------------------------------- runs
 
     def run_folder(self, key: str) -> Path:
         """Return the folder of a run's files."""
@@ -190,8 +186,6 @@ class SiteFolder:
         for chunk in range(-(-entry["board"]["samples"] // entry["chunk"])):
             for sample in self.read_data(f"runs/{entry['key']}/texts-{chunk}")["samples"]:
                 yield from sample.get("sound", {}).values()
-
-    # ------------------------------------------------------------------------------------------------------------ pages
 
     def title(self, title: str | None) -> str:
         """Return the title of the site, after changing it to `title` unless that is None."""

@@ -178,7 +178,7 @@ def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Summary) -> 
     if summary.answers:  # a service may put another model, or another state of it, behind a name
         identity.append(sorted(one.state for one in summary.answers.served))
     if (run.meta.get("config") or {}).get("command") in ("score", "import"):
-        # Nothing is known of what made the sound but the sound, or the file of its scores.
+        # Only the audio or its score file identifies the system.
         fingerprint = run.meta.get("fingerprint") or {}
         identity += [
             fingerprint.get("data") or fingerprint.get("imported"),
@@ -206,9 +206,6 @@ def _count_failed(held: SystemSummary) -> int:
 def _hash(value: Any, size: int) -> str:
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
-
-
-# ------------------------------------------------------------------------------------------------- the samples of a run
 
 
 class _Scores:

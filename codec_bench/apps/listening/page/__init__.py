@@ -44,5 +44,5 @@ def write_sheet_page(path: Path, title: str, data: Mapping[str, Any], clips: Seq
         for number, clip in enumerate(clips):
             files.append(Path(folder, f"{number}"))
             files[-1].write_bytes(scrambled(clip, number))
-        # The player of a run's page looks its clips up in these two tables; here every stimulus names its clip.
+        # The player expects these tables, but here every stimulus names its clip.
         write_text(path, render(_LAYOUT, {"title": title}, {**data, "clips": [], "kept": []}, files))
