@@ -12,7 +12,7 @@ import numpy as np
 
 from codec_bench.apps.agreement.chosen_options import Options
 from codec_bench.apps.agreement.consensus import TIES, preference, undecided
-from codec_bench.apps.agreement.material import Material
+from codec_bench.apps.agreement.material import RatedRuns
 from codec_bench.apps.agreement.p1401 import Standard, Values, Votes, p1401
 from codec_bench.apps.agreement.panel import Agreement, Compared, Panel, Rater, compare_raters, farthest, with_consensus
 from codec_bench.apps.agreement.raters import RatedItem, Scale, open_runs
@@ -23,8 +23,8 @@ from codec_bench.apps.agreement.ratings import (
     UNKNOWN_SYSTEM,
     Kind,
     Problems,
+    RatingRow,
     Ratings,
-    Row,
     read_ratings,
 )
 from codec_bench.config.option import names
@@ -97,7 +97,7 @@ def agreement(
     if scale is not None and not scale[0] < scale[1]:
         raise UserError(f"the scale is {scale[0]:g} to {scale[1]:g}; expected the lower end first")
     opened = open_runs(runs)
-    material = Material.of(opened, kind, names(judges or ""), names(metrics or ""), by)
+    material = RatedRuns.of(opened, kind, names(judges or ""), names(metrics or ""), by)
     if human is None:
         panel, problems = _of_judges(material), material.problems
     else:
@@ -136,7 +136,7 @@ def agreement(
     )
 
 
-def _standard(panel: Panel, material: Material, scale: Scale | None) -> Standard | None:
+def _standard(panel: Panel, material: RatedRuns, scale: Scale | None) -> Standard | None:
     """Compute ITU-T P.1401's figures; None without people's ratings."""
     persons, machines = panel.of_role("person"), panel.of_role("judge", "metric")
     if panel.kind != "rating" or not persons or not machines:
@@ -158,12 +158,12 @@ def _standard(panel: Panel, material: Material, scale: Scale | None) -> Standard
     return p1401(metrics, Votes(np.concatenate(file), np.concatenate(vote)), files, conditions, scale)
 
 
-def _of_judges(material: Material) -> Panel:
+def _of_judges(material: RatedRuns) -> Panel:
     items = sorted({item for name in material.roles for item in material.ratings[name]})
     return material.panel("rating", items, material.raters(items), {})
 
 
-def _with_people(material: Material, people: Ratings, equal_within: float) -> tuple[Panel, Problems]:
+def _with_people(material: RatedRuns, people: Ratings, equal_within: float) -> tuple[Panel, Problems]:
     problems = people.problems
     for problem in material.problems.all():
         problems.add(problem.what, *problem.examples[:1], rater=problem.rater, count=problem.count)
@@ -200,7 +200,7 @@ def _with_people(material: Material, people: Ratings, equal_within: float) -> tu
     return panel, problems
 
 
-def _item_of(row: Row, material: Material, problems: Problems, kind: Kind) -> RatedItem | None:
+def _item_of(row: RatingRow, material: RatedRuns, problems: Problems, kind: Kind) -> RatedItem | None:
     """Find the item of a row; None after adding a problem."""
     where = f"line {row.line}: {row.id}"
     known = [
@@ -247,7 +247,7 @@ def _persons(
     return persons
 
 
-def _preferences(material: Material, items: Sequence[RatedItem], equal_within: float) -> list[Rater]:
+def _preferences(material: RatedRuns, items: Sequence[RatedItem], equal_within: float) -> list[Rater]:
     """Derive the judges' preferences from their scores of both systems."""
     firsts = material.raters([RatedItem(item.benchmark, item.system, item.id) for item in items])
     seconds = material.raters([RatedItem(item.benchmark, item.other, item.id) for item in items])
@@ -298,7 +298,7 @@ def _notes(panel: Panel, ties: str, scale_is_open: bool) -> list[str]:
             rule = {
                 "left-out": "they are left out of the comparisons with the majority",
                 "any": "a rater who gives one of the most frequent values agrees",
-                "equal": "neither system counts as preferred",
+                "equal": "no system counts as preferred",
             }[ties]
             notes.append(f"{count:,} items have no majority; by the rule '{ties}', {rule}")
         if len(persons) > MOST_AMONG:

@@ -181,7 +181,7 @@ def metrics(
     """Say which metrics of runs say the same, how well they agree with listeners, and what moves them without need."""
     if agree == stability:
         raise UserError(
-            "it is not said what about metrics is wanted" if not agree else "--agree and --stability are two questions",
+            "metrics needs --agree or --stability" if not agree else "--agree and --stability are two questions",
             hint="codec-bench metrics --agree RUN, or codec-bench metrics --stability; codec-bench list metrics lists "
             "all metrics",
         )
@@ -223,7 +223,7 @@ def _print_stability(stability: StabilityTable) -> None:
 def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None, least: float, form: str) -> None:
     from codec_bench.apps.agreement.metric_words import metric_agreement_csv
     from codec_bench.apps.agreement.metrics_api import metric_agreement
-    from codec_bench.apps.agreement.ratings import Problem, in_words
+    from codec_bench.apps.agreement.ratings import RatingProblem, in_words
 
     if not runs:
         raise UserError("--agree needs runs", hint="codec-bench metrics --agree RUN")
@@ -231,7 +231,7 @@ def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None
     if not _write(result, form, metric_agreement_csv):
         _print_metrics(result)
     if result.problems:
-        talk(f"ratings that were not used or need a look: {in_words(Problem(**one) for one in result.problems)}")
+        talk(f"ratings that were not used or need a look: {in_words(RatingProblem(**one) for one in result.problems)}")
 
 
 def _print_metrics(result: MetricAgreement) -> None:

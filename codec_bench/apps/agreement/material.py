@@ -10,8 +10,8 @@ import numpy as np
 
 from codec_bench.apps.agreement.panel import Panel, Rater
 from codec_bench.apps.agreement.raters import (
-    Column,
     RatedItem,
+    RatingColumn,
     Scale,
     columns_of,
     is_called,
@@ -29,7 +29,7 @@ NOT_IN_RUN = "not in the runs"
 
 
 @dataclass(slots=True)
-class Material:
+class RatedRuns:
     """The comparable content of runs.
 
     Args:
@@ -58,7 +58,7 @@ class Material:
         judges: Sequence[str],
         metrics: Sequence[str],
         by: str | Sequence[str] | None,
-    ) -> Material:
+    ) -> RatedRuns:
         """Read the runs; options need no ratings."""
         material = cls(runs)
         _check_known(runs, judges, metrics)
@@ -67,7 +67,7 @@ class Material:
         material.roles = {name: material.roles[name] for name in _in_order(material.roles, judges)}
         return material
 
-    def _add(self, run: Run, columns: Sequence[Column], by: str | Sequence[str] | None) -> None:
+    def _add(self, run: Run, columns: Sequence[RatingColumn], by: str | Sequence[str] | None) -> None:
         benchmark = name_of(run)
         self.units[benchmark] |= {id: unit or id for id, unit in run.units().items()}
         ids = dict(run.query("SELECT number, id FROM samples"))

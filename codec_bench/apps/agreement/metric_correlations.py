@@ -69,7 +69,7 @@ class MetricAgreement:
     Args:
         columns: the metrics, similar ones adjacent. clusters: redundant ones by name, in this order.
         pairs: every two of them, in this order. least: the threshold of redundancy.
-        problems: unusable ratings of listeners, as `codec_bench.apps.agreement.ratings.Problem`.
+        problems: unusable ratings of listeners, as `codec_bench.apps.agreement.ratings.RatingProblem`.
         standard: P.1401 figures; None without listeners. judges: test results by metric with a judge.
     """
 

@@ -89,9 +89,7 @@ def metric_agreement_notes(agreement: MetricAgreement) -> list[str]:
         for name, one in held.items()
     ]
     undirected = [plain(column.name) for column in agreement.columns if column.better == "neither"]
-    notes = [
-        f"neither more nor less is better, so that the sign of their correlations says nothing: {', '.join(undirected)}"
-    ]
+    notes = [f"without a direction, so the sign of their correlations has no meaning: {', '.join(undirected)}"]
     judges = [f"{plain(name)}: {plain(words)}" for name, words in agreement.judges.items()]
     return [*interval_notes(entries), *(notes if undirected else []), *judges]
 

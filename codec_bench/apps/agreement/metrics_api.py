@@ -12,7 +12,15 @@ import numpy as np
 from codec_bench.apps.agreement.metric_correlations import LEAST, MetricAgreement, metric_agreement_of
 from codec_bench.apps.agreement.p1401 import Standard, Values, Votes, p1401, ranges_of
 from codec_bench.apps.agreement.raters import open_runs
-from codec_bench.apps.agreement.ratings import UNCLEAR, UNKNOWN_ID, UNKNOWN_SYSTEM, Problems, Ratings, Row, read_ratings
+from codec_bench.apps.agreement.ratings import (
+    UNCLEAR,
+    UNKNOWN_ID,
+    UNKNOWN_SYSTEM,
+    Problems,
+    RatingRow,
+    Ratings,
+    read_ratings,
+)
 from codec_bench.apps.agreement.score_columns import Scored, scored
 from codec_bench.config.option import names
 from codec_bench.errors import UserError
@@ -124,7 +132,7 @@ def _standard(columns: Scored, runs: Sequence[Run], people: Ratings, votes: Vote
     return p1401(metrics, votes, files, conditions, people.scale)
 
 
-def _item(columns: Scored, row: Row, problems: Problems) -> tuple[int, int] | None:
+def _item(columns: Scored, row: RatingRow, problems: Problems) -> tuple[int, int] | None:
     """Find system and sample of a rating; None after adding a problem."""
     where = f"line {row.line}: {row.id}"
     held = [row.benchmark] if row.benchmark else columns.benchmarks

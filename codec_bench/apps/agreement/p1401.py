@@ -62,7 +62,7 @@ class Votes(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class MetricPoints:
     """Files or conditions: value (more is better), mean vote and half its interval."""
 
     names: tuple[str, ...]
@@ -106,7 +106,7 @@ class Fit:
     excluded: int
     spearman: Coefficient
     mapped: tuple[Mapped, ...]
-    points: Points
+    points: MetricPoints
 
     def of(self, mapping: str) -> Mapped:
         """Return the errors after a mapping."""
@@ -216,7 +216,7 @@ def p1401(
 def _notes(metrics: Sequence[Values], pairs: int) -> tuple[str, ...]:
     undirected = [one.name for one in metrics if one.better is None]
     return (
-        *((f"neither more nor less is better, so a rising mapping says little: {', '.join(undirected)}",
+        *((f"without a direction, so a rising mapping has little meaning: {', '.join(undirected)}",
             ) if undirected else ()),
         "over files, intervals and tests take the files as independent, which files of one sentence or speaker are not",
         *(
@@ -232,7 +232,7 @@ def _notes(metrics: Sequence[Values], pairs: int) -> tuple[str, ...]:
 
 def _points(
     metric: Values, votes: Votes, files: Sequence[str], conditions: Sequence[str], level: str
-) -> tuple[Points, int]:
+) -> tuple[MetricPoints, int]:
     """Return the points of a metric at one level, and the number of excluded ones."""
     known = np.isfinite(metric.values)
     voted = np.bincount(votes.file, minlength=len(files)) > 0
@@ -251,19 +251,21 @@ def _points(
     repeated = np.flatnonzero(count > 1)
     ci = np.array([t_quantile(LEVEL, int(m) - 1) * s / math.sqrt(m) for m, s in zip(count[repeated], spread[repeated])])
     turned = -value if metric.better is False else value
-    return Points(tuple(names[n] for n in repeated), turned[repeated], mos[repeated], ci), len(names) - len(repeated)
+    return MetricPoints(tuple(names[n] for n in repeated), turned[repeated], mos[repeated], ci), len(names) - len(
+        repeated
+    )
 
 
-def _common(a: Points, b: Points) -> tuple[Points, Points]:
+def _common(a: MetricPoints, b: MetricPoints) -> tuple[MetricPoints, MetricPoints]:
     of_b = {name: number for number, name in enumerate(b.names)}
     shared = [(number, of_b[name]) for number, name in enumerate(a.names) if name in of_b]
-    take = lambda points, at: Points(  # noqa: E731
+    take = lambda points, at: MetricPoints(  # noqa: E731
         tuple(points.names[n] for n in at), points.value[at], points.mos[at], points.ci[at]
     )
     return take(a, [one for one, _ in shared]), take(b, [other for _, other in shared])
 
 
-def _fit(metric: Values, points: Points, excluded: int, level: str, scale: tuple[float, float]) -> Fit:
+def _fit(metric: Values, points: MetricPoints, excluded: int, level: str, scale: tuple[float, float]) -> Fit:
     n = len(points.names)
     ranks = spearman(points.value, points.mos) if n >= FEWEST else None
     of_ranks = (
@@ -279,7 +281,7 @@ def _too_few(n: int, level: str, fewest: int) -> str:
     return f"there are {n} {level} with values and two votes or more; this needs {fewest}"
 
 
-def _mapped(metric: Values, points: Points, mapping: str, level: str, scale: tuple[float, float]) -> Mapped:
+def _mapped(metric: Values, points: MetricPoints, mapping: str, level: str, scale: tuple[float, float]) -> Mapped:
     n, d = len(points.names), DEGREES[mapping]
     fewest = max(FEWEST, d + 1)
     if n < fewest:
@@ -326,7 +328,7 @@ def _pearson(x: np.ndarray, y: np.ndarray) -> Coefficient:
     if r is None:
         return Coefficient(None, note="all mapped values or all mean votes are equal, so there is nothing to correlate")
     if abs(r) > 1 - 1e-12:
-        return Coefficient(r, note="the correlation is perfect, and how sure that is cannot be said")
+        return Coefficient(r, note="the correlation is perfect, so its interval is unknown")
     errors = 1.96 if len(x) >= NORMAL_FROM else t_quantile(LEVEL, len(x) - 1)
     z, reach = math.atanh(r), errors / math.sqrt(len(x) - 3)
     return Coefficient(r, math.tanh(z - reach), math.tanh(z + reach))
@@ -404,7 +406,7 @@ def _rises(cubic: np.ndarray) -> bool:
 
 
 def _against(
-    one: Values, other: Values, a: Points, b: Points, level: str, scale: tuple[float, float], pairs: int
+    one: Values, other: Values, a: MetricPoints, b: MetricPoints, level: str, scale: tuple[float, float], pairs: int
 ) -> list[Against]:
     """Compare two metrics on common points, after each common mapping."""
     from scipy.stats import f, norm, t
@@ -445,7 +447,7 @@ def _ratio(left: float | None, right: float | None) -> float | None:
     return (large / small) ** 2 if small > 0 else None
 
 
-def _between(x: Mapped, y: Mapped, a: Points, b: Points) -> float | None:
+def _between(x: Mapped, y: Mapped, a: MetricPoints, b: MetricPoints) -> float | None:
     polyval = np.polynomial.polynomial.polyval
     return _correlation(polyval(a.value, x.coefficients), polyval(b.value, y.coefficients))
 

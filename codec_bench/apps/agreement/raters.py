@@ -30,7 +30,7 @@ class RatedItem(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RatingColumn:
     """The ratings of one rater in a run.
 
     Args:
@@ -59,7 +59,7 @@ def name_of(run: Run) -> str:
     return str((meta.get("benchmark") or {}).get("name") or (meta.get("data") or {}).get("name") or run.folder.name)
 
 
-def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[Column]:
+def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[RatingColumn]:
     """List the columns of ratings in a run.
 
     Args:
@@ -83,9 +83,9 @@ def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[
         scale = None if low is None or high is None else (float(low), float(high))
         sign = -1.0 if run.metrics[name].get("higher_is_better") is False else 1.0
         if name not in judged:
-            columns.append(Column(name, name, scale, False, sign))
+            columns.append(RatingColumn(name, name, scale, False, sign))
         elif not judges or any(is_called(judged[name][1], one) for one in judges):
-            columns.append(Column(judged[name][1], name, scale, True, sign))
+            columns.append(RatingColumn(judged[name][1], name, scale, True, sign))
     return columns
 
 

@@ -4,7 +4,7 @@ Columns: `id` (of the sample), `rater` and `score` are required; `system` names 
 of a preference, `choice` the option (default: `score`), `subset` a group, `benchmark` the run. Of `codec-bench listen
 import`'s columns, `kind`, `status` (`used` rows count) and `scale` (`overall` counts) are read.
 Scores: `rating` a number; `preference` `A` or the name in `system`, `B` or that in `other`, or `tie`, also 1, 0 and
-0.5; `option` a letter or text. Unusable rows become a `Problem` with their lines. Equal repetitions count once;
+0.5; `option` a letter or text. Unusable rows become a `RatingProblem` with their lines. Equal repetitions count once;
 contradictory ones do not count.
 """
 
@@ -56,7 +56,7 @@ _FIRST, _SECOND = ("a", "1", "1.0"), ("b", "0", "0.0")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RatingProblem:
     """A kind of unusable ratings: count, examples with lines, and rater if only one."""
 
     what: str
@@ -66,7 +66,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RatingRow:
     """One rating.
 
     Args:
@@ -111,10 +111,10 @@ class Problems:
         if example and len(shown) < EXAMPLES:
             shown.append(example)
 
-    def all(self) -> tuple[Problem, ...]:
+    def all(self) -> tuple[RatingProblem, ...]:
         """Return every problem with its count, in order of appearance."""
         return tuple(
-            Problem(kind, count, tuple(self._examples[kind, rater]), rater)
+            RatingProblem(kind, count, tuple(self._examples[kind, rater]), rater)
             for (kind, rater), count in self._counts.items()
         )
 
@@ -124,7 +124,7 @@ class Problems:
         return in_words(self.all())
 
 
-def in_words(problems: Iterable[Problem]) -> str:
+def in_words(problems: Iterable[RatingProblem]) -> str:
     """Describe the problems of all raters in one line, with an example."""
     counts: dict[str, int] = {}
     examples: dict[str, str] = {}
@@ -144,7 +144,7 @@ class Ratings:
         raters: in order of appearance. scale: the lowest and the highest rating; None if unknown.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[RatingRow, ...]
     kind: Kind
     problems: Problems
     raters: tuple[str, ...]
@@ -183,9 +183,9 @@ def read_ratings(
     return Ratings(tuple(_once(valued, problems)), rating_kind, problems, tuple(spelt.values()), scale)
 
 
-def _rows(path: Path, problems: Problems) -> tuple[str | None, list[Row]]:
+def _rows(path: Path, problems: Problems) -> tuple[str | None, list[RatingRow]]:
     """Return the rows with id, rater and score, and the column `kind`."""
-    rows: list[Row] = []
+    rows: list[RatingRow] = []
     kinds: set[str] = set()
     for line, cells in _cells(path, problems):
         kinds.add(cells["kind"].lower())
@@ -202,7 +202,7 @@ def _rows(path: Path, problems: Problems) -> tuple[str | None, list[Row]]:
             problems.add(EMPTY, f"line {line}: {' and '.join(empty)}", rater=cells["rater"])
             continue
         held: dict[str, Any] = {name: cells[name] for name in COLUMNS if name not in ("kind", "status", "scale")}
-        rows.append(Row(line, **held))
+        rows.append(RatingRow(line, **held))
     kinds.discard("")
     unknown = kinds - _KIND_OF.keys()
     named = {_KIND_OF[kind] for kind in kinds - unknown}
@@ -262,7 +262,7 @@ def _check_head(path: Path, names: Sequence[str]) -> None:
         raise UserError(f"'{path}' has several columns called {', '.join(twice)}; expected each once")
 
 
-def _guessed(rows: Sequence[Row]) -> Kind:
+def _guessed(rows: Sequence[RatingRow]) -> Kind:
     if any(row.other for row in rows):
         return "preference"
     if any(number_of(row.score) is not None for row in rows):
@@ -271,8 +271,8 @@ def _guessed(rows: Sequence[Row]) -> Kind:
 
 
 def _valued(
-    rows: Sequence[Row], kind: Kind, scale: tuple[float, float] | None, problems: Problems
-) -> Iterator[tuple[Row, float | None]]:
+    rows: Sequence[RatingRow], kind: Kind, scale: tuple[float, float] | None, problems: Problems
+) -> Iterator[tuple[RatingRow, float | None]]:
     for row in rows:
         where = f"line {row.line}: {row.score[:40]}"
         if kind == "option":
@@ -293,7 +293,7 @@ def _valued(
                 yield row, value
 
 
-def _preference(row: Row) -> float | None:
+def _preference(row: RatingRow) -> float | None:
     choice = row.score.casefold() or row.choice.casefold()
     if not (row.system and row.other) or row.system == row.other:
         return None
@@ -303,8 +303,8 @@ def _preference(row: Row) -> float | None:
     return 0.0 if choice in _TIED else 1.0 if choice in _FIRST else -1.0 if choice in _SECOND else None
 
 
-def _once(rows: Sequence[Row], problems: Problems) -> Iterator[Row]:
-    together: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+def _once(rows: Sequence[RatingRow], problems: Problems) -> Iterator[RatingRow]:
+    together: dict[tuple[str, ...], list[RatingRow]] = defaultdict(list)
     for row in rows:
         together[row.key].append(row)
     for several in together.values():
@@ -322,7 +322,7 @@ def _once(rows: Sequence[Row], problems: Problems) -> Iterator[Row]:
             yield first
 
 
-def _meant(row: Row, first: Row) -> str | float:
+def _meant(row: RatingRow, first: RatingRow) -> str | float:
     if row.value is None:
         return row.chosen.casefold()
     return row.value if row.system == first.system else -row.value

@@ -17,7 +17,7 @@ from typing import Any
 
 from codec_bench.apps.building.data_set import benchmark_text, card_text, check_benchmark, write_dropped, write_tables
 from codec_bench.apps.building.described import Described
-from codec_bench.apps.building.item import Funnel, Item, Maker
+from codec_bench.apps.building.item import BuildItem, Funnel, Maker
 from codec_bench.apps.building.joined import Joined
 from codec_bench.apps.building.mixtures import Mixtures
 from codec_bench.apps.building.page import write_build_page
@@ -28,7 +28,7 @@ from codec_bench.apps.building.record import FOLDER, BuildRecord, Distinct
 from codec_bench.apps.building.review import Reviewed, read_decisions, take_answers, write_sheets
 from codec_bench.apps.building.sources import EXCLUDED_BY_RECIPE
 from codec_bench.apps.building.speech import MetricLoader
-from codec_bench.apps.building.spoken import Spoken
+from codec_bench.apps.building.spoken import SpokenTexts
 from codec_bench.store.files import write_json, write_text
 from codec_bench.store.folders import FolderLock
 
@@ -73,7 +73,7 @@ def make_maker(recipe: Recipe, folder: Path, load: MetricLoader) -> Maker:
     """Create the maker of a recipe, whose paths are relative to `folder`."""
     check_benchmark(recipe)
     if isinstance(recipe, SpokenRecipe):
-        return Spoken(recipe, folder, load)
+        return SpokenTexts(recipe, folder, load)
     if isinstance(recipe, DescribedRecipe):
         return Described(recipe, folder)
     return Joined(recipe, folder, load) if isinstance(recipe, JoinedRecipe) else Mixtures(recipe, folder)
@@ -136,11 +136,11 @@ def build_items(
 def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callable[[str], None]) -> None:
     """Make items ahead of the record by a bounded number, which bounds memory."""
     pending_keys = iter(keys)
-    new: list[Item] = []
+    new: list[BuildItem] = []
     written = reported_at = time.monotonic()
     count = 0
     with ThreadPoolExecutor(maker.parallel, "build") as pool:
-        running: set[Future[Item]] = set()
+        running: set[Future[BuildItem]] = set()
         try:
             while True:
                 for key in pending_keys:
@@ -166,7 +166,7 @@ def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callab
             record.write(new + _results(started))
 
 
-def _results(futures: Iterable[Future[Item]]) -> list[Item]:
+def _results(futures: Iterable[Future[BuildItem]]) -> list[BuildItem]:
     """Return the finished items; the next build repeats those that an error stopped."""
     return [future.result() for future in futures if future.exception() is None]
 

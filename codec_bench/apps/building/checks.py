@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.apps.building.item import Dropped, Failure
-from codec_bench.apps.building.recipe_spoken import Limits
+from codec_bench.apps.building.recipe_spoken import AudioLimits
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.audio.resample import mono, to_signal
 from codec_bench.messages import Diagnostic
@@ -31,7 +31,7 @@ def longest_pause_s(audio: Audio) -> float:
     return float((edges[1::2] - edges[::2]).max(initial=0)) * frame / audio.sample_rate_hz
 
 
-def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", subject: str = "sound") -> None:
+def check_sound(audio: Audio, limits: AudioLimits, *, step: str = "sound", subject: str = "sound") -> None:
     """Check everything that needs no recogniser.
 
     Args:
@@ -56,7 +56,7 @@ def check_sound(audio: Audio, limits: Limits, *, step: str = "sound", subject: s
         raise Dropped(Failure(step, Diagnostic("sound_long_pause", subject=subject), f"{pause:.2f} s"))
 
 
-def check_part(audio: Audio, limits: Limits, *, step: str = "sound", subject: str = "sound") -> None:
+def check_part(audio: Audio, limits: AudioLimits, *, step: str = "sound", subject: str = "sound") -> None:
     """Check a part for clipping and silence alone; raises Dropped at the step."""
     levels = np.abs(audio.samples)
     clipped = float((levels >= FULL_SCALE).mean()) if audio.num_samples else 0.0

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from codec_bench.apps.building.item import Funnel, Item, reason_of
+from codec_bench.apps.building.item import BuildItem, Funnel, reason_of
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.benchmark.definition.validate import validate_benchmark
 from codec_bench.errors import UserError, on_disk
@@ -35,7 +35,7 @@ _DTYPES = {"text": "string", "number": "float64"}
 
 
 def write_tables(
-    folder: Path, outcomes: Iterable[Item], columns: Mapping[str, str], *, count: int, size_bytes: int
+    folder: Path, outcomes: Iterable[BuildItem], columns: Mapping[str, str], *, count: int, size_bytes: int
 ) -> list[Path]:
     """Write the kept items as Parquet files, and remove those of an earlier build.
 
@@ -77,7 +77,7 @@ def write_tables(
     return written
 
 
-def _batches(items: Iterator[Item], count: int) -> Iterator[list[Item]]:
+def _batches(items: Iterator[BuildItem], count: int) -> Iterator[list[BuildItem]]:
     while count > 0:
         rows = list(islice(items, min(count, _GROUP)))
         if not rows:
@@ -100,7 +100,7 @@ def _schema(columns: Mapping[str, str]) -> pa.Schema:
     return pa.schema(fields, metadata={"huggingface": declared})
 
 
-def _table(rows: Sequence[Item], schema: pa.Schema, columns: Mapping[str, str]) -> pa.Table:
+def _table(rows: Sequence[BuildItem], schema: pa.Schema, columns: Mapping[str, str]) -> pa.Table:
     import pyarrow as pa
 
     held: dict[str, list[Any]] = {
@@ -112,7 +112,7 @@ def _table(rows: Sequence[Item], schema: pa.Schema, columns: Mapping[str, str]) 
     return pa.table(held, schema=schema)
 
 
-def write_dropped(folder: Path, outcomes: Iterable[Item], steps: Sequence[str]) -> None:
+def write_dropped(folder: Path, outcomes: Iterable[BuildItem], steps: Sequence[str]) -> None:
     """Write `dropped.jsonl`: every dropped item with its reason and every failed try."""
     lines = []
     for one in outcomes:

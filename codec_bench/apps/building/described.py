@@ -23,7 +23,7 @@ from codec_bench.apps.building.candidates import (
     read_candidates,
     read_options,
 )
-from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, at_once, draws, listened, tried
+from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, at_once, draws, listened, tried
 from codec_bench.apps.building.recipe import Classes, DescribedRecipe, Fact
 from codec_bench.apps.building.segments import Segment, cut
 from codec_bench.apps.building.sources import LETTERS, read_recordings
@@ -173,7 +173,7 @@ class Described(Maker):
         """Closes the models."""
         self._asking.close()
 
-    def make(self, key: str) -> Item:
+    def make(self, key: str) -> BuildItem:
         """Make one question, with as many tries as the recipe allows."""
         segment, number = self._segments[key]
         values = {**values_of(segment.sample), "segment": segment.text}

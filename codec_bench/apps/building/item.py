@@ -28,7 +28,7 @@ class Failure:
         reason: the code that the funnel counts by.
         detail: particular to this item, such as a transcript.
         value: the failed number, such as an error rate (`Maker.rate`); less is better.
-        groups: as `Item.groups`, where it differs between tries, such as the voice.
+        groups: as `BuildItem.groups`, where it differs between tries, such as the voice.
     """
 
     step: str
@@ -52,7 +52,7 @@ class Dropped(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BuildItem:
     """The result of one item.
 
     Args:
@@ -95,7 +95,7 @@ class Maker:
         """The ids of all items, in the order of the data set."""
         raise NotImplementedError
 
-    def make(self, key: str) -> Item:
+    def make(self, key: str) -> BuildItem:
         """Make one item from recipe and key alone; thread-safe."""
         raise NotImplementedError
 
@@ -131,11 +131,11 @@ def tried(
     tries: int,
     attempt: Callable[[int], tuple[Mapping[str, Any], Audio]],
     by: str | None = None,
-) -> Item:
+) -> BuildItem:
     """Try an item until a try succeeds.
 
     Args:
-        groups: as `Item.groups`; a try may set them.
+        groups: as `BuildItem.groups`; a try may set them.
         attempt: makes row and audio at the try of this number, from 0; it may raise `Dropped`.
         by: the group that differs between tries, such as the voice.
     """
@@ -150,8 +150,8 @@ def tried(
             if dropped.last:
                 break
         else:
-            return Item(key, groups, tuple(failures), row, flac_bytes(sound))
-    return Item(key, groups, tuple(failures), material=None if material is None else flac_bytes(material))
+            return BuildItem(key, groups, tuple(failures), row, flac_bytes(sound))
+    return BuildItem(key, groups, tuple(failures), material=None if material is None else flac_bytes(material))
 
 
 def draws(seed: int, *names: str | int) -> np.random.Generator:
@@ -187,14 +187,14 @@ class Funnel:
     causes: dict[tuple[str, str], Counter[tuple[str, Diagnostic]]] = field(default_factory=lambda: defaultdict(Counter))
 
     @classmethod
-    def of(cls, outcomes: Iterable[Item], steps: Sequence[str]) -> Funnel:
+    def of(cls, outcomes: Iterable[BuildItem], steps: Sequence[str]) -> Funnel:
         """Count items."""
         funnel = cls(steps)
         for outcome in outcomes:
             funnel._count(outcome)
         return funnel
 
-    def _count(self, outcome: Item) -> None:
+    def _count(self, outcome: BuildItem) -> None:
         self.items += 1
         self.usable += outcome.is_usable
         self.tries += len(outcome.failures) + outcome.is_usable
@@ -273,7 +273,7 @@ class Funnel:
         }
 
 
-def reason_of(outcome: Item, steps: Sequence[str]) -> Failure:
+def reason_of(outcome: BuildItem, steps: Sequence[str]) -> Failure:
     """Return the failure of the last of the tries that came furthest."""
     return max(enumerate(outcome.failures), key=lambda one: (steps.index(one[1].step), one[0]))[1]
 

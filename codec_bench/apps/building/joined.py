@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.checks import as_mono, check_sound, join_sounds, normalised
-from codec_bench.apps.building.item import Dropped, Failure, Item, draws, listened, tried
+from codec_bench.apps.building.item import BuildItem, Dropped, Failure, draws, listened, tried
 from codec_bench.apps.building.recipe import read_recipe
-from codec_bench.apps.building.recipe_spoken import JoinedRecipe, Limits
+from codec_bench.apps.building.recipe_spoken import AudioLimits, JoinedRecipe
 from codec_bench.apps.building.sources import LETTERS, Text, Texts, read_texts, source_facts, text_digest
 from codec_bench.apps.building.speech import TWIN, MetricLoader, SpeechMaker, plain_text, twins_of
 from codec_bench.apps.building.spoken import check_answer
@@ -177,16 +177,16 @@ class Joined(SpeechMaker):
             base_facts["sources"].append(_recordings("options", recipe.recorded.licence, self._lines))
         return base_facts
 
-    def make_text(self, key: str, text: Text) -> Item:
+    def make_text(self, key: str, text: Text) -> BuildItem:
         """Join a stem with its options; only a synthesiser is retried."""
         groups: dict[str, Any] = {self.group: text.group} if text.group else {}
         try:
             lines = lines_of(key, text, self.recipe)
             stem = self._stem(text)
         except Unspeakable as problem:
-            return Item(key, groups, (Failure("text", problem.reason, problem.detail),))
+            return BuildItem(key, groups, (Failure("text", problem.reason, problem.detail),))
         except Dropped as dropped:
-            return Item(key, groups, (dropped.failure,))
+            return BuildItem(key, groups, (dropped.failure,))
 
         def attempt(number: int) -> tuple[dict[str, Any], Audio]:
             groups["reader"] = self._reader(key, number)
@@ -211,7 +211,7 @@ class Joined(SpeechMaker):
     def _stem(self, text: Text) -> Audio:
         path = self._stems / (text.stem or "")
         if not text.stem or not path.is_file():
-            raise Dropped(Failure("stem", Diagnostic("stem_missing"), str(text.stem or "no path is given")))
+            raise Dropped(Failure("stem", Diagnostic("stem_missing"), str(text.stem or "there is no path")))
         return _read(path, self.recipe.stems.limits, "stem", "stem")
 
     def _recorded(self, key: str, lines: Sequence[Line]) -> Read:
@@ -286,7 +286,7 @@ def _folder(name: str, folder: Path, subject: str) -> Path:
     return path
 
 
-def _read(path: Path, limits: Limits, step: str, subject: str) -> Audio:
+def _read(path: Path, limits: AudioLimits, step: str, subject: str) -> Audio:
     """Read a mono recording; raises Dropped if unreadable or outside the limits."""
     try:
         audio = as_mono(Audio.read(path))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, draws, tried
+from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, draws, tried
 from codec_bench.apps.building.recipe import MixtureRecipe, QuestionSpec
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
@@ -192,7 +192,7 @@ class Mixtures(Maker):
         """`mixture-00000` and so on."""
         return [f"mixture-{number:05d}" for number in range(self.recipe.count)]
 
-    def make(self, key: str) -> Item:
+    def make(self, key: str) -> BuildItem:
         """Draw a pair and mix it, up to as many times as the recipe allows."""
         groups = {"about": "none"}
 

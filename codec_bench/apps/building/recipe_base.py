@@ -118,7 +118,7 @@ class BaseRecipe(Strict):
     @property
     def form(self) -> Form:
         """How a model is asked about the items."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how a model is asked")
+        raise NotImplementedError(f"{type(self).__name__} does not define `form`")
 
     @property
     def unit(self) -> str | None:

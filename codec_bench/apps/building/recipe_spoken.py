@@ -106,7 +106,7 @@ Voices = Annotated[str | tuple[Voice, ...], AfterValidator(_other_names), Field(
 """The voices, or the path of a file as `VoiceList` describes it."""
 
 
-class Limits(Strict):
+class AudioLimits(Strict):
     """Limits of audio.
 
     Args:
@@ -121,7 +121,7 @@ class Limits(Strict):
     least_rate_hz: Annotated[int, Field(ge=1)] = 8_000
 
 
-class Checks(Limits):
+class Checks(AudioLimits):
     """Checks of a spoken text, next to the limits of its audio.
 
     Args:
@@ -253,7 +253,7 @@ class Stems(Strict):
     folder: str
     column: str = "stem"
     licence: str = Field(min_length=1)
-    limits: Limits = Limits(most_s=600.0, most_silence_s=20.0)
+    limits: AudioLimits = AudioLimits(most_s=600.0, most_silence_s=20.0)
 
 
 class JoinedRecipe(Speech):

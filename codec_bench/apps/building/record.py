@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.item import Failure, Item, Maker
+from codec_bench.apps.building.item import BuildItem, Failure, Maker
 from codec_bench.apps.building.recipe_base import UNIT, BaseRecipe
 from codec_bench.audio.clip import bytes_digest
 from codec_bench.errors import DamagedRecord, RunMismatch, UserError
@@ -71,14 +71,14 @@ class BuildRecord:
         """Return the keys of the finished items."""
         return {key for (key,) in self._db.execute("SELECT key FROM items")}
 
-    def write(self, outcomes: Sequence[Item]) -> None:
+    def write(self, outcomes: Sequence[BuildItem]) -> None:
         """Write items in one transaction."""
         rows = [(one.key, _head(one), one.sound, one.material) for one in outcomes]
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?)", rows)
 
-    def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[Item]:
+    def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[BuildItem]:
         """Yield finished items in the order of the keys, one after the other.
 
         Args:
@@ -96,7 +96,7 @@ class BuildRecord:
                     Failure(**{**one, "reason": read(one["reason"]), "detail": from_codes(one["detail"])})
                     for one in head["failures"]
                 )
-                yield Item(key, head["groups"], failures, head["row"], row[1], row[2])
+                yield BuildItem(key, head["groups"], failures, head["row"], row[1], row[2])
             except (sqlite3.DatabaseError, TypeError, ValueError, KeyError) as error:
                 raise DamagedRecord(
                     f"'{self._file}' does not hold the item '{key}' as it was written",
@@ -140,7 +140,7 @@ class Distinct:
         if self._keeps:
             self._first = _united(marks)
 
-    def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[Item]:
+    def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[BuildItem]:
         """As `BuildRecord.outcomes`."""
         for item in self._record.outcomes(keys, sounds=sounds):
             first = self._first.get(item.key)
@@ -150,7 +150,7 @@ class Distinct:
                 yield replace(item, row={**item.row, UNIT: first})
             else:
                 failure = Failure("duplicate", Diagnostic("same_sound"), first)
-                yield Item(item.key, item.groups, (*item.failures, failure), material=item.sound)
+                yield BuildItem(item.key, item.groups, (*item.failures, failure), material=item.sound)
 
 
 def _united(marks: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -169,7 +169,7 @@ def _united(marks: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {key: firsts.setdefault(top(group[0]), key) for key, group in marks.items()}
 
 
-def _head(outcome: Item) -> str:
+def _head(outcome: BuildItem) -> str:
     failures = [
         {**asdict(one), "reason": to_codes(one.reason), "detail": to_codes(one.detail)} for one in outcome.failures
     ]

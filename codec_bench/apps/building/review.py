@@ -15,14 +15,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.item import Failure, Item, Maker
+from codec_bench.apps.building.item import BuildItem, Failure, Maker
 from codec_bench.apps.building.record import FOLDER, Distinct
 from codec_bench.apps.building.sources import LETTERS
 from codec_bench.apps.listening.answers import read_files
 from codec_bench.apps.listening.key import SUFFIX, read_key
 from codec_bench.apps.listening.kinds import kind_of
-from codec_bench.apps.listening.material import Item as Reviewable
-from codec_bench.apps.listening.material import Material
+from codec_bench.apps.listening.material import ListeningItem, Material
 from codec_bench.apps.listening.ratings import Rating, counted, unblind
 from codec_bench.apps.listening.sheet import ListeningPlan, write_sheet
 from codec_bench.errors import UserError
@@ -55,7 +54,7 @@ class Reviewed:
         self._record, self.decisions = record, decisions
         self.sound_bytes = record.sound_bytes
 
-    def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[Item]:
+    def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[BuildItem]:
         """As `BuildRecord.outcomes`, with reviewers' drops and edits applied."""
         for item in self._record.outcomes(keys, sounds=sounds):
             decision = self.decisions.get(item.key)
@@ -76,7 +75,7 @@ class Reviewed:
         return reviewed + (f" Questions of the data set that nobody reviewed: {waiting:,}." if waiting else "")
 
 
-def _decided(item: Item, row: Mapping[str, Any], decision: Decision) -> Item:
+def _decided(item: BuildItem, row: Mapping[str, Any], decision: Decision) -> BuildItem:
     if decision.decision == "drop":
         return _dropped(item, Diagnostic("reviewer_dropped"), decision.why)
     new = {**row, "review": _DONE[decision.decision]}
@@ -106,9 +105,9 @@ def _right_option(row: Mapping[str, Any], new: Mapping[str, Any], edits: Mapping
     return {"choices": options, "answer": LETTERS[index], "answer_text": right}
 
 
-def _dropped(item: Item, reason: Diagnostic, detail: str) -> Item:
+def _dropped(item: BuildItem, reason: Diagnostic, detail: str) -> BuildItem:
     failures = (*item.failures, Failure("review", reason, detail))
-    return Item(item.key, item.groups, failures, material=item.sound)
+    return BuildItem(item.key, item.groups, failures, material=item.sound)
 
 
 def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path, title: str, seed: int) -> list[Path]:
@@ -146,12 +145,12 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
     return pages
 
 
-def _reviewable(item: Item, folder: Path) -> Reviewable:
+def _reviewable(item: BuildItem, folder: Path) -> ListeningItem:
     assert item.row is not None and item.sound is not None, "only kept items are reviewed"
     sound = folder / f"{item.key}.flac"
     sound.write_bytes(item.sound)
     row = item.row
-    return Reviewable(
+    return ListeningItem(
         item.key, None, (), row.get("duration_s"), {}, sound, ((_HEADINGS["question"], row["question"]),),
         tuple(row.get("choices") or ()), (), (row["answer_text"],),
     )  # fmt: skip

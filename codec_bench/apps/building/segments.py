@@ -63,7 +63,7 @@ def _length_problem(seconds: float, topics: Topics) -> Failure | None:
     return Failure("topics", Diagnostic("segment_too_long"), f"{seconds:.1f} s") if seconds > topics.most_s else None
 
 
-class _Line(TypedDict):
+class _TimedLine(TypedDict):
     """A transcript line with its times."""
 
     start_s: float
@@ -71,11 +71,11 @@ class _Line(TypedDict):
     text: str
 
 
-def _lines(value: Any) -> Sequence[_Line]:
+def _lines(value: Any) -> Sequence[_TimedLine]:
     """Validate the lines of a recording; raises Dropped."""
     try:
         lines = json.loads(value) if isinstance(value, str) else value
-        candidates: list[_Line] = [
+        candidates: list[_TimedLine] = [
             {"start_s": float(line["start_s"]), "end_s": float(line["end_s"]), "text": str(line["text"])}
             for line in lines or ()
         ]

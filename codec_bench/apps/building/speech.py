@@ -12,7 +12,7 @@ from typing import Any
 
 from codec_bench.apps.building.asking import ModelCalls
 from codec_bench.apps.building.checks import as_mono
-from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, at_once, draws
+from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, at_once, draws
 from codec_bench.apps.building.recipe_spoken import Checks, JoinedRecipe, SpokenRecipe, Used, Voice, VoiceList
 from codec_bench.apps.building.sources import Text, Texts
 from codec_bench.apps.building.wording import Unspeakable
@@ -361,18 +361,18 @@ class SpeechMaker(Maker):
         """Closes the models."""
         self._asking.close()
 
-    def make(self, key: str) -> Item:
+    def make(self, key: str) -> BuildItem:
         """Make one item; unusable rows are dropped."""
         text = self.texts.rows[key]
         if isinstance(text, str):
-            return Item(key, failures=(Failure("row", Diagnostic("row_unusable"), text),))
+            return BuildItem(key, failures=(Failure("row", Diagnostic("row_unusable"), text),))
         if self._drops and (first := self._twins.get(key, key)) != key:
             duplicates = (
                 first
                 if getattr(self.texts.rows[first], "answer", "") == text.answer
                 else f"{first}, with another answer"
             )
-            return Item(key, {self.group: text.group} if text.group else {}, (Failure("row", TWIN, duplicates),))
+            return BuildItem(key, {self.group: text.group} if text.group else {}, (Failure("row", TWIN, duplicates),))
         return self.make_text(key, text)
 
     def same(self, key: str) -> Sequence[str]:
@@ -381,11 +381,11 @@ class SpeechMaker(Maker):
 
     def speech_of(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
         """Return a row's spoken and written text; raises `Unspeakable`."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what is asked")
+        raise NotImplementedError(f"{type(self).__name__} does not define `speech_of`")
 
-    def make_text(self, key: str, text: Text) -> Item:
+    def make_text(self, key: str, text: Text) -> BuildItem:
         """Make the item of a usable row."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how an item is made")
+        raise NotImplementedError(f"{type(self).__name__} does not define `make_text`")
 
     def inspect(self, full: Audio, parts: Sequence[tuple[str, Audio]]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Check a whole item; returns the `checked_columns`, and the provenance of the checks.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.checks import check_part, check_sound, join_sounds, level_sounds, normalised
-from codec_bench.apps.building.item import Dropped, Failure, Item, draws, listened, tried
+from codec_bench.apps.building.item import BuildItem, Dropped, Failure, draws, listened, tried
 from codec_bench.apps.building.recipe_spoken import SpokenRecipe
 from codec_bench.apps.building.sources import LETTERS, Text, read_texts, text_digest
 from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, VoicesOf, plain_text
@@ -37,7 +37,7 @@ class Passage:
     speaker: str | None = None
 
 
-class Spoken(SpeechMaker):
+class SpokenTexts(SpeechMaker):
     """Makes the items of a recipe of spoken texts, whose paths are relative to `folder`.
 
     Raises:
@@ -69,7 +69,7 @@ class Spoken(SpeechMaker):
             "loudness_lufs": "number", "duration_s": "number", "licence": "text", "provenance": "text",
         }  # fmt: skip
 
-    def make_text(self, key: str, text: Text) -> Item:
+    def make_text(self, key: str, text: Text) -> BuildItem:
         """Synthesise and check one text, up to as many times as the recipe allows."""
         groups: dict[str, Any] = {self.group: text.group} if text.group else {}
 
@@ -87,7 +87,7 @@ class Spoken(SpeechMaker):
             pauses = self._pauses(lines)
             return tried(key, groups, self.recipe.retries + 1, attempt, by="voice")
         except Unspeakable as problem:
-            return Item(key, groups, (Failure("text", problem.reason, problem.detail),))
+            return BuildItem(key, groups, (Failure("text", problem.reason, problem.detail),))
 
     def facts(self) -> dict[str, Any]:
         """As `SpeechMaker.facts`, with the rate of all items if there are several voices."""

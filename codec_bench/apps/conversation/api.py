@@ -134,7 +134,7 @@ def converse(
     """
     models = [*names(model), *map(own_name, names(model)), *([judge] if judge else [])]
     check_settings(options or {}, models, "model in this conversation")
-    marks = _Marks(
+    marks = _MeasureOptions(
         words=load_timed(words, device) if words is not None else None,
         judge=None if judge is None else _judge(judge, options or {}, anyway, device),
         page=page,
@@ -194,7 +194,7 @@ def converse(
 
 
 @dataclass(frozen=True, slots=True)
-class _Marks:
+class _MeasureOptions:
     """How sessions are measured: recogniser, judge, page, receiver of prices."""
 
     words: Feature | None
@@ -369,7 +369,7 @@ def _values(
     yield from voice(session, folder, talk, sessions)
 
 
-def _marked(run: Path, marks: _Marks) -> Conversations:
+def _marked(run: Path, marks: _MeasureOptions) -> Conversations:
     """Measure the sessions of a run folder, and write summary, lines and page."""
     facts = _facts(run)
     talks = {talk.id: talk for talk in fit(facts["script"], Script, source=str(run / "run.json")).conversations}

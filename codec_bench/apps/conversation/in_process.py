@@ -32,7 +32,7 @@ BEFORE_S = 0.3
 """How much audio before the first speech of a turn the model gets."""
 
 
-class _Line(ABC):
+class _ProcessLine(ABC):
     """Stands for a connection: takes frames, and yields the model's output."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class _Line(ABC):
     @abstractmethod
     async def close(self) -> None: ...
 
-    def __aiter__(self) -> _Line:
+    def __aiter__(self) -> _ProcessLine:
         return self
 
     async def __anext__(self) -> ServiceEvent:
@@ -64,7 +64,7 @@ class _Line(ABC):
         return item
 
 
-class _Streamed(_Line):
+class _Streamed(_ProcessLine):
     """A streaming model; its steps run in a thread, one after the other."""
 
     def __init__(self, begin: Callable[[str], Stream]) -> None:
@@ -109,7 +109,7 @@ class _Streamed(_Line):
             await self._there.wait()
 
 
-class _Turns(_Line):
+class _Turns(_ProcessLine):
     """A model of whole turns, behind a detector of their end."""
 
     def __init__(self, cascade: CascadeSession) -> None:
@@ -207,7 +207,7 @@ class InProcess(Partner):
         return message
 
     @asynccontextmanager
-    async def connected(self) -> AsyncIterator[_Line]:
+    async def connected(self) -> AsyncIterator[_ProcessLine]:
         """Open a line for one session, for the `with` block."""
         line = self.line()
         try:
@@ -216,7 +216,7 @@ class InProcess(Partner):
             await line.close()
 
     @abstractmethod
-    def line(self) -> _Line:
+    def line(self) -> _ProcessLine:
         """Open a line for a session."""
 
 
@@ -228,7 +228,7 @@ class Streaming(InProcess):
         self.rate_hz, self.output_rate_hz = model.rate_hz, model.output_rate_hz
         self._open = model.open
 
-    def line(self) -> _Line:
+    def line(self) -> _ProcessLine:
         """As `InProcess.line`."""
         return _Streamed(self._open)
 
@@ -280,7 +280,7 @@ class CascadeSession(InProcess):
         if self.speaks is not None:
             await self.speaks.close()
 
-    def line(self) -> _Line:
+    def line(self) -> _ProcessLine:
         """As `InProcess.line`."""
         return _Turns(self)
 

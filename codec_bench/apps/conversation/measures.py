@@ -103,7 +103,7 @@ def measure(session: Session) -> list[Value]:
     """Measure every value of a session. A session that is not `ok` has none."""
     if session.status != "ok":
         return []
-    return list(_Marks(session).values())
+    return list(_SessionTurns(session).values())
 
 
 def from_people(session: Session, people: Sequence[float]) -> Iterator[Value]:
@@ -138,7 +138,7 @@ def turns_of(session: Session) -> tuple[list[Stretch], list[Stretch]]:
     return turns, short
 
 
-class _Marks:
+class _SessionTurns:
     """A session with its turns."""
 
     def __init__(self, session: Session) -> None:

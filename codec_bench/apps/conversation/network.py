@@ -14,7 +14,7 @@ import numpy as np
 from codec_bench.apps.conversation.script import Network
 
 
-class Link:
+class NetworkLink:
     """One direction; `random` draws per message and transmission, `act` receives."""
 
     def __init__(self, network: Network, random: np.random.Generator, act: Callable[[Any], Awaitable[None]]) -> None:

@@ -143,7 +143,7 @@ class Conversation(Strict):
         return self
 
 
-class Drawn(Strict):
+class DrawnConversations(Strict):
     """Conversations of one form, drawn from the script's data.
 
     Args:
@@ -195,7 +195,7 @@ class Script(Strict):
     longest_s: Annotated[float, Field(gt=0, le=7200)] = 120.0
     network: Network | None = None
     conversations: tuple[Conversation, ...] = ()
-    draw: tuple[Drawn, ...] = ()
+    draw: tuple[DrawnConversations, ...] = ()
 
     @model_validator(mode="after")
     def _some(self) -> Script:
@@ -234,7 +234,7 @@ def conversations_of(script: Script, sounds: list[str]) -> list[Conversation]:
     return out
 
 
-def _draw(name: str, drawn: Drawn, sounds: list[str], random: np.random.Generator) -> Conversation:
+def _draw(name: str, drawn: DrawnConversations, sounds: list[str], random: np.random.Generator) -> Conversation:
     value = round(float(random.uniform(*drawn.between)), 2)
     if drawn.form == "silence":
         return Conversation(id=name, silence_s=value)

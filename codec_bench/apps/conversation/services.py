@@ -28,7 +28,7 @@ from codec_bench.types import Message, Request
 Socket = TypeVar("Socket", bound=SocketModel)
 
 
-class Service(Partner, Generic[Socket]):
+class SocketPartner(Partner, Generic[Socket]):
     """A model behind a WebSocket as a partner of a conversation."""
 
     model: Socket
@@ -61,7 +61,7 @@ class Service(Partner, Generic[Socket]):
         """
 
 
-class RealtimeService(Service[OpenAiRealtime]):
+class RealtimeService(SocketPartner[OpenAiRealtime]):
     """OpenAI's realtime models, and services with the same protocol."""
 
     def conversation(self, instructions: str) -> list[str]:
@@ -75,7 +75,7 @@ class RealtimeService(Service[OpenAiRealtime]):
         return f'{{"type":"input_audio_buffer.append","audio":"{b64encode(samples).decode("ascii")}"}}'
 
     def read(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """As `Service.read`; speech stops playback unless `turn_detection` is off."""
+        """As `SocketPartner.read`; speech stops playback unless `turn_detection` is off."""
         kind = event["type"]
         about: dict[str, Any] = {"answer": str(event.get("response_id") or ""), "item": str(event.get("item_id") or "")}
         about["id"] = str(event.get("event_id") or "")
@@ -106,7 +106,7 @@ class RealtimeService(Service[OpenAiRealtime]):
         return json.dumps({"type": "conversation.item.truncate", **about}) if item else None
 
 
-class LiveService(Service[OpenAiLive]):
+class LiveService(SocketPartner[OpenAiLive]):
     """OpenAI's Live models: a stream without turns; the service stops itself."""
 
     def conversation(self, instructions: str) -> list[str]:
@@ -118,7 +118,7 @@ class LiveService(Service[OpenAiLive]):
         return append_message(b64encode(samples).decode("ascii"))
 
     def read(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """As `Service.read`."""
+        """As `SocketPartner.read`."""
         kind = event["type"]
         if kind == "error":
             raise trouble_of(event["error"])
@@ -129,7 +129,7 @@ class LiveService(Service[OpenAiLive]):
         return ServiceEvent(text=event["delta"]) if kind == "session.output_transcript.delta" else ServiceEvent()
 
 
-class GeminiService(Service[GeminiLive]):
+class GeminiService(SocketPartner[GeminiLive]):
     """Gemini's Live models. Answers have no names here."""
 
     def conversation(self, instructions: str) -> list[str]:
@@ -143,7 +143,7 @@ class GeminiService(Service[GeminiLive]):
         return f'{{"realtimeInput":{{"audio":{{"mimeType":"audio/pcm;rate={self.rate_hz}","data":"{data}"}}}}}}'
 
     def read(self, event: Mapping[str, Any]) -> ServiceEvent:
-        """As `Service.read`."""
+        """As `SocketPartner.read`."""
         content = event.get("serverContent") or {}
         parts = (content.get("modelTurn") or {}).get("parts") or ()
         sounds = [item["inlineData"] for item in parts if item.get("inlineData")]
@@ -161,7 +161,7 @@ class GeminiService(Service[GeminiLive]):
         )
 
 
-SERVICES: dict[type[SocketModel], type[Service[Any]]] = {
+SERVICES: dict[type[SocketModel], type[SocketPartner[Any]]] = {
     OpenAiRealtime: RealtimeService,
     OpenAiLive: LiveService,
     GeminiLive: GeminiService,

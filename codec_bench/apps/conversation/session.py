@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codec_bench.apps.conversation.network import Link
+from codec_bench.apps.conversation.network import NetworkLink
 from codec_bench.apps.conversation.playback import Packet, Playback, TooMuch
 from codec_bench.apps.conversation.script import Script, random_of
 from codec_bench.apps.conversation.user import User, UserEvent
@@ -266,7 +266,7 @@ class _Line:
         self._done: set[str] = set()
         self._answer = ""
         self._up, self._down = (
-            Link(script.network, random_of(script.seed, held.id, direction), act) if script.network else None
+            NetworkLink(script.network, random_of(script.seed, held.id, direction), act) if script.network else None
             for direction, act in (("up", socket.send), ("down", self._take))
         )
 

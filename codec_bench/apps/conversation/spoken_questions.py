@@ -27,7 +27,7 @@ PATIENCE_S, LONGEST_S = 20.0, 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class SpokenQuestion:
     """The audio of a question, as `Clip` takes it."""
 
     id: str
@@ -39,7 +39,7 @@ def asks(folder: Path) -> bool:
     return folder.name == FILE or (folder / FILE).is_file() or (not folder.exists() and has_benchmark(str(folder)))
 
 
-def questions_of(name: str, limit: int | None) -> tuple[Script, list[Spoken]]:
+def questions_of(name: str, limit: int | None) -> tuple[Script, list[SpokenQuestion]]:
     """Return the script of a benchmark's questions, and their audio.
 
     Raises:
@@ -58,7 +58,7 @@ def questions_of(name: str, limit: int | None) -> tuple[Script, list[Spoken]]:
         id = f"{number:05d}-{re.sub(r'[^A-Za-z0-9._-]', '_', question.id)[:80]}"
         turn = Event(say=(UtteranceSpec(sound=id),), at_s=0.5)
         talks.append(Conversation(id=id, turns=(turn,), references=question.references))
-        sounds.append(Spoken(id, clip.source))
+        sounds.append(SpokenQuestion(id, clip.source))
     return Script(version=1, title=f"{name}, spoken in time", data="", patience_s=PATIENCE_S, longest_s=LONGEST_S,
         conversations=tuple(talks)), sounds  # fmt: skip
 

@@ -128,7 +128,7 @@ def gate_calibrate(
     """
     from codec_bench.apps.gating.baseline import read_baseline
     from codec_bench.apps.gating.repeats import measure_spread
-    from codec_bench.apps.gating.spec import ALPHA, POWER, GateSpec, Limits, MetricSpec, write_spec
+    from codec_bench.apps.gating.spec import ALPHA, POWER, GateSpec, MetricSpec, RunLimits, write_spec
     from codec_bench.apps.gating.verdicts import count_failed, find_units, shared_parts
     from codec_bench.config import fit
     from codec_bench.stats.intervals import folded
@@ -163,7 +163,7 @@ def gate_calibrate(
     spec = GateSpec(
         alpha=rates.alpha,
         power=rates.power,
-        limits=Limits(**{code: max(getattr(run, code) for run in repeats) for code in Limits.model_fields}),
+        limits=RunLimits(**{code: max(getattr(run, code) for run in repeats) for code in RunLimits.model_fields}),
         metrics={
             name: MetricSpec(margin=one.margin, failed=max(count_failed(run, name) for run in repeats))
             for name, one in calibrations.items()

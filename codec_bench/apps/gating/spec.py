@@ -43,7 +43,7 @@ class MetricSpec(BaseModel):
     items_above_50: Count | None = None
 
 
-class Limits(BaseModel):
+class RunLimits(BaseModel):
     """Limits of a run: items without an estimate, silent ones, truncated answers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -68,7 +68,7 @@ class GateSpec(BaseModel):
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = ALPHA
     power: Annotated[float, Field(gt=0.5, lt=1)] = POWER
     cannot_tell: Literal["pass", "fail"] = "pass"
-    limits: Limits = Limits()
+    limits: RunLimits = RunLimits()
     metrics: Mapping[str, MetricSpec] = {}
 
     @model_validator(mode="before")

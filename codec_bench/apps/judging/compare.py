@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.apps.judging.page import MovedItem, write_compare_page
+from codec_bench.apps.judging.page import MovedAnswer, write_compare_page
 from codec_bench.apps.judging.words import part_name
 from codec_bench.benchmark import has_benchmark
 from codec_bench.benchmark.judge.metric import STEM
@@ -172,7 +172,7 @@ def _tested(successions: Sequence[Succession], index: int) -> str:
     return "; ".join(sorted(texts))
 
 
-def _moved_most(marks: Mapping[str, Sequence[Mark]], folders: Mapping[tuple[str, str], Path]) -> list[MovedItem]:
+def _moved_most(marks: Mapping[str, Sequence[Mark]], folders: Mapping[tuple[str, str], Path]) -> list[MovedAnswer]:
     """List the answers with the most different marks, without equal ones."""
     every = ((rubric, mark) for rubric, held in sorted(marks.items()) for mark in held if mark[4] != mark[5])
     most = nsmallest(MOST, every, key=lambda one: (-abs(one[1][5] - one[1][4]), one[1][:3]))
@@ -182,7 +182,7 @@ def _moved_most(marks: Mapping[str, Sequence[Mark]], folders: Mapping[tuple[str,
             for one in exchanges(run):
                 texts[benchmark, system, one.question.id] = one.question.prompt or "", one.answer.text or ""
     return [
-        MovedItem(rubric, benchmark, system, id, _short(question), _short(answered), old, new)
+        MovedAnswer(rubric, benchmark, system, id, _short(question), _short(answered), old, new)
         for rubric, (benchmark, system, id, _, old, new) in most
         for question, answered in [texts[benchmark, system, id]]
     ]
@@ -250,7 +250,7 @@ def _check_can_mark(folders: Sequence[Path], old: str, own_paths: Mapping[str, s
             benchmark = config["benchmark"]
         if benchmark not in own_paths and not has_benchmark(benchmark):
             raise UserError(
-                f"there is no benchmark called '{benchmark}', which '{folder}' was asked",
+                f"there is no benchmark called '{benchmark}', as '{folder}' needs",
                 hint="name the folder of your own benchmark with --benchmark",
             )
 

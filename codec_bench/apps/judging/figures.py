@@ -153,7 +153,7 @@ def _changed(replies: Sequence[JudgeReply]) -> list[Case]:
 def figure(cases: Sequence[Case], low: float = -1.0) -> Figure:
     """Average cases, between `low` and 1, with an interval over their units."""
     if not cases:
-        return Figure(None, note="nothing was asked")
+        return Figure(None, note="no question was asked")
     values = [value for _, value in cases]
     estimate = interval(values, clusters=[unit for unit, _ in cases], bounds=(low, 1.0))
     # Intervals of few units may exceed the range.

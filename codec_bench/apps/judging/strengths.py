@@ -124,7 +124,7 @@ def judge_strengths(
                 held[of].append(verdicts)
     if not held:
         raise UserError(
-            "the runs hold no verdicts on pairs of answers",
+            "the runs have no verdicts on pairs of answers",
             hint="a rubric such as pair-answers gives them; see --baseline of codec-bench run",
         )
     results = [_strengths(of, verdicts, labels, seed) for of, verdicts in sorted(held.items())]

@@ -37,7 +37,7 @@ def findings(test_part: PartTest) -> list[str]:
 
 def _trust(j: Figure) -> str:
     if j.value is None:
-        return "was asked nothing that counts"
+        return "has no counted questions"
     low = j.value if j.low is None else j.low
     if low <= 0:
         return f"is no better than a coin (J {j.words})"
@@ -65,7 +65,7 @@ def _may_be_0(figure: Figure) -> bool:
 def _restless(changed: Figure) -> list[str]:
     if changed.value is None or changed.value < MOST_CHANGED or _may_be_0(changed):
         return []
-    return [f"changes {100 * changed.value:.0f} % of its verdicts when it is asked again"]
+    return [f"changes {100 * changed.value:.0f} % of its verdicts on repetition"]
 
 
 def _partly(test_part: PartTest) -> list[str]:

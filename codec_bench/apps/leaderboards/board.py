@@ -17,7 +17,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from codec_bench.apps.leaderboards.ranking import Robustness
-from codec_bench.apps.leaderboards.raters import Rater, bridges, published_rater, published_words
+from codec_bench.apps.leaderboards.raters import BoardJudge, bridges, published_rater, published_words
 from codec_bench.errors import first_of
 from codec_bench.stats.correlation import Coefficient, ColumnPair
 
@@ -174,7 +174,7 @@ class Row:
     unfinished: bool = False
     doubled: Mapping[str, str] = field(default_factory=dict)
     judged: Mapping[str, str] = field(default_factory=dict)
-    raters: Mapping[str, Rater] = field(default_factory=dict)
+    raters: Mapping[str, BoardJudge] = field(default_factory=dict)
     means: Mapping[str, Decimal] = field(default_factory=dict)
     printed: Mapping[str, Decimal] = field(default_factory=dict)
     note: str = ""
@@ -335,7 +335,7 @@ class Board:
         return any(column.group == group and column.name in row.missing for column in self.columns)
 
 
-def _raters(rows: Sequence[Row], column: str) -> list[Rater]:
+def _raters(rows: Sequence[Row], column: str) -> list[BoardJudge]:
     """Return the judges of a column's own values, each once."""
     return list({row.raters[column].key: row.raters[column] for row in rows if column in row.raters}.values())
 

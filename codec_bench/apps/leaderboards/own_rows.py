@@ -21,7 +21,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from codec_bench.apps.leaderboards.board import AVERAGE, Column, Row, Rules, Source, Variant, average, group_mean
-from codec_bench.apps.leaderboards.raters import Rater, RaterKey, published_rater
+from codec_bench.apps.leaderboards.raters import BoardJudge, RaterKey, published_rater
 from codec_bench.benchmark import Benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
 from codec_bench.benchmark.judge.metric import STEM, is_judge_metric
@@ -84,7 +84,7 @@ class _Result(NamedTuple):
     system: tuple[str, str]
     column: Column
     entry: MetricSummary | Subset
-    rater: Rater | None
+    rater: BoardJudge | None
     rated: bool
     source: Source
     conditions: Conditions
@@ -96,8 +96,8 @@ class _Values:
     """The values of one row's runs: see `Row`; `ratings` with their judges."""
 
     cells: dict[str, Decimal] = field(default_factory=dict)
-    ratings: dict[str, tuple[Decimal, Rater]] = field(default_factory=dict)
-    raters: dict[str, Rater] = field(default_factory=dict)
+    ratings: dict[str, tuple[Decimal, BoardJudge]] = field(default_factory=dict)
+    raters: dict[str, BoardJudge] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     policies: dict[str, dict[str, Decimal]] = field(default_factory=dict)
     worded: dict[str, dict[str, Decimal]] = field(default_factory=dict)
@@ -216,7 +216,7 @@ def _rated_by_several(results: Sequence[_Result]) -> set[tuple[str, str]]:
 
 def _read_by_their_own(results: Sequence[_Result]) -> dict[tuple[str, str], str]:
     """Return judges of systems with one reading judge per metric."""
-    readers: dict[tuple[str, str], dict[str, dict[RaterKey, Rater]]] = {}
+    readers: dict[tuple[str, str], dict[str, dict[RaterKey, BoardJudge]]] = {}
     for one in results:
         if one.rater is not None and not one.rated:
             of = readers.setdefault(one.system, {}).setdefault(one.source.metric, {})
@@ -433,7 +433,7 @@ def _name(system: str, *about: str) -> str:
     return f"{system} ({about_text})" if about_text else system
 
 
-def _rater(run: Run, metric: str, entry: MetricSummary | None) -> Rater | None:
+def _rater(run: Run, metric: str, entry: MetricSummary | None) -> BoardJudge | None:
     """Return a metric's recorded judge, or None."""
     kind, _, rest = str(run.metrics[metric].get("protocol", "")).partition("/")
     rubric, _, judge = rest.partition("/")
@@ -443,7 +443,7 @@ def _rater(run: Run, metric: str, entry: MetricSummary | None) -> Rater | None:
     if kind == STEM and judge:
         # Preference rubrics append the baseline to the judge.
         other = named is not None and named.judge != judge.partition(_BASELINE_SUFFIX)[0]
-        return Rater(judge, served, f"{STEM}/{rubric}", tested, named.judge if named is not None and other else "")
+        return BoardJudge(judge, served, f"{STEM}/{rubric}", tested, named.judge if named is not None and other else "")
     if not is_judge_metric(metric):
         return None
-    return Rater((run.meta.get("config") or {}).get("judge") or "an unknown judge", served, tested=tested)
+    return BoardJudge((run.meta.get("config") or {}).get("judge") or "an unknown judge", served, tested=tested)

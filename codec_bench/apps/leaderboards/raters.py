@@ -19,7 +19,7 @@ UNNAMED = "a judge that is not among the models here"
 RaterKey = tuple[str, tuple[str, ...], str]
 
 
-class Rater(NamedTuple):
+class BoardJudge(NamedTuple):
     """A judge.
 
     Args:
@@ -69,10 +69,10 @@ def published_words(metrics: Mapping[str, str]) -> list[str]:
     return [f"published values of {', '.join(names)} were marked by {judge}" for judge, names in of.items()]
 
 
-def published_rater(metric: str) -> Rater | None:
+def published_rater(metric: str) -> BoardJudge | None:
     """Return the judge behind a metric's published numbers; None if unknown."""
     published = _published(metric)
-    return None if published is None else Rater(published[0])
+    return None if published is None else BoardJudge(published[0])
 
 
 def _published(metric: str) -> tuple[str, str] | None:
@@ -82,7 +82,7 @@ def _published(metric: str) -> tuple[str, str] | None:
         return None
 
 
-def bridges(columns: Mapping[str, Sequence[Rater]], factors: Mapping[str, int]) -> list[str]:
+def bridges(columns: Mapping[str, Sequence[BoardJudge]], factors: Mapping[str, int]) -> list[str]:
     """Describe known offsets of a column's judges; `factors` convert units."""
     known = saved_successions() if any(len(held) > 1 for held in columns.values()) else []
     of: dict[str, list[str]] = {}
@@ -93,7 +93,7 @@ def bridges(columns: Mapping[str, Sequence[Rater]], factors: Mapping[str, int]) 
     return [f"{', '.join(names)}: {words}" for words, names in of.items()]
 
 
-def _between(first: Rater, second: Rater, known: Sequence[Succession], factor: int) -> Iterator[str]:
+def _between(first: BoardJudge, second: BoardJudge, known: Sequence[Succession], factor: int) -> Iterator[str]:
     if first.rubric and second.rubric and first.rubric != second.rubric:
         yield (
             f"values by {first.words} and by {second.words} are not of one wording, so that no bridge leads from one "

@@ -1,7 +1,7 @@
 """The files from raters, and their problems.
 
 A page's file is JSON: test id, rater with the page's person number (missing in old pages), time, one row per answer,
-and a CRC-32 that finds manual changes but no forgery. Unusable content becomes a `Problem` with a count.
+and a CRC-32 that finds manual changes but no forgery. Unusable content becomes an `AnswerProblem` with a count.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REFUSED = (UNREADABLE, OTHER_TEST, UNKNOWN, OUT_OF_RANGE, TWICE)
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class AnswerProblem:
     """A problem of `count` files or answers, with a sentence `detail`."""
 
     what: str
@@ -78,10 +78,10 @@ class AnswerFile:
     person: str = ""
 
 
-def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[Problem]]:
+def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[AnswerProblem]]:
     """Read files of the page, and results of webMUSHRA (`.csv`)."""
     matching: list[AnswerFile] = []
-    problems: list[Problem] = []
+    problems: list[AnswerProblem] = []
     for path in paths:
         try:
             if path.suffix.lower() == ".csv":
@@ -92,18 +92,20 @@ def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[
             else:
                 sheets = [_read_page_file(path)]
         except UserError as error:
-            problems.append(Problem(UNREADABLE, path.name, "", error.message))
+            problems.append(AnswerProblem(UNREADABLE, path.name, "", error.message))
             continue
         if not sheets:
-            problems.append(Problem(UNREADABLE, path.name, "", f"'{path}' holds no rating"))
+            problems.append(AnswerProblem(UNREADABLE, path.name, "", f"'{path}' holds no rating"))
         for sheet, file in sheets:
             if sheet == key.sheet:
                 matching.append(file)
             else:
                 detail = f"it answers the test {sheet or 'of no id'}, and the key is of {key.sheet}"
-                problems.append(Problem(OTHER_TEST, path.name, file.rater, detail))
+                problems.append(AnswerProblem(OTHER_TEST, path.name, file.rater, detail))
     edited = [
-        Problem(EDITED, one.name, one.rater, "its checksum does not fit its content") for one in matching if one.edited
+        AnswerProblem(EDITED, one.name, one.rater, "its checksum does not fit its content")
+        for one in matching
+        if one.edited
     ]
     return matching, problems + edited
 

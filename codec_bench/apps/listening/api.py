@@ -123,7 +123,7 @@ def export_listening(
     listening_kind = kind_of(kind)
     run_list = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
     if not run_list:
-        raise UserError("no run was given to listen to")
+        raise UserError("the listening test needs a run")
     opened = [run if isinstance(run, Run) else open_run(run) for run in run_list]
     low = tuple(names(anchors))
     for name in low:
@@ -182,7 +182,7 @@ def _check(plan: ListeningPlan) -> None:
             f"a test of the kind {plan.kind.name} plays no open reference", hint="leave --with-reference out"
         )
     if plan.digits is not None and "hearing" not in plan.checks:
-        raise UserError("the digits are for the check of hearing, which is not asked for", hint="add --checks hearing")
+        raise UserError("the digits belong to the check hearing, which is not selected", hint="add --checks hearing")
     if plan.loudness_lufs is not None and not -70 < plan.loudness_lufs <= 0:
         raise UserError(f"the loudness is {plan.loudness_lufs:g} LUFS; expected more than -70 and at most 0")
     for label, count, least in (

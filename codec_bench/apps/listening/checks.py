@@ -20,7 +20,7 @@ import numpy as np
 
 from codec_bench.apps.listening.digits import BELOW_NOISE_DB, read_digits, triplet
 from codec_bench.apps.listening.kinds import Kind, Scale
-from codec_bench.apps.listening.material import Drawn, Item
+from codec_bench.apps.listening.material import DrawnTrial, ListeningItem
 from codec_bench.errors import UserError
 from codec_bench.types import Audio
 
@@ -111,7 +111,7 @@ CHECKS = {
 
 def make_checks(
     names: Sequence[str], speech: Audio, seed: int, digits: Path | None = None
-) -> list[tuple[Drawn, dict[str, Audio]]]:
+) -> list[tuple[DrawnTrial, dict[str, Audio]]]:
     """Make the questions of checks before the test, each with its sounds.
 
     Args:
@@ -125,8 +125,8 @@ def make_checks(
         for number in range(CHECKS[name].count):
             ask, sounds, choices, right = CHECKS[name].make(draw, number, sources)
             held = {f"({index})": one for index, one in enumerate(sounds)}
-            item = Item(f"{name} {number + 1}", None, (), None, {})
-            prepared.append((Drawn(item, tuple(held), check=name, choices=choices, right=right, ask=ask), held))
+            item = ListeningItem(f"{name} {number + 1}", None, (), None, {})
+            prepared.append((DrawnTrial(item, tuple(held), check=name, choices=choices, right=right, ask=ask), held))
     return prepared
 
 

@@ -64,7 +64,7 @@ def export(
     traps: Annotated[int,
         typer.Option("--traps", help="How many sounds break off into beeps, whose number is the answer.")] = 0,
     session: Annotated[int | None,
-        typer.Option("--session", help="After how many trials a rater is asked to rest. Default: never.")] = None,
+        typer.Option("--session", help="Trials between breaks. Default: no breaks.")] = None,
     session_minutes: Annotated[float | None,
         typer.Option("--session-minutes", help="After how many minutes a rater is asked to rest, at the end of a "
                                                "trial. Default: never.")] = None,
@@ -128,7 +128,7 @@ def import_(
     run: Annotated[Path | None,
         typer.Option("--run", help="The run folder that the page was written into, in place of --key.")] = None,
     out: Annotated[Path | None,
-        typer.Option("--out", help="A CSV for the ratings. Default: ratings.csv beside the first file.")] = None,
+        typer.Option("--out", help="A CSV for the ratings. Default: ratings.csv next to the first file.")] = None,
     screening: Annotated[str | None,
         typer.Option("--screening", help="Rules by which raters are left out, or none. Default: those named when the "
                                          "test was written.")] = None,

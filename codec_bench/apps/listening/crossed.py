@@ -22,7 +22,7 @@ CANCELLED = Note("cancelled")
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class CrossedSpread:
     """A mean's standard error (or None with `note`), freedom and number of units."""
 
     mean: float
@@ -36,7 +36,7 @@ class Spread:
         return None if self.error is None else t_quantile(level, self.freedom) * self.error
 
 
-def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> Spread:
+def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> CrossedSpread:
     """Estimate the uncertainty of a mean of ratings, float `(ratings,)`.
 
     Args:
@@ -57,21 +57,21 @@ def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: 
     for size, name in zip(sizes, ("raters", "speakers or items")):
         if size < FEWEST_UNITS:
             note = Note("few_crossed", size=size, of=name, needed=FEWEST_UNITS)
-            return Spread(mean, None, 0.0, fewest, note)
+            return CrossedSpread(mean, None, 0.0, fewest, note)
     if np.ptp(numbers) == 0:
-        return Spread(mean, 0.0, float(fewest - 1), fewest, Note("all_equal"))
+        return CrossedSpread(mean, 0.0, float(fewest - 1), fewest, Note("all_equal"))
     parts = [size / (size - 1) * float((np.bincount(of, apart) ** 2).sum()) for of, size in zip(codes, sizes)]
     single = count / (count - 1) * float((apart**2).sum())
     variance, freedoms = sum(parts) - single, [size - 1 for size in sizes]
     if max(parts) < _CANCELLED * single:
-        return Spread(mean, None, 0.0, fewest, CANCELLED)
+        return CrossedSpread(mean, None, 0.0, fewest, CANCELLED)
     if variance > max(parts):
         weighed = sum(term**2 / freedom for term, freedom in zip(parts, freedoms)) + single**2 / (
             freedoms[0] * freedoms[1]
         )
-        return Spread(mean, variance**0.5, variance**2 / weighed, fewest)
+        return CrossedSpread(mean, variance**0.5, variance**2 / weighed, fewest)
     larger = int(np.argmax(parts))
-    return Spread(mean, parts[larger] ** 0.5, freedoms[larger], fewest)
+    return CrossedSpread(mean, parts[larger] ** 0.5, freedoms[larger], fewest)
 
 
 def crossed_interval(values: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> Interval:

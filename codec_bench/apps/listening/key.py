@@ -112,7 +112,7 @@ def write_key(key: Key, path: Path) -> None:
 
 def read_key(path: Path) -> Key:
     """Read a key; raises UserError if it was changed."""
-    label, hint = f"the key '{path}'", "listen export writes the key beside the page"
+    label, hint = f"the key '{path}'", "listen export writes the key next to the page"
     held = read_json(path, hint=hint)
     if held.get("format") != FORMAT:
         raise UserError(f"'{path}' is no key of a listening test", hint=hint)
@@ -141,7 +141,7 @@ def find_key(run: Path, sheets: Sequence[str]) -> Path:
             continue
     raise UserError(
         f"'{run}' holds no key of the test {' or '.join(sheets) or 'that these files answer'}",
-        hint="name the key with --key; listen export wrote it beside the page",
+        hint="name the key with --key; listen export wrote it next to the page",
     )
 
 

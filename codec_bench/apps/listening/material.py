@@ -40,7 +40,7 @@ class SystemOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListeningItem:
     """One item of the runs.
 
     Args:
@@ -68,13 +68,13 @@ class Item:
 class Material:
     """The usable items of runs with selected systems, and excluded ones."""
 
-    items: Sequence[Item]
+    items: Sequence[ListeningItem]
     systems: tuple[str, ...]
     answers: bool
     excluded: Counter[str]
     runs: Sequence[Run] = field(repr=False)
 
-    def reference(self, item: Item) -> Path | None:
+    def reference(self, item: ListeningItem) -> Path | None:
         """Return an item's reference audio or question's audio, or None."""
         if self.answers:
             return item.sound
@@ -164,7 +164,7 @@ def _samples(
     excluded: Counter[str],
     *,
     folders: dict[str, str | os.PathLike[str]],
-) -> Iterator[Item]:
+) -> Iterator[ListeningItem]:
     for name in folders:
         if name not in chosen:
             raise UnknownName("chosen system with a folder of audio", name, chosen)
@@ -183,7 +183,7 @@ def _samples(
             excluded[f"there is no audio of {', '.join(lacking)}"] += 1
         else:
             outputs = {label: SystemOutput(files[id]) for label, files in audio_files.items()}
-            yield Item(id, units[id], strata[id], sample.duration_s, outputs)
+            yield ListeningItem(id, units[id], strata[id], sample.duration_s, outputs)
 
 
 def _is_same(a: SampleRow, b: SampleRow) -> bool:
@@ -203,7 +203,9 @@ def _in_folder(folder: str | os.PathLike[str], rows: Mapping[str, SampleRow]) ->
     return {sample.id: Path(sample.estimate) for sample in matched if sample.estimate is not None}
 
 
-def _questions(runs: Sequence[Run], chosen: _Chosen, strata: _Strata, excluded: Counter[str]) -> Iterator[Item]:
+def _questions(
+    runs: Sequence[Run], chosen: _Chosen, strata: _Strata, excluded: Counter[str]
+) -> Iterator[ListeningItem]:
     read = {id(run): {exchange.question.id: exchange for exchange in exchanges(run)} for run in runs}
     units = runs[0].units()
     for name, first in read[id(runs[0])].items():
@@ -231,11 +233,11 @@ def _answer(exchange: Exchange) -> SystemOutput | None:
 
 def _question(
     exchange: Exchange, outputs: Mapping[str, SystemOutput], unit: str | None, stratum: tuple[str, ...]
-) -> Item:
+) -> ListeningItem:
     question = exchange.question
     choices = choices_of(question.fields)
     sound = exchange.audio_path if exchange.audio_path is not None and exchange.audio_path.is_file() else None
-    return Item(
+    return ListeningItem(
         question.id, unit, stratum, question.duration_s, outputs, sound, _texts(question.fields, question.prompt),
         tuple(choices.values()),
         _right(choices, question.expected), tuple(question.expected),
@@ -261,7 +263,7 @@ def _right(choices: Mapping[str, str], expected: Sequence[str]) -> tuple[int, ..
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnTrial:
     """A trial without its audio.
 
     Args:
@@ -270,7 +272,7 @@ class Drawn:
             others.
     """
 
-    item: Item
+    item: ListeningItem
     systems: tuple[str, ...]
     training: bool = False
     repeat_of: int | None = None
@@ -280,10 +282,10 @@ class Drawn:
     ask: str = ""
 
 
-def draw_order(items: Sequence[Item], seed: int) -> list[Item]:
+def draw_order(items: Sequence[ListeningItem], seed: int) -> list[ListeningItem]:
     """Order items: groups in turn, each shuffled by itself."""
     rng = random.Random(seed)
-    groups: dict[tuple[str, ...], list[Item]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[ListeningItem]] = defaultdict(list)
     for item in sorted(items, key=lambda one: one.id):
         groups[item.stratum].append(item)
     ordered = [groups[name] for name in sorted(groups)]
@@ -304,12 +306,12 @@ def trials_of(kind: str, systems: Sequence[str]) -> list[tuple[str, ...]]:
 def arrange(
     kind: str,
     systems: Sequence[str],
-    items: Sequence[Item],
+    items: Sequence[ListeningItem],
     training: int,
     repeats: int,
     seed: int,
-    checks: Sequence[Drawn] = (),
-) -> list[Drawn]:
+    checks: Sequence[DrawnTrial] = (),
+) -> list[DrawnTrial]:
     """Order the trials: checks and practice first, the others shuffled.
 
     Args:
@@ -319,8 +321,8 @@ def arrange(
     rng = random.Random(f"{seed} trials")
     every = trials_of(kind, systems)
     practice = [one for one in checks if one.ask]
-    practice += [Drawn(item, rng.choice(every), training=True) for item in items[:training]]
-    counted = [Drawn(item, shown) for item in items[training:] for shown in every]
+    practice += [DrawnTrial(item, rng.choice(every), training=True) for item in items[:training]]
+    counted = [DrawnTrial(item, shown) for item in items[training:] for shown in every]
     rng.shuffle(counted)
     again = rng.sample(range(len(counted)), min(repeats, len(counted)))
     counted += [one for one in checks if not one.ask]
@@ -328,7 +330,9 @@ def arrange(
     rng.shuffle(places)
     at = {index: len(practice) + n for n, index in enumerate(places) if index >= 0}
     shown = [
-        counted[index] if index >= 0 else Drawn(counted[~index].item, counted[~index].systems, repeat_of=at[~index])
+        counted[index]
+        if index >= 0
+        else DrawnTrial(counted[~index].item, counted[~index].systems, repeat_of=at[~index])
         for index in places
     ]
     return practice + shown

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from codec_bench.apps.listening.answers import Problem
+from codec_bench.apps.listening.answers import AnswerProblem
 from codec_bench.apps.listening.crossed import crossed_interval, crossed_test
 from codec_bench.apps.listening.key import REFERENCE, Key
 from codec_bench.apps.listening.kinds import Kind, kind_of
@@ -124,7 +124,7 @@ class ListeningOutcome:
     screening: tuple[str, ...]
     screened: Sequence[Screening]
     first_preferred: SystemValue | None
-    problems: Sequence[Problem]
+    problems: Sequence[AnswerProblem]
     ratings: Sequence[Rating]
     csv: Path | None = None
     notes: tuple[str, ...] = ()
@@ -139,7 +139,11 @@ class ListeningOutcome:
 
 
 def outcome_of(
-    key: Key, rows: Sequence[Rating], problems: Sequence[Problem], findings: Sequence[Screening], rules: tuple[str, ...]
+    key: Key,
+    rows: Sequence[Rating],
+    problems: Sequence[AnswerProblem],
+    findings: Sequence[Screening],
+    rules: tuple[str, ...],
 ) -> ListeningOutcome:
     """Compute the outcome of a test.
 

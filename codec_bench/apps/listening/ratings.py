@@ -25,7 +25,7 @@ from codec_bench.apps.listening.answers import (
     UNKNOWN,
     Answer,
     AnswerFile,
-    Problem,
+    AnswerProblem,
 )
 from codec_bench.apps.listening.checks import CHECKS, GOLD, GOLD_WITHIN
 from codec_bench.apps.listening.key import REFERENCE, UNKNOWN_ROLE, Key, Trial
@@ -70,7 +70,9 @@ COLUMNS = Rating._fields[:-2]
 """The columns of the table of ratings."""
 
 
-def unblind(files: Sequence[AnswerFile], key: Key, keep: Sequence[str] = ()) -> tuple[list[Rating], list[Problem]]:
+def unblind(
+    files: Sequence[AnswerFile], key: Key, keep: Sequence[str] = ()
+) -> tuple[list[Rating], list[AnswerProblem]]:
     """Join answers with their systems.
 
     Args:
@@ -90,7 +92,9 @@ def unblind(files: Sequence[AnswerFile], key: Key, keep: Sequence[str] = ()) -> 
         people[person].append(replace(file, rater=people[person][0].rater if people[person] else first))
     rows: list[Rating] = []
     problems = [
-        Problem(SAME_NAME, "", same[0], f"{len(same)} people wrote this name, and count as as many raters", len(same))
+        AnswerProblem(
+            SAME_NAME, "", same[0], f"{len(same)} people wrote this name, and count as as many raters", len(same)
+        )
         for same in named.values()
         if len(same) > 1
     ]
@@ -108,7 +112,7 @@ def unblind(files: Sequence[AnswerFile], key: Key, keep: Sequence[str] = ()) -> 
     return rows, problems
 
 
-def _rater_twice(before: AnswerFile, last: AnswerFile) -> Problem:
+def _rater_twice(before: AnswerFile, last: AnswerFile) -> AnswerProblem:
     held = {(one.trial, one.stimulus): one.value for one in last.answers}
     apart = sum(held.get((one.trial, one.stimulus)) != one.value for one in before.answers)
     later = f"'{last.name}'" if last.name != before.name else "another session of this file"
@@ -116,10 +120,10 @@ def _rater_twice(before: AnswerFile, last: AnswerFile) -> Problem:
         f"{later} was saved later and is used; {apart} of {len(before.answers)} answers of this file are not in it, or "
         "differ"
     )
-    return Problem(RATER_TWICE, before.name, last.rater, detail)
+    return AnswerProblem(RATER_TWICE, before.name, last.rater, detail)
 
 
-def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], list[Problem]]:
+def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], list[AnswerProblem]]:
     trials = {trial.id: trial for trial in key.trials}
     times = Counter((one.trial, one.stimulus) for one in file.answers)
     rows = []
@@ -153,7 +157,7 @@ def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], lis
         rows = _differences(rows)
     rows = [row._replace(score=row.value if row.status == USED else None) for row in rows]
     problems = [
-        Problem(kind, file.name, file.rater, _examples(which, "answers that are not used"), len(which))
+        AnswerProblem(kind, file.name, file.rater, _examples(which, "answers that are not used"), len(which))
         for kind, which in wrong.items()
     ]
     return rows, problems
@@ -257,7 +261,7 @@ def _value(one: Answer, trial: Trial, kind: Kind, pair: Sequence[tuple[str, str]
     return number, ""
 
 
-def _missing(of_rater: Sequence[Rating], file: AnswerFile, key: Key, rows: list[Rating]) -> Iterable[Problem]:
+def _missing(of_rater: Sequence[Rating], file: AnswerFile, key: Key, rows: list[Rating]) -> Iterable[AnswerProblem]:
     """Yield a rater's unanswered questions, and add their rows."""
     held = {(row.trial, row.stimulus) for row in of_rater}
     lacking = []
@@ -268,7 +272,7 @@ def _missing(of_rater: Sequence[Rating], file: AnswerFile, key: Key, rows: list[
                 rows.append(empty._replace(value=None, status="missing", choice="", given=""))
                 lacking.append(f"{trial.id} {stimulus}".strip())
     if lacking:
-        yield Problem(MISSING, file.name, file.rater, _examples(lacking, "answers were not given"), len(lacking))
+        yield AnswerProblem(MISSING, file.name, file.rater, _examples(lacking, "answers are missing"), len(lacking))
 
 
 def _examples(which: Sequence[str], label: str) -> str:

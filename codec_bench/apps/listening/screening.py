@@ -98,7 +98,7 @@ def _repeats(test: _Test, rater: str) -> _Verdicts:
         return
     differences = apart(test.key, test.rows[rater])
     if len(differences) < FEWEST_REPEATS:
-        yield None, f"{len(differences)} answers were given twice; the rule needs {FEWEST_REPEATS}"
+        yield None, f"{len(differences)} answers are repeated; the rule needs {FEWEST_REPEATS}"
         return
     limit = APART_SHARE if test.kind.is_share else APART * (test.key.scale[1] - test.key.scale[0])
     mean = fmean(differences)

@@ -29,7 +29,7 @@ from codec_bench.apps.listening.key import (
     write_key,
 )
 from codec_bench.apps.listening.kinds import Kind, question_of, scales_of
-from codec_bench.apps.listening.material import Drawn, Item, Material, arrange, draw_order, trials_of
+from codec_bench.apps.listening.material import DrawnTrial, ListeningItem, Material, arrange, draw_order, trials_of
 from codec_bench.apps.listening.page import write_sheet_page
 from codec_bench.apps.listening.sound import CUTOFFS_HZ, FORMAT, alike, anchor, equal_files
 from codec_bench.errors import AudioError, UserError, on_disk
@@ -116,7 +116,7 @@ class ListeningSheet:
 class Selection:
     """The trials of a test, and the encoded sounds of each item."""
 
-    trials: Sequence[Drawn]
+    trials: Sequence[DrawnTrial]
     files: Mapping[str, Mapping[str, bytes]]
     seconds: Mapping[str, Mapping[str, float]]
     excluded: Counter[str]
@@ -141,7 +141,7 @@ def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: in
         files[id] = encode(sounds)
         seconds[id] = {name: sound.num_samples / sound.sample_rate_hz for name, sound in sounds.items()}
 
-    selected: list[Item] = []
+    selected: list[ListeningItem] = []
     first: dict[str, Audio] = {}
     troubles: list[str] = []
     size = 0.0
@@ -193,8 +193,12 @@ def take(material: Material, plan: ListeningPlan, encode: Encode, *, rate_hz: in
 
 
 def _checks(
-    plan: ListeningPlan, material: Material, items: Sequence[Item], first: Mapping[str, Audio], rate_hz: int | None
-) -> Iterator[tuple[Drawn, Mapping[str, Audio]]]:
+    plan: ListeningPlan,
+    material: Material,
+    items: Sequence[ListeningItem],
+    first: Mapping[str, Audio],
+    rate_hz: int | None,
+) -> Iterator[tuple[DrawnTrial, Mapping[str, Audio]]]:
     """Yield the rater checks with audio; `first` is the first item's audio."""
     if plan.checks:
         if not first:
@@ -205,13 +209,20 @@ def _checks(
     for number, gold in enumerate(plan.gold, 1):
         paths = {SOUND_SLOT: gold.audio} | ({REFERENCE: gold.reference} if gold.reference is not None else {})
         sounds = alike(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
-        yield Drawn(Item(f"gold {number}", None, (), None, {}), (SOUND_SLOT,), check=GOLD, right=gold.right), sounds
+        yield (
+            DrawnTrial(
+                ListeningItem(f"gold {number}", None, (), None, {}), (SOUND_SLOT,), check=GOLD, right=gold.right
+            ),
+            sounds,
+        )
     for number in range(plan.traps):
         item, value = items[number % len(items)], rng.randint(max(plan.scale[0], 1), plan.scale[1])
         sounds = _sounds(item, plan, material.reference(item), material, rate_hz)
         beeped = beeping(sounds[rng.choice(material.systems)], value)
         references = {name: sound for name, sound in sounds.items() if name == REFERENCE}
-        drawn = Drawn(Item(f"trap {number + 1}", None, (), None, {}), (SOUND_SLOT,), check=TRAP, right=(value,) * count)
+        drawn = DrawnTrial(
+            ListeningItem(f"trap {number + 1}", None, (), None, {}), (SOUND_SLOT,), check=TRAP, right=(value,) * count
+        )
         yield drawn, {SOUND_SLOT: beeped, **references}
 
 
@@ -237,7 +248,7 @@ def _check_systems(material: Material, plan: ListeningPlan) -> None:
         )
 
 
-def _unfit(item: Item, plan: ListeningPlan, reference: Path | None, material: Material) -> str | None:
+def _unfit(item: ListeningItem, plan: ListeningPlan, reference: Path | None, material: Material) -> str | None:
     """Return why an item cannot be used, or None."""
     if plan.longest_s is not None and item.duration_s is not None and item.duration_s > plan.longest_s:
         return f"longer than {plan.longest_s:g} s"
@@ -257,7 +268,7 @@ def _is_open(plan: ListeningPlan, material: Material) -> bool:
 
 
 def _sounds(
-    item: Item, plan: ListeningPlan, reference: Path | None, material: Material, rate_hz: int | None
+    item: ListeningItem, plan: ListeningPlan, reference: Path | None, material: Material, rate_hz: int | None
 ) -> dict[str, Audio]:
     """Return the sounds of an item by role."""
     paths = {name: output.audio for name, output in item.outputs.items() if output.audio is not None}
@@ -385,7 +396,13 @@ def written_sheet(
 
 
 def _shown(
-    trial: Trial, drawn: Drawn, files: Mapping[str, bytes], material: Material, clips: list[bytes], *, is_open: bool
+    trial: Trial,
+    drawn: DrawnTrial,
+    files: Mapping[str, bytes],
+    material: Material,
+    clips: list[bytes],
+    *,
+    is_open: bool,
 ) -> dict[str, Any]:
     """Build a trial for the page, and add its audio; hides ordinary-looking checks."""
     item = drawn.item

@@ -23,7 +23,7 @@ from codec_bench.messages import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class SpokenContent:
     """Transcripts and phone alignments of the clips, by id; either may be empty."""
 
     texts: Mapping[str, str]
@@ -94,7 +94,7 @@ def _over_streams(order: int, streams: list[dict[str, Any]], per_s: float) -> di
 
 
 def transformer(
-    corpus: TokenCorpus, spoken: Spoken, *, steps: int, seed: int, alive: Callable[[], None]
+    corpus: TokenCorpus, spoken: SpokenContent, *, steps: int, seed: int, alive: Callable[[], None]
 ) -> dict[str, Any]:
     """Compute the bits that a small transformer needs, as JSON values.
 

@@ -41,7 +41,7 @@ _LOUD_SHARE = 0.5
 DEAF = Diagnostic("codes_unused")
 
 
-class Link:
+class LossyLink:
     """A codec over a lossy channel, with a few clips; raises NotApplicable."""
 
     def __init__(self, codec: Any, clips: Sequence[Audio]) -> None:
@@ -89,7 +89,7 @@ class Link:
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
     """Lose frames of a few clips, and measure quality and recovery."""
-    link = Link(codec, material.cut(settings.loss_clips, settings.loss_s))
+    link = LossyLink(codec, material.cut(settings.loss_clips, settings.loss_s))
     scorer = SectionScorer(settings.robust_metrics)
     repairs = link.repairs()
     if repairs[UNREPAIRED] is None and link.deaf:
@@ -117,7 +117,7 @@ def _conditions(settings: Settings) -> list[tuple[str, float]]:
 
 
 def _point(
-    link: Link, scorer: SectionScorer, repairs: Sequence[str], channel: str, rate: float, settings: Settings
+    link: LossyLink, scorer: SectionScorer, repairs: Sequence[str], channel: str, rate: float, settings: Settings
 ) -> dict[str, Any]:
     """Measure the quality at one loss rate, with each of some repairs."""
     condition: dict[str, Any] = {"channel": channel, "rate": rate}
@@ -143,7 +143,7 @@ def _fault(attempt: Callable[[], Any]) -> Diagnostic | None:
     return None
 
 
-def _quality(link: Link, scorer: SectionScorer, repair: str, gone: Sequence[np.ndarray]) -> dict[str, Any]:
+def _quality(link: LossyLink, scorer: SectionScorer, repair: str, gone: Sequence[np.ndarray]) -> dict[str, Any]:
     """Measure the quality with a repair, or give each metric a reason."""
     try:
         return scorer(link.clips, link.received(repair, range(len(link.clips)), gone))
@@ -151,7 +151,7 @@ def _quality(link: Link, scorer: SectionScorer, repair: str, gone: Sequence[np.n
         return {name: {"value": None, "n": 0, "reason": fault_of(error)} for name in scorer.metrics}
 
 
-def _recovery(link: Link, repair: str, settings: Settings) -> dict[str, Any]:
+def _recovery(link: LossyLink, repair: str, settings: Settings) -> dict[str, Any]:
     trials = loud_frames(link, settings.recovery_frames)
     out = link.received(repair, [clip for clip, _ in trials], [np.arange(link.counts[c]) == k for c, k in trials])
     times_ms, unrecovered = [], 0
@@ -171,7 +171,7 @@ def _recovery(link: Link, repair: str, settings: Settings) -> dict[str, Any]:
     }
 
 
-def loud_frames(link: Link, count: int) -> list[tuple[int, int]]:
+def loud_frames(link: LossyLink, count: int) -> list[tuple[int, int]]:
     """Choose (clip, frame) of loud frames in the first halves of the clips."""
     loud_places = []
     for clip, (wave, frames) in enumerate(zip(link.undisturbed, link.counts)):

@@ -114,14 +114,14 @@ class PhoneCounter:
     def __init__(self, alignments: Mapping[str, Alignment]) -> None:
         self._alignments = alignments
         self._names = tuple(sorted({phone for alignment in alignments.values() for phone in alignment.phones}))
-        self._streams: list[_Stream] = []
+        self._streams: list[_PhoneStream] = []
         self._aligned = self._missing = 0
 
     def add(self, name: str, codes: Sent) -> None:
         """Count the codes of one sample's audio, or of one of its channels."""
         streams = [stream for stream in codes.streams if stream.frame_rate_hz]
         if not self._streams:
-            self._streams = [_Stream(s.name, s.cardinality, len(self._names)) for s in streams]
+            self._streams = [_PhoneStream(s.name, s.cardinality, len(self._names)) for s in streams]
         alignment = self._alignments.get(name)
         if alignment is None:
             self._missing += 1
@@ -151,7 +151,7 @@ class PhoneCounter:
         }
 
 
-class _Stream:
+class _PhoneStream:
     def __init__(self, name: str, cardinality: int, kinds: int) -> None:
         self._name, self._cardinality, self._kinds = name, cardinality, kinds
         self._counts: np.ndarray | None = None

@@ -10,10 +10,10 @@ from codec_bench.apps.profiling.cells import ProfileCell, ProfileSection, row_of
 from codec_bench.apps.profiling.probes import PROBES, TASKS
 
 _READS = {
-    "speaker": "Clips of which the speaker is read right; no clip is in both parts.",
-    "emotion": "Clips of which the emotion is read right, of speakers that the probe has not heard.",
-    "phone": "Frames of which the phone is read right, of speakers that the probe has not heard.",
-    "pitch": "Voiced frames of which the pitch is put into the right fifth, of speakers that the probe has not heard.",
+    "speaker": "Clips with the right speaker; no clip is in both parts.",
+    "emotion": "Clips with the right emotion, of speakers unknown to the probe.",
+    "phone": "Frames with the right phone, of speakers unknown to the probe.",
+    "pitch": "Voiced frames with the right fifth of pitch, of speakers unknown to the probe.",
 }
 _NAMES = {"linear": "linear", "hidden": "hidden layer"}
 

@@ -29,7 +29,7 @@ class RateCounter:
 
     def __init__(self, info: CodecInfo) -> None:
         self._info = info
-        self._streams: list[_Stream] | None = None
+        self._streams: list[_RateStream] | None = None
         self._seconds = self._bits = self._nominal = self._other_bits = 0.0
         self._packet_bytes: list[int] = []
         self._items = self._latent_frames = 0
@@ -46,7 +46,7 @@ class RateCounter:
     def _count(self, codes: Codes) -> None:
         if self._streams is None:
             self._streams = [
-                _Stream(s.values.shape[0], s.cardinality, float(s.frame_rate_hz), s.name) for s in codes.streams
+                _RateStream(s.values.shape[0], s.cardinality, float(s.frame_rate_hz), s.name) for s in codes.streams
             ]
         for stream, of in zip(self._streams, codes.streams):
             stream.add(np.asarray(of.values))
@@ -126,7 +126,7 @@ class RateCounter:
         }
 
 
-class _Stream:
+class _RateStream:
     def __init__(self, codebooks: int, cardinality: int, frame_rate_hz: float, name: str) -> None:
         self.facts = (codebooks, cardinality, frame_rate_hz, name)
         self._counts = CodebookCounts.zero()

@@ -143,7 +143,7 @@ class Measuring(Checking):
     def _phones(self) -> dict[str, dict[str, Any]]:
         """Measure phones in two sections, each with a reason where there is none."""
         if self._of_phones is None:
-            nothing = {"state": "not measured", "reason": "no alignments were given"}
+            nothing = {"state": "not measured", "reason": "there are no alignments"}
             return {"phones": nothing, "abx": nothing}
         (phones, abx), seed = self._of_phones, self._request.settings.seed
         vectors = getattr(self._codec, "vectors", None)
@@ -181,7 +181,7 @@ class Measuring(Checking):
 
     def _transformer(self) -> dict[str, dict[str, Any]]:
         settings = self._request.settings
-        spoken = language.Spoken(self._request.texts, self._alignments)
+        spoken = language.SpokenContent(self._request.texts, self._alignments)
         return {
             "transformer": language.transformer(
                 self._corpus_of_tokens(), spoken, steps=settings.lm_steps, seed=settings.seed, alive=self._announce

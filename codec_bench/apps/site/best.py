@@ -37,7 +37,7 @@ def mark_best(
         if not row.get("state"):
             shown.setdefault(row["system"], []).append(row)
     alike = [[row for row in of if row["identity"] == of[0]["identity"]] for of in shown.values()]
-    held = _Scores(site)
+    held = _SiteScores(site)
     for c, (metric, _) in enumerate(columns):
         measured = ([row for row in of if row["cells"][c] is not None and row["family"] is not None] for of in alike)
         rivals = [of[0] for of in measured if of]
@@ -56,7 +56,7 @@ def _out(rivals: Sequence[Row], column: int) -> set[int]:
 
 
 def _standings(
-    rivals: Sequence[Row], column: int, metric: str, entries: Mapping[str, Entry], held: _Scores
+    rivals: Sequence[Row], column: int, metric: str, entries: Mapping[str, Entry], held: _SiteScores
 ) -> list[Mapping[str, Any]]:
     """Return each row's standing in a column; empty where nothing is comparable."""
     if not rivals or metric == BITRATE:
@@ -76,7 +76,7 @@ def _standings(
     return [outcome.standing(n).as_dict() for n in known]
 
 
-class _Scores:
+class _SiteScores:
     """The scores of a site's runs, each file read once."""
 
     def __init__(self, site: SiteFolder | None) -> None:

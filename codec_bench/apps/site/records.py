@@ -208,7 +208,7 @@ def _hash(value: Any, size: int) -> str:
     return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
 
 
-class _Scores:
+class _ScoreArrays:
     """The scores of a run as arrays `(systems, metrics, samples)`."""
 
     def __init__(self, run: Run, ids: list[str]) -> None:
@@ -266,7 +266,7 @@ def write_run(site: SiteFolder, run: Run, entry: Mapping[str, Any], *, audio_mb:
     folder.mkdir(parents=True, exist_ok=True)
     samples = list(run.samples())
     ids = [sample.id for sample in samples]
-    scores = _Scores(run, ids)
+    scores = _ScoreArrays(run, ids)
     with opened(folder / "scores.parquet", binary=True) as file:
         write_parquet(scores.noted(run.rows()), file)
     for metric in range(len(scores.metrics)):
@@ -316,7 +316,7 @@ def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
     return groups
 
 
-def _texts(run: Run, samples: list[Any], scores: _Scores) -> list[dict[str, Any]]:
+def _texts(run: Run, samples: list[Any], scores: _ScoreArrays) -> list[dict[str, Any]]:
     texts: list[dict[str, Any]] = [
         {
             "text": beginning(sample.text or "", _CHARACTERS),
@@ -354,7 +354,7 @@ def _with_reasons(texts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _keep_sound(
-    site: SiteFolder, run: Run, ids: list[str], scores: _Scores, audio_mb: float
+    site: SiteFolder, run: Run, ids: list[str], scores: _ScoreArrays, audio_mb: float
 ) -> dict[int, dict[int, str]]:
     """Copy audio of the worst and of random samples, by sample and system."""
     if audio_mb <= 0:

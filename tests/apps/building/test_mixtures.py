@@ -14,7 +14,7 @@ import soundfile
 import yaml
 
 from codec_bench import build, run_benchmark
-from codec_bench.apps.building.item import Item
+from codec_bench.apps.building.item import BuildItem
 from codec_bench.apps.building.mixtures import Mixtures, excerpt
 from codec_bench.apps.building.record import BuildRecord
 from codec_bench.benchmark import load_benchmark
@@ -247,9 +247,9 @@ def test_the_definition_next_to_the_data_is_run_as_it_is(mixing, sounds):
 def test_a_log_of_an_earlier_copy_next_to_a_finished_build_is_refused(tmp_path):
     """As `cp -r` leaves it where the finished folder is copied over one that was copied in the middle."""
     record = BuildRecord(tmp_path / "one", {"recipe": 1})
-    record.write([Item("a", {}, (), {"id": "a"}, b"sound")])
+    record.write([BuildItem("a", {}, (), {"id": "a"}, b"sound")])
     shutil.copytree(tmp_path / "one", tmp_path / "copy")
-    record.write([Item("b", {}, (), {"id": "b"}, b"sound")])
+    record.write([BuildItem("b", {}, (), {"id": "b"}, b"sound")])
     record.close()
     shutil.copytree(tmp_path / "one", tmp_path / "copy", dirs_exist_ok=True)
     log = tmp_path / "copy" / ".build" / "record.sqlite-wal"

@@ -109,7 +109,7 @@ def test_the_sessions_of_a_run_share_utmosv2_which_is_released_after_them(tmp_pa
         return []
 
     monkeypatch.setattr(api, "_values", values)
-    marks = api._Marks(None, None, False, print)
+    marks = api._MeasureOptions(None, None, False, print)
     api._marked(tmp_path, marks)
     (tmp_path / "summary.json").unlink()  # it says of which sessions it was made, and there are none
     with pytest.raises(UserError, match="stopped"):

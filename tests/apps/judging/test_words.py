@@ -114,7 +114,7 @@ def test_a_judge_that_takes_the_longer_is_named(small, model):
 
 def test_a_judge_that_forgets_is_named(small, model):
     item, words = model(forgets_in_every_fifth_repeat, SMALL)
-    assert named(words, "is mostly right", "changes 20 % of its verdicts when it is asked again")
+    assert named(words, "is mostly right", "changes 20 % of its verdicts on repetition")
     assert item.changed.value == pytest.approx(19 / 96)  # 96 questions are asked again, and every fifth is forgotten
     assert item.j.value == pytest.approx(1 - 19 / 96)  # half of the replies, two of J for each
 

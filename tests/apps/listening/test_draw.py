@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from codec_bench.apps.listening.material import Item, arrange, collect, draw_order
+from codec_bench.apps.listening.material import ListeningItem, arrange, collect, draw_order
 from codec_bench.errors import UnknownName, UserError
 
 
 def item(id, *stratum):
-    return Item(id, None, stratum, None, {})
+    return ListeningItem(id, None, stratum, None, {})
 
 
 def test_items_are_drawn_evenly_from_the_groups():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codec_bench import Codes, CodeStream
-from codec_bench.apps.profiling.language import Spoken, language, transformer
+from codec_bench.apps.profiling.language import SpokenContent, language, transformer
 from codec_bench.apps.profiling.rows import sections
 from codec_bench.apps.profiling.token_corpus import MOST_CODES, TokenCorpus
 from codec_bench.codecs.checks.steps import NotApplicable
@@ -40,7 +40,9 @@ def test_one_stream_that_cannot_carry_an_order_leaves_the_sum_without_it():
 
 def test_bits_per_phone_and_per_character_are_over_the_clips_that_have_them():
     held = corpus((1, 16, 200.0))
-    spoken = Spoken({"clip 0": "a cat", "clip 1": "sat"}, {"clip 2": Alignment.of([(0, 0.5, "A"), (0.5, 1, "B")])})
+    spoken = SpokenContent(
+        {"clip 0": "a cat", "clip 1": "sat"}, {"clip 2": Alignment.of([(0, 0.5, "A"), (0.5, 1, "B")])}
+    )
     result = transformer(held, spoken, steps=1, seed=0, alive=lambda: None)
     assert result["characters_per_s"] == 7 / 4 and result["phones_per_s"] == 2 / 2
     assert result["bits_per_character"] == result["bps"] / (7 / 4) and result["bits_per_phone"] == result["bps"]
@@ -91,4 +93,4 @@ def test_a_part_that_cannot_be_measured_leaves_the_rest(profiled, odd):
 
 def test_a_transformer_that_is_not_requested_is_reported():
     with pytest.raises(NotApplicable, match="no steps of training were asked for"):
-        transformer(corpus((1, 16, 200.0)), Spoken({}, {}), steps=0, seed=0, alive=lambda: None)
+        transformer(corpus((1, 16, 200.0)), SpokenContent({}, {}), steps=0, seed=0, alive=lambda: None)

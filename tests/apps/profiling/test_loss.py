@@ -119,7 +119,7 @@ def test_the_time_to_recover_is_that_of_the_predictor(measured):
     from codec_bench.data import open_source
 
     files = [(s.id, s.audio) for s in list(open_source("embedded"))[:4]]
-    link = loss.Link(codec, Material(files, codec).cut(2, 2.0))
+    link = loss.LossyLink(codec, Material(files, codec).cut(2, 2.0))
     times = []
     for clip, frame in loss.loud_frames(link, 4):
         dropped = np.arange(link.counts[clip]) == frame

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.building.item import Funnel, Item, Maker, reason_of
+from codec_bench.apps.building.item import BuildItem, Funnel, Maker, reason_of
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.apps.building.review import Reviewed
 from codec_bench.errors import beginning
@@ -109,14 +109,14 @@ def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> 
     return Picture(_heading(title), len(values), _text(low), _text(float(np.median(values))), _text(high), bars)
 
 
-def _rates(item: Item, maker: Maker) -> list[float]:
+def _rates(item: BuildItem, maker: Maker) -> list[float]:
     """Return the rates of an item's tries in order, without tries that failed earlier."""
     rates = [failure.value for failure in item.failures if failure.value is not None]
     last = None if item.row is None or maker.rate is None else item.row.get(maker.rate)
     return [*rates, float(last)] if last is not None else rates
 
 
-def _worst(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
+def _worst(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
     """List the kept items closest to being dropped, with the reason."""
     scored = ((maker.nearness(item.row), len(item.failures), item.key) for item in items if item.row is not None)
     ranked = heapq.nlargest(MOST_SHOWN, scored, key=lambda one: (one[0] or 0.0, one[1]))
@@ -126,7 +126,7 @@ def _worst(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
     ]
 
 
-def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
+def _best(maker: Maker, items: Iterable[BuildItem]) -> list[tuple[str, str]]:
     """List the dropped items closest to the limit, with the reason."""
 
     def dropped() -> Iterator[tuple[int, float, str, str]]:

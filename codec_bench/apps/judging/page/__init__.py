@@ -43,7 +43,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class MovedItem:
+class MovedAnswer:
     """An answer with both judges' marks, and its question."""
 
     rubric: str
@@ -105,7 +105,7 @@ def write_check_page(
 
 
 def write_compare_page(
-    successions: Sequence[Succession], moved: Sequence[MovedItem], tested: Mapping[str, str], path: Path
+    successions: Sequence[Succession], moved: Sequence[MovedAnswer], tested: Mapping[str, str], path: Path
 ) -> None:
     """Write the page of two judges over the same answers.
 
