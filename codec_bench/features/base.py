@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
 
 Result = dict[str, Any]
@@ -28,6 +29,12 @@ def seed_of(*names: object) -> int:
 
 class Unavailable(Exception):
     """A signal has no value (silent, too short). Raised, or returned in a batch."""
+
+
+def refuse_weights(feature: str, weights: str | None) -> None:
+    """Raise a UserError if weights were passed to a feature that has none."""
+    if weights is not None:
+        raise UserError(f"the feature '{feature}' has no weights to replace", hint="omit its weights")
 
 
 def too_short(signal: np.ndarray, model: str, needed: int) -> Unavailable | None:

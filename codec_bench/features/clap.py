@@ -139,7 +139,7 @@ class TextEncoder:
         folder = checkpoint.folder
         if not any((folder / name).is_file() for name in TOKENS):  # transformers would make tokens of no word
             raise WeightsError(
-                f"there is neither {' nor '.join(TOKENS)} in '{folder}', with which texts become tokens",
+                f"'{folder}' has no tokeniser ({' or '.join(TOKENS)})",
                 hint=f"codec-bench weights fetch {Clap.name} brings them",
             )
         try:

@@ -83,17 +83,16 @@ class Dnsmos(PreparedFeature):
     Result: `{"sig": float, "bak": float, "ovrl": float, "p808": float, "windows": int}`.
 
     Paper: C. K. A. Reddy, V. Gopal, R. Cutler, "DNSMOS P.835", ICASSP 2022 (`sig`, `bak`, `ovrl`), and "DNSMOS", ICASSP
-    2021 (`p808`). Reference implementation: speechmos 0.0.1 with onnxruntime and librosa 0.11, to 1e-4 (found: 1e-5).
+    2021 (`p808`). Reference implementation: speechmos 0.0.1 with onnxruntime and librosa 0.11, to 1e-4 (measured: 1e-5).
 
     Args:
-        device: `cpu` or `cuda:N`.
         weights: a folder with `sig_bak_ovr.onnx` and `model_v8.onnx`, or None for those in the installed package.
         variant: None, `all-windows`, `ultraeval-audio` or `versa`.
         point: the library that computes the networks, or None for the device's own.
 
     Raises:
-        UserError: there is no such variant or library. MissingExtra: speechmos is not installed, and no weights were
-            given. WeightsError: the folder lacks a file, or a file holds another network (raised by `load`).
+        UserError: no such variant or library. MissingExtra: speechmos is not installed, and weights are None.
+        WeightsError: the folder lacks a file, or a file holds another network (raised by `load`).
     """
 
     name = "dnsmos"

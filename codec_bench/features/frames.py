@@ -68,7 +68,7 @@ class S3prlFrames(S3prl):
         if self._layer >= states:
             self._net = None
             raise WeightsError(
-                f"s3prl-frames[{self._upstream}] has {states} hidden states, and number {self._layer} was asked for",
+                f"s3prl-frames[{self._upstream}] has {states} hidden states; {self._layer} was requested",
                 hint=f"name one from 0 to {states - 1}",
             )
 

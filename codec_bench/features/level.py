@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.errors import UserError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import Feature, Result, Unavailable, refuse_weights
 from codec_bench.features.pitch import RATE_HZ, unusable
 
 FRAME_SAMPLES, HOP_SAMPLES = 400, 160
@@ -39,8 +38,7 @@ class Level(Feature):
     cached = False
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
-        if weights is not None:
-            raise UserError("the feature 'level' has no weights, and some were given", hint="leave out its weights")
+        refuse_weights(self.name, weights)
         super().__init__(device, weights)
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.errors import UserError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import Feature, Result, Unavailable, refuse_weights
 from codec_bench.features.pitch import RATE_HZ, WORLD_HOP_S, check_world, harvest, import_world, unusable
 from codec_bench.messages import Diagnostic
 
@@ -43,10 +42,7 @@ class MelCepstrum(Feature):
     batch_s = 600.0
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
-        if weights is not None:
-            raise UserError(
-                f"the feature '{self.name}' has no weights, and some were given", hint="leave out its weights"
-            )
+        refuse_weights(self.name, weights)
         check_world(self.name)
         super().__init__(device, weights)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from codec_bench.environment import package_version
 from codec_bench.errors import MissingExtra, UserError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import Feature, Result, Unavailable, refuse_weights
 from codec_bench.messages import Diagnostic
 
 RATE_HZ = 16_000
@@ -64,8 +64,7 @@ class Pitch(Feature):
     batch_s = 600.0
 
     def __init__(self, device: str = "cpu", weights: str | None = None, variant: str | None = None) -> None:
-        if weights is not None:
-            raise UserError("the feature 'pitch' has no weights, and some were given", hint="leave out its weights")
+        refuse_weights(self.name, weights)
         if variant not in PROTOCOLS:
             raise UserError(f"pitch has no tracker '{variant}'", hint="use pitch, pitch[swift] or pitch[world]")
         if variant == "world":

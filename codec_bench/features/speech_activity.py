@@ -10,7 +10,7 @@ import numpy as np
 
 from codec_bench.environment import package_version
 from codec_bench.errors import MissingExtra, UserError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import Feature, Result, Unavailable, refuse_weights
 from codec_bench.messages import Diagnostic
 
 RATE_HZ = 16_000
@@ -46,8 +46,7 @@ class SpeechActivity(Feature):
     batch_s = 600.0
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
-        if weights is not None:
-            raise UserError(f"the feature '{self.name}' takes no weights, and some were given", hint="leave them out")
+        refuse_weights(self.name, weights)
         for package in ("silero-vad", "onnxruntime"):
             if package_version(package) is None:
                 raise MissingExtra("speech activity", package, "embedded")

@@ -12,7 +12,7 @@ import numpy as np
 
 from codec_bench.audio.noises import NOISES, noises
 from codec_bench.errors import UserError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import Feature, Result, Unavailable, refuse_weights
 from codec_bench.features.pitch import check_world, import_world, unusable
 
 SET_RATE_HZ, FEWEST_SAMPLES = 22_050, 16_000
@@ -81,10 +81,7 @@ class Ttsds2Pitch(Feature):
     stem = "ttsds2-pitch/dio-stonemask-22050hz/1000-frames-of-256/1"
 
     def __init__(self, device: str = "cpu", weights: str | None = None, variant: str | None = None) -> None:
-        if weights is not None:
-            raise UserError(
-                f"the feature '{self.name}' has no weights, and some were given", hint="leave out its weights"
-            )
+        refuse_weights(self.name, weights)
         self._noise = asks_for_noise(self.name, variant)
         check_world(self.name)
         super().__init__(device, weights)

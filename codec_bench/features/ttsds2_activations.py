@@ -152,7 +152,7 @@ class Ttsds2Whisper(_Activations):
         net = load_pretrained(WhisperForConditionalGeneration, str(self._checkpoint.folder), {})
         if 2 * net.config.max_source_positions != WINDOW_FRAMES:
             raise WeightsError(
-                f"the weights in '{self._checkpoint.folder}' hear {2 * net.config.max_source_positions} frames; "
+                f"the weights in '{self._checkpoint.folder}' read {2 * net.config.max_source_positions} frames; "
                 f"expected {WINDOW_FRAMES}"
             )
         return net.model.encoder.eval()

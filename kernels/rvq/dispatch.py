@@ -278,7 +278,7 @@ def _count(codebooks: int | None, quantiser: Quantiser) -> int:
     if codebooks is None:
         return quantiser.codebooks
     if not 1 <= codebooks <= quantiser.codebooks:
-        raise ValueError(f"{codebooks} codebooks were asked for; the quantiser has 1 to {quantiser.codebooks}")
+        raise ValueError(f"{codebooks} codebooks were requested; the quantiser has 1 to {quantiser.codebooks}")
     return codebooks
 
 

@@ -53,7 +53,7 @@ def test_other_versions_and_weights_are_one_sentence(monkeypatch):
     monkeypatch.setattr(module, "package_version", lambda name: "6.20.1")
     with pytest.raises(UserError, match=r"needs silero-vad 6\.2, and 6\.20\.1 is installed"):
         load_feature("speech-activity")
-    with pytest.raises(UserError, match="takes no weights"):
+    with pytest.raises(UserError, match="has no weights"):
         load_feature("speech-activity", weights="x")
     monkeypatch.setattr(module, "package_version", lambda name: None)
     with pytest.raises(MissingExtra, match="silero-vad"):

@@ -251,7 +251,7 @@ def test_no_frames_and_no_items(use, shape):
 
 def test_what_does_not_fit_is_refused():
     quantiser = dispatch.Euclidean(noise(2, 8, 4))
-    with pytest.raises(ValueError, match="3 codebooks were asked for; the quantiser has 1 to 2"):
+    with pytest.raises(ValueError, match="3 codebooks were requested; the quantiser has 1 to 2"):
         dispatch.search(noise(1, 4, 5), quantiser, 3)
     with pytest.raises(ValueError, match=r"expected \(items, 4, frames\)"):
         dispatch.search(noise(1, 5, 5), quantiser)

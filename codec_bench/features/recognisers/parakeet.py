@@ -216,7 +216,7 @@ def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[t
 
     Returns:
         Tokens `(items, steps + 1)`, blank after an item's end, and the frames passed before each of them, of the same
-        shape. The last token is blank; the frames beside it are the item's total.
+        shape. The last token is blank; its frames are the item's total.
     """
     import torch
 

@@ -106,7 +106,7 @@ class PiecewiseRecogniser(Feature):
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
         """Return why a signal cannot be transcribed, or None."""
         if language is None and self.needs_language:
-            return f"{self.name} must be told the language, and the sample has none"
+            return f"{self.name} needs the language, and the sample has none"
         if self.reads_language and language is not None and self.languages and language not in self.languages:
             return f"{self.name} does not know the language '{language}'"
         if signal.size < self.shortest:

@@ -214,7 +214,7 @@ class TransformersRecogniser(PiecewiseRecogniser):
             not installed (raised by `load`).
     """
 
-    name = "asked"
+    name = "transformers-asr"
     reads_language = True
     models: ClassVar[Mapping[str, str]] = {name: name for name, family in FAMILIES.items() if family.rate_hz == RATE_HZ}
 

@@ -330,7 +330,7 @@ class Whisper(PreparedFeature):
         """Decode windows, and fill in the languages to detect."""
         # First windows of items without a language come first: the item's other windows need it.
         waiting = sorted(windows, key=lambda w: (not (w.first and codes[w.item] is None), -w.mel.shape[0]))
-        full = False  # whether the last ones did not fit, though torch had given its memory back
+        full = False  # whether the last ones did not fit in spite of torch's freed cache
         while waiting:
             groups = math.ceil(len(waiting) / self._together.windows)
             some = waiting[: math.ceil(len(waiting) / groups)]  # groups of equal size, because small groups are slow

@@ -65,11 +65,7 @@ class S3prl(Feature):
                 hint=f"write {self.name}[NAME], for example {self.name}[hubert_base]",
             )
         if (weights is not None) != variant.endswith(TAKES_A_FILE):
-            takes = (
-                "needs a checkpoint and was given none"
-                if weights is None
-                else "has a checkpoint of its own, and weights were given"
-            )
+            takes = "needs a checkpoint" if weights is None else "has its own checkpoint"
             raise UserError(
                 f"the upstream {self.name}[{variant}] {takes}",
                 hint=f"give weights only to upstreams that end in _local or _custom, such as {self.name}[hubert_local]",
@@ -189,7 +185,7 @@ def load_upstream(name: str, weights: str | None) -> Any:
         try:
             return upstreams[name](weights) if weights is not None else upstreams[name]()
         except Exception as error:  # s3prl's code raises anything: assertions, HTTP errors, UnpicklingError
-            reason = str(error).strip().split("\n")[0] or "no reason given"
+            reason = str(error).strip().split("\n")[0] or "unknown reason"
             raise WeightsError(
                 f"the upstream s3prl[{name}] cannot be loaded: {type(error).__name__}: {reason}",
                 hint=f"without a network, copy its checkpoint here and use s3prl[{name.split('_')[0]}_local]",

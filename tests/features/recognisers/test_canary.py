@@ -72,7 +72,7 @@ def test_a_batch_equals_transformers_one_by_one(folder, signals):
 def test_it_needs_a_language_that_it_knows(folder, signals):
     feature = load_feature("canary-1b-v2", weights=str(folder))
     untold, unknown, usable = feature.compute([signals[2]] * 3, [None, "zh", "en"])
-    assert isinstance(untold, Unavailable) and "must be told the language" in str(untold)
+    assert isinstance(untold, Unavailable) and "needs the language" in str(untold)
     assert isinstance(unknown, Unavailable) and "does not know the language 'zh'" in str(unknown)
     assert usable["language"] == "en"
 

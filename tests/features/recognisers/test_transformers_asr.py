@@ -120,7 +120,7 @@ def test_a_batch_equals_transformers_one_by_one(name, folders, signals):
 def test_what_a_recogniser_does_not_know_is_refused(folders, signals):
     cohere = load_feature("cohere-transcribe-03-2026", weights=folders["cohere-transcribe-03-2026"])
     cohere.load()
-    assert "must be told the language" in cohere.refusal(signals[2], None)
+    assert "needs the language" in cohere.refusal(signals[2], None)
     assert "does not know the language 'sv'" in cohere.refusal(signals[2], "sv")
     (short,) = cohere.compute([signals[0][:800]], ["en"])
     assert isinstance(short, Unavailable) and "needs at least 1600" in str(short)

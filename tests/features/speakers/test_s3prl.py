@@ -72,7 +72,7 @@ def test_what_cannot_be_loaded_says_why(checkpoint, tmp_path):
         S3prl("hubert_bse").load()
     with pytest.raises(UserError, match=r"upstream.*s3prl\[hubert_base\]"):
         S3prl()
-    with pytest.raises(UserError, match="was given none"):
+    with pytest.raises(UserError, match="needs a checkpoint"):
         S3prl("wavlm_local")
     with pytest.raises(UserError, match="a checkpoint of its own"):
         S3prl("hubert_base", weights=checkpoint)
