@@ -1,7 +1,7 @@
-"""Miniature data sets: a few invented rows for each benchmark, with the columns and types that its definition declares.
+"""Miniature data sets: a few invented rows of each benchmark, with the columns and types of its definition.
 
-`write_miniature(name, folder)` writes them in the layout of the real data. `run --data FOLDER` reads them, so a model or
-an endpoint can be tried without the data.
+`write_miniature(name, folder)` writes them in the layout of the real data. With `run --data FOLDER` they try a model or
+an endpoint without the data.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import json
 import math
 import tarfile
 import zipfile
+from collections.abc import Callable, Iterable
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,133 +24,85 @@ import pyarrow.parquet as pq
 import soundfile
 
 from codec_bench.benchmark import Benchmark, benchmark_names, load_benchmark
+from codec_bench.config import load_yaml
 from codec_bench.errors import UserError
 from codec_bench.store.answers import SOUNDS
 
 ROWS = 4
 """Rows of each split."""
 NO_SOUND, NO_REFERENCE = 4, 5
-"""With more rows, this one has no sound (no text where there is no sound), and this one no reference."""
+"""With more rows, the row without a sound (without a text in a benchmark without sounds) and that without a reference."""
 RATE_HZ = 16_000
 
-SENTENCES = {
-    "ar": ["ذهب الولد إلى المدرسة صباح اليوم", "تشرق الشمس على المدينة القديمة الآن"],
-    "ca": ["El noi va anar a l'escola aquest matí", "El sol surt sobre la ciutat vella"],
-    "cs": ["Chlapec šel dnes ráno do staré školy", "Slunce vychází nad naším malým městem"],
-    "cy": ["Aeth y bachgen i'r ysgol y bore hwn", "Mae'r haul yn codi dros yr hen dref"],
-    "de": ["Der Junge ging heute früh in die große Schule", "Über der alten Stadt geht die Sonne auf"],
-    "el": ["Το αγόρι πήγε στο σχολείο σήμερα το πρωί", "Ο ήλιος ανατέλλει πάνω από την παλιά πόλη"],
-    "en": [
-        "the boy went to school this morning",
-        "the sun rises over the old town",
-        "a naïve café owner said hello to us",
-    ],
-    "es": ["El niño fue a la escuela esta mañana", "El sol sale sobre la vieja ciudad"],
-    "et": ["Poiss läks täna hommikul vanasse kooli", "Päike tõuseb meie väikese linna kohal"],
-    "fa": ["پسر امروز صبح به مدرسه رفت", "خورشید بر فراز شهر قدیمی طلوع می‌کند"],
-    "fi": ["Poika meni tänään aamulla vanhaan kouluun", "Aurinko nousee meidän pienen kaupungin yllä"],
-    "fr": ["Le garçon est allé à l'école ce matin", "Le soleil se lève sur la vieille ville"],
-    "hi": ["लड़का आज सुबह अपने स्कूल गया", "पुराने शहर के ऊपर सूरज निकलता है"],
-    "id": ["Anak itu pergi ke sekolah pagi ini", "Matahari terbit di atas kota tua kami"],
-    "it": ["Il ragazzo è andato a scuola questa mattina", "Il sole sorge sopra la vecchia città"],
-    "ja": ["少年は今朝早く学校に行きました", "古い町の上に太陽が昇ります"],
-    "ko": ["소년은 오늘 아침 일찍 학교에 갔습니다", "오래된 도시 위로 해가 천천히 뜹니다"],
-    "lv": ["Zēns šorīt agri gāja uz veco skolu", "Saule lec pār mūsu mazo veco pilsētu"],
-    "mn": ["Хүү өнөө өглөө эрт сургууль руугаа явсан", "Нар хуучин хотын дээгүүр аажмаар мандаж байна"],
-    "nl": ["De jongen ging vanmorgen vroeg naar school", "De zon komt op boven de oude stad"],
-    "pl": ["Chłopiec poszedł dziś rano do starej szkoły", "Słońce wschodzi nad naszym małym miastem"],
-    "pt": ["O menino foi para a escola esta manhã", "O sol nasce sobre a velha cidade"],
-    "ro": ["Băiatul a mers la școală în această dimineață", "Soarele răsare peste orașul nostru vechi"],
-    "ru": ["Мальчик пошёл сегодня утром в старую школу", "Солнце встаёт над нашим старым городом"],
-    "sl": ["Deček je šel danes zjutraj v šolo", "Sonce vzhaja nad našim starim mestom"],
-    "sv": ["Pojken gick till skolan tidigt i morse", "Solen går upp över den gamla staden"],
-    "ta": ["சிறுவன் இன்று காலை பள்ளிக்கு நடந்து சென்றான்", "பழைய நகரத்தின் மேல் சூரியன் மெதுவாக உதிக்கிறது"],
-    "th": ["เด็กชายไปโรงเรียนเมื่อเช้านี้", "พระอาทิตย์ขึ้นเหนือเมืองเก่า"],
-    "tr": ["Çocuk bu sabah erkenden eski okula gitti", "Güneş eski şehrin üzerinden yavaşça doğuyor"],
-    "uk": ["Хлопець пішов сьогодні вранці до старої школи", "Сонце сходить над нашим старим містом"],
-    "vi": ["Cậu bé đã đi đến trường sáng nay", "Mặt trời mọc trên thành phố cổ kính"],
-    "yue": ["個細路今朝好早就返咗學校", "太陽喺舊城上面慢慢升起"],
-    "zh": ["小男孩今天早上去了学校", "太阳从老城的上空升起", "我们明天一起去公园散步"],
-}
+SENTENCES: dict[str, list[str]] = load_yaml(files("codec_bench.benchmark").joinpath("miniature_sentences.yaml"))
 OPTIONS = ("A guitar", "Two violins", "Three drums", "Four flutes")
 ANSWERS = (["Paris"], ["the Nile", "Nile"], ["Jane Austen"], ["Zürich"])
 
 
 @cache
 def load(name: str) -> Benchmark:
-    """A benchmark, read once."""
+    """Load a benchmark once."""
     return load_benchmark(name)
 
 
 def write_miniature(name: str, folder: Path) -> Path:
-    """Writes the rows of one benchmark into a folder that serves as a mirror; several may share it.
+    """Write the rows of a benchmark to a folder that serves as a mirror; several benchmarks may share it.
 
     Raises:
-        UserError: the benchmark's data are files of its own.
+        UserError: the benchmark reads local files.
     """
     benchmark = load(name)
-    data = benchmark.data
+    data, folder = benchmark.data, Path(folder)
     if data.repository is None:
         raise UserError(f"'{name}' reads files of its own", hint="run it with --limit to try a model on a few rows")
-    root = Path(folder) / str(data.repository)
-    if data.layout == "minimax":
-        _write_minimax(root, str(data.language), str(benchmark.language))
-        return Path(folder)
-    if data.layout == "esd":
-        _write_esd(root, str(data.language))
-        return Path(folder)
-    if data.layout == "expresso":
-        _write_expresso(root)
-        return Path(folder)
-    if data.layout == "air-bench":
-        _write_air_bench(root, str(data.config))
-        return Path(folder)
-    if data.layout == "seed-tts":
-        _write_seed_tts(root, str(data.config), str(benchmark.language))
-        return Path(folder)
-    if data.layout == "zerospeech":
-        _write_zerospeech(root / str(data.config), benchmark)
-        return Path(folder)
-    if data.layout == "story-cloze":
-        _write_story_cloze(root / str(data.config))
-        return Path(folder)
-    if data.layout == "listed":
-        zipped = str(data.sounds).endswith(".zip")
-        (_write_rounds if zipped else _write_roles if "*" in str(data.config) else _write_listed)(root, benchmark)
-        return Path(folder)
-    if data.layout == "transcribed":
-        _write_transcribed(root, benchmark)
-        return Path(folder)
-    if data.layout == "tagged":
-        _write_tagged(root, benchmark)
-        return Path(folder)
-    if str(data.repository) in SOUND_FOLDERS:
+    root = folder / data.repository
+    if data.layout in _WRITERS:
+        _WRITERS[data.layout](root, benchmark)
+        return folder
+    if data.repository in SOUND_FOLDERS:
         _write_sound_folder(root)
-        return Path(folder)
+        return folder
     for config in data.configs or [data.data_dir or data.config or "data"]:
         for split in data.splits or ([data.split] if data.split else ["dev", "test"]):
-            file = root / config / f"{split}-00000-of-00001.parquet"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            if not file.exists():  # or a benchmark that shares it has written the same
-                pq.write_table(_table(_sharing(data, split if data.split or data.splits else None)), file)
+            file = _table_file(root, split, config)
+            if not file.exists():  # else a benchmark with the same table wrote it
+                _put_table(file, _table(_sharing(data, split if data.split or data.splits else None)))
     if data.sounds is not None:
         _write_archive(root / data.sounds)
     write_card(root)
     if data.join is not None and data.join.repository is not None:
-        _write_joined(Path(folder) / data.join.repository, benchmark)
+        _write_joined(folder / data.join.repository, benchmark)
     elif data.join is not None:
-        other = next(
-            one
-            for one in _all().values()
-            if (one.data.repository, one.data.config) == (data.repository, data.join.config)
-        )
-        write_miniature(other.name, folder)
-    return Path(folder)
+        write_miniature(_with_data(repository=data.repository, config=data.join.config)[0].name, folder)
+    return folder
 
 
 def tone(index: int, seconds: float = 0.1) -> np.ndarray:
-    """A tone of its own for each row, float64 `(samples,)` at 16 kHz."""
+    """The tone of a row, float64 `(samples,)` at 16 kHz."""
     return 0.3 * np.sin(2 * math.pi * (220 + 20 * index) * np.arange(round(RATE_HZ * seconds)) / RATE_HZ)
+
+
+def _put(file: Path, content: bytes | str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def _put_lines(file: Path, lines: Iterable[str]) -> None:
+    _put(file, "".join(f"{line}\n" for line in lines))
+
+
+def _put_mp3(file: Path, index: int) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(file, tone(index, 0.5), RATE_HZ, format="MP3")
+
+
+def _put_table(file: Path, table: pa.Table) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, file)
+
+
+def _table_file(root: Path, split: str | None, config: str = "data") -> Path:
+    return root / config / f"{split}-00000-of-00001.parquet"
 
 
 @cache
@@ -156,42 +110,31 @@ def _all() -> dict[str, Benchmark]:
     return {name: load(name) for name in benchmark_names()}
 
 
-@cache
-def _by_place() -> dict[tuple[str | None, ...], list[Benchmark]]:
-    """The benchmarks by the repository, configuration and folder of their rows."""
-    benchmarks: dict[tuple[str | None, ...], list[Benchmark]] = {}
-    for benchmark in _all().values():
-        data = benchmark.data
-        benchmarks.setdefault((data.repository, data.config, data.data_dir), []).append(benchmark)
-    return benchmarks
+def _with_data(**values: str | None) -> list[Benchmark]:
+    """The benchmarks whose `data` has these values."""
+    return [one for one in _all().values() if all(getattr(one.data, key) == value for key, value in values.items())]
 
 
 def _sharing(data: Any, split: str | None) -> list[Benchmark]:
-    """The benchmarks whose rows are in one file: it has the columns of all."""
-    return [
-        benchmark
-        for benchmark in _by_place()[data.repository, data.config, data.data_dir]
-        if benchmark.data.split == split or split in (benchmark.data.splits or ())
-    ]
+    """The benchmarks with rows in the same file: it has the columns of all."""
+    benchmarks = _with_data(repository=data.repository, config=data.config, data_dir=data.data_dir)
+    return [one for one in benchmarks if one.data.split == split or split in (one.data.splits or ())]
 
 
 def _table(benchmarks: list[Benchmark]) -> pa.Table:
     columns: dict[str, list[Any]] = {}
-    # A benchmark may ask without the choices of another: the reference is one of the choices all the same.
+    # Without choices first: the reference of the others is one of the choices.
     for benchmark in sorted(benchmarks, key=lambda one: "choices" in one.data.columns):
         data = benchmark.data
         if data.join is not None:
             columns[data.join.key] = [_key(index, data) for index in range(ROWS)]
         for our, column in data.columns.items():
             if data.join is not None and column in data.join.columns:
-                continue  # it lies in another table
+                continue  # of another table
             if isinstance(column, list):
-                columns |= {
-                    field: _several(our, at, benchmark) for at, field in enumerate(column) if field not in columns
-                }
-            elif column == "split":
-                continue  # the reader's own, not the data's
-            elif column not in columns or our == "reference":
+                for at, field in enumerate(column):
+                    columns.setdefault(field, _several(our, at, benchmark))
+            elif column != "split" and (column not in columns or our == "reference"):
                 columns[column] = [_cell(our, index, benchmark) for index in range(ROWS)]
         if data.speaker is not None and data.speaker.column not in columns:
             columns[data.speaker.column] = [_speaker(index, data.repository) for index in range(ROWS)]
@@ -206,7 +149,7 @@ def _table(benchmarks: list[Benchmark]) -> pa.Table:
         columns[outer] = [{**cell, inner: value} for cell, value in zip(held, columns.pop(name))]
     conditions = [one.data.where for one in benchmarks if one.data.where is not None]
     first = dict(columns)
-    # A benchmark of chosen rows has rows of its own behind those of the others.
+    # The rows of a benchmark with a condition follow those of the others.
     for at, where in enumerate(where for n, where in enumerate(conditions) if where not in conditions[:n]):
         for name, values in first.items():
             columns[name] = columns[name] + ([where[name]] * len(values) if name in where else _again(values, at))
@@ -218,12 +161,12 @@ def _again(values: list[Any], at: int) -> list[Any]:
 
 
 def _key(index: int, data: Any) -> Any:
-    """The key of a row: a sentence's number, or the name of a call, which has one part."""
+    """The key of a row: the number of a sentence, or the name of a call, which has one part."""
     return index if data.join.repository is None else f"call-{index}"
 
 
 def _write_joined(root: Path, benchmark: Benchmark) -> None:
-    """The table of another repository; the last key has nothing there."""
+    """The table of another repository; nothing belongs to the last key."""
     data = benchmark.data
     assert data.join is not None
     keys = list(dict.fromkeys(_key(index, data) for index in range(ROWS)))
@@ -232,9 +175,7 @@ def _write_joined(root: Path, benchmark: Benchmark) -> None:
         columns[column] = [
             None if key == keys[-1] else _sentence(benchmark.language, at) for at, key in enumerate(keys)
         ]
-    file = root / "data" / f"{data.join.split or data.split}-00000-of-00001.parquet"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table(columns), file)
+    _put_table(_table_file(root, data.join.split or data.split), pa.table(columns))
     write_card(root)
 
 
@@ -242,11 +183,11 @@ SPEAKERS = {
     "TwinkStart/librispeech": "data/{0}/12/{0}-12-0003.flac",
     "TwinkStart/AISHELL-1": "wav/test/S{0}/BAC009S{0}W0121.wav",
 }
-"""Paths in which the speaker is found, by repository; elsewhere the cell is the speaker."""
+"""Paths that hold the speaker, by repository; elsewhere the cell is the speaker."""
 
 
 def _speaker(index: int, repository: str | None) -> str:
-    """Three speakers, of whom the third is not named."""
+    """One of three speakers; the third has no name."""
     number = index % 3
     if number == 2:
         return "None"
@@ -260,44 +201,43 @@ def _several(our: str, at: int, benchmark: Benchmark) -> list[Any]:
 
 
 def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
-    if our in SOUNDS or (benchmark.name.startswith("audio-multichallenge") and our.startswith("user_")):
-        if our not in SOUNDS and int(our[-1]) > 2 + index % 3:  # conversations of two, three and four turns
+    name, data = benchmark.name, benchmark.data
+    in_conversation = name.startswith("audio-multichallenge")  # conversations of two, three and four turns
+    if our in SOUNDS or (in_conversation and our.startswith("user_")):
+        if our not in SOUNDS and int(our[-1]) > 2 + index % 3:
             return None
-        if benchmark.data.sounds is not None:  # the paths of members of an archive; in MMAU-Pro one to three of them
+        if data.sounds is not None:  # the paths of members of an archive; in MMAU-Pro one to three of them
             paths = [] if index == NO_SOUND else [f"./audio/{at}.wav" for at in range(index, index + 1 + index % 3)]
-            return paths if benchmark.name.startswith("mmau-pro") else next(iter(paths), None)
+            return paths if name.startswith("mmau-pro") else next(iter(paths), None)
         return None if index == NO_SOUND else {"bytes": _wav(index), "path": f"{index}.wav"}
     if our == "text":
-        sounding = any(name in benchmark.data.columns for name in SOUNDS)
+        sounding = any(sound in data.columns for sound in SOUNDS)
         return None if index == NO_SOUND and not sounding else _sentence(benchmark.language, index)
     if our == "reference":
         return None if index == NO_REFERENCE else _reference(index, benchmark)
-    if (
-        benchmark.name.startswith("audio-multichallenge")
-        and our[-1].isdigit()
-        and int(our[-1]) > 2 + index % 3 - our.startswith("assistant")
-    ):
+    if in_conversation and our[-1].isdigit() and int(our[-1]) > 2 + index % 3 - our.startswith("assistant"):
         return None
+    question, kind = f"What plays in recording {index}?", f"kind {index}"
+    if name == "vocalbench-voice":
+        question = f"Repeat the following question with sad emotion. Where is number {index}?"
+        kind = "With emotion"
     return {
         "emotion": ("happy", "sad", "angry", "neutral")[index % 4],
-        "kind": "With emotion" if benchmark.name == "vocalbench-voice" else f"kind {index}",
+        "kind": kind,
         "weights": [1, 5, 3, 2, 4],
         "criteria": [{"name": "Names the sound", "scoring_point": "A point for it.", "choices": [0, 1]}]
-        if benchmark.name == "mmar-rubrics"
+        if name == "mmar-rubrics"
         else ["It names a place.", "It is short."],
         "choices": _with_labels() if _labelled(benchmark) else list(OPTIONS),
         "id": f"navigate_{index}",
         "instruction_id_list": ["punctuation:no_comma"],
         "key": index,
         "part": 0,
-        "kwargs": {"N": 9}  # the right answer has nine words, the wrong one eight
-        if benchmark.name.startswith("mmau-pro")
-        else [{"keywords": None, "num_words": None}],
+        # In MMAU-Pro, the right answer has nine words, the wrong one eight.
+        "kwargs": {"N": 9} if name.startswith("mmau-pro") else [{"keywords": None, "num_words": None}],
         "task_identifier": "Number Words (at least)",
         "prompt": "Answer without a comma.",
-        "question": f"Repeat the following question with sad emotion. Where is number {index}?"
-        if benchmark.name == "vocalbench-voice"
-        else f"What plays in recording {index}?",
+        "question": question,
         "sections": [
             {"start": 7.5 * at + index, "label": label} for at, label in enumerate(("intro", "verse", "chorus", "end"))
         ],
@@ -307,7 +247,7 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
 
 
 def _labelled(benchmark: Benchmark) -> bool:
-    """Whether the data set stores every choice, and the right one, with its letter, as AudioBench's do."""
+    """Whether the data store each choice with its letter, as those of AudioBench do."""
     return "choices" in benchmark.data.columns and benchmark.data.columns["audio"] == "context"
 
 
@@ -320,19 +260,17 @@ def _reference(index: int, benchmark: Benchmark) -> Any:
     column = benchmark.data.columns["reference"]
     if labels:
         return labels[index % len(labels)]
-    if column in ("answers",):
+    if column == "answers":
         return ANSWERS[index % len(ANSWERS)]
     if benchmark.primary == "accuracy[number]":
         return str(10 + index)
     if _labelled(benchmark):
         return _with_labels()[index % 4]
-    if "accuracy[mmau]" in benchmark.metrics or "rating[mmau-pro-nearest-official]" in benchmark.metrics:
+    if {"accuracy[mmau]", "rating[mmau-pro-nearest-official]"} & set(benchmark.metrics):
         return OPTIONS[index % 4]
     if (words := benchmark.data.values.get("reference")) is not None:
         return list(words)[index % len(words)]
-    if column == "correct_answer":
-        return OPTIONS[index % 4]
-    if column == "answer_gt" and "choices" in benchmark.data.columns:
+    if column == "correct_answer" or (column == "answer_gt" and "choices" in benchmark.data.columns):
         return OPTIONS[index % 4]
     if "option-letter" in benchmark.process:
         return "ABCD"[index % 4]
@@ -356,95 +294,86 @@ def _wav(index: int) -> bytes:
 
 
 def write_card(root: Path) -> None:
-    """The data set's card, which says what its configurations and splits are."""
+    """Write the card of the data set, with its configurations and splits."""
     lines = ["---", "configs:"]
-    files = sorted(root.glob("*/*.parquet"))
-    for folder, of_folder in itertools.groupby(files, lambda file: file.parent.name):
+    tables = sorted(root.glob("*/*.parquet"))
+    for folder, in_folder in itertools.groupby(tables, lambda file: file.parent.name):
         lines += [f"- config_name: {'default' if folder == 'data' else folder}", "  data_files:"]
-        for file in of_folder:
-            split = file.name.split("-00000-of-")[0]
+        for split in (file.name.split("-00000-of-")[0] for file in in_folder):
             lines += [f"  - split: {split}", f"    path: {folder}/{split}-*"]
-    (root / "README.md").write_text("\n".join([*lines, "---", ""]), encoding="utf-8")
+    _put_lines(root / "README.md", [*lines, "---"])
 
 
-def _write_minimax(root: Path, file: str, language: str) -> None:
-    (root / "text").mkdir(parents=True, exist_ok=True)
+def _write_minimax(root: Path, benchmark: Benchmark) -> None:
+    file, language = str(benchmark.data.language), benchmark.language
     prompts = root / "speaker" / "prompt_text.txt"
-    lines = []
+    lines = prompts.read_text(encoding="utf-8").splitlines() if prompts.is_file() else []
     for at, who in enumerate(("female", "male")):
-        folder = root / "speaker" / file / f"{file}_{who}"
-        folder.mkdir(parents=True, exist_ok=True)
-        mp3 = folder / f"voice_{file}_{who}.mp3"
-        soundfile.write(mp3, tone(at, 0.5), RATE_HZ, format="MP3")
+        mp3 = root / "speaker" / file / f"{file}_{who}" / f"voice_{file}_{who}.mp3"
+        _put_mp3(mp3, at)
         lines.append(f"{mp3.name}|{_sentence(language, at)}")
-    prompts.write_text("".join(f"{line}\n" for line in [*_known(prompts), *lines]), encoding="utf-8")
-    # The last line is of a speaker without a recording.
+    _put_lines(prompts, lines)
+    # The last speaker has no recording.
     speakers = [f"{file}_{who}" for who in ("female", "male", "female", "male", "nobody")]
-    sentences = [f"{speaker}|{_sentence(language, at)}" for at, speaker in enumerate(speakers)]
-    (root / "text" / f"{file}.txt").write_text("\n".join(sentences) + "\n", encoding="utf-8")
+    sentences = (f"{speaker}|{_sentence(language, at)}" for at, speaker in enumerate(speakers))
+    _put_lines(root / "text" / f"{file}.txt", sentences)
 
 
 SOUND_FOLDERS = ("ArtificialAnalysis/big_bench_audio",)
-"""Repositories of sound files with a `metadata.jsonl` beside them."""
+"""Repositories of sound files with a `metadata.jsonl`."""
 
 
 def _write_sound_folder(root: Path) -> None:
-    (root / "data").mkdir(parents=True, exist_ok=True)
     lines = []
     for index in range(ROWS):
         file = None if index == NO_SOUND else f"data/question_{index}.mp3"
         if file is not None:
-            soundfile.write(root / file, tone(index, 0.5), RATE_HZ, format="MP3")
+            _put_mp3(root / file, index)
         right = None if index == NO_REFERENCE else ("valid", "7", "No", "yes")[index % 4]
         lines.append({"category": "navigate", "official_answer": right, "file_name": file, "id": index})
-    (root / "metadata.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    (root / "README.md").write_text("---\nlicense: mit\n---\n", encoding="utf-8")
+    _put_lines(root / "metadata.jsonl", map(json.dumps, lines))
+    _put(root / "README.md", "---\nlicense: mit\n---\n")
 
 
 def _write_listed(root: Path, benchmark: Benchmark) -> None:
-    """A JSON file with a list of objects, and a folder of sounds."""
+    """A JSON file with a list of objects, and a folder of sounds; or conversations."""
     data = benchmark.data
+    if str(data.sounds).endswith(".zip"):
+        return _write_rounds(root, benchmark)
+    if "*" in str(data.config):
+        return _write_roles(root, benchmark)
     rows: list[dict[str, Any]] = []
-    (root / (data.sounds or "") / "part").mkdir(parents=True, exist_ok=True)
-    named = data.columns.get("audio") == "sound"  # RUL-MuchoMusic: rows by their ids, which name the sounds
-    shares = [
-        one for one in _all().values() if (one.data.repository, one.data.config) == (data.repository, data.config)
-    ]
-    for number, (one, index) in enumerate((one, index) for one in shares for index in range(ROWS)):
-        benchmark, data = one, one.data
+    named = data.columns.get("audio") == "sound"  # RUL-MuchoMusic: the ids of the rows name the sounds
+    shares = itertools.product(_with_data(repository=data.repository, config=data.config), range(ROWS))
+    for number, (benchmark, index) in enumerate(shares):
+        data = benchmark.data
         row: dict[str, Any] = {str(data.id): f"row-{number}"} if data.id is not None else {}
-        for our, column in data.columns.items():
+        for our, column in ((our, str(column)) for our, column in data.columns.items()):
+            outer, turn = [*column.split("."), ""][:2]
             if named and our == "choices":
-                row[str(column)] = [option for at, option in enumerate(OPTIONS) if at != index % 4]
-            elif our == "audio" and named:
-                continue
+                row[column] = [option for at, option in enumerate(OPTIONS) if at != index % 4]
             elif our == "audio":
-                row[str(column)] = f"part/{index}.wav"
-            elif "." not in str(column):
-                row[str(column)] = (data.where or {}).get(our) or _cell(our, index, benchmark)
-            elif (
-                int(str(column).split(".")[1]) <= 2 * (index % 3) + 1
-            ):  # conversations of one, two and three turns before the question
-                turn = {"from": our.rpartition("_")[0], "value": f"{our} {index}"}
-                row.setdefault(str(column).split(".")[0], []).append(turn)
+                row |= {} if named else {column: f"part/{index}.wav"}
+            elif not turn:
+                row[column] = (data.where or {}).get(our) or _cell(our, index, benchmark)
+            elif int(turn) <= 2 * (index % 3) + 1:  # one, two or three turns before the question
+                row.setdefault(outer, []).append({"from": our.rpartition("_")[0], "value": f"{our} {index}"})
         rows.append(row)
         if index != NO_SOUND and "audio" in data.columns:
             at = f"row-{index}" if named else f"part/{index}"
-            (root / (data.sounds or "") / f"{at}.wav").write_bytes(_wav(index))
+            _put(root / (data.sounds or "") / f"{at}.wav", _wav(index))
     file = root / str(data.config)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    document = json.dumps({row.pop("id"): row for row in rows} if named else rows)
-    text = document if file.suffix == ".json" else "".join(f"{json.dumps(row)}\n" for row in rows)
-    file.write_text(text, encoding="utf-8")
+    if file.suffix == ".json":
+        _put(file, json.dumps({row.pop("id"): row for row in rows} if named else rows))
+    else:
+        _put_lines(file, map(json.dumps, rows))
 
 
 def _write_rounds(root: Path, benchmark: Benchmark) -> None:
-    """An archive with a file of conversations, one a line, and a folder of sounds for each set; of two rounds, three
-    and so on.
-    """
+    """An archive with a file of conversations, one per line, and a folder of sounds for each set."""
     root.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(root / str(benchmark.data.sounds), "w") as opened:
-        for one in (one for one in _all().values() if one.data.sounds == benchmark.data.sounds):
+        for one in _with_data(sounds=benchmark.data.sounds):
             rows, most = [], len(one.data.columns["audio"])
             for index in range(ROWS):
                 turns = range(min(2 + index % 4, most) if most > 3 else most)
@@ -458,57 +387,50 @@ def _write_rounds(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_roles(root: Path, benchmark: Benchmark) -> None:
-    """Two files of conversations for each set, each named as a character, and a folder of sounds for each of them."""
-    for kind in ("single_turn", "multi_turn"):
-        for name, rows in (("Hamlet", range(3)), ("Lin Daiyu", range(3, ROWS))):
-            conversations: list[dict[str, Any]] = []
-            for index in rows:
-                at = [f"test_data/{kind.replace('turn', 'turn_speech')}/{name}/{index}_{turn}" for turn in range(4)]
-                dialogue = [
-                    {"user": f"Ask {index} {turn}.", "role": f"Say {index} {turn}.",
-                     "user_speech_path": f"{one}_user.wav", "role_speech_path": f"{one}_role.wav"}
-                    for turn, one in enumerate(at[: 1 if kind == "single_turn" else 2 + index % 3])
-                ]  # fmt: skip
-                conversations.append(
-                    {"dialogue": dialogue, "context": "", "system_prompt": f"Play {name}.", "category": "Film"}
-                )
-                for turn, one in enumerate(dialogue if index != NO_SOUND else ()):
-                    for key in ("user_speech_path", "role_speech_path"):
-                        file = root / str(benchmark.data.sounds) / one[key]
-                        file.parent.mkdir(parents=True, exist_ok=True)
-                        file.write_bytes(_wav(index + turn))
-            file = root / "benchmark" / "test_data" / kind / f"{name}.json"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(conversations), encoding="utf-8")
+    """For each set two files of conversations, named as a character, with a folder of sounds each."""
+    for kind, (name, rows) in itertools.product(
+        ("single_turn", "multi_turn"), (("Hamlet", range(3)), ("Lin Daiyu", range(3, ROWS)))
+    ):
+        conversations: list[dict[str, Any]] = []
+        for index in rows:
+            dialogue = []
+            for turn in range(1 if kind == "single_turn" else 2 + index % 3):
+                sound = f"test_data/{kind.replace('turn', 'turn_speech')}/{name}/{index}_{turn}"
+                paths = {f"{who}_speech_path": f"{sound}_{who}.wav" for who in ("user", "role")}
+                dialogue.append({"user": f"Ask {index} {turn}.", "role": f"Say {index} {turn}.", **paths})
+                for path in paths.values() if index != NO_SOUND else ():
+                    _put(root / str(benchmark.data.sounds) / path, _wav(index + turn))
+            conversations.append(
+                {"dialogue": dialogue, "context": "", "system_prompt": f"Play {name}.", "category": "Film"}
+            )
+        _put(root / "benchmark" / "test_data" / kind / f"{name}.json", json.dumps(conversations))
 
 
 def _write_transcribed(root: Path, benchmark: Benchmark) -> None:
-    """A list of ids and words or a file of words for each id, and a folder of sounds for each of three speakers, of
-    whom the third is not named.
+    """A list of ids and words, or a file of words for each id; and a folder of sounds for each of three speakers. The
+    third has no name.
     """
     data = benchmark.data
     lines = []
-    bar = "|" if benchmark.name == "opencpop" else "\t"
+    bar, notes = ("|", "|a b|C4") if benchmark.name == "opencpop" else ("\t", "")
     words = root / str(data.config)
-    words.parent.mkdir(parents=True, exist_ok=True)
     for index in range(ROWS):
         name = f"Ani_{index % 3}_{index:02d}" if benchmark.name == "mir-1k-vocal" else f"row-{index}"
         folder = root / str(data.sounds) / ("" if name[0] == "A" else _speaker(index, data.repository))
         folder.mkdir(parents=True, exist_ok=True)
         if index != NO_SOUND:
-            (folder / f"{name}.wav").write_bytes(_wav(index))
+            _put(folder / f"{name}.wav", _wav(index))
         if words.suffix:
-            lines.append(f"{name}{bar}{_sentence(benchmark.language, index)}{'|a b|C4' if bar == '|' else ''}\n")
+            lines.append(f"{name}{bar}{_sentence(benchmark.language, index)}{notes}")
         else:
-            words.mkdir(exist_ok=True)
-            (words / f"{name}.txt").write_text(_sentence(benchmark.language, index), encoding="utf-8")
+            _put(words / f"{name}.txt", _sentence(benchmark.language, index))
     if lines:
-        words.write_text("".join(lines), encoding="utf-8")
+        _put_lines(words, lines)
 
 
 def _write_tagged(root: Path, benchmark: Benchmark) -> None:
-    """A table between tabs with two tags a row, in MTG-Jamendo's form or MagnaTagATune's, of which a seventh row is no
-    part of the test.
+    """A table with tabs and two tags per row, as MTG-Jamendo or MagnaTagATune has it. In the latter, a seventh row is not
+    of the test.
     """
     data, labels = benchmark.data, benchmark.spec.fields["labels"]
     listed, sound = str(data.config), str(data.columns["audio"])
@@ -525,13 +447,12 @@ def _write_tagged(root: Path, benchmark: Benchmark) -> None:
         for index, name in enumerate(names):
             row_tags = (*tags[index % ROWS], "no piano")
             lines.append([str(index), *("01"[label in row_tags] for label in (*labels, "no piano")), name])
-    (root / listed).parent.mkdir(parents=True, exist_ok=True)
-    (root / listed).write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
+    _put_lines(root / listed, map("\t".join, lines))
     for index, name in enumerate(names):
         file = root / str(data.sounds) / (name.replace(".mp3", ".low.mp3") if index == 1 else name)
         file.parent.mkdir(parents=True, exist_ok=True)
         if index != NO_SOUND and not file.exists():
-            soundfile.write(file, tone(index, 0.5), RATE_HZ, format="MP3")
+            _put_mp3(file, index)
 
 
 def _write_archive(file: Path) -> None:
@@ -540,47 +461,44 @@ def _write_archive(file: Path) -> None:
         file.mkdir(exist_ok=True)
         for name, data in sounds.items():
             (file.parent / name).write_bytes(data)
-        return
-    if file.suffix == ".zip":
+    elif file.suffix == ".zip":
         with zipfile.ZipFile(file, "w") as opened:
             for name, data in sounds.items():
                 opened.writestr(name, data)
-        return
-    with tarfile.open(file, "w:gz") as tar:
-        for name, data in sounds.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
+    else:
+        with tarfile.open(file, "w:gz") as tar:
+            for name, data in sounds.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
 
 
-def _write_seed_tts(root: Path, listed: str, language: str) -> None:
-    file = root / listed
-    (file.parent / "prompt-wavs").mkdir(parents=True, exist_ok=True)
-    converts = "non_para" in listed
+def _write_seed_tts(root: Path, benchmark: Benchmark) -> None:
+    file = root / str(benchmark.data.config)
     lines = []
     for index in range(ROWS):
         voice = f"prompt-wavs/{index}.wav"
         if index != NO_SOUND:
-            (file.parent / voice).write_bytes(_wav(index))
-        text = _sentence(language, index)
-        lines.append("|".join([f"row-{index}", text, voice, text, *([voice] if converts else [])]))
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            _put(file.parent / voice, _wav(index))
+        text = _sentence(benchmark.language, index)
+        converted = [voice] if "non_para" in file.as_posix() else []
+        lines.append("|".join([f"row-{index}", text, voice, text, *converted]))
+    _put_lines(file, lines)
 
 
-def _write_esd(root: Path, language: str) -> None:
-    """Two sentences by one speaker with five emotions; of the second, those without emotion and the angry one have no
-    sound.
-    """
+def _write_esd(root: Path, benchmark: Benchmark) -> None:
+    """Two sentences of one speaker with five emotions. The second has no sound without emotion and in anger."""
+    language = str(benchmark.data.language)
     speaker = {"zh": "0001", "en": "0011"}[language]
     folder, lines = root / speaker, []
     for emotion, before in {"Neutral": 0, "Angry": 350, "Happy": 700, "Sad": 1050, "Surprise": 1400}.items():
         for number in (21, 22):
             name = f"{speaker}_{before + number:06d}"
-            lines.append(f"{name}\t{_sentence(language, number)}\t{emotion}\n")
+            lines.append(f"{name}\t{_sentence(language, number)}\t{emotion}")
             (folder / emotion / "test").mkdir(parents=True, exist_ok=True)
             if number == 21 or emotion not in ("Neutral", "Angry"):
-                (folder / emotion / "test" / f"{name}.wav").write_bytes(_wav(number))
-    (folder / f"{speaker}.txt").write_text("".join(lines), encoding="utf-8")
+                _put(folder / emotion / "test" / f"{name}.wav", _wav(number))
+    _put_lines(folder / f"{speaker}.txt", lines)
 
 
 EXPRESSO_TEXTS = (
@@ -590,90 +508,77 @@ EXPRESSO_TEXTS = (
 )
 
 
-def _write_expresso(root: Path) -> None:
-    """Three sentences by two speakers in seven styles, of which the first is too short for a voice; of the third, the
-    second speaker's neutral and whispered ones have no sound. A sentence of the training part, one with a stressed
-    word, a long text and a song stand there too.
+def _write_expresso(root: Path, benchmark: Benchmark) -> None:
+    """Three sentences of two speakers in seven styles; the first is too short for a voice. The second speaker has no
+    sound of the third, neutral and whispered. Further rows: a sentence of the training part, one with a stressed word, a
+    long text and a song.
     """
     styles = ("confused", "default", "enunciated", "happy", "laughing", "sad", "whisper")
-    ids = [
-        f"{speaker}_{style}_{number:05d}"
-        for speaker in ("ex01", "ex02")
-        for style in styles
-        for number in (344, 345, 346, 347)
-    ]
-    texts = [EXPRESSO_TEXTS[int(name[-5:]) % 345 % 3] for name in ids]
-    for other in ("ex01_default_emphasis_00345", "ex01_default_longform_00001", "ex01_singing_00003"):
-        ids.append(other)
-        texts.append("Another *text*.")
+    rows = itertools.product(("ex01", "ex02"), styles, (344, 345, 346, 347))
+    texts = {f"{who}_{style}_{number:05d}": EXPRESSO_TEXTS[number % 345 % 3] for who, style, number in rows}
+    others = ("ex01_default_emphasis_00345", "ex01_default_longform_00001", "ex01_singing_00003")
+    texts |= dict.fromkeys(others, "Another *text*.")
     columns = {
         "audio": [
             None if name in ("ex02_default_00347", "ex02_whisper_00347") else {"bytes": _wav(at), "path": f"{name}.wav"}
-            for at, name in enumerate(ids)
+            for at, name in enumerate(texts)
         ],
-        "text": texts,
-        "speaker_id": [name.partition("_")[0] for name in ids],
-        "style": [name.split("_")[1] for name in ids],
-        "id": ids,
+        "text": list(texts.values()),
+        "speaker_id": [name.partition("_")[0] for name in texts],
+        "style": [name.split("_")[1] for name in texts],
+        "id": list(texts),
     }
-    file = root / "read" / "train-00000-of-00001.parquet"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table(columns), file)
+    _put_table(_table_file(root, "train", "read"), pa.table(columns))
     write_card(root)
 
 
-def _write_zerospeech(folder: Path, benchmark: Benchmark) -> None:
-    """Six pairs by three voices, of which the third is not named; the fifth has no preferred sound."""
-    folder.mkdir(parents=True, exist_ok=True)
-    texts = list(benchmark.data.columns)[2:]
-    lines = [
-        ",".join(
-            [
-                "id",
-                "filename",
-                "voice",
-                "correct",
-                *(str(benchmark.data.columns[name]) for name in texts if name != "band"),
-            ]
-        )
-    ]
-    for index in range(ROWS):
-        for correct in (1, 0):
-            name = f"pair{index}{correct}"
-            if not (index == NO_SOUND and correct):
-                (folder / f"{name}.wav").write_bytes(_wav(index + correct))
-            values = [f"{text} {index}" for text in texts if text != "band"]
-            lines.append(",".join([str(index), name, _speaker(index, None), str(correct), *values]))
-    (folder / "gold.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+def _write_zerospeech(root: Path, benchmark: Benchmark) -> None:
+    """Six pairs of three voices, the third without a name; the fifth pair has no preferred sound."""
+    folder, columns = root / str(benchmark.data.config), benchmark.data.columns
+    texts = [name for name in list(columns)[2:] if name != "band"]
+    lines = [",".join(["id", "filename", "voice", "correct", *(str(columns[name]) for name in texts)])]
+    for index, correct in itertools.product(range(ROWS), (1, 0)):
+        name = f"pair{index}{correct}"
+        if not (index == NO_SOUND and correct):
+            _put(folder / f"{name}.wav", _wav(index + correct))
+        values = [f"{text} {index}" for text in texts]
+        lines.append(",".join([str(index), name, _speaker(index, None), str(correct), *values]))
+    _put_lines(folder / "gold.csv", lines)
 
 
-def _write_story_cloze(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def _write_story_cloze(root: Path, benchmark: Benchmark) -> None:
     for index in range(ROWS):
         sides = ("incorrect",) if index == NO_SOUND else ("correct", "incorrect")
         for at, label in enumerate(sides):
-            (folder / f"{2 * index + at}_story{index}_{label}.wav").write_bytes(_wav(index + at))
+            file = f"{2 * index + at}_story{index}_{label}.wav"
+            _put(root / str(benchmark.data.config) / file, _wav(index + at))
 
 
 AIR_BENCH_CHAT = (
-    ("speech_QA", "common_voice_en"), ("speech_dialogue_QA", "spokenwoz"), ("sound_QA", "clotho"), ("sound_generation_QA", "clotho"),
-    ("music_QA", "musiccaps"), ("music_generation_analysis_QA", "musiccaps"), ("speech_and_sound_QA", "audiocaps_cv"),
+    ("speech_QA", "common_voice_en"),
+    ("speech_dialogue_QA", "spokenwoz"),
+    ("sound_QA", "clotho"),
+    ("sound_generation_QA", "clotho"),
+    ("music_QA", "musiccaps"),
+    ("music_generation_analysis_QA", "musiccaps"),
+    ("speech_and_sound_QA", "audiocaps_cv"),
     ("speech_and_music_QA", "musiccaps_cv"),
-)  # fmt: skip
+)
 TWO_WAY = ("Speaker_Gender_Recognition", "Synthesized_Voice_Detection")
 """The tasks of AIR-Bench with two options."""
 
 
 def air_bench_sources() -> list[tuple[str, str]]:
-    """The tasks and sources of AIR-Bench's foundation part; a task whose definition names no source gets one."""
+    """The tasks and sources of the foundation part of AIR-Bench; a task without a source gets one."""
     conditions = [one.data.where for one in _all().values() if one.data.layout == "air-bench" and one.data.where]
     named = {(str(where["task"]), str(where["dataset"])) for where in conditions if "dataset" in where}
     alone = {str(where["task"]) for where in conditions} - {task for task, _ in named}
     return sorted(named | {(task, "one") for task in alone})
 
 
-def _write_air_bench(root: Path, track: str) -> None:
-    """All questions of one of AIR-Bench's two parts. Sounds of Audio_Grounding are FLAC although their rows say WAV."""
+def _write_air_bench(root: Path, benchmark: Benchmark) -> None:
+    """All questions of one of the two parts of AIR-Bench. The sounds of Audio_Grounding are FLAC, its rows say WAV."""
+    track = str(benchmark.data.config)
     listed = root / track / f"{track}_meta.json"
     if listed.is_file():
         return
@@ -698,8 +603,19 @@ def _write_air_bench(root: Path, track: str) -> None:
                 named = zip("abcd", OPTIONS[:2] if task in TWO_WAY else OPTIONS)
                 row |= {"answer_gt": right, **{f"choice_{letter}": option for letter, option in named}}
             questions.append({**row, "uniq_id": len(questions)})
-    listed.write_text(json.dumps(questions), encoding="utf-8")
+    _put(listed, json.dumps(questions))
 
 
-def _known(file: Path) -> list[str]:
-    return file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+_WRITERS: dict[str, Callable[[Path, Benchmark], None]] = {
+    "air-bench": _write_air_bench,
+    "esd": _write_esd,
+    "expresso": _write_expresso,
+    "listed": _write_listed,
+    "minimax": _write_minimax,
+    "seed-tts": _write_seed_tts,
+    "story-cloze": _write_story_cloze,
+    "tagged": _write_tagged,
+    "transcribed": _write_transcribed,
+    "zerospeech": _write_zerospeech,
+}
+"""The function that writes each layout; that of tables is in `write_miniature`."""
