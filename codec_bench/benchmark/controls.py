@@ -88,7 +88,7 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
         )
     if control.question != AS_WRITTEN and not _can_hide_question(one, prompt):
         raise UserError(
-            f"'{one.name}' has no question beside its options, so that --question {control.question} would change nothing",
+            f"'{one.name}' has no question beside its options: --question {control.question} would change nothing",
             hint="leave out --question; options within the text of a question cannot be told from it",
         )
 

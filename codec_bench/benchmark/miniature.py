@@ -31,7 +31,7 @@ from codec_bench.store.answers import SOUNDS
 ROWS = 4
 """Rows of each split."""
 NO_SOUND, NO_REFERENCE = 4, 5
-"""With more rows, the row without a sound (without a text in a benchmark without sounds) and that without a reference."""
+"""With more rows, the row without a sound (or a text, if there are no sounds) and that without a reference."""
 RATE_HZ = 16_000
 
 SENTENCES: dict[str, list[str]] = load_yaml(files("codec_bench.benchmark").joinpath("miniature_sentences.yaml"))

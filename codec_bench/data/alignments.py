@@ -127,9 +127,8 @@ def _ctm(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
             name, _, start, duration, phone = fields[:5]
             rows_by_name.setdefault(name, []).append((float(start), float(start) + float(duration), phone))
         except ValueError as error:
-            raise UserError(
-                f"line {number} of the alignments '{path}' is {line.strip()[:80]!r}; expected ID CHANNEL START DURATION PHONE"
-            ) from error
+            where = f"line {number} of the alignments '{path}'"
+            raise UserError(f"{where} is {line.strip()[:80]!r}; expected ID CHANNEL START DURATION PHONE") from error
     return rows_by_name
 
 

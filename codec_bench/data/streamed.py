@@ -75,7 +75,7 @@ class ManifestRows:
 
 
 class StreamedRows:
-    """The rows of every split of a data set that the `datasets` library reads: folders of sound, JSON, CSV, archives."""
+    """The rows of every split of a data set that the `datasets` library reads: sounds, JSON, CSV, archives."""
 
     def __init__(self, repository: Repository, layout: Layout) -> None:
         self._repository, self._layout, self._paths = repository, layout, SoundPaths(repository)
@@ -83,7 +83,8 @@ class StreamedRows:
         missing = [path for path in every if not repository.has(path)]
         if missing:
             raise UserError(
-                f"the hub's cache lacks {len(missing)} files of '{repository.name}' (commit {repository.revision}), such as '{missing[0]}'",
+                f"the hub's cache lacks {len(missing)} files of '{repository.name}' (commit {repository.revision}), "
+                f"such as '{missing[0]}'",
                 hint="unset HF_HUB_OFFLINE, or fetch them: hf download --repo-type dataset " + repository.name,
             )
         first = next(iter(layout.splits))

@@ -44,8 +44,10 @@ def with_trials(source: Source, path: Path) -> Source:
             hint="a recording is named by the sample's id; codec-bench show DATA shows ids",
         )
     if dropped:
-        message = f"{len(dropped):,} trials of '{path}' are left out, because they name a recording that is not in the data ({dropped[0]})"
-        warnings.warn(message, Note, stacklevel=3)
+        message = (
+            f"{len(dropped):,} trials of '{path}' are left out, because they name a recording that is not in the data"
+        )
+        warnings.warn(f"{message} ({dropped[0]})", Note, stacklevel=3)
     for index, sample in enumerate(source.samples):
         pairs = [[name, same] for name, same in held.get(sample.id, {}).items()]
         source.samples[index] = replace(sample, extra={**sample.extra, TRIALS: pairs})
@@ -72,6 +74,5 @@ def _read(path: Path) -> Iterator[tuple[int, int, str, str]]:
         elif len(parts) == 3 and parts[2] in _SAME:
             yield number, _SAME[parts[2]], parts[0], parts[1]
         else:
-            raise UserError(
-                f"line {number} of the trials '{path}' is '{line[:80]}'; expected '1 ENROLMENT TEST' or '0 ENROLMENT TEST'"
-            )
+            where = f"line {number} of the trials '{path}'"
+            raise UserError(f"{where} is '{line[:80]}'; expected '1 ENROLMENT TEST' or '0 ENROLMENT TEST'")

@@ -78,7 +78,7 @@ def followed(original: str, corrected: str, transcript: str) -> Followed:
     the correction's.
 
     Examples:
-        >>> followed("we thank the commission for this", "we thank the council for this", "we thank the council for this")
+        >>> followed("we thank the commission", "we thank the council", "we thank the council")
         Followed(original=0, eligible=1, places=1)
     """
     words = original.split()

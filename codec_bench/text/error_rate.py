@@ -103,7 +103,7 @@ def error_rate(
         UserError: an entry is no text, or the numbers of texts differ. UnknownName: no such unit or normaliser.
 
     Examples:
-        >>> found = error_rate(reference=["the cat sat on the mat", "hello"], estimate=["the cat sat on a mat", "hello world"])
+        >>> found = error_rate(["the cat sat on the mat", "hello"], ["the cat sat on a mat", "hello world"])
         >>> found
         ErrorRate(hits=6, substitutions=1, deletions=0, insertions=1)
         >>> round(found.rate, 4)
@@ -218,8 +218,7 @@ def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit:
     """int64 `(pairs, 4)`: hits, substitutions, deletions, insertions."""
     if isinstance(reference, str) != isinstance(estimate, str):
         raise UserError(
-            "one side of an error rate is a single text and the other is a list; expected one text each, or lists of one "
-            "length"
+            "one side of an error rate is a text and the other a list; expected two texts, or lists of one length"
         )
     references, estimates = _texts("reference", reference), _texts("estimate", estimate)
     _check_numbers(len(references), len(estimates))

@@ -57,7 +57,7 @@ def _ratio(match: re.Match[str]) -> str:
 _RULES: tuple[Rule, ...] = tuple(
     (re.compile(pattern), read)
     for pattern, read in (
-        (r"(?<![\d-])0\d{1,2}[- ]?\d{3,4}-?\d{4}(?![\d-])|(?<![\d-])1[5-9]\d\d-\d{4}(?![\d-])", lambda m: _one_by_one(m[0])),
+        (r"(?<![\d-])(?:0\d{1,2}[- ]?\d{3,4}-?|1[5-9]\d\d-)\d{4}(?![\d-])", lambda m: _one_by_one(m[0])),
         (r"(?<!\w)[영공일이삼사오육칠팔구]{3,}(?!\w)", lambda m: m[0].replace("영", "공")),
         (r"(?<!\d)0?6월", lambda m: "유월"),
         (r"(?<!\d)10월", lambda m: "시월"),

@@ -101,20 +101,24 @@ def _fraction(match: re.Match[str]) -> str:
     return f"{cardinal(below)}分之{cardinal(above)}" if above and below else match[0]
 
 
+def _digits(match: re.Match[str]) -> str:
+    return one_by_one(match[0])
+
+
 _RULES: tuple[Rule, ...] = tuple(
     (re.compile(pattern), read)
     for pattern, read in (
         ("[¼½¾⅐-⅞]", _fraction),
         # Names that are read digit by digit.
         (rf"(?P<name>(?:{_CALLED})(?:号码|号)?(?:分别)?[是为:：]?\s*)(?P<digits>\d[\d -]{{2,}}\d)(?![\d.])", _called),
-        (rf"{_ALONE}(?:\+?86[- ]?)?1[3-9]\d{{9}}(?!\d)", lambda m: one_by_one(m[0])),
-        (rf"{_ALONE}(?:0\d{{2,3}}[- ][2-9]\d{{6,7}}|[48]00[- ]\d{{3}}[- ]?\d{{4}})(?![\d.])", lambda m: one_by_one(m[0])),
-        *((rf"{_ALONE}(?:{'|'.join(codes)})(?=[、和]?\d*{word})", lambda m: one_by_one(m[0])) for word, codes in _SPOKEN_CODES.items()),
+        (rf"{_ALONE}(?:\+?86[- ]?)?1[3-9]\d{{9}}(?!\d)", _digits),
+        (rf"{_ALONE}(?:0\d{{2,3}}[- ][2-9]\d{{6,7}}|[48]00[- ]\d{{3}}[- ]?\d{{4}})(?![\d.])", _digits),
+        *((rf"{_ALONE}(?:{'|'.join(codes)})(?=[、和]?\d*{word})", _digits) for word, codes in _SPOKEN_CODES.items()),
         (r"(?<![\d.])(\d+)(?=(?:st|nd|rd|th)(?![a-zA-Z]))", lambda m: cardinal(m[1])),
         # Ranges, but of dates and of what is subtracted.
         (rf"比分(?:是|为|锁定在)?\d+-\d+|(?<![\d.-])\d+-\d+(?={_WON})", lambda m: m[0].replace("-", "比")),
-        (rf"(?<![A-Za-z\d_.{_MONEY[1:-1]}+×*/-])(?!{_DATE})(?P<ordinal>第)?(?P<first>{_NUMBER})(?P<both>%)?\s*[-–—~～]+\s*(?P<last>{_NUMBER})(?P<percent>%)?"
-         rf"(?![\d.:/%+×*-]|月|[日号]|\s*=)", _range),
+        (rf"(?<![A-Za-z\d_.{_MONEY[1:-1]}+×*/-])(?!{_DATE})(?P<ordinal>第)?(?P<first>{_NUMBER})(?P<both>%)?"
+         rf"\s*[-–—~～]+\s*(?P<last>{_NUMBER})(?P<percent>%)?(?![\d.:/%+×*-]|月|[日号]|\s*=)", _range),
         (r"(?<=[年月日号])\s*[-–—~～]+\s*(?=\d)", lambda m: "到"),
         (r"第(\d+)(?![\d.])", lambda m: f"第{_integer(m[1])}"),
         (rf"{_ALONE}({_NUMBER})\s*×\s*({_NUMBER})(?![\d.]|\s*=)", lambda m: f"{_decimal(m[1])}乘{_decimal(m[2])}"),

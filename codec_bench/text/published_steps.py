@@ -76,8 +76,8 @@ def _num2words_en() -> Step:
 _SMALL_NUMBERS = dict(
     zip(
         map(str, [*range(21), *range(30, 100, 10)]),
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety".split(),
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety".split(),
     )
 )
 

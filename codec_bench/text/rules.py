@@ -87,7 +87,8 @@ def _define_rules() -> list[Rule]:
     whisper = "Radford et al. 2022, appendix C"
     return [
         *_by_language(),
-        Rule("whisper-en", "Whisper's English rule for every language, in words", whisper, otherwise=Recipe(("whisper-en",))),
+        Rule("whisper-en", "Whisper's English rule for every language, in words", whisper,
+             otherwise=Recipe(("whisper-en",))),
         Rule("whisper-basic", "Whisper's rule for languages other than English, in words", whisper,
              otherwise=Recipe(("basic",))),
         Rule("none", "the texts as they are, in words", "codec-bench", otherwise=Recipe(("none",))),

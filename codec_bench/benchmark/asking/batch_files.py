@@ -116,7 +116,7 @@ class AnswerFiles:
         if not answered and len(places) >= ALIKE and len(words) == 1:
             self._entry |= {"state": "failed", "files": []}
             raise UserError(
-                f"all {len(places):,} requests of the batch {self.batch} were refused in the same words: {clean(words.pop())}",
+                f"all {len(places):,} requests of the batch {self.batch} were refused alike: {clean(words.pop())}",
                 hint="is a setting of the model wrong? The same command submits the questions again",
             )
         await self._interface.delete(self._entry["file"])

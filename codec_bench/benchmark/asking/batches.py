@@ -142,8 +142,9 @@ class Batched:
         if running:
             count = sum(len(entry["keys"]) for entry in running)
             names = first_of([str(entry["id"]) for entry in running], 3)
+            waiting = "requests wait" if count != 1 else "request waits"
             raise AnswersPending(
-                f"{count:,} request{'s wait' if count != 1 else ' waits'} in {_batches(len(running))} at the service ({names})",
+                f"{count:,} {waiting} in {_batches(len(running))} at the service ({names})",
                 hint="the same command collects the answers; with --wait it stays until they are there",
                 wait=self.wait,
             )
@@ -208,8 +209,8 @@ class Batched:
         if time() - entry["when"] < SETTLED_S:
             count = len(entry["keys"])
             raise UserError(
-                f"it is not known whether the service took a batch of {count:,} requests, and its list does not hold it yet",
-                hint=f"run the same command again in {SETTLED_S / 60:.0f} minutes; it looks for this batch before it submits one",
+                f"it is not known whether the service took a batch of {count:,} requests: its list has no such batch yet",
+                hint=f"run the same command again in {SETTLED_S / 60:.0f} minutes; it looks for this batch first",
             )
         self._entries.remove(entry)
         self._save()

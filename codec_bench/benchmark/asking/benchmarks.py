@@ -236,8 +236,10 @@ async def _ask_one(
     scheme = _scheme(one, prompt.process, request)
     rules = scored(one, scheme, request) if scheme is not None else recorded.get("scored", {})
     requested = {
-        **one.request_facts, "limit": request.limit, "repeats": repeats, "prompt": prompt.identity, "model": identity, "seed": request.seed, "revision": questions.revision, "decoding": decoding,
-        **({"choices": choices} if choices != AS_WRITTEN else {}), **({CONTROL: request.control.changes} if request.control else {}),
+        **one.request_facts, "limit": request.limit, "repeats": repeats, "prompt": prompt.identity,
+        "model": identity, "seed": request.seed, "revision": questions.revision, "decoding": decoding,
+        **({"choices": choices} if choices != AS_WRITTEN else {}),
+        **({CONTROL: request.control.changes} if request.control else {}),
     }  # fmt: skip
     before = resume_size(requested, recorded.get("asked", {}), folder)
     shard = None if request.shard is None else str(request.shard)
@@ -258,7 +260,7 @@ async def _ask_one(
             request.running.on_estimate(f"{one.name} with {model.info.name}: {estimate.words}")
         if (in_rounds := prompt.template.rounds is not None) and request.terms.batch:
             raise UserError(
-                f"'{one.name}' is asked in rounds, each of which needs the answer before it, so that it cannot be asked in batches",
+                f"'{one.name}' is asked in rounds that need earlier answers, so that it cannot be asked in batches",
                 hint="leave out --batch",
             )
         answering = opened(writer=writer)
@@ -300,7 +302,7 @@ def _draws_of(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRe
     choices = request.choices if one.offers else AS_WRITTEN
     if choices == ALL_ROTATIONS and repeats > 1:
         raise UserError(
-            f"'{one.name}' would be asked {repeats} times in every rotation of its options; each rotation is asked once",
+            f"'{one.name}' would be asked {repeats} times in each rotation of its options; it is asked once",
             hint="give --choices all-rotations without --repeats and without --prompts each",
         )
     if not each:
@@ -405,17 +407,19 @@ def _describe(
     writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, facts, ())
     config = {
         "command": "run", "benchmark": one.name, "model": model.info.name, "data": questions.name, "seed": request.seed,
-        "limit": request.limit, "systems": [model.info.name], "metrics": list(one.metrics), "options": dict(request.set_options),
+        "limit": request.limit, "systems": [model.info.name], "metrics": list(one.metrics),
+        "options": dict(request.set_options),
         "asked": next((typed for typed in request.models if own_name(typed) == model.info.name), model.info.name),
         "mirror": request.data, "judge": ",".join(request.judges) or None,
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
         **({"shard": str(request.shard)} if request.shard is not None else {}),
         **({"prompts": request.prompts} if request.prompts != SEEDED else {}),
-        **({"choices": request.choices} if request.choices != AS_WRITTEN and one.offers else {}), **request.control.changes, **({"baseline": request.baseline} if request.baseline is not None else {}),
+        **({"choices": request.choices} if request.choices != AS_WRITTEN and one.offers else {}), **request.control.changes,
+        **({"baseline": request.baseline} if request.baseline is not None else {}),
     }  # fmt: skip
     writer.set_meta(
-        config=config, arguments=dict(request.arguments), benchmark=one.described, answer_steps=list(answer_steps), **run_on(),
-        how={"device": request.running.device, "cache": request.running.cache, "save_audio": request.running.save_audio},
+        config=config, arguments=dict(request.arguments), benchmark=one.described, answer_steps=list(answer_steps),
+        how={name: getattr(request.running, name) for name in ("device", "cache", "save_audio")}, **run_on(),
         started=datetime.now(UTC).isoformat(timespec="milliseconds"), state="answering",
         data={"name": questions.name, "samples": total, "fingerprint": questions.revision, "unmatched": []},
     )  # fmt: skip

@@ -39,19 +39,18 @@ def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folde
     limit_now, draws = requested["limit"], requested["repeats"]
     if limit_now != limit and requested.get(CONTROL, {}).get("sound") == ANOTHER:
         raise RunMismatch(
-            f"'{folder}' gives sounds of other items, which were chosen among its questions, so that their number cannot change",
+            f"'{folder}' gives sounds of other items, chosen among its questions, so that their number cannot change",
             hint="give another --out, or the same --limit",
         )
     if limit_now is not None and (limit is None or limit_now < limit):
         size = "all questions" if limit is None else f"{limit:,} questions"
         raise RunMismatch(
-            f"'{folder}' was begun with {size} and cannot be limited to {limit_now:,}: a limit can be raised there, and not lowered",
+            f"'{folder}' was begun with {size} and cannot be limited to {limit_now:,}: a limit can only rise",
             hint=f"give another --out, or {'no --limit' if limit is None else f'--limit {limit} or more'}",
         )
     if draws < repeats:
         raise RunMismatch(
-            f"'{folder}' was begun with {repeats} answers to each question, and {draws} would leave some out: their number can "
-            "be raised there, and not lowered",
+            f"'{folder}' was begun with {repeats} answers to each question, and {draws} would leave some out",
             hint=f"give another --out, or --repeats {repeats} or more",
         )
     return smaller
@@ -82,6 +81,5 @@ def grow(writer: AnswerWriter, questions: Iterable[Question], requested: Mapping
 def _misfit(writer: AnswerWriter, why: str) -> RunMismatch:
     return RunMismatch(
         f"'{writer.folder}' cannot grow: the larger choice {why}, which was answered there",
-        hint="give another --out. Where a row of the data holds several questions, limits that are whole multiples of their "
-        "number contain each other",
+        hint="give another --out. If rows hold several questions, limits that are multiples of their number contain each other",
     )

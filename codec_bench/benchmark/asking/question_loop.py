@@ -265,8 +265,9 @@ class Asking:
         if question.audio is not None and (self._keep_question(number) or not isinstance(source, str)):
             stored_sound, about = _store_question(self._writer, number - question.draw, question.audio)
         return QuestionRecord(
-            number, question.id, plain_fields(question.fields), question.references, dict(question.subsets), question.language,
-            shown(request) if request is not None else None, source if isinstance(source, str) else None, stored_sound, *about,
+            number, question.id, plain_fields(question.fields), question.references, dict(question.subsets),
+            question.language, shown(request) if request is not None else None,
+            source if isinstance(source, str) else None, stored_sound, *about,
             speaker=question.speaker, draw_of=question.draw_of, draw=question.draw if question.draw_of else None,
             sound=sounds_hash(question),
         )  # fmt: skip
@@ -363,6 +364,6 @@ def check_length(request: Request, info: ModelInfo) -> Request:
             continue
         if seconds > info.limit_s:
             raise TooLong(
-                f"its sound is {seconds:.1f} s long, '{info.name}' takes {info.limit_s:g} s, and the benchmark says not to cut it"
+                f"its sound is {seconds:.1f} s long, '{info.name}' takes {info.limit_s:g} s, and the benchmark forbids cuts"
             )
     return request

@@ -74,7 +74,8 @@ class QuestionRounds:
         return replace(
             answer, reason=reason, usage=dict(used), latency_s=_total([one.latency_s for one in every]),
             cut_s=sum(one.cut_s for one in every), attempts=sum(one.attempts for one in every),
-            cached=all(one.cached for one in every), notes=tuple(dict.fromkeys(note for one in every for note in one.notes)),
+            cached=all(one.cached for one in every),
+            notes=tuple(dict.fromkeys(note for one in every for note in one.notes)),
             sound_s=_total([one.sound_s for one in every]),
         )  # fmt: skip
 

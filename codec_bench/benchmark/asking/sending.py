@@ -296,16 +296,22 @@ def _is_text_or_none(value: object) -> bool:
     return value is None or isinstance(value, str)
 
 
+def _is_texts(value: object) -> bool:
+    return isinstance(value, (tuple, list)) and all(isinstance(one, str) for one in value)
+
+
 _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "status": ("'ok', 'failed' or 'refused'", lambda value: value in ("ok", "failed", "refused")),
     **dict.fromkeys(("reason", "text", "finish", "reasoning"), ("a text or None", _is_text_or_none)),
     "audio": ("an Audio or None", lambda value: value is None or isinstance(value, Audio)),
     **dict.fromkeys(("usage", "served"), ("a mapping", lambda value: isinstance(value, Mapping))),
-    **dict.fromkeys(("latency_s", "first_s", "sound_s"), ("seconds or None", lambda value: value is None or _is_seconds(value))),
+    **dict.fromkeys(
+        ("latency_s", "first_s", "sound_s"), ("seconds or None", lambda value: value is None or _is_seconds(value))
+    ),
     "cut_s": ("seconds", _is_seconds),
     "attempts": ("a whole number", lambda value: isinstance(value, int)),
-    "notes": ("a tuple of texts", lambda value: isinstance(value, (tuple, list)) and all(isinstance(one, str) for one in value)),
-}  # fmt: skip
+    "notes": ("a tuple of texts", _is_texts),
+}
 """What a custom model may get wrong: each field of a response, its expected value, and a test of it."""
 
 

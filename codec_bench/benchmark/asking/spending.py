@@ -127,4 +127,7 @@ class Spending:
             return
         unnamed = [kind for kind in missing if not kind.endswith("_tokens")] or ["input", "output"]
         example = "{" + ", ".join(f"{kind}: PRICE" for kind in unnamed) + "}"
-        self.purse.hint = f"--set {name}.prices='{example}', in US dollars per million tokens (audio_minute: per minute, characters: per million); {RESUME_HINT}"
+        self.purse.hint = (
+            f"--set {name}.prices='{example}', in US dollars per million tokens (audio_minute: per minute, "
+            f"characters: per million); {RESUME_HINT}"
+        )

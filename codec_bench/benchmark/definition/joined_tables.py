@@ -66,10 +66,14 @@ def joined(table: Table, data: Data, split: str | None, mirror: str | os.PathLik
     assert join is not None, "called for definitions that join"
     revision = data.revision if join.repository is None else None
     other = open_table(
-        f"hf:{join.repository or data.repository}", config=join.config if join.repository else join.config or data.config,
-        split=join.split or split, revision=revision, mirror=mirror, columns=[join.other_key or join.key, *join.columns.values()],
+        f"hf:{join.repository or data.repository}",
+        config=join.config if join.repository else join.config or data.config,
+        split=join.split or split,
+        revision=revision,
+        mirror=mirror,
+        columns=[join.other_key or join.key, *join.columns.values()],
         in_place=True,
-    )  # fmt: skip
+    )
     return Joined(table, join, other)
 
 

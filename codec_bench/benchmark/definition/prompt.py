@@ -48,7 +48,7 @@ def check_wording(wording: str) -> None:
     """
     if wording not in (SEEDED, FIRST, EACH) and not (wording.isdecimal() and int(wording) >= 1):
         raise UserError(
-            f"'{wording}' says nothing about wordings of a prompt; expected {SEEDED}, {FIRST}, {EACH} or a number from 1",
+            f"'{wording}' is no choice of wordings of a prompt; expected {SEEDED}, {FIRST}, {EACH} or a number from 1",
             hint="--prompts 3 asks every question in the third wording",
         )
 

@@ -187,7 +187,7 @@ class QuestionStream:
             raise UserError(f"the data '{opened.rows.name}' of the benchmark '{self.name}' hold no rows")
         for name, column, setting in absent_columns(self._data, opened.columns):
             raise UserError(
-                f"the benchmark '{self.name}' reads '{name}' from the column '{column}', which '{opened.rows.name}' has not",
+                f"the benchmark '{self.name}' reads '{name}' from the column '{column}', absent from '{opened.rows.name}'",
                 hint=between_others(opened.columns)
                 or f"its columns are {', '.join(opened.columns or ())}; --set {self.name}.data.{setting}=COLUMN",
             )
@@ -308,9 +308,10 @@ def _check_local_data(name: str, data: Data, mirror: str | os.PathLike[str] | No
     folder = os.path.join(os.path.expanduser(there), str(data.repository))
     if not named or not os.path.isdir(folder):
         lacking = f": there is no folder '{folder}'" if named else ""
+        place = os.path.join(there, str(data.repository))
         raise UserError(
             f"the data of '{name}' are on no hub, and they are not on this machine{lacking}",
-            hint=f"{data.obtain.rstrip('.')}. Put them into {os.path.join(there, str(data.repository))} and give --data {there}",
+            hint=f"{data.obtain.rstrip('.')}. Put them into {place} and give --data {there}",
         )
 
 

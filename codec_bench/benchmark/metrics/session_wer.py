@@ -38,7 +38,10 @@ class SessionWer(AnswerMetric):
     whole_set = True
     needs = (SESSION, PART_NUMBER)
     paper = "Srivastav et al.: Open ASR Leaderboard, 2025"
-    source = "github.com/huggingface/open_asr_leaderboard d1e99b2, normalizer/eval_utils.py merge_chunked_manifest: equal counts"
+    source = (
+        "github.com/huggingface/open_asr_leaderboard d1e99b2, normalizer/eval_utils.py merge_chunked_manifest: "
+        "equal counts"
+    )
 
     def __init__(self, point: str | None = None) -> None:
         self._rule = get_rule(point or RULE)

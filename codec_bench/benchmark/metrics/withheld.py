@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.types import Score
 
-REASON = "the expected answers are not published; `codec-bench export RUN --format submission` writes the file that the authors score"
+REASON = (
+    "the expected answers are not published; `codec-bench export RUN --format submission` writes the file that the "
+    "authors score"
+)
 
 
 class Withheld(AnswerMetric):

@@ -102,16 +102,8 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
     ]
     joint = rf"(?<!\w)(?:{table['joins']['words']})(?!\w)|{table['joins']['parts']}"
     return {
-        "break": re.compile(
-            r"[.,;:!?。，；：！？、،؟\n()（）—–|]|->|=>|→|(?<![\w'])(?:which|who|and (?=(?:it|he|she|they|the|that|this|is|sounds?|seems?)\b))|"
-            + "|".join(openers),
-            re.IGNORECASE,
-        ),
-        "join": re.compile(
-            rf"{_CLOSE}{{0,4}}\.?[?？]?(?:\s*(?:[,，、،/|&+]|{joint})\s*){{1,2}}"
-            rf"(?:(?<!\w)(?:possibly|maybe|perhaps|even|also|probably|either|else|soit|entweder|the|an?|options?|choices?|answers?|le|la|les|une?|el|der|die|das|eine?)(?!\w)\s*|l'|选项|選項|要么){{0,3}}{_OPEN}{{0,4}}",
-            re.IGNORECASE,
-        ),
+        "break": compile_pattern("grammar", "break", openers="|".join(openers)),
+        "join": compile_pattern("grammar", "join", open=_OPEN, close=_CLOSE, joint=joint),
         # A mark after a cue of an answer does not end its clause.
         "announced": compile_pattern("grammar", "announced", answer=cue("answer").pattern),
     }

@@ -80,7 +80,7 @@ def _phrases_of(choice: str) -> list[str]:
 
 
 def _find_first_words(choices: Mapping[str, str]) -> dict[str, str]:
-    """The letter by the first word that a choice of two to four words shares with no other: `dog` of `a dog barking`."""
+    """The letter by the first word that only its choice of two to four words has: `dog` of `a dog barking`."""
     words = {
         letter: re.findall(r"[^\W\d_]{3,}", _without_leading(choice).lower()) for letter, choice in choices.items()
     }

@@ -61,7 +61,10 @@ def probabilities(text: str, value: Any, key_of: Callable[[str], str | None]) ->
         if len(matches) < 2 or sum(len(match[0]) for match in matches) < 0.5 * len(text.strip()):
             return None
         pairs = [(match["key"].strip(" \"'*([-"), float((match["n"] or match["m"]).strip(" %"))) for match in matches]
-    last_word = lambda name: name.split()[-1] if value is None and key_of(name) is None and name.split() else name  # noqa: E731
+
+    def last_word(name: str) -> str:
+        return name.split()[-1] if value is None and key_of(name) is None and name.split() else name
+
     keys = [key_of(last_word(name)) for name, _ in pairs]
     if None in keys or len(set(keys)) < len(keys):
         return set() if isinstance(value, dict) else None

@@ -111,7 +111,8 @@ def _searches(letters: str) -> tuple[Callable[[str], str | None], ...]:
     chinese_answers = [
         *(rf"答案是?\s*{colon}@" for colon in ("", r"：\s*", r":\s*")),
         r"答案是选项?\s*:\s*@", r"答案选项应?该?是\s*@", r"答案选项应?该?为\s*@", r"答案应该?是\s*@", r"答案应该?选\s*@", r"答案选项为?\s*：\s*@",
-        *(rf"{noun}选项为?\s+\(?\*?\*?@\*?\*?\)?" for noun in ("答案", "")), r"答案选项是?\s*:\s*@", r"答案为\s*@", r"答案选\s*@", r"选择?\s*@",
+        *(rf"{noun}选项为?\s+\(?\*?\*?@\*?\*?\)?" for noun in ("答案", "")),
+        r"答案选项是?\s*:\s*@", r"答案为\s*@", r"答案选\s*@", r"选择?\s*@",
         r"故选?\s*@只有选?项?_@_是?对",  # two patterns in one, because the published list lacks a comma here
         *(rf"只有选?项?_@_{end}" for end in ("是?错", "不?正确", "错误")),
         *(rf"说法{kind}选?项?的?是_@" for kind in ("不?对", "不?正确", "错误")),
@@ -122,7 +123,8 @@ def _searches(letters: str) -> tuple[Callable[[str], str | None], ...]:
     ]  # fmt: skip
     english_answers = [
         r"ANSWER\s*:\s*@", r"The answer is:?\s+\(?@\)?", r"The answer is:?\s+\(?\*?\*?@\*?\*?\)?",
-        r"The answer is option:?\s+\(?@\)?", r"The correct answer is:?\s+\(?@\)?", r"The correct answer is option:?\s+\(?@\)?",
+        r"The answer is option:?\s+\(?@\)?", r"The correct answer is:?\s+\(?@\)?",
+        r"The correct answer is option:?\s+\(?@\)?",
     ]  # fmt: skip
     anywhere = [
         r"The answer to the question is:?\s+\(?@\)?", r"^选项_@", r"^@_选?项",

@@ -82,9 +82,10 @@ class _Speaker:
             for number, name in utterances.items():
                 others = [other for other in voices if other != number]
                 if not others:
+                    length = f" of {fewest_words} words or more" if fewest_words else ""
                     raise UserError(
-                        f"{self.where} names no {of_voice} recording of the test part that can be the voice of '{name}'; expected one of "
-                        f"another sentence{f' of {fewest_words} words or more' if fewest_words else ''}"
+                        f"{self.where} names no {of_voice} recording of the test part that can be the voice of "
+                        f"'{name}'; expected one of another sentence{length}"
                     )
                 spoken = names[min(others, key=lambda other: (other < number, other))]
                 row = {
@@ -120,8 +121,8 @@ def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
     rows = [row for speaker in speakers for row in _of_esd(repository, root, speaker).rows(_BEFORE, TEST, voice)]
     if not rows:
         raise UserError(
-            f"'{speakers[0]}/{speakers[0]}.txt' of '{repository.name}' names no test recording with an emotion; expected lines of a name such as "
-            f"{speakers[0]}_{_BEFORE['angry'] + TEST[0]:06d}, a tab, words, a tab and an emotion"
+            f"'{speakers[0]}/{speakers[0]}.txt' of '{repository.name}' names no test recording with an emotion; "
+            f"expected lines of a name such as {speakers[0]}_{_BEFORE['angry'] + TEST[0]:06d}, a tab, words, a tab and an emotion"
         )
     return FileRows(repository, COLUMNS, rows)
 
@@ -171,9 +172,8 @@ def open_expresso(
     ]
     rows = [row for speaker in speakers for row in speaker.rows(_EXPRESSO, EXPRESSO_TEST, voice, VOICE_WORDS)]
     if not rows:
-        raise UserError(
-            f"'{repository.name}' has no recording of a test sentence; expected ids such as ex01_sad_{EXPRESSO_TEST[0]:05d}"
-        )
+        expected = f"expected ids such as ex01_sad_{EXPRESSO_TEST[0]:05d}"
+        raise UserError(f"'{repository.name}' has no recording of a test sentence; {expected}")
     return FileRows(repository, COLUMNS, [(key, row) for key, row in rows if keep(row)])
 
 

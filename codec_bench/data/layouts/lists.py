@@ -21,8 +21,8 @@ from codec_bench.types import SPOKEN
 
 _LIST_OF_PROMPTS = (4, 5)
 _KALDI_KNOWN = (
-    "spk2utt utt2dur utt2num_samples reco2dur spk2gender utt2gender feats.scp cmvn.scp vad.scp utt2category utt2num_frames "
-    "frame_shift"
+    "spk2utt utt2dur utt2num_samples reco2dur spk2gender utt2gender feats.scp cmvn.scp vad.scp utt2category "
+    "utt2num_frames frame_shift"
 )
 _PARENTS = 4
 
