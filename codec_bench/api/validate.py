@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +14,8 @@ from codec_bench.api.finding import Finding, State
 from codec_bench.config import check_settings
 from codec_bench.config.limits import Limits
 from codec_bench.config.option import names as listed
-from codec_bench.errors import Note, UnknownName, UserError, first_of
+from codec_bench.errors import Note, UnknownName, UserError
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.registry import declared_methods, is_own_code
 from codec_bench.types import Audio
 
@@ -166,16 +166,15 @@ def _check_benchmark(name: str) -> list[Finding]:
     from codec_bench.benchmark.definition.validate import validate_benchmark
     from codec_bench.benchmark.judge.metric import check_rating
 
-    problems = validate_benchmark(name, check_rating)
-    wrong = [Finding(name, "wrong", str(replace(f, hint=None)), f.hint or "") for f in problems]
-    return wrong or [Finding(name, "ok", "the definition, its prompts, steps and metrics fit together")]
+    wrong = [Finding(name, "wrong", f.located, f.hint or "") for f in validate_benchmark(name, check_rating)]
+    return wrong or [Finding(name, "ok", Diagnostic("definition_fits"))]
 
 
 def _check_prompt(name: str) -> list[Finding]:
     from codec_bench.benchmark.definition.validate import validate_prompt
 
-    wrong = [Finding(name, "wrong", str(replace(f, hint=None)), f.hint or "") for f in validate_prompt(name)]
-    return wrong or [Finding(f"prompt {name}", "ok", "its templates can be filled and its steps exist")]
+    wrong = [Finding(name, "wrong", f.located, f.hint or "") for f in validate_prompt(name)]
+    return wrong or [Finding(f"prompt {name}", "ok", Diagnostic("prompt_fits"))]
 
 
 def _check_model(name: str, options: Mapping[str, Any]) -> list[Finding]:
@@ -197,8 +196,9 @@ def _check_data(name: str) -> list[Finding]:
         warnings.simplefilter("ignore", Note)  # what was ignored is in the table
         source = open_source(name)
     report = source.report
-    out = [Finding(name, "ok", f"layout: {'manifest or table' if report is None else layout_line(report)}")]
-    out += [Finding(f"{name}: {id}", "wrong", reason) for id, reason in source.problems.items()]
+    layout = "manifest or table" if report is None else layout_line(report)
+    out = [Finding(name, "ok", Diagnostic("data_layout", layout=layout))]
+    out += [Finding(f"{name}: {id}", "wrong", as_reason(reason)) for id, reason in source.problems.items()]
     seconds, readable = 0.0, 0
     for sample in source:
         if sample.id in source.problems or sample.audio is None:
@@ -207,15 +207,18 @@ def _check_data(name: str) -> list[Finding]:
             seconds += Audio.read(sample.audio).duration_s
             readable += 1
         except UserError as error:
-            out.append(Finding(f"{name}: {sample.id}", "wrong", error.message))
-    texts = sum(s.text is not None for s in source)
-    speakers = len({s.speaker for s in source if s.speaker})
-    languages = sorted({s.language for s in source if s.language})
-    facts = f"{readable} of {len(source)} samples can be read, {seconds / 60:.1f} min, {texts} transcripts, "
-    facts += (
-        f"{speakers} speakers, {len(languages)} languages{f' ({first_of(languages, _FIRST)})' if languages else ''}"
+            out.append(Finding(f"{name}: {sample.id}", "wrong", as_reason(error.message)))
+    is_complete = readable == len(source)
+    facts = Diagnostic(
+        "data_readable" if is_complete else "samples_unreadable",
+        readable=readable,
+        samples=len(source),
+        minutes=seconds / 60,
+        texts=sum(s.text is not None for s in source),
+        speakers=len({s.speaker for s in source if s.speaker}),
+        languages=sorted({s.language for s in source if s.language}),
     )
-    out.append(Finding(name, "ok" if readable == len(source) else "wrong", facts))
+    out.append(Finding(name, "ok" if is_complete else "wrong", facts))
     ignored = {} if report is None else ignored_lines(report)
     out += [Finding(f"{name}: {kind}", "note", line, IGNORED[kind]) for kind, line in ignored.items()]
     for number, sample in enumerate(source.samples[:_FIRST], 1):

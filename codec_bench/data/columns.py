@@ -170,7 +170,8 @@ def _resolve(requested: Sequence[str], rows: Rows, data_name: str, hint: str) ->
             known = [*(fact for fact in FACTS if fact in there), *sorted(there.keys() - set(FACTS))]
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
             raise UserError(
-                f"{data_name} has no column '{name}' to break results down by; it has {first_of(known, _MOST_NAMED)}",
+                f"{data_name} has no column '{name}' to break results down by; "
+                f"its columns are {first_of(known, _MOST_NAMED)}",
                 hint=f"did you mean {near[0]}?" if near else hint,
             )
         resolved.append(at)

@@ -28,7 +28,8 @@ def sameness(samples: Sequence[Sample]) -> str | None:
     pairs = [(s.id, s.audio, s.estimate) for s in samples if problem_of(s) is None and s.audio and s.estimate]
     identical = [id for id, audio, estimate in pairs if os.path.realpath(audio) == os.path.realpath(estimate)]
     if identical:
-        return f"{len(identical)} of {len(pairs)} estimates are their own references, such as that of '{identical[0]}'"
+        share = f"{len(identical)} of {len(pairs)} estimates"
+        return f"{share} are the files of their own references, such as that of '{identical[0]}'"
     count = min(LOOKED_AT, len(pairs))
     chosen = [pairs[round(k * (len(pairs) - 1) / max(1, count - 1))] for k in range(count)]
     equal: list[bool] = []

@@ -3,7 +3,7 @@
 Which file to open
     `checks.py` checks of codecs; `codecs.py` outputs of codecs; `profiling.py` profiles; `engine.py` signals, items
     and stages; `features.py` results of models; `metrics.py` scores of sounds; `text.py` compared texts;
-    `benchmark.py` questions, answers and verdicts; `judges.py` tests of judges; `building.py` items of new data sets;
+    `benchmark.py` questions, answers and verdicts; `definitions.py` definitions of benchmarks and checked data; `judges.py` tests of judges; `building.py` items of new data sets;
     `models.py` answers of models; `store.py` files of other programs; `stats.py` values, intervals, tests and marks;
     `general.py` for several rooms.
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 Severity = Literal["info", "warning", "error"]
 """`info`: nothing is wrong. `warning`: a value may mislead. `error`: there is no value that describes the system."""
@@ -215,6 +215,10 @@ def from_codes(value: Any) -> Any:
     return [from_codes(one) for one in value] if isinstance(value, list) else value
 
 
+@overload
+def as_reason(text: str, code: str | None = None) -> Diagnostic: ...
+@overload
+def as_reason(text: str | None, code: str | None = None) -> Diagnostic | None: ...
 def as_reason(text: str | None, code: str | None = None) -> Diagnostic | None:
     """A reason as a diagnostic: a plain text becomes an `error`, or `code`, with that message."""
     if text is None or isinstance(text, Diagnostic):

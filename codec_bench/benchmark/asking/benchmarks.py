@@ -302,7 +302,7 @@ def _draws_of(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRe
     choices = request.choices if one.offers else AS_WRITTEN
     if choices == ALL_ROTATIONS and repeats > 1:
         raise UserError(
-            f"'{one.name}' would be asked {repeats} times in each rotation of its options; it is asked once",
+            f"'{one.name}' would be asked {repeats} times in every rotation; each rotation is asked once",
             hint="give --choices all-rotations without --repeats and without --prompts each",
         )
     if not each:

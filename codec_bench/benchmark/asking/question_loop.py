@@ -363,7 +363,6 @@ def check_length(request: Request, info: ModelInfo) -> Request:
         except AudioError:
             continue
         if seconds > info.limit_s:
-            raise TooLong(
-                f"its sound is {seconds:.1f} s long, '{info.name}' takes {info.limit_s:g} s, and the benchmark forbids cuts"
-            )
+            length = f"its sound is {seconds:.1f} s long, '{info.name}' takes {info.limit_s:g} s"
+            raise TooLong(f"{length}, and the benchmark says not to cut it")
     return request

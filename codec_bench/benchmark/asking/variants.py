@@ -119,8 +119,10 @@ def check_drawn(repeats: int, decoding: Mapping[str, Any], benchmark: str, model
     """
     if repeats > 1 and decoding.get("temperature") == 0:
         raise UserError(
-            f"'{benchmark}' is answered greedily, so that all {repeats} answers of '{model.info.name}' would be the same",
-            hint=f"{option_hint(model, 'temperature', 0.7)} draws at random; without --repeats each question is asked once",
+            f"'{benchmark}' is answered greedily, so that all {repeats} answers of '{model.info.name}' to a question "
+            "would be the same",
+            hint=f"{option_hint(model, 'temperature', 0.7)} draws answers at random; without --repeats each question is "
+            "asked once",
         )
 
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from codec_bench.benchmark.definition.schema import BOOLEANS, FIELDS, Strict
 from codec_bench.config import Lines
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 Location = tuple[str | int, ...]
 _SHOWN = 60
@@ -21,16 +22,20 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One mistake: its file and line, what is wrong, and what to do."""
+    """One mistake: its file and line, what is wrong (a code with parameters), and what to do."""
 
     file: str
     line: int | None
-    message: str
+    message: Diagnostic
     hint: str | None = None
 
+    @property
+    def located(self) -> Diagnostic:
+        """The mistake with its file and line."""
+        return Diagnostic("at_place", file=self.file, line=self.line, cause=self.message)
+
     def __str__(self) -> str:
-        where = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+        return f"{self.located}" + (f" ({self.hint})" if self.hint else "")
 
 
 def line_of(lines: Lines, path: Location) -> int | None:
@@ -119,14 +124,14 @@ def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -
     name = ".".join(map(str, path)) or "the file"
     if error["type"] == "extra_forbidden":
         hint = _where(str(path[-1])) or suggest(str(path[-1]), FIELDS)
-        return Finding(file, line, f"there is no field '{name}'", hint)
+        return Finding(file, line, Diagnostic("unknown_field", name=name), hint)
     if error["type"] == "missing":
-        return Finding(file, line, f"the field '{name}' is missing")
+        return Finding(file, line, Diagnostic("missing_field", name=name))
     message, value = error["msg"].removeprefix("Value error, "), error.get("input")
     if message.startswith("Input should be") and isinstance(value, (str, int, float)):
         message = f"{message}; got {repr(value)[:_SHOWN]}"
     hint = BOOLEANS if isinstance(value, bool) and error["type"] == "string_type" else None
-    return Finding(file, line, f"{name}: {message}", hint)
+    return Finding(file, line, Diagnostic("wrong_field", name=name, message=message), hint)
 
 
 def _where(name: str) -> str | None:

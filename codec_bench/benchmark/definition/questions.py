@@ -187,7 +187,8 @@ class QuestionStream:
             raise UserError(f"the data '{opened.rows.name}' of the benchmark '{self.name}' hold no rows")
         for name, column, setting in absent_columns(self._data, opened.columns):
             raise UserError(
-                f"the benchmark '{self.name}' reads '{name}' from the column '{column}', absent from '{opened.rows.name}'",
+                f"the benchmark '{self.name}' reads '{name}' from the column '{column}', "
+                f"which '{opened.rows.name}' has not",
                 hint=between_others(opened.columns)
                 or f"its columns are {', '.join(opened.columns or ())}; --set {self.name}.data.{setting}=COLUMN",
             )

@@ -24,6 +24,7 @@ from codec_bench.benchmark.reading.words import plain
 from codec_bench.config import load_yaml_with_lines
 from codec_bench.decoding.table import MARK
 from codec_bench.errors import MissingExtra, UserError, first_of
+from codec_bench.messages import Diagnostic, as_reason
 
 SHOWN = 20
 MOST_ROWS = 100_000
@@ -52,22 +53,24 @@ def row_findings(one: Benchmark) -> Iterator[Finding]:
                 return
             count += 1
             line = lines[number] if number < len(lines) else None
-            at = "" if line is not None else f"row {number + 1} ('{question.id}'): "
             for kind, message, hint in _of(question, labels, one, readers):
-                findings[kind].append(Finding(file, line, f"{at}{message}", hint))
+                if line is None:
+                    message = Diagnostic("at_row", number=number + 1, id=question.id, cause=message)
+                findings[kind].append(Finding(file, line, message, hint))
             seen.update(question.references)
     except MissingExtra:
         return
     except UserError as error:
-        yield Finding(file, None, error.message, error.hint)
+        yield Finding(file, None, as_reason(error.message), error.hint)
         return
     for several in findings.values():
         yield from several[:SHOWN]
         if len(several) > SHOWN:
-            yield Finding(file, None, f"{len(several) - SHOWN:,} more rows of the same kind: {several[SHOWN].message}")
+            count, example = len(several) - SHOWN, several[SHOWN].message
+            yield Finding(file, None, Diagnostic("more_rows", count=count, cause=example))
     unused = [label for label in labels if label not in seen]
     if labels and seen and count >= len(labels) and unused and any(label in seen for label in labels):
-        message = f"no row expects the label {first_of([repr(label) for label in unused], 5)}"
+        message = Diagnostic("label_never_expected", labels=unused)
         labels_line = line_of(load_yaml_with_lines(one.entry.file)[1], ("fields", "labels"))
         yield Finding(one.entry.file, labels_line, message, "take it out of fields.labels, or correct its spelling")
 
@@ -89,7 +92,7 @@ def _readers(one: Benchmark) -> list[Reader]:
 
 def _of(
     question: Question, labels: list[str], one: Benchmark, readers: list[Reader]
-) -> Iterator[tuple[int, str, str | None]]:
+) -> Iterator[tuple[int, Diagnostic, str | None]]:
     problems = list(_of_columns(question, labels, one))
     yield from problems
     if problems or not question.references:
@@ -100,33 +103,33 @@ def _of(
         (score,) = metric.compute([Answer(question.id, text, question.references, question.fields, question.language)])
         if isinstance(read, Unparsed) or score.value != 1:
             steps = ", ".join(chain.names) or "no step"
-            message = f"its expected answer '{question.references[0]}' would be wrong by '{name}' after {steps}"
+            message = Diagnostic("reference_wrong_by_metric", text=question.references[0], metric=name, steps=steps)
             yield NOT_RIGHT, message, "choose steps and a rule that fit the expected answers"
 
 
-def _of_columns(question: Question, labels: list[str], one: Benchmark) -> Iterator[tuple[int, str, str | None]]:
+def _of_columns(question: Question, labels: list[str], one: Benchmark) -> Iterator[tuple[int, Diagnostic, str | None]]:
     if question.problem is not None:
-        yield NO_ROW, question.problem, "a row that cannot be asked counts as a failure"
+        yield NO_ROW, as_reason(question.problem), "a row that cannot be asked counts as a failure"
         return
     clips = [one for value in question.fields.values() for one in (value if isinstance(value, list) else [value])]
     paths = [one.source for one in clips if isinstance(one, Clip) and isinstance(one.source, str)]
     if absent := [path for path in paths if "://" not in path and MARK not in path and not os.path.exists(path)]:
-        yield NO_ROW, f"there is no sound file '{absent[0]}'", "a row that cannot be asked counts as a failure"
+        yield NO_ROW, Diagnostic("no_sound_file", path=absent[0]), "a row that cannot be asked counts as a failure"
     if not question.references and "reference" in one.data.columns and "reference" not in one.data.optional:
-        yield NO_REFERENCE, "the row has nothing in 'reference'", "a row without an expected answer has no score"
+        yield NO_REFERENCE, Diagnostic("row_without_reference"), "a row without an expected answer has no score"
     if labels and (other := [text for text in question.references if text not in labels]):
-        yield OTHER_LABEL, f"it expects '{other[0]}', which is none of the labels", f"they are {first_of(labels, 12)}"
+        yield OTHER_LABEL, Diagnostic("reference_not_a_label", text=other[0]), f"they are {first_of(labels, 12)}"
     if not ({"choices"} & one.data.columns.keys() or any(name.startswith("choice_") for name in one.data.columns)):
         return
     choices = choices_of(question.fields)
     if not choices:
-        yield NO_CHOICE, "it has no choices", None
-    elif any(not text.strip() for text in choices.values()):
-        yield EMPTY_CHOICE, f"the choice {next(k for k, text in choices.items() if not text.strip())} is empty", None
+        yield NO_CHOICE, Diagnostic("row_without_choices"), None
+    elif empty := [letter for letter, text in choices.items() if not text.strip()]:
+        yield EMPTY_CHOICE, Diagnostic("choice_empty", letter=empty[0]), None
     elif question.references and not right_letters(question.fields, question.references):
-        yield OTHER_CHOICE, f"it expects '{question.references[0]}', which is none of its choices", None
+        yield OTHER_CHOICE, Diagnostic("reference_not_a_choice", text=question.references[0]), None
     elif len({plain(text) for text in choices.values()}) < len(choices):
-        yield SAME_CHOICE, "two of its choices are the same", None
+        yield SAME_CHOICE, Diagnostic("choices_alike"), None
 
 
 def _lines(path: str) -> list[int]:

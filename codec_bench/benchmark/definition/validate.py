@@ -23,6 +23,7 @@ from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricU
 from codec_bench.config import Lines, load_yaml_with_lines, read_config
 from codec_bench.data.table import open_table
 from codec_bench.errors import MissingExtra, MissingResource, UnknownName, UserError
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.registry import Spec
 
 README = "README.md"
@@ -62,7 +63,7 @@ def validate_benchmark(
     listed = list(_of_file(file, check_rating, with_rows))
     if not os.path.isfile(os.path.join(os.path.dirname(os.path.abspath(file)), README)):
         hint = "write what the benchmark measures and the licence of its data"
-        listed.append(Finding(file, None, f"there is no {README} next to {FILE}", hint))
+        listed.append(Finding(file, None, Diagnostic("no_readme", name=README, file=FILE), hint))
     return _without_repeats(listed)
 
 
@@ -80,7 +81,7 @@ def validate_prompt(name: str) -> list[Finding]:
     except UserError as error:
         return [_located(str(file), error)]
     if not isinstance(document, dict):
-        return [Finding(str(file), 1, "expected a mapping of names to values")]
+        return [Finding(str(file), 1, Diagnostic("not_a_mapping"))]
     wrong = findings(document, PromptSpec, str(file), lines)
     return wrong or list(_templates(PromptSpec.model_validate(document), str(file), lines))
 
@@ -128,8 +129,8 @@ def _unused_keys(file: str) -> Iterator[Finding]:
     placeholders = set(re.findall(r"\{([a-z][a-z0-9_]*)\}", str(document)))
     for index, row in enumerate(document.get("matrix") or []):
         for key in sorted({str(key) for key in row} - {"set"} - placeholders):
-            message = f"the key '{key}' of the matrix is used nowhere"
-            yield Finding(file, line_of(lines, ("matrix", index, key)), message, suggest(key, placeholders))
+            unused = Diagnostic("unused_matrix_key", name=key)
+            yield Finding(file, line_of(lines, ("matrix", index, key)), unused, suggest(key, placeholders))
 
 
 def _of_entry(
@@ -171,7 +172,7 @@ def _missing_columns(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Fin
                 seed=None,
             )
             if table.columns is not None and not table.columns:
-                yield at(("data", "path"), f"'{data.path}' holds no rows")
+                yield at(("data", "path"), Diagnostic("no_rows_in_data", path=data.path))
                 return
             missing.update(absent_columns(data, table.columns))
     except MissingExtra:
@@ -180,7 +181,7 @@ def _missing_columns(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Fin
         yield at(("data", "path"), error.message, error.hint)
         return
     for name, column, setting in sorted(missing):
-        message = f"'{name}' is read from the column '{column}', which '{data.path}' has not"
+        message = Diagnostic("column_not_in_data", name=name, column=column, path=data.path)
         hint = between_others(table.columns) or suggest(column, table.columns or ())
         yield at(("data", *setting.split(".")), message, hint)
 
@@ -196,7 +197,7 @@ class _At:
         self.file, self.lines, self.named = file, lines, named
 
     def __call__(self, location: Location, message: str, hint: str | None = None) -> Finding:
-        return Finding(self.file, line_of(self.lines, location), message, hint)
+        return Finding(self.file, line_of(self.lines, location), as_reason(message), hint)
 
     def tried(self, location: Location, build: Callable[[], Any]) -> Iterator[Finding]:
         try:
@@ -210,31 +211,33 @@ class _At:
 def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
     names = _names(spec)
     if isinstance(spec.fields.get("labels"), str):
-        yield at(("fields", "labels"), "the labels are one text; expected a list", "labels: [happy, sad]")
+        yield at(("fields", "labels"), Diagnostic("labels_as_text"), "labels: [happy, sad]")
     elif spec.fields.get("labels") in ([], {}) and not load_yaml_with_lines(at.file)[0].get("matrix"):
-        yield at(("fields", "labels"), "there are no labels", "labels: [happy, sad]")
+        yield at(("fields", "labels"), Diagnostic("labels_empty"), "labels: [happy, sad]")
     for index, name in enumerate(spec.data.optional):
         if name not in spec.data.columns and not (name == SPEAKER and spec.data.speaker is not None):
-            yield at(("data", "optional", index), f"'{name}' is none of the columns", suggest(name, spec.data.columns))
+            problem = Diagnostic("not_a_column", name=name)
+            yield at(("data", "optional", index), problem, suggest(name, spec.data.columns))
     for subset, name in spec.subsets.items():
         if name not in names:
-            problem = f"the subset '{subset}' is of '{name}', which no column gives"
+            problem = Diagnostic("subset_without_column", subset=subset, name=name)
             yield at(("subsets", subset), problem, suggest(name, names))
     for name in spec.data.where or {}:
         if not isinstance(spec.data.columns.get(name), str):
-            problem = f"'{name}' is no column with one value"
+            problem = Diagnostic("not_a_single_column", name=name)
             yield at(("data", "where", name), problem, suggest(name, spec.data.columns))
     if spec.data.kinds is not None and spec.data.kinds.column not in spec.data.columns:
         column = spec.data.kinds.column
-        yield at(("data", "kinds", "column"), f"'{column}' is none of the columns", suggest(column, spec.data.columns))
+        problem = Diagnostic("not_a_column", name=column)
+        yield at(("data", "kinds", "column"), problem, suggest(column, spec.data.columns))
     for field, column in spec.data.scripts.items():
         if column not in spec.data.columns:
-            problem = f"'{column}' is none of the columns"
+            problem = Diagnostic("not_a_column", name=column)
             yield at(("data", "scripts", field), problem, suggest(column, spec.data.columns))
     if spec.kind == "codec" and "audio" not in spec.data.columns:
-        yield at(("data", "columns"), "a codec benchmark needs the column 'audio'")
+        yield at(("data", "columns"), Diagnostic("codec_without_audio"))
     if spec.data.path is not None and not os.path.exists(os.path.join(os.path.dirname(at.file), spec.data.path)):
-        yield at(("data", "path"), f"there is no '{spec.data.path}' next to the definition")
+        yield at(("data", "path"), Diagnostic("no_local_data", path=spec.data.path))
 
 
 def _names(spec: BenchmarkSpec) -> set[str]:
@@ -258,7 +261,7 @@ def _prompts(spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Finding
     for location, prompt in named:
         if isinstance(prompt, str):
             if prompt not in prompt_names():
-                yield at(location, f"there is no prompt called '{prompt}'", suggest(prompt, prompt_names()))
+                yield at(location, Diagnostic("no_prompt_called", name=prompt), suggest(prompt, prompt_names()))
                 continue
             try:
                 template: Template = load_prompt(prompt)
@@ -294,31 +297,32 @@ def _parts(template: Template, above: Location = ()) -> Iterator[tuple[Location,
 
 def _unknown_names(template: Template, spec: BenchmarkSpec, location: Location, at: _At) -> Iterator[Finding]:
     names = _names(spec)
-    variants = getattr(template, "variants", {})
-    templates = [("", template), *((f" (for {key})", value) for key, value in variants.items())]
     inline = () if isinstance(template, PromptSpec) else location
-    for which, variant in templates:
+    for which, variant in _with_variants(template):
         for inner, content_part in _parts(variant, inline):
             try:
                 read = part_reads(content_part)
             except UserError:
                 continue  # a wrong template is reported elsewhere
             for name in sorted(read - {content_part.when} - names):
-                message = f"the prompt{which} reads '{name}', which no column gives"
+                message = Diagnostic("prompt_reads", variant=which, name=name)
                 hint = suggest(name, names) or f"there are {', '.join(sorted(names))}"
                 yield at(inner if inline else location, message, hint)
+
+
+def _with_variants(template: Template) -> list[tuple[str, Template]]:
+    """A prompt, and its variants by name."""
+    return [("", template), *getattr(template, "variants", {}).items()]
 
 
 def _missing_sound(template: Template, spec: BenchmarkSpec, location: Location, at: _At) -> Iterator[Finding]:
     """A prompt that never sends the sound of the questions."""
     if spec.kind not in ("understanding", "qa") or "audio" not in spec.data.columns:
         return
-    variants = [("", template), *((f" (for {key})", one) for key, one in getattr(template, "variants", {}).items())]
-    for which, variant in variants:
+    for which, variant in _with_variants(template):
         parts = [content_part for _, content_part in _parts(variant)]
         if parts and not any(content_part.audio is not None for content_part in parts):
-            message = f"the prompt{which} never sends a sound, and the questions are about the column 'audio'"
-            yield at(location, message, "- audio: audio")
+            yield at(location, Diagnostic("prompt_without_sound", variant=which), "- audio: audio")
 
 
 def _steps(steps: list[str], location: Location, at: _At) -> Iterator[Finding]:
@@ -348,14 +352,14 @@ def _metrics(entry: Entry, spec: BenchmarkSpec, at: _At, unread: set[str]) -> It
     if "metrics" in unread:
         return
     if spec.primary not in known and "primary" not in unread:
-        yield at(("primary",), f"'{spec.primary}' is none of the metrics", suggest(spec.primary, known))
+        yield at(("primary",), Diagnostic("not_a_metric", name=spec.primary), suggest(spec.primary, known))
     for index, table in enumerate(spec.published):
         if table.metric not in known:
-            message = f"numbers of '{table.metric}' are given, which is none of the metrics"
+            message = Diagnostic("published_not_a_metric", name=table.metric)
             yield at(("published", index, "metric"), message, suggest(table.metric, known))
     has_transcript = any(step.startswith("transcript[") for step in _all_steps(spec))
     if has_transcript and spec.wants != "audio":
-        yield at(("wants",), "the answer is transcribed, and the benchmark wants text", "wants: audio")
+        yield at(("wants",), Diagnostic("transcript_of_text"), "wants: audio")
 
 
 def _all_steps(spec: BenchmarkSpec) -> Iterator[str]:
@@ -387,10 +391,10 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
             metric = load_answer_metric(member)
             missing = [need for need in metric.needs if names is not None and need not in names]
             if missing:
-                raise UserError(f"the metric '{member}' needs '{missing[0]}', which no column gives")
+                raise UserError(Diagnostic("metric_needs_column", metric=member, name=missing[0]))
             if metric.compares and names is not None and not _has_reference(spec):
                 hint = "data.columns: {reference: COLUMN} names the column of the expected answer"
-                problem = f"the metric '{member}' compares with 'reference', which no column gives"
+                problem = Diagnostic("metric_needs_reference", metric=member)
                 raise UserError(problem, hint=suggest("reference", names) or hint)
         return
     if Spec.parse(name).name == _RATING:
@@ -400,7 +404,7 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
         rubric = read_config(_RUBRICS, argument)
         missing = [need for need in rubric.get("needs") or () if names is not None and need not in names]
         if missing:
-            raise UserError(f"the rubric of '{name}' needs '{missing[0]}', which no column gives")
+            raise UserError(Diagnostic("rubric_needs_column", metric=name, name=missing[0]))
         return
     for member in expand([name]):
         try:
@@ -411,15 +415,15 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
                 raise  # its argument is what is not known
             raise UserError(error.message, hint=suggest(Spec.parse(member).name, known) or error.hint) from None
     if spec.wants != "audio" and spec.kind != "codec":
-        raise UserError(f"the metric '{name}' measures sound, and the benchmark wants text", hint="wants: audio")
+        raise UserError(Diagnostic("metric_of_sound", metric=name), hint="wants: audio")
 
 
 def _located(file: str, error: UserError) -> Finding:
     """An error as a finding, with file and line from the beginning of its message."""
     match = _LINE.match(error.message)
     if match is None:
-        return Finding(file, None, error.message, error.hint)
-    return Finding(match["file"], int(match["line"]), match["rest"], error.hint)
+        return Finding(file, None, as_reason(error.message), error.hint)
+    return Finding(match["file"], int(match["line"]), as_reason(match["rest"]), error.hint)
 
 
 def _without_repeats(findings: list[Finding]) -> list[Finding]:

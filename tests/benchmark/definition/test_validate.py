@@ -338,3 +338,8 @@ def test_a_csv_with_semicolons_is_reported_as_one(tmp_path):
     (tmp_path / "rows.csv").write_text("file;said\na.wav;yes\n")
     result = validate_benchmark(write(tmp_path, YES_NO.replace("rows.jsonl", "rows.csv")))
     assert {f.hint for f in result} == {"its columns stand between ';'; expected commas in a .csv, or tabs in a .tsv"}
+
+
+def test_mistakes_are_codes_with_parameters(tmp_path):
+    found = {one.message.code: one.located.as_dict() for one in validate_benchmark(write(tmp_path, WRONG))}
+    assert found["not_a_metric"]["code"] == "at_place" and found["not_a_metric"]["cause"]["code"] == "not_a_metric"
