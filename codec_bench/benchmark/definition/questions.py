@@ -309,10 +309,10 @@ def _check_local_data(name: str, data: Data, mirror: str | os.PathLike[str] | No
     folder = os.path.join(os.path.expanduser(there), str(data.repository))
     if not named or not os.path.isdir(folder):
         lacking = f": there is no folder '{folder}'" if named else ""
-        place = os.path.join(there, str(data.repository))
+        folder_path = os.path.join(there, str(data.repository))
         raise UserError(
             f"the data of '{name}' are on no hub, and they are not on this machine{lacking}",
-            hint=f"{data.obtain.rstrip('.')}. Put them into {place} and give --data {there}",
+            hint=f"{data.obtain.rstrip('.')}. Put them into {folder_path} and give --data {there}",
         )
 
 

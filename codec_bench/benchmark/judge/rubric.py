@@ -122,8 +122,8 @@ class Rubric(BaseModel):
         scales = [(float(low), float(high)) for low, high in _SCALE.findall(self.prompt)]
         if self.reply in ("rating", "pair") and scales:
             if not any(low <= self.range[1] and high >= self.range[0] for low, high in scales):
-                asked = f"{scales[0][0]:g} to {scales[0][1]:g}"
-                raise ValueError(f"no reply meets the range {list(self.range)}: the prompt asks for {asked}")
+                scale = f"{scales[0][0]:g} to {scales[0][1]:g}"
+                raise ValueError(f"no reply meets the range {list(self.range)}: the prompt asks for {scale}")
         if self.reply.startswith("official/") and self.reply not in READERS:
             raise ValueError(f"there is no reader '{self.reply}'; known: {', '.join(sorted(READERS))}")
         return self
