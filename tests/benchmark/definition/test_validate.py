@@ -342,4 +342,4 @@ def test_a_csv_with_semicolons_is_reported_as_one(tmp_path):
 
 def test_mistakes_are_codes_with_parameters(tmp_path):
     codes = {one.message.code: one.located.as_dict() for one in validate_benchmark(write(tmp_path, WRONG))}
-    assert codes["not_a_metric"]["code"] == "at_place" and found["not_a_metric"]["cause"]["code"] == "not_a_metric"
+    assert codes["not_a_metric"]["code"] == "at_place" and codes["not_a_metric"]["cause"]["code"] == "not_a_metric"
