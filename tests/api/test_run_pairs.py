@@ -328,5 +328,5 @@ def test_verdicts_of_two_judges_are_not_mixed_and_bad_input_is_one_sentence(ask,
     with pytest.raises(UserError, match="two runs compare 'mixed' with 'long' on 'mine'"):
         judge_strengths([tmp_path / "out", tmp_path / "out"])
     ask("mixed", out="unmarked", phase="answers")
-    with pytest.raises(UserError, match="the runs hold no verdicts on pairs of answers"):
+    with pytest.raises(UserError, match="the runs have no verdicts on pairs of answers"):
         judge_strengths(tmp_path / "unmarked")

@@ -307,7 +307,7 @@ def test_recorded_digits_take_the_place_of_those_of_the_package(codec_run, tmp_p
     assert {len(one) for one in actual} == {6_000} and [np.mean(one**2) for one in actual] == pytest.approx(
         [1] * 10, abs=1e-5
     )
-    with pytest.raises(UserError, match="the digits are for the check of hearing"):
+    with pytest.raises(UserError, match="the digits belong to the check hearing"):
         opened(codec_run, tmp_path, "rating", digits=tmp_path / "digits")
     built, key = opened(codec_run, tmp_path, "rating", checks="hearing", digits=tmp_path / "digits", session_minutes=20)
     assert sum(trial.check == "hearing" for trial in key.trials) == 5
