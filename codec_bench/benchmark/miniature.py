@@ -429,9 +429,7 @@ def _write_transcribed(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_tagged(root: Path, benchmark: Benchmark) -> None:
-    """A table with tabs and two tags per row, as MTG-Jamendo or MagnaTagATune has it. In the latter, a seventh row is not
-    of the test.
-    """
+    """A table with tabs and two tags per row, as MTG-Jamendo or MagnaTagATune has it (there, one row is no test)."""
     data, labels = benchmark.data, benchmark.spec.fields["labels"]
     listed, sound = str(data.config), str(data.columns["audio"])
     tags = [(labels[index], labels[index + 2]) for index in range(ROWS)]
@@ -510,8 +508,8 @@ EXPRESSO_TEXTS = (
 
 def _write_expresso(root: Path, benchmark: Benchmark) -> None:
     """Three sentences of two speakers in seven styles; the first is too short for a voice. The second speaker has no
-    sound of the third, neutral and whispered. Further rows: a sentence of the training part, one with a stressed word, a
-    long text and a song.
+    sound of the third, neutral and whispered. Further rows: a sentence of the training part, one with a stressed word,
+    a long text and a song.
     """
     styles = ("confused", "default", "enunciated", "happy", "laughing", "sad", "whisper")
     rows = itertools.product(("ex01", "ex02"), styles, (344, 345, 346, 347))

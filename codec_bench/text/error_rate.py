@@ -218,7 +218,7 @@ def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit:
     """int64 `(pairs, 4)`: hits, substitutions, deletions, insertions."""
     if isinstance(reference, str) != isinstance(estimate, str):
         raise UserError(
-            "one side of an error rate is a single text and the other a list; expected two texts, or lists of one length"
+            "one side of an error rate is a single text and the other a list; expected two texts or two lists"
         )
     references, estimates = _texts("reference", reference), _texts("estimate", estimate)
     _check_numbers(len(references), len(estimates))

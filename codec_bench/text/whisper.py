@@ -32,8 +32,8 @@ def whisper_rules() -> Any:
     digest = hashlib.blake2b(repr(list(rules.replacers.items())).encode(), digest_size=8).hexdigest()
     if digest != _REPLACEMENTS_BLAKE2B:
         raise UserError(
-            "the installed whisper-normalizer replaces other words than Whisper does, which would change the numbers of "
-            "'whisper-en'; expected version 0.1.15",
+            "the installed whisper-normalizer replaces other words than Whisper does, which would change the numbers "
+            "of 'whisper-en'; expected version 0.1.15",
             hint="pip install whisper-normalizer==0.1.15",
         )
     return rules

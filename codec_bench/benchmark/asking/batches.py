@@ -209,7 +209,7 @@ class Batched:
         if time() - entry["when"] < SETTLED_S:
             count = len(entry["keys"])
             raise UserError(
-                f"it is not known whether the service took a batch of {count:,} requests: its list has no such batch yet",
+                f"it is not known whether the service took a batch of {count:,} requests: its list lacks it so far",
                 hint=f"run the same command again in {SETTLED_S / 60:.0f} minutes; it looks for this batch first",
             )
         self._entries.remove(entry)

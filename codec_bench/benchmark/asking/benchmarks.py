@@ -414,7 +414,8 @@ def _describe(
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
         **({"shard": str(request.shard)} if request.shard is not None else {}),
         **({"prompts": request.prompts} if request.prompts != SEEDED else {}),
-        **({"choices": request.choices} if request.choices != AS_WRITTEN and one.offers else {}), **request.control.changes,
+        **({"choices": request.choices} if request.choices != AS_WRITTEN and one.offers else {}),
+        **request.control.changes,
         **({"baseline": request.baseline} if request.baseline is not None else {}),
     }  # fmt: skip
     writer.set_meta(

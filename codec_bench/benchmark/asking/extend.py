@@ -81,5 +81,5 @@ def grow(writer: AnswerWriter, questions: Iterable[Question], requested: Mapping
 def _misfit(writer: AnswerWriter, why: str) -> RunMismatch:
     return RunMismatch(
         f"'{writer.folder}' cannot grow: the larger choice {why}, which was answered there",
-        hint="give another --out. If rows hold several questions, limits that are multiples of their number contain each other",
+        hint="give another --out. If rows hold several questions, take limits that are multiples of their number",
     )

@@ -121,8 +121,8 @@ def check_drawn(repeats: int, decoding: Mapping[str, Any], benchmark: str, model
         raise UserError(
             f"'{benchmark}' is answered greedily, so that all {repeats} answers of '{model.info.name}' to a question "
             "would be the same",
-            hint=f"{option_hint(model, 'temperature', 0.7)} draws answers at random; without --repeats each question is "
-            "asked once",
+            hint=f"{option_hint(model, 'temperature', 0.7)} draws answers at random; without --repeats each question "
+            "is asked once",
         )
 
 
@@ -148,7 +148,8 @@ POSITION, ROTATION = "right_answer_at", "rotation"
 """Names of the subsets of the right answer's position and of the rotation."""
 _POINTS = re.compile(
     r"\b(?:of|the)\s+(?:above|below|preceding|following|former|latter)\b"
-    r"|\b(?:both|neither|either|only)?\s*\(?[A-H]\)?\s*(?:and|or|nor|&|,)\s*(?:option\s*)?\(?[A-H]\)?(?!\w)|以上|上述|[A-H]\s*(?:和|与|或|、)\s*[A-H]"
+    r"|\b(?:both|neither|either|only)?\s*\(?[A-H]\)?\s*(?:and|or|nor|&|,)\s*(?:option\s*)?"
+    r"\(?[A-H]\)?(?!\w)|以上|上述|[A-H]\s*(?:和|与|或|、)\s*[A-H]"
 )
 """Phrases of options that refer to the positions of others."""
 

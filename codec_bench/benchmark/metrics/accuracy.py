@@ -99,7 +99,7 @@ class Accuracy(AnswerMetric):
         self.protocol = f"accuracy/{variant}-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """1 or 0 for each answer; a status and a reason without a reference or if a published rule excludes the item."""
+        """1 or 0 for each answer; a status without a reference or if a published rule excludes the item."""
         barred = [self._barred(answer) for answer in answers]
         open_to_it = [answer for answer, bar in zip(answers, barred) if bar is None]
         decide = self._rule.decide

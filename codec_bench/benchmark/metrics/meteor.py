@@ -78,7 +78,7 @@ def _wordnet(nltk: Any) -> Any:
         return _system_wordnet()
     raise MissingResource(
         "METEOR needs WordNet for synonyms, and it is not on this machine",
-        hint="run python -m nltk.downloader wordnet, install Debian's wordnet-base, or use meteor[exact-stem] without it",
+        hint="run python -m nltk.downloader wordnet, install Debian's wordnet-base, or use meteor[exact-stem]",
     )
 
 

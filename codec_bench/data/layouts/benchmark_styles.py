@@ -122,7 +122,7 @@ def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
     if not rows:
         raise UserError(
             f"'{speakers[0]}/{speakers[0]}.txt' of '{repository.name}' names no test recording with an emotion; "
-            f"expected lines of a name such as {speakers[0]}_{_BEFORE['angry'] + TEST[0]:06d}, a tab, words, a tab and an emotion"
+            f"expected lines of a name such as {speakers[0]}_{_BEFORE['angry'] + TEST[0]:06d}, words and an emotion"
         )
     return FileRows(repository, COLUMNS, rows)
 
