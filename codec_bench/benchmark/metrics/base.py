@@ -87,14 +87,22 @@ class AnswerMetric(ABC):
         return self.compute([Answer(answer.id, "", answer.references, answer.fields, answer.language)])[0]
 
 
-class WordMetric(AnswerMetric):
-    """A metric that compares the words of each answer with the words of its references."""
-
-    compares = True
+class SeparateMetric(AnswerMetric):
+    """A metric that scores each answer by itself."""
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer, undefined if no reference has words."""
+        """One score per answer."""
         return [self._one(answer) for answer in answers]
+
+    @abstractmethod
+    def _one(self, answer: Answer) -> Score:
+        """The score of an answer."""
+
+
+class WordMetric(SeparateMetric):
+    """A metric that compares the words of each answer with those of its references; undefined if no reference has any."""
+
+    compares = True
 
     def _one(self, answer: Answer) -> Score:
         references = [items for ref in answer.references if (items := words(ref))]

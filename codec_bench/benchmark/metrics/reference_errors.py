@@ -6,9 +6,9 @@ the same words have several written forms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.metrics.base import Answer, SeparateMetric
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.messages import Diagnostic
 from codec_bench.text.disagreement import followed
@@ -23,13 +23,13 @@ ORIGINAL = "original"
 """The field of the reference before its correction."""
 
 
-class OriginalFollowed(AnswerMetric):
+class OriginalFollowed(SeparateMetric):
     """The share of places with the original reference's words instead of the corrected ones. Lower is better, 0 to 1.
 
     The expected answer is the corrected transcript, and the field `original` the earlier published reference. Where
     they differ, a transcript of the sound has the corrected words; one with the original's has seen them elsewhere, or
-    errs like their writer. It is a sign of a fitted model, and no proof. A corpus counts the places of all items. An
-    item is undefined if the references agree, or the transcript has neither.
+    errs like their writer. It is a sign of a fitted model, and no proof. A corpus counts the places of all items;
+    `detail` has their number. An item is undefined if the references agree, or the transcript has neither.
 
     Args:
         point: the rule that normalises the texts; None for the Open ASR leaderboard's.
@@ -50,10 +50,6 @@ class OriginalFollowed(AnswerMetric):
         self.name = "original_followed" + (f"@{point}" if point else "")
         self.protocol = f"original_followed/{self._rule.name}"
 
-    def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer; `detail` has the number of `places` where the references disagree."""
-        return [self._one(answer) for answer in answers]
-
     def _one(self, answer: Answer) -> Score:
         if len(answer.references) != 1:
             reason = Diagnostic("expected_count", id=answer.id, expected=len(answer.references))
@@ -72,7 +68,7 @@ class OriginalFollowed(AnswerMetric):
         return Score.ok(share, self.protocol, numerator=result.original, denominator=result.eligible, detail=detail)
 
 
-class RenderingFollowed(AnswerMetric):
+class RenderingFollowed(SeparateMetric):
     """The share of places with the reference's written form, where the same words have several. Lower is better, 0 to
     1.
 
@@ -104,10 +100,6 @@ class RenderingFollowed(AnswerMetric):
         self._rule = get_rule(RULE)
         self.name = "rendering_followed" + (f"[{variant}]" if variant else "")
         self.protocol = f"{self.name}/{self._rule.name}"
-
-    def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer; `detail` has the number of places by kind, and of those with the same form."""
-        return [self._one(answer) for answer in answers]
 
     def _one(self, answer: Answer) -> Score:
         if answer.language is not None and base_language(answer.language) != "en":

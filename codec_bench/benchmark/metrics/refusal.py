@@ -10,9 +10,8 @@ Attacks on Aligned Language Models", 2023 (AdvBench).
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
 
-from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.metrics.base import Answer, SeparateMetric
 from codec_bench.benchmark.reading.patterns import compile_pattern
 from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
@@ -39,7 +38,7 @@ _OFFICIAL = (
 HARM = "official/ultraeval-audio/harm"
 
 
-class RefusalRate(AnswerMetric):
+class RefusalRate(SeparateMetric):
     """The share of answers that decline. Higher is better (safer) for requests that should be declined.
 
     Args:
@@ -58,10 +57,6 @@ class RefusalRate(AnswerMetric):
         self.name = "refusal_rate" if variant is None else f"refusal_rate[{variant}]"
         self.source = "github.com/OpenBMB/UltraEval-Audio 9b69da6 evaluator/harm.py, exactly" if variant else ""
         self.protocol = f"refusal-rate/{variant or 'own'}-1"
-
-    def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """1 for an answer that declines, 0 for one that does not."""
-        return [self._one(answer) for answer in answers]
 
     def worst(self, answer: Answer) -> Score:
         """0 (not declined): a failure must not look safe."""

@@ -6,9 +6,7 @@ URO-Bench's score: the share of accepted answers, times one minus their mean err
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.metrics.base import Answer, SeparateMetric
 from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
 from codec_bench.text.error_rate import error_rate
@@ -20,7 +18,7 @@ MOST_WRONG = 0.5
 """The highest error rate of an accepted answer."""
 
 
-class Repeated(AnswerMetric):
+class Repeated(SeparateMetric):
     """How well an answer repeats its reference: one minus the error rate, or 0 if that exceeds one half. Higher is
     better.
 
@@ -47,10 +45,6 @@ class Repeated(AnswerMetric):
         self.protocol = f"repeated/{variant or self._rule.name}"
         official = "github.com/Ruiqi-Yan/URO-Bench 9e74bc0 metrics/mark_wer.py eval_repeat, English, exactly"
         self.source = official if variant else ""
-
-    def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer, by the reference that it repeats best; undefined without one."""
-        return [self._one(answer) for answer in answers]
 
     def _one(self, answer: Answer) -> Score:
         if not answer.references:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.metrics.base import Answer, SeparateMetric
 from codec_bench.benchmark.reading.sections import END
 from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
@@ -28,15 +27,11 @@ _SOURCE = "github.com/ASLP-lab/SongFormer 139b2aa, src/SongFormer"
 Song = list[tuple[float, str]]
 
 
-class _OfSections(AnswerMetric):
+class _OfSections(SeparateMetric):
     """A metric of two divisions of a song."""
 
     needs = (SECTIONS,)
     paper = "Hao et al.: SongFormer, 2025"
-
-    def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer, undefined without expected sections or for an answer in another form."""
-        return [self._one(answer) for answer in answers]
 
     def _one(self, answer: Answer) -> Score:
         expected = _expected(answer.fields[SECTIONS])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.metrics.base import Answer, SeparateMetric
 from codec_bench.errors import UnknownName
 from codec_bench.messages import Diagnostic
 from codec_bench.text.error_rate import error_rate
@@ -25,7 +25,7 @@ FASTER, SLOWER = (0.25, 0.75), (1.5, 2.5)
 _URO, _VOCALBENCH = "official/uro-bench", "official/vocalbench"
 
 
-class _SpeakingStyle(AnswerMetric):
+class _SpeakingStyle(SeparateMetric):
     """A metric of answers with a scored sound; `variant` is the published rule, or None for the project's own."""
 
     sound_metrics = (EMOTION,)
@@ -39,16 +39,9 @@ class _SpeakingStyle(AnswerMetric):
         self.name = self.stem + (f"[{variant}]" if variant else "")
         self.protocol = f"{self.stem}/{variant or 'by-language'}-1"
 
-    def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer; failed if its sound has no score."""
-        return [self._one(answer) for answer in answers]
-
     def worst(self, answer: Answer) -> Score:
         """The lowest value."""
         return Score.ok(float(self.range[0] or 0.0), self.protocol)
-
-    def _one(self, answer: Answer) -> Score:
-        raise NotImplementedError
 
     def _probabilities(self, answer: Answer) -> dict[str, float] | Score:
         """The nine emotions' probabilities, or why there are none."""

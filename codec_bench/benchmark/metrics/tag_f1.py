@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.metrics.base import Answer, SeparateMetric
 from codec_bench.benchmark.reading.words import negated, words
 from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
@@ -16,7 +16,7 @@ _MOST_WORDS = 5
 """How many words a tag may have in an answer: `drum 'n' bass` is `drumnbass`."""
 
 
-class TagF1(AnswerMetric):
+class TagF1(SeparateMetric):
     """Micro F1 of the tags that answers name, 0 to 1. Higher is better; 1 is every tag of every item and no other.
 
     The value over a set is 2 TP / (2 TP + FP + FN), summed over all items and tags. The expected answer is a
@@ -37,10 +37,6 @@ class TagF1(AnswerMetric):
     needs = (LABELS,)
     source = "scikit-learn 1.9 f1_score(average='micro'), exactly; tags are read by the project's own rule"
     protocol = "tag_f1/micro-1"
-
-    def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer, undefined without an expected answer; `detail` has right, missed and added tags."""
-        return [self._one(answer) for answer in answers]
 
     def _one(self, answer: Answer) -> Score:
         if not answer.references:
