@@ -100,7 +100,7 @@ class SeparateMetric(AnswerMetric):
 
 
 class WordMetric(SeparateMetric):
-    """A metric that compares the words of each answer with those of its references; undefined if no reference has any."""
+    """A metric that compares the words of an answer with those of its references; undefined if these have none."""
 
     compares = True
 
