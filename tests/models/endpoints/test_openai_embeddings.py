@@ -94,8 +94,8 @@ def test_what_is_no_embedding_of_each_text_is_a_failure(kit, reply, reason):
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        (Request("q", messages=(Message("user", ("Rate this.",)),)), "compares the field 'text' with 'texts'"),
-        (Request("q", fields={"text": "a", "texts": ()}), "compares the field 'text' with 'texts'"),
+        (Request("q", messages=(Message("user", ("Rate this.",)),)), "compares 'text' with 'texts'"),
+        (Request("q", fields={"text": "a", "texts": ()}), "compares 'text' with 'texts'"),
         (Request("q", fields={"text": "a", "texts": ("b", "")}), "an empty text has no embedding"),
     ],
 )
