@@ -89,7 +89,8 @@ def _unfinished(run: Run) -> list[str]:
     if run.meta.get("state") in (None, "finished"):
         return []
     counts = run.counts()
-    return [f"the run is not finished: {counts['finished']:,} of {counts['items']:,} items; all values are from these"]
+    so_far = f"{counts['finished']:,} of {counts['items']:,} items so far"
+    return [f"the run is not finished: {so_far}; all values are from these"]
 
 
 def summary_rows(summary: Summary) -> list[list[Any]]:
