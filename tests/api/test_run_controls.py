@@ -25,7 +25,7 @@ from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.api.trackers import collect_material
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.site.boards import boards_of
-from codec_bench.apps.site.records import _shortened, describe_run
+from codec_bench.apps.site.records import describe_run
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import load_benchmark
 from codec_bench.benchmark.controls import apply_control
@@ -210,7 +210,7 @@ def test_a_control_is_never_mistaken_for_a_result(ask, served, tmp_path):
     assert control_of(blind) == Control("none") and not control_of(complete)
     assert "control: text alone" in describe_run(blind)["board"]["title"]
     assert describe_run(blind)["board"]["key"] != describe_run(complete)["board"]["key"]
-    entry = _shortened(describe_run(blind))
+    entry = {name: value for name, value in describe_run(blind).items() if name != "summary"}
     (board,) = boards_of([entry, entry | {"key": "another"}], []).values()
     assert len(board["rows"]) == 2 and not any(row.get("best") for row in board["rows"]) and not board["published"]
     assert compare(runs=[complete, blind])[0].differences == ("control: text alone",)
