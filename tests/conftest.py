@@ -33,6 +33,11 @@ RECORDINGS = "CODEC_BENCH_TEST_RECORDINGS"
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# The cores belong to the other processes of tests too, and libraries wait for their threads by computing nothing. They
+# read this when they are imported, which the conftest.py of a room may do before pytest configures anything.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 TESTS = Path(__file__).parent
 EMBEDDED = TESTS.parent / "codec_bench" / "data" / "embedded"
 SETS = {"embedded": EMBEDDED}
@@ -181,10 +186,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--without-programs"):
         hidden_programs.hide(config)
     gc.set_threshold(*forked.GC_THRESHOLDS)
-    # The cores belong to the other processes of tests too, and libraries wait for their threads by computing nothing.
-    # They read this when they are imported, and none of them is by now.
     if "PYTEST_XDIST_WORKER" in os.environ:
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
         # oneDNN keeps what it has made ready for the last thousand shapes. Hardly a test meets more than a hundred.
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128")
         # What a network has held goes back to the system as soon as it is freed. By itself the C library keeps up to 32
