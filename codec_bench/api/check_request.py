@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any
 
 from codec_bench.api import evaluate, score
-from codec_bench.api.read_arguments import arguments_of, resolve_verb
+from codec_bench.api.read_arguments import resolve_verb, select_arguments
 from codec_bench.api.run_benchmark import prepare_codecs, run_benchmark
 from codec_bench.codecs import require_codec, require_weights
 from codec_bench.config.request import EvalRequest, Request
@@ -33,7 +33,7 @@ def check_request(request: Request, values: Mapping[str, Any]) -> tuple[Source, 
             return ()
         evaluations = _call_with(prepare_codecs, arguments)
     else:
-        arguments = arguments_of(type(request), values)
+        arguments = select_arguments(type(request), values)
         evaluations = [_call_with(evaluate.prepare if isinstance(request, EvalRequest) else score.prepare, arguments)]
     for one in evaluations:
         _check_evaluation(one)

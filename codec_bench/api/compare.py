@@ -142,9 +142,7 @@ def _pair_within(run: Run, requested: Sequence[str]) -> list[tuple[_LabelledSyst
             hint="name a second run over the same data",
         )
     if len(set(requested)) < 2 or len(set(requested)) < len(requested):
-        raise UserError(
-            f"expected two or more different systems, got {', '.join(requested)}", hint="name them with --systems A,B"
-        )
+        raise UserError(f"expected two or more different systems, got {', '.join(requested)}", hint="use --systems A,B")
     return [((run, a, a), (run, b, b)) for a, b in combinations(requested, 2)]
 
 

@@ -40,7 +40,7 @@ def doctor() -> tuple[Finding, ...]:
 
 
 @cache
-def extras() -> dict[str, tuple[str, ...]]:
+def read_extras() -> dict[str, tuple[str, ...]]:
     """The packages of each extra, from the metadata of the installation."""
     by_extra: dict[str, list[tuple[str, str]]] = {}
     for line in _requirements():
@@ -71,7 +71,7 @@ def _packages() -> list[Finding]:
     both = [repr(line) for line in _requirements() if re.match(r"torch(audio)?\b(?!.*extra)", line)]
     do = "" if same else f"pip install {' '.join(both or ('torch', 'torchaudio'))}"
     out.append(Finding("torch and torchaudio match", "ok" if same else "wrong", f"{torch} and {torchaudio}", do))
-    for extra, packages in extras().items():
+    for extra, packages in read_extras().items():
         missing = [p for p in packages if package_version(p) is None]
         result = Finding(f"extra '{extra}'", "ok", "installed")
         if missing:

@@ -13,7 +13,7 @@ from codec_bench.config.request import Request
 from codec_bench.data import part_of, read_shard
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.executor import RAY
-from codec_bench.engine.running import Progress, Running, chosen_running, quiet
+from codec_bench.engine.running import Progress, Running, choose_running, quiet
 from codec_bench.errors import UserError
 from codec_bench.registry import added, load_attribute
 from codec_bench.report.open_run import Run
@@ -45,7 +45,7 @@ def run_prepared(schema: type[Request], prepare: Callable[..., Evaluation], valu
     Args:
         schema: declares the options. prepare: makes the evaluation. values: all arguments of the verb.
     """
-    running, shard, out = chosen_running(values["running"], values["running_fields"]), values["shard"], values["out"]
+    running, shard, out = choose_running(values["running"], values["running_fields"]), values["shard"], values["out"]
     request = {name: value for name, value in values.items() if name in signature(prepare).parameters}
     request["arguments"] = record_arguments(schema, values, running)
     request["growing"] = out if running.on_ray is None else None

@@ -73,9 +73,7 @@ def export(
     target = Path(out) if isinstance(out, (str, os.PathLike)) else out
     if form not in (*hugging_face.FORMATS, *harnesses.FORMATS):
         if system is not None or metric is not None:
-            raise UserError(
-                f"--system and --metric are for {' and '.join(hugging_face.FORMATS)}", hint="leave them out"
-            )
+            raise UserError(f"--system and --metric are for {' and '.join(hugging_face.FORMATS)}", hint="omit them")
         if summary:
             export_summary(_open(run), form, target)
         elif form == submission.FORMAT:

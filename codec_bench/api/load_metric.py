@@ -14,7 +14,7 @@ from codec_bench.api.sounds_in_memory import DeviceAudio, Unusable, read_sounds
 from codec_bench.audio.level_checks import is_silent
 from codec_bench.audio.resample import prepare, to_signal
 from codec_bench.config.option import names
-from codec_bench.engine.plan import Plan, build_plan, features_read
+from codec_bench.engine.plan import Plan, build_plan, list_features_read
 from codec_bench.engine.stage import Fault, compute_features, compute_scores
 from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.errors import UserError
@@ -37,7 +37,7 @@ class LoadedMetric:
 
     def __init__(self, name: str, *, device: str = "cpu", weights: str | None = None) -> None:
         chosen = names(name)
-        read = {f for n in expand(chosen) for f in features_read(build_metric(n))}
+        read = {f for n in expand(chosen) for f in list_features_read(build_metric(n))}
         options = {f: {"weights": weights} if weights is not None else {} for f in read}
         self._plan: Plan = build_plan(UNPROCESSED, chosen, options, gpu=device != "cpu")
         self._features = {f: load_feature(f, device=device, **options[f]) for f in self._plan.features}

@@ -69,9 +69,7 @@ def merge(
     if list(groups) == [()]:
         return _merge_group(groups[()], target, partial, page, notify)
     if () in groups:
-        raise UserError(
-            f"'{groups[()][0]}' is no run of a benchmark, and others are", hint="merge runs of one command at a time"
-        )
+        raise UserError(f"'{groups[()][0]}' is no benchmark run, and others are", hint="merge one command's runs")
     runs: dict[tuple[str, str], Run] = {}
     for (benchmark, *model), folders in groups.items():
         run = _merge_group(folders, target.joinpath(*map(safe, (benchmark, *model))), partial, page, notify)

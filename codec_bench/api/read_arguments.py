@@ -44,10 +44,10 @@ def read_arguments(path: str | os.PathLike[str], command: Command | None = None)
         {'codec': 'g722', 'data': 'embedded', 'metrics': ['stoi'], 'limit': 2}
     """
     command_name, values = read_request(path, command)
-    return arguments_of(REQUESTS[command_name], values)
+    return select_arguments(REQUESTS[command_name], values)
 
 
-def arguments_of(schema: type[Request], values: Mapping[str, Any]) -> dict[str, Any]:
+def select_arguments(schema: type[Request], values: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments of a request's verb, without None and terminal options.
 
     Args:
@@ -107,13 +107,11 @@ def resolve_verb(
     """The verb of a `run` command line, its arguments, and how it runs, or a UserError."""
     from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 
-    arguments = arguments_of(RunRequest, values)
+    arguments = select_arguments(RunRequest, values)
     running = pop_running(arguments)
     benchmarks = list(dict.fromkeys(names(arguments.get("benchmark", ""))))
     if not benchmarks:
-        raise UserError(
-            "no benchmark was named", hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks"
-        )
+        raise UserError("no benchmark was named", hint="see codec-bench list benchmarks")
     if bool(names(request.model)) == bool(request.codec):
         raise UserError(
             "got both models and codecs, or neither; expected one of them",
@@ -127,9 +125,7 @@ def resolve_verb(
         if request.dry_run:
             raise UserError("--dry-run is for models: a codec costs nothing and is asked nothing", hint="leave it out")
         if request.controls or request.sound != AS_WRITTEN or request.question != AS_WRITTEN:
-            raise UserError(
-                "--sound, --question and --controls are for models: a codec is asked nothing", hint="leave them out"
-            )
+            raise UserError("--sound, --question and --controls are for models, not codecs", hint="leave them out")
         arguments = {name: value for name, value in arguments.items() if name in signature(run_codecs).parameters}
         return run_codecs, arguments, running
     arguments.pop("codec", None)

@@ -32,7 +32,7 @@ from codec_bench.data import Shard, broken_down, open_source, part_of, read_shar
 from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.extend import restore_sample_order
-from codec_bench.engine.running import Running, chosen_running
+from codec_bench.engine.running import Running, choose_running
 from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.errors import AnswersPending, MissingExtra, UnknownName, UserError
 from codec_bench.models import check_served, load_model, own_name
@@ -124,7 +124,7 @@ def run_benchmark(
         >>> run.summary()["systems"]["parisian"]["metrics"]["accuracy[exact]"]["value"]
         0.5
     """
-    running = chosen_running(running, running_fields)
+    running = choose_running(running, running_fields)
     arguments = record_arguments(RunRequest, locals(), running, [terms or Terms()])
     _check_no_loop()
     settings = {name: dict(values) for name, values in (options or {}).items()}
@@ -422,8 +422,8 @@ def run_codecs(
     Raises:
         UserError: as for `evaluate`, or a benchmark is for models.
     """
-    arguments = record_arguments(RunRequest, locals(), chosen_running(running, running_fields))
-    running, own_shard = chosen_running(running, running_fields), read_shard(shard)
+    arguments = record_arguments(RunRequest, locals(), choose_running(running, running_fields))
+    running, own_shard = choose_running(running, running_fields), read_shard(shard)
     systems, benchmarks, settings = _resolve_codecs(benchmark, codec, options)
     mirror, specs = None if data is None else os.fspath(data), [system.spec for system in systems]
     known = {

@@ -74,9 +74,7 @@ def sample_size(
             hint="name a run of two systems over the same data",
         )
     if len(chosen) != 2:
-        raise UserError(
-            f"expected two systems, got {len(chosen)} ({', '.join(chosen)})", hint="name two with --systems A,B"
-        )
+        raise UserError(f"expected two systems, got {len(chosen)} ({', '.join(chosen)})", hint="give --systems A,B")
     if not 0.5 <= power < 1:
         raise UserError(f"the power is {power:g}; expected a probability from 0.5 to below 1, such as 0.8")
     for name in chosen:

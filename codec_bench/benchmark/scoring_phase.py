@@ -19,7 +19,7 @@ from codec_bench.benchmark.run_request import BenchmarkRequest, run_folder, sche
 from codec_bench.benchmark.scoring.options import choice_facts
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
 from codec_bench.engine.device import has_gpu
-from codec_bench.engine.running import working_engine
+from codec_bench.engine.running import start_engine
 from codec_bench.errors import AudioError, UserError
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.columns import grouped
@@ -77,7 +77,7 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
             f"{one.name}: {phase}", len(finished) + done, len(finished) + len(todo), failed, audio_s
         )
         started = perf_counter()
-        opened = partial(working_engine, running=request.running, folder=folder)
+        opened = partial(start_engine, running=request.running, folder=folder)
         timed = score_all(
             run, writer, scheme, todo, request.options, opened, notify, gpu=has_gpu(request.running.device)
         )

@@ -69,9 +69,9 @@ def score(request: ScoreRequest) -> None:
 
 
 def _carry_out(verb: Callable[..., Run], request: EvalRequest | ScoreRequest) -> None:
-    from codec_bench.api.read_arguments import arguments_of
+    from codec_bench.api.read_arguments import select_arguments
 
-    _run(verb, arguments_of(type(request), values_of(request)), request.json, request.timings, request.log)
+    _run(verb, select_arguments(type(request), values_of(request)), request.json, request.timings, request.log)
 
 
 def _run(

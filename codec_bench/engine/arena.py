@@ -118,7 +118,7 @@ class Arena:
 
     def allocate(self, shape: tuple[int, ...]) -> Region:
         """A new region; its content is undefined."""
-        nbytes = rounded(4 * math.prod(shape))
+        nbytes = round_up(4 * math.prod(shape))
         if nbytes == 0:
             return Region("", 0, shape)
         with self._lock:
@@ -138,7 +138,7 @@ class Arena:
 
     def shrink(self, region: Region, used: int) -> None:
         """Free a region but for its first bytes; regions in these are freed one by one."""
-        used_bytes, allocated = rounded(used), rounded(region.nbytes)
+        used_bytes, allocated = round_up(used), round_up(region.nbytes)
         if used_bytes < allocated:
             with self._lock:
                 self._segments[region.segment].give(region.offset + used_bytes, allocated - used_bytes)
@@ -153,7 +153,7 @@ class Arena:
         if not region.nbytes:
             return
         with self._lock:
-            self._segments[region.segment].give(region.offset, rounded(region.nbytes))
+            self._segments[region.segment].give(region.offset, round_up(region.nbytes))
 
     def trim(self) -> list[str]:
         """Close empty oversized segments, and return their names for the workers."""
@@ -175,6 +175,6 @@ class Arena:
         return names
 
 
-def rounded(nbytes: int) -> int:
+def round_up(nbytes: int) -> int:
     """Bytes that a region takes up in its segment."""
     return -(-nbytes // _ALIGN) * _ALIGN

@@ -56,7 +56,5 @@ def resolve_devices(device: str) -> list[str]:
     chosen = [name.strip() for name in device.split(",")]
     for name in chosen:
         if name not in known:
-            raise UserError(
-                f"this machine has no device '{name}'", hint=f"give --device auto, or one of {', '.join(known)}"
-            )
+            raise UserError(f"this machine has no device '{name}'", hint=f"choose auto or one of {', '.join(known)}")
     return chosen

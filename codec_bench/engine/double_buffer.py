@@ -24,7 +24,7 @@ Seen = Callable[[], tuple[int, int] | None]
 """Returns the result of `Watch.seen` of `memory.py`, or None."""
 
 
-def unwatched() -> Seen:
+def watch_nothing() -> Seen:
     """Watch no memory."""
     return lambda: None
 
@@ -43,7 +43,7 @@ class ComputeDevice:
 
     def watch(self) -> Seen:
         """Start to watch the memory for a batch; call the result at its end."""
-        return unwatched()
+        return watch_nothing()
 
     def is_unusable(self, reason: str, alone: bool) -> bool:
         """Whether the device caused the failure of a batch; `alone`: of a single item."""
@@ -84,7 +84,7 @@ Ready = Callable[[], Any]
 """Waits for lane two, and returns its prepared batch, or None."""
 
 
-def received(pipe: MainPipe, prepare: Callable[[Any], Any] | None) -> Iterator[tuple[Any, Ready]]:
+def receive_messages(pipe: MainPipe, prepare: Callable[[Any], Any] | None) -> Iterator[tuple[Any, Ready]]:
     """Yield the messages of a pipe until it closes; `prepare` runs in a second thread."""
     if prepare is None:
         while (message := _next(pipe)) is not None:

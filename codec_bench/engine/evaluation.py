@@ -18,12 +18,12 @@ from codec_bench.config.option import options_of
 from codec_bench.config.shared_options import RunningOptions
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.engine.device import has_gpu
-from codec_bench.engine.extend import GROWN, adds_systems, held_samples
-from codec_bench.engine.plan import NATIVE, Plan, build_plan, features_read
+from codec_bench.engine.extend import GROWN, adds_systems, count_held_samples
+from codec_bench.engine.plan import NATIVE, Plan, build_plan, list_features_read
 from codec_bench.engine.recorded_sounds import check_sounds
 from codec_bench.engine.run import Engine
-from codec_bench.engine.running import Running, Workers, numbers_to_save, run_on, working_engine
-from codec_bench.engine.timings import Timeline, listed
+from codec_bench.engine.running import Running, Workers, numbers_to_save, run_on, start_engine
+from codec_bench.engine.timings import Timeline, name_some
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
 from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
@@ -127,10 +127,10 @@ def _execute_in(
     total = len(source) * len(plan.systems)
     report_progress = running.progress
     keep = numbers_to_save(running.save_audio, source.full_size)
-    with working_engine(plan, running, folder, keep, workers, total) as (engine, processes):
+    with start_engine(plan, running, folder, keep, workers, total) as (engine, processes):
         codecs = [system.name for system in plan.systems if system.stage is not None]
         if codecs:
-            report_progress(f"loading {listed('codec', codecs)}", 0, total, 0, 0.0)
+            report_progress(f"loading {name_some('codec', codecs)}", 0, total, 0, 0.0)
         facts = engine.load_codecs()
         plan = engine.plan
         if started_fingerprint(folder).get("systems"):
@@ -149,7 +149,7 @@ def _execute_in(
 def _opened(run_folder: RunFolder, plan: Plan, facts: Mapping[str, Any], evaluation: Evaluation) -> RunWriter:
     """Open the record; a raised limit or further systems extend it, else RunMismatch."""
     now, recorded = _fingerprint(plan, facts, evaluation), started_fingerprint(run_folder.path)
-    count = held_samples(recorded, now)
+    count = count_held_samples(recorded, now)
     if count is None and adds_systems(recorded, json.loads(json.dumps(now))):
         writer = RunWriter(run_folder.path, {**now, "systems": recorded["systems"]}, lock=run_folder.lock)
         writer.set_meta(fingerprint=now)
@@ -274,7 +274,7 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
 def _hearing(plan: Plan, name: str) -> dict[str, Any]:
     """Rate a metric hears (0: native), and its notable shifts by kind of change."""
     metric = plan.metrics[name]
-    rates = [plan.features[one].rate_hz for one in features_read(metric) if one in plan.features]
+    rates = [plan.features[one].rate_hz for one in list_features_read(metric) if one in plan.features]
     if metric.signals:
         rates.append(metric.rate_hz or NATIVE)
     if not rates:

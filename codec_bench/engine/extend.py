@@ -69,7 +69,7 @@ def restore_sample_order(
     return Source(source.name, samples, source.unmatched, source.complete)
 
 
-def held_samples(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
+def count_held_samples(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
     """How many samples a growing record has, by two fingerprints; None if not growing."""
     was, is_now = recorded.get("limit"), now["limit"]
     grows = was is not None and (is_now is None or is_now > was) and recorded.get("samples", 0) <= now["samples"]

@@ -67,7 +67,7 @@ class Feed:
         readers: int,
     ) -> None:
         self._dispatcher, self._arena, self._keep, self._folder = dispatcher, arena, keep, folder
-        self._ahead = SamplePrefetch(large_first(todo))
+        self._ahead = SamplePrefetch(put_large_first(todo))
         self._admit, self._at_once = admit, 2 * READ_AT_ONCE * readers
         self.reading = 0
         self._exhausted = False
@@ -174,7 +174,7 @@ class Feed:
             self._admit(Loaded(number, sample, result.reference, None, {**result.estimates, **missing}), systems)
 
 
-def large_first(todo: Iterator[Entry]) -> Iterator[Entry]:
+def put_large_first(todo: Iterator[Entry]) -> Iterator[Entry]:
     """The entries in order, with one in `AMONG` a large file moved forward.
 
     An hour takes many seconds to read; in its turn, the end of the run might wait for it. Few at a time, for memory.

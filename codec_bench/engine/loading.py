@@ -13,7 +13,7 @@ from codec_bench.engine.plan import FeaturePlan, Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.reading import READ_AT_ONCE, READING
 from codec_bench.engine.stage import CheckStage, CodecStage, StageSpec
-from codec_bench.engine.systems import System, named
+from codec_bench.engine.systems import System, name_systems
 from codec_bench.errors import UserError, describe
 from codec_bench.features.base import Feature
 
@@ -64,7 +64,7 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
         dispatcher.add(feature.stage, feature.where, first_s, feature.where == "device")
     for spec in metrics:
         dispatcher.add(spec, "cpu", CPU_BUDGET_S, False)
-    plan = replace(plan, systems=named(systems, facts))
+    plan = replace(plan, systems=name_systems(systems, facts))
     by_system: dict[str, dict[str, Any]] = {}
     for system in plan.systems:
         if system.stage is not None:

@@ -17,7 +17,7 @@ from codec_bench.audio.resample import SIGNALS
 from codec_bench.codecs import is_foreign_codec, require_codec, require_weights
 from codec_bench.config import check_settings
 from codec_bench.engine.stage import StageSpec
-from codec_bench.engine.systems import System, check_different, named, read_systems
+from codec_bench.engine.systems import System, check_different, name_systems, read_systems
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features import exact_name, load_feature
@@ -110,7 +110,7 @@ def build_plan(
     estimate_features, reference_features = _features(list(built.values()), languages)
     features, missing = _plan_features(dict.fromkeys([*estimate_features, *reference_features]), options, gpu, seed)
     for metric in built.values():
-        for name in features_read(metric):
+        for name in list_features_read(metric):
             weights = options.get(name, {}).get("weights")
             if weights is not None and metric.own_weights:
                 raise UserError(
@@ -119,10 +119,10 @@ def build_plan(
                 )
             if weights is not None:  # with other weights it is another measurement
                 metric.protocol += f"/weights={os.path.basename(os.path.normpath(weights))}"
-    read = {f for m in built.values() for f in features_read(m)}
+    read = {f for m in built.values() for f in list_features_read(m)}
     rows = _with_stages(requested, options, [*read, *filter(is_foreign_metric, built), SIGNAL_METRICS, FEATURE_METRICS])
     check_different(rows)
-    rows = named(rows)
+    rows = name_systems(rows)
     unread = [k for k in options if k not in read and not any(system.takes(k) for system in rows)]
     known = [name for system in rows for name in (system.name, system.spec)]
     check_settings(unread, [*features, *known], "codec or feature in this run")
@@ -201,7 +201,7 @@ def _with_stages(
     return tuple(out)
 
 
-def features_read(metric: Metric) -> tuple[str, ...]:
+def list_features_read(metric: Metric) -> tuple[str, ...]:
     """Every feature that a metric may read, on either side and in any language."""
     return tuple(dict.fromkeys([*metric.estimate_features, *metric.reference_features]))
 

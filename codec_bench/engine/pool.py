@@ -331,7 +331,7 @@ class Pool:
         return events
 
     def _replace(self, worker: PoolWorker, *, late: bool = False) -> Died:
-        reason = exit_words(worker.process)
+        reason = describe_exit(worker.process)
         worker.pipe.close()
         held = list(worker.batches.values())
         self.workers[self.workers.index(worker)] = self._start(worker.device, worker.owner)
@@ -396,7 +396,7 @@ def end_process(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def exit_words(process: subprocess.Popen[bytes]) -> str:
+def describe_exit(process: subprocess.Popen[bytes]) -> str:
     """How a worker with a closed pipe ended. One that still runs is killed."""
     until = monotonic() + _ENDS_WITHIN_S
     while lives := process.poll() is None:

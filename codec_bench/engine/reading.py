@@ -21,7 +21,7 @@ from codec_bench.audio.level_checks import flat_peak_share, loudest_levels
 from codec_bench.audio.resample import mono, resampled_length, to_signal
 from codec_bench.decoding.decode import MOST_BYTES, read_file
 from codec_bench.decoding.remote import shown
-from codec_bench.engine.arena import Arena, Region, Segments, rounded
+from codec_bench.engine.arena import Arena, Region, Segments, round_up
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
@@ -141,7 +141,7 @@ class _Room:
 
     def put(self, samples: np.ndarray) -> Region:
         region = Region(self._room.segment, self._room.offset + self.used, samples.shape)
-        self.used += rounded(region.nbytes)
+        self.used += round_up(region.nbytes)
         if self.used <= self._room.nbytes:  # a sample that needs more is counted to its end
             self._segments.view(region)[...] = samples
         return region
@@ -194,7 +194,7 @@ class ReadStage:
             needed = {rate or native_hz for rate in rates}
             lengths = [resampled_length(header.frames, header.samplerate, rate) for rate in needed]
             lengths += [header.frames * header.channels] if with_audio else []
-            total += sum(rounded(4 * length) for length in lengths)
+            total += sum(round_up(4 * length) for length in lengths)
         return total
 
 

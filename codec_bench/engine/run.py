@@ -35,7 +35,7 @@ from codec_bench.engine.stage import (
     compute_scores,
 )
 from codec_bench.engine.systems import System
-from codec_bench.engine.timings import Spent, phase_of, timings
+from codec_bench.engine.timings import Spent, describe_phase, sum_timings
 from codec_bench.errors import UserError
 from codec_bench.features.base import seed_of
 from codec_bench.messages import Diagnostic
@@ -194,7 +194,7 @@ class Engine:
         now = os.times()
         main_cpu_s = now.user + now.system - start_cpu.user - start_cpu.system
         workers, stages = len(self._pool.workers), self._dispatcher.stages
-        return timings(perf_counter() - start, main_cpu_s, workers, self._spent, self.plan, stages, self._cache)
+        return sum_timings(perf_counter() - start, main_cpu_s, workers, self._spent, self.plan, stages, self._cache)
 
     def _todo(
         self, samples: Iterable[tuple[int, Sample]], finished: set[tuple[int, int]]
@@ -479,7 +479,7 @@ class Engine:
 
     def _report_progress(self) -> None:
         loading, busy = self._pool.loading, self._pool.busy
-        now = (phase_of(self.plan, loading, busy, self._recorded, self._failed), self._recorded)
+        now = (describe_phase(self.plan, loading, busy, self._recorded, self._failed), self._recorded)
         if now != self._last_progress:
             self._last_progress = now
             self._progress(*now, self._failed, self._spent.audio_s)

@@ -79,7 +79,7 @@ class Workers:
     log: Path
 
 
-def chosen_running(running: Running | None, fields: Mapping[str, Any]) -> Running:
+def choose_running(running: Running | None, fields: Mapping[str, Any]) -> Running:
     """The call's `running`, or one of the separate fields, or raise UserError."""
     if running is not None and fields:
         named = ", ".join(f"{name}=" for name in fields)
@@ -96,7 +96,7 @@ def run_on() -> dict[str, Any]:
 
 
 @contextmanager
-def started_workers(
+def start_workers(
     running: Running, folder: Path, cores: int | None = None, items: int | None = None
 ) -> Iterator[Workers]:
     """Start the workers of a run, and end them with the block.
@@ -128,7 +128,7 @@ def started_workers(
 
 
 @contextmanager
-def working_engine(
+def start_engine(
     plan: Plan,
     running: Running,
     folder: Path,
@@ -147,7 +147,7 @@ def working_engine(
     settings = EngineSettings(batch_s, limit_s, keep=keep, check=check, impatient=impatient)
     if devices != ("cpu",):
         settings = replace(settings, look_ahead=ON_A_GPU)
-    started = started_workers(running, folder, items=items) if workers is None else nullcontext(workers)
+    started = start_workers(running, folder, items=items) if workers is None else nullcontext(workers)
     with started as used, closing(FeatureCache(cache_folder() / "features.sqlite" if running.cache else None)) as cache:
         yield Engine(plan, settings, used.pool, cache, str(used.log)), len(used.pool.workers)
 

@@ -266,7 +266,7 @@ class FeatureStage:
         if not isinstance(self.feature, PreparedFeature):
             return signals
         languages, seeds = [w.language for w in works], [w.seed for w in works]
-        return of_signals(self.feature, self.feature.prepare, signals, languages, seeds)
+        return call_feature(self.feature, self.feature.prepare, signals, languages, seeds)
 
     def run(
         self, works: Sequence[FeatureWork], segments: Segments, batch: Any = None
@@ -277,7 +277,7 @@ class FeatureStage:
             results = self.feature.compute_prepared(batch)
         else:
             languages, seeds = [w.language for w in works], [w.seed for w in works]
-            results = of_signals(self.feature, self.feature.compute, batch, languages, seeds)
+            results = call_feature(self.feature, self.feature.compute, batch, languages, seeds)
         if len(results) != len(works):
             raise RuntimeError(f"{self.feature.name} returned {len(results)} results for {len(works)} signals")
         fault = lambda error: Fault(of_error(error, with_type=False), "undefined")  # noqa: E731
@@ -286,10 +286,10 @@ class FeatureStage:
 
 def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Any]:
     """Call `feature.compute`, with the languages if the feature reads them."""
-    return of_signals(feature, feature.compute, signals, languages)
+    return call_feature(feature, feature.compute, signals, languages)
 
 
-def of_signals(
+def call_feature(
     feature: Any, call: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None], seeds: Any = None
 ) -> Any:
     """Call a feature's method, with languages and seeds if the feature reads them."""

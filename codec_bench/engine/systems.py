@@ -106,10 +106,10 @@ class System:
         """Whether options for a name are for this system's row, spec or file."""
         if option_of in (self.name, self.spec):
             return True
-        return self.codec is not None and _is_path(option_of) and same_codec(option_of) == same_codec(self.codec)
+        return self.codec is not None and _is_path(option_of) and resolve_codec(option_of) == resolve_codec(self.codec)
 
 
-def generated(name: str = GENERATED, spec: str = GENERATED, source: Source | None = None) -> System:
+def build_generated(name: str = GENERATED, spec: str = GENERATED, source: Source | None = None) -> System:
     """A system of generated audio; `spec` is its folder or manifest for messages."""
     return System(name, "files", spec, titled=name != GENERATED, source=source)
 
@@ -205,12 +205,12 @@ def read_generated(generated_audio: Any) -> list[tuple[System, Any]]:
                 hint='several systems are {"name": folder, "other": folder}',
             )
         label = os.fspath(audio) if isinstance(audio, (str, os.PathLike)) else f"samples of {name or GENERATED}"
-        pairs.append((generated(GENERATED if name is None else check_name(name, label), label), audio))
+        pairs.append((build_generated(GENERATED if name is None else check_name(name, label), label), audio))
     if not pairs:
         raise UserError("no generated audio was named", hint="name a folder or a manifest")
     systems = [system for system, _ in pairs]
     check_different(systems)
-    named(systems)
+    name_systems(systems)
     return pairs
 
 
@@ -249,10 +249,8 @@ def _of_text(name: Any, spec: str) -> System:
     if name is None or name == spec:
         return System(spec, "codec", spec, titled=name is not None, codec=spec)
     check_name(name, spec)
-    if _is_registered(name) and same_codec(name) != same_codec(spec):
-        raise UserError(
-            f"'{name}' is the name of a registered codec, and was given to '{spec}'", hint="choose another name"
-        )
+    if _is_registered(name) and resolve_codec(name) != resolve_codec(spec):
+        raise UserError(f"'{name}' is the name of a registered codec, and was given to '{spec}'", hint="choose another")
     return System(name, "codec", spec, titled=True, codec=spec)
 
 
@@ -295,7 +293,7 @@ def _file_of(text: str) -> str:
     return os.path.expanduser(text)
 
 
-def same_codec(codec: str) -> Hashable:
+def resolve_codec(codec: str) -> Hashable:
     """A key that two names of one codec share: paths of a file, or an operating point."""
     if _is_path(codec):
         file = _file_of(codec)
@@ -311,7 +309,7 @@ def check_different(systems: Sequence[System]) -> None:
     for system in systems:
         thing: Hashable = system.kind
         if system.stage is not None:
-            codec = same_codec(system.codec) if system.codec is not None else id(system.live)
+            codec = resolve_codec(system.codec) if system.codec is not None else id(system.live)
             thing = codec, json.dumps(system.stage.options, sort_keys=True, default=repr)
         elif system.kind == "files":
             thing = os.path.realpath(system.spec)
@@ -323,7 +321,7 @@ def check_different(systems: Sequence[System]) -> None:
             raise UserError(f"the same {kind} is named twice: {both}{rows}", hint="name each once")
 
 
-def named(systems: Sequence[System], facts: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[System, ...]:
+def name_systems(systems: Sequence[System], facts: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[System, ...]:
     """Give the systems the final names of their rows and separate audio folders.
 
     Args:

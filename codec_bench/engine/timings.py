@@ -40,7 +40,7 @@ class Timeline:
         self._last = now
 
 
-def timings(
+def sum_timings(
     wall_s: float, main_cpu_s: float, workers: int, spent: Spent, plan: Plan, stages: Mapping[str, StageState],
     cache: FeatureCache | FeatureMemory,
 ) -> dict[str, Any]:  # fmt: skip
@@ -89,7 +89,7 @@ RUNNING = "running"
 _NAMED = 3
 
 
-def phase_of(plan: Plan, loading: Sequence[str], waiting: bool, finished: int, failed: int) -> str:
+def describe_phase(plan: Plan, loading: Sequence[str], waiting: bool, finished: int, failed: int) -> str:
     """The current phase in words; a missing file fails at once and shows no progress."""
     if finished > failed:
         return RUNNING
@@ -97,7 +97,7 @@ def phase_of(plan: Plan, loading: Sequence[str], waiting: bool, finished: int, f
     for key in dict.fromkeys(loading):
         kind, name = _kind_and_name(plan, key)
         kinds.setdefault(kind, []).append(name)
-    models = [listed(kind, names) for kind, names in kinds.items() if kind]
+    models = [name_some(kind, names) for kind, names in kinds.items() if kind]
     if models:
         return f"loading {', '.join(models)}"
     if finished:
@@ -105,7 +105,7 @@ def phase_of(plan: Plan, loading: Sequence[str], waiting: bool, finished: int, f
     return "first batch" if waiting else "reading the first samples"
 
 
-def listed(kind: str, names: Sequence[str]) -> str:
+def name_some(kind: str, names: Sequence[str]) -> str:
     """`the codec opus-12k`, `the codecs opus-12k, g722`, or `the codecs a, b, c and 2 more`."""
     return f"the {kind}{'s' if len(names) > 1 else ''} {first_of(names, _NAMED)}"
 

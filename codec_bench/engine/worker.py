@@ -26,7 +26,7 @@ from time import monotonic, perf_counter, process_time
 from typing import Any
 
 from codec_bench.engine.arena import Segments
-from codec_bench.engine.double_buffer import ComputeDevice, Gpu, Ready, Seen, received, unwatched
+from codec_bench.engine.double_buffer import ComputeDevice, Gpu, Ready, Seen, receive_messages, watch_nothing
 from codec_bench.engine.main_pipe import MainPipe
 from codec_bench.engine.pool import DEVICE_UNUSABLE, device_owners
 from codec_bench.engine.reading import ReadStage
@@ -107,7 +107,7 @@ def serve(pipe: MainPipe, device: ComputeDevice) -> None:
     started: set[str] = set()
     preloaded_s: dict[str, float] = {}
     prepare = partial(stages.ahead, segments=segments) if device.lanes > 1 else None
-    for (kind, *rest), ready in received(pipe, prepare):
+    for (kind, *rest), ready in receive_messages(pipe, prepare):
         if kind == "specs":
             stages.specs.update(rest[0])
         elif kind == "forget":
@@ -196,7 +196,7 @@ class BatchHooks:
 
     began: Callable[[], None] = lambda: None
     ready: Ready = lambda: None
-    watch: Callable[[], Seen] = unwatched
+    watch: Callable[[], Seen] = watch_nothing
 
 
 ONE_LANE = BatchHooks()

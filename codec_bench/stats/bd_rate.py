@@ -99,9 +99,7 @@ def _curve(points: Sequence[tuple[float, float]], name: str, higher_is_better: b
     falls = np.flatnonzero(np.diff(quality) <= 0)
     if falls.size:
         first, second = (f"{rate:g} bit/s ({at:g})" for rate, at in values[falls[0] : falls[0] + 2])
-        raise UserError(
-            f"the {name} curve is not better at {second} than at {first}; expected quality to rise with rate"
-        )
+        raise UserError(f"the {name} curve is not better at {second} than at {first}; it must rise with the rate")
     return quality, np.log(values[:, 0])
 
 

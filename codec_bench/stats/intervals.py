@@ -166,9 +166,7 @@ def labels_of(clusters: Any) -> list[Hashable | None] | None:
     labels = [None if isinstance(label, float) and math.isnan(label) else label for label in listed]
     for index, label in enumerate(labels):
         if not isinstance(label, Hashable):
-            raise UserError(
-                f"the cluster of item {index} is a {type(label).__name__}; expected a label, such as a text or a number"
-            )
+            raise UserError(f"the cluster of item {index} is a {type(label).__name__}; expected a text or a number")
     return labels
 
 

@@ -98,9 +98,7 @@ def result_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[
         with closing(Run(folder)) as run:
             results += [] if control_of(run) else [folder]
     if not results:
-        raise UserError(
-            f"'{run_paths[0]}' is a control and no result", hint="name the run in which the model was given everything"
-        )
+        raise UserError(f"'{run_paths[0]}' is a control and no result", hint="name the full run")
     return results
 
 

@@ -194,8 +194,6 @@ def run_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str
     for folder in [folders] if isinstance(folders, (str, os.PathLike)) else folders:
         runs = sorted(path.parent for path in Path(folder).rglob(DATABASE))
         if not runs:
-            raise UserError(
-                f"'{folder}' is not a run folder and holds none", hint="name the folder that the run was given as --out"
-            )
+            raise UserError(f"'{folder}' is not a run folder and holds none", hint="name the folder given as --out")
         out += runs
     return out

@@ -222,9 +222,7 @@ def read_inspect(path: Path) -> Imported:
     Letters and words become numbers as in Inspect's `value_to_float`: C is 1, I and N are 0, P is 0.5.
     """
     if path.suffix == ".eval":
-        raise UserError(
-            f"'{path}' is a packed log", hint=f"inspect log convert {path} --to json --output-dir DIR writes it as JSON"
-        )
+        raise UserError(f"'{path}' is a packed log", hint=f"inspect log convert {path} --to json --output-dir DIR")
     imported, held = Imported("inspect"), read_json(path, hint=_OTHER_FILE)
     score_facts = {str(one.get("name")): one for one in _mappings(_mapping(held.get("results")).get("scores"))}
     better = {name: _mapping(one.get("metadata")).get("higher_is_better") for name, one in score_facts.items()}

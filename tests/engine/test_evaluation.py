@@ -15,7 +15,7 @@ from codec_bench import evaluate, score
 from codec_bench.data import open_source
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.running import Running
-from codec_bench.engine.timings import phase_of
+from codec_bench.engine.timings import describe_phase
 from codec_bench.errors import RunMismatch
 from codec_bench.store.folders import STARTED, started_fingerprint
 from codec_bench.store.writer import RunWriter
@@ -144,7 +144,7 @@ def test_a_run_of_something_else_by_the_same_name_is_not_continued():
 
 def test_the_phase_names_what_is_loaded():
     plan = build_plan(["opus-12k", "g722"], ["wer[pocketsphinx]", "sim[ge2e]", "dnsmos", "stoi"], {}, {"en"})
-    text = lambda loading, waiting=True, finished=0, failed=0: phase_of(plan, loading, waiting, finished, failed)  # noqa: E731
+    text = lambda loading, waiting=True, finished=0, failed=0: describe_phase(plan, loading, waiting, finished, failed)  # noqa: E731
     assert text(["pocketsphinx", "pocketsphinx"]) == "loading the recogniser pocketsphinx"
     assert text(["ge2e", "dnsmos"]) == "loading the speaker encoder ge2e, the model dnsmos"
     assert text(["opus-12k", "g722", "signal metrics"]) == "loading the codecs opus-12k, g722"

@@ -10,7 +10,7 @@ import pytest
 from codec_bench import Audio, evaluate, load_codec
 from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.data import open_source
-from codec_bench.engine.stage import compute_scores, of_signals
+from codec_bench.engine.stage import call_feature, compute_scores
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
@@ -72,7 +72,7 @@ def test_a_feature_that_writes_gets_copies():
     signals = [np.linspace(-0.5, 0.5, 1600, dtype=np.float32)]
     before = signals[0].copy()
     feature = load_attribute(f"{CUSTOM_CODE}:WritingFeature")()
-    of_signals(feature, feature.compute, signals, [None])
+    call_feature(feature, feature.compute, signals, [None])
     assert np.array_equal(signals[0], before)
 
 
@@ -110,4 +110,4 @@ def test_our_own_metrics_and_features_write_into_nothing(samples):
         feature = load_feature(name)
         feature.load()
         if feature.rate_hz == 16000:
-            of_signals(feature, feature.compute, [signal], ["en"])
+            call_feature(feature, feature.compute, [signal], ["en"])

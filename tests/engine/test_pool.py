@@ -115,7 +115,7 @@ def test_several_workers_share_a_gpu(monkeypatch, tmp_path):
     monkeypatch.setattr(running, "resolve_devices", lambda device: ["cuda:0", "cuda:1"])
     monkeypatch.setattr(running, "Engine", lambda *options: None)
     monkeypatch.setattr(running, "Pool", lambda *options: requests.append(options) or Pool((), 0, subprocess.DEVNULL))
-    with running.working_engine(None, running.Running(per_gpu=2, cache=False), tmp_path):
+    with running.start_engine(None, running.Running(per_gpu=2, cache=False), tmp_path):
         pass
     assert requests[0][0] == ["cuda:0", "cuda:0", "cuda:1", "cuda:1"]
 

@@ -130,12 +130,12 @@ def test_large_files_are_read_before_others_but_one_among_many(monkeypatch):
     monkeypatch.setattr(feed, "AMONG", 4)
     monkeypatch.setattr(feed, "file_bytes", lambda sample: feed.LARGE_BYTES if sample in large else 5)
     large = {7, 8, 15}
-    results = [number for number, _, _ in feed.large_first((k, k, []) for k in range(20))]
+    results = [number for number, _, _ in feed.put_large_first((k, k, []) for k in range(20))]
     assert results == [7, 0, 1, 2, 8, 3, 4, 5, 15, 6, *[k for k in range(9, 20) if k != 15]]
     large.clear()
-    assert [number for number, _, _ in feed.large_first((k, k, []) for k in range(20))] == list(range(20))
+    assert [number for number, _, _ in feed.put_large_first((k, k, []) for k in range(20))] == list(range(20))
     large.update(range(20))
-    assert [number for number, _, _ in feed.large_first((k, k, []) for k in range(20))] == list(range(20))
+    assert [number for number, _, _ in feed.put_large_first((k, k, []) for k in range(20))] == list(range(20))
 
 
 def test_the_size_of_a_sample_is_that_of_its_larger_file(wave):

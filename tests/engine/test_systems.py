@@ -13,7 +13,7 @@ import pytest
 
 from codec_bench import Audio, CodecInfo
 from codec_bench.engine.plan import build_plan
-from codec_bench.engine.systems import check_name, named, read_generated, read_systems, split_name
+from codec_bench.engine.systems import check_name, name_systems, read_generated, read_systems, split_name
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.registry import code_hash, source_hash
 
@@ -144,12 +144,12 @@ def test_one_codec_with_other_options_is_another_row(target):
 
 def test_every_row_keeps_its_audio_in_a_folder_of_its_own():
     def folders(*rows):
-        return [system.folder for system in named(read_systems(dict.fromkeys(rows, "opus-12k")))]
+        return [system.folder for system in name_systems(read_systems(dict.fromkeys(rows, "opus-12k")))]
 
     assert folders("opus-12k", "a b", "a_b", "A?B") == ["opus-12k", "a_b", "a_b_2", "A_B_3"]
     assert folders("reference", "questions", "..", ".") == ["reference_2", "questions_2", "_..", "_."]
     assert len(folders("ä" * 100)[0].encode()) <= 200
-    assert [s.folder for s in named(read_systems("unprocessed,g722"))] == ["reference", "g722"]
+    assert [s.folder for s in name_systems(read_systems("unprocessed,g722"))] == ["reference", "g722"]
 
 
 # ---- what a codec of one's own is called ----

@@ -23,7 +23,7 @@ from unittest import mock
 import numpy as np
 
 from codec_bench.engine import feed
-from codec_bench.engine.arena import Region, rounded
+from codec_bench.engine.arena import Region, round_up
 from codec_bench.engine.cache import FeatureCache
 from codec_bench.engine.evaluation import metric_facts
 from codec_bench.engine.plan import SIGNAL_METRICS, build_plan
@@ -31,7 +31,7 @@ from codec_bench.engine.pool import Died, Done, Pool, PoolWorker, WorkerBatch
 from codec_bench.engine.reading import READING, ReadResult, ReadWork, Signal
 from codec_bench.engine.run import Engine, EngineSettings
 from codec_bench.engine.running import ON_A_GPU
-from codec_bench.engine.systems import generated
+from codec_bench.engine.systems import build_generated
 from codec_bench.features.base import Feature
 from codec_bench.metrics.base import Metric
 from codec_bench.networks import batch_shapes
@@ -315,7 +315,7 @@ class VirtualPool(Pool):
             assert expected is not None
             seconds = self._seconds[expected.path]
             region = Region(work.room.segment, work.room.offset + used, (round(16000 * seconds),))
-            used += rounded(region.nbytes)
+            used += round_up(region.nbytes)
             output[role] = Signal({16000: region}, RATE, round(RATE * seconds), expected.path)
             total_s += seconds
         needs = used if used > work.room.nbytes else 0
@@ -379,7 +379,7 @@ def simulate(run: Run) -> Outcome:
     known = {path: s for sample, s in zip(samples, run.seconds) for path in (sample.audio, sample.estimate)}
     pool = VirtualPool(run, known)
     with mock.patch.object(Registry, "is_foreign", lambda *_: False):  # they stand in for metrics and features of ours
-        plan = build_plan([generated()], [*(f"{__file__}:{name}" for name in METRICS), "stoi"], {})
+        plan = build_plan([build_generated()], [*(f"{__file__}:{name}" for name in METRICS), "stoi"], {})
     sized = mock.patch.object(feed, "file_bytes", lambda sample: 2 * RATE * known[sample.audio])
     with sized, tempfile.TemporaryDirectory() as folder, closing(FeatureCache(None)) as cache:
         engine = Engine(plan, EngineSettings(look_ahead=ON_A_GPU), pool, cache, "")

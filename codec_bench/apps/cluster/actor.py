@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 from codec_bench.data.shard import Shard
 from codec_bench.engine.evaluation import Evaluation, execute_shard
-from codec_bench.engine.running import Running, Workers, started_workers
+from codec_bench.engine.running import Running, Workers, start_workers
 from codec_bench.errors import RunLocked, UserError
 
 LOCKED_S = 10.0
@@ -110,7 +110,7 @@ class ShardActor:
         """Return the workers, started for the first shard; their log is next to the parts."""
         if self._workers is None:
             log = folder.parent.parent / "ray" / f"{socket.gethostname()}-{os.getpid()}"
-            started = started_workers(self._node.running, log, self._node.cores)
+            started = start_workers(self._node.running, log, self._node.cores)
             self._workers = self._open.enter_context(started)
         return self._workers
 

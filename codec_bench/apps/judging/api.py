@@ -25,7 +25,7 @@ from codec_bench.benchmark.judge.rubric import own_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label
 from codec_bench.benchmark.runs_overview import Outcome
 from codec_bench.config.option import names
-from codec_bench.engine.running import Running, chosen_running
+from codec_bench.engine.running import Running, choose_running
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models import load_model
 from codec_bench.registry import is_own_code
@@ -112,7 +112,7 @@ def judge_check(
         >>> hearing.j.value, hearing.biases["yes"].value  # it tells nothing apart, and affirms everything
         (0.0, 1.0)
     """
-    running = chosen_running(running, running_fields)
+    running = choose_running(running, running_fields)
     settings = {name: dict(values) for name, values in (options or {}).items()}
     metrics, excluded, kinds = _select_parts(judge, settings, parts, rubrics, running)
     _check_counts(per_kind, repeats)

@@ -26,7 +26,7 @@ from codec_bench.benchmark.judge.metric import STEM
 from codec_bench.benchmark.judge.rubric import load_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label, run_folder
 from codec_bench.config.option import names
-from codec_bench.engine.running import Running, chosen_running
+from codec_bench.engine.running import Running, choose_running
 from codec_bench.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.stats import interval
@@ -103,7 +103,7 @@ def judge_compare(
         2.0
     """
     running, settings = (
-        chosen_running(running, running_fields),
+        choose_running(running, running_fields),
         {name: dict(of) for name, of in (options or {}).items()},
     )
     named = names(judges)

@@ -17,14 +17,14 @@ def profile(request: ProfileRequest) -> None:
     """Profile codecs: bitrate, codebooks, speed, size, latency, stability, quality curves, and checks for common
     mistakes.
     """
-    from codec_bench.api.read_arguments import arguments_of
+    from codec_bench.api.read_arguments import select_arguments
     from codec_bench.apps.profiling.api import profile as profile_codecs
     from codec_bench.config.option import names
     from codec_bench.terminal.output import console, talk
     from codec_bench.terminal.progress import progress_line
     from codec_bench.terminal.stopping import stopping
 
-    arguments = arguments_of(ProfileRequest, values_of(request))
+    arguments = select_arguments(ProfileRequest, values_of(request))
     count = len(names(str(request.codec)))  # which is typed as one text
     with (
         stopping(lambda folder: _describe_saved(folder, count)) as stop,

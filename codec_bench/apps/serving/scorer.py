@@ -110,9 +110,9 @@ class Scorer:
         from codec_bench.engine.pool import Pool
         from codec_bench.engine.run import EngineSettings
         from codec_bench.engine.running import ON_A_GPU
-        from codec_bench.engine.systems import generated
+        from codec_bench.engine.systems import build_generated
 
-        plan = build_plan([generated()], names(metrics), options or {}, gpu=has_gpu(device))
+        plan = build_plan([build_generated()], names(metrics), options or {}, gpu=has_gpu(device))
         devices = resolve_devices(device)
         settings = EngineSettings(time_limit_s=time_limit_s)
         if devices != ["cpu"]:

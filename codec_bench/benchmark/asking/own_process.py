@@ -18,7 +18,7 @@ from threading import Thread
 from typing import Any
 
 from codec_bench.engine.main_pipe import MainPipe
-from codec_bench.engine.pool import end_process, exit_words, start_process
+from codec_bench.engine.pool import describe_exit, end_process, start_process
 from codec_bench.errors import UserError, describe
 from codec_bench.models import load_model
 from codec_bench.models.base import Model
@@ -210,7 +210,7 @@ class _Child:
                 break
             with suppress(RuntimeError):  # the loop may be closed by now
                 self._loop.call_soon_threadsafe(self._take, number, kind, value, known)
-        why = f"the model's process ended ({exit_words(self._process)})"
+        why = f"the model's process ended ({describe_exit(self._process)})"
         self._pipe.close()
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._lose, why)

@@ -12,8 +12,8 @@ from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import AnswerMetric
 from codec_bench.benchmark.reading import Chain, load_steps, versioned
 from codec_bench.benchmark.reading.base import OFFICIAL
-from codec_bench.engine.plan import Plan, build_plan, features_read
-from codec_bench.engine.systems import generated
+from codec_bench.engine.plan import Plan, build_plan, list_features_read
+from codec_bench.engine.systems import build_generated
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Metric
 from codec_bench.registry import doc_summary
@@ -108,12 +108,12 @@ class Scheme:
     ) -> Plan:  # fmt: skip
         """The engine's plan for spoken answers in some languages, or in any (None); only if `reads_sound`."""
         settings = {name: values for name, values in options.items() if name in self.features}
-        return build_plan([generated()], self._of_sound, settings, languages, gpu=gpu, seed=seed)
+        return build_plan([build_generated()], self._of_sound, settings, languages, gpu=gpu, seed=seed)
 
     @property
     def features(self) -> frozenset[str]:
         """The names of the features of spoken answers."""
-        return frozenset(feature for name in self._of_sound for feature in features_read(build_metric(name)))
+        return frozenset(feature for name in self._of_sound for feature in list_features_read(build_metric(name)))
 
     @property
     def _of_sound(self) -> list[str]:

@@ -109,7 +109,7 @@ def on_ray(tmp_path, monkeypatch):
         return record_of(part_of(requests.source, shard), folder, shard)
 
     monkeypatch.setattr(actor, "execute_shard", execute_shard)
-    monkeypatch.setattr(actor, "started_workers", lambda running, folder, cores: nullcontext(object()))
+    monkeypatch.setattr(actor, "start_workers", lambda running, folder, cores: nullcontext(object()))
     monkeypatch.setattr(ray, "check_there", lambda address: None)
     monkeypatch.setattr(ray, "LOOK_S", 0.0)
     monkeypatch.setattr(ray, "head_answers", lambda stand_in: bool(stand_in.answers))
