@@ -188,7 +188,7 @@ def describe(error: BaseException) -> str:
 
 
 def plain(text: str, most: int = 500) -> str:
-    """Text from data, safe to print: control characters and lone surrogates become `�`.
+    """Text from data, safe to print: control characters and surrogates become `�`.
 
     Of more than `most` characters, the beginning and the end are shown.
     """
@@ -205,7 +205,7 @@ def beginning(text: str, most: int) -> str:
 
 @contextmanager
 def on_disk(message: str, hint: str | None = None) -> Iterator[None]:
-    """Raise disk errors and invalid UTF-8 in the block as a `UserError` with the message."""
+    """Raise disk errors and invalid UTF-8 as a `UserError` with the message."""
     try:
         yield
     except OSError as error:

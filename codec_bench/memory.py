@@ -65,7 +65,7 @@ def is_device_error(message: str) -> bool:
 
 
 def device_works(device: str) -> bool:
-    """Whether a GPU gives the CPU's results for a small product, convolution and attention."""
+    """Whether a GPU gives the CPU's results for product, convolution and attention."""
     import torch
 
     def computed(target: str) -> torch.Tensor:
@@ -97,7 +97,7 @@ _shares: dict[str, float] = {}
 
 
 def own_device(device: str, processes: int = 1) -> None:
-    """Make a GPU the current device, limit torch's memory, and disable cuDNN's attention.
+    """Make a GPU current, limit torch's memory, and disable cuDNN's attention.
 
     Libraries such as Triton use the current device. cuDNN's attention was slower on an H200: torch's own kernels took
     19

@@ -40,7 +40,7 @@ def find_program(name: str, path: Path, role: str) -> str:
 
 
 def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: float) -> str:
-    """Run a program in a folder, and return its output, or raise a UserError about `who`."""
+    """Run a program in a folder; return its output, or raise UserError about `who`."""
     log = folder / _LOG
     with log.open("wb") as file:
         with on_disk(f"{who} cannot be started"):
@@ -80,7 +80,7 @@ def last_words(folder: Path) -> str:
 
 
 def write_pcm(path: Path, samples: np.ndarray, rate_hz: int, kind: str = "wav") -> None:
-    """Write float `(channels, samples)` as clipped 16-bit PCM: a `wav`, or headerless `raw`."""
+    """Write float `(channels, samples)`, clipped, as PCM16: `wav` or headerless `raw`."""
     content = np.clip(np.round(samples.T * 32768.0), -32768, 32767).astype("<i2").tobytes()
     if kind == "raw":
         path.write_bytes(content)

@@ -39,7 +39,7 @@ _SPEC = re.compile(r"^(?P<name>[^\[\]@]+)(\[(?P<argument>[^\[\]]+)\])?(@(?P<poin
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A parsed name: `wer[pocketsphinx]` has the argument `pocketsphinx`, `encodec-24khz@6` the point `6`."""
+    """A parsed name: `wer[whisper]` has an argument, `encodec-24khz@6` a point."""
 
     text: str
     name: str
@@ -69,13 +69,13 @@ def is_own_code(text: str) -> bool:
 
 
 def code_hash(name: str) -> str:
-    """64 bits of the SHA-256 of the file of a custom class, in hex; empty without a file."""
+    """64 bits of the SHA-256 of a custom class's file, in hex; empty without one."""
     path = Path(name.rpartition(":")[0]).expanduser()
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
 
 
 def source_hash(cls: type) -> str | None:
-    """64 bits of the SHA-256 of the source of a class and its bases in the same module.
+    """64 bits of the SHA-256 of the source of a class and its bases in its module.
 
     None if one source cannot be read, as after `exec` or `type(...)`.
     """
@@ -85,7 +85,7 @@ def source_hash(cls: type) -> str | None:
 
 
 def _source(cls: type) -> str | None:
-    """The source of a class; in a notebook, the cell of the class is found by its methods."""
+    """The source of a class; in a notebook, its methods find the cell."""
     for method in vars(cls).values():
         code = getattr(inspect.unwrap(method), "__code__", None) if inspect.isfunction(method) else None
         lines = linecache.getlines(code.co_filename) if code is not None else []
@@ -115,7 +115,7 @@ class Plugin:
 
 @cache
 def plugins() -> tuple[Plugin, ...]:
-    """Every installed package that adds names; a broken one has an error and adds none."""
+    """Every installed package that adds names; a broken one has an error instead."""
     result = []
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: (p.name, p.value)):
         try:
@@ -150,7 +150,7 @@ class Command(NamedTuple):
 
 
 def added(key: str) -> dict[str, Any]:
-    """Entries of the applications under a key by name: `Command` for `COMMANDS`, else paths."""
+    """An application's entries by name: `Command` for the key `COMMANDS`, else paths."""
     return {name: path for module in applications() for name, path in getattr(module, key, {}).items()}
 
 
@@ -216,7 +216,7 @@ def _load_file(path: str, content: str) -> Any:
 
 
 def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """Call a class with the options of its signature; UserError for others with a value."""
+    """Call a class with its own options; UserError for others with a value."""
     parameters = inspect.signature(factory).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return factory(**options)
@@ -230,7 +230,7 @@ def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> 
 
 
 def lent(to: Any, value: Lent) -> Lent:
-    """The value for our own code, or a copy of it for foreign code, which may modify it.
+    """The value for our own code; a copy for foreign code, which may modify it.
 
     Other processes read the same memory. Our code never writes to inputs, as a test checks; the copy is cheap.
     """
@@ -238,7 +238,7 @@ def lent(to: Any, value: Lent) -> Lent:
 
 
 def declared_methods(name: str) -> frozenset[str]:
-    """The methods of a custom class and its bases in the same file, without running it.
+    """The methods of a custom class and its bases in that file, without running it.
 
     Empty if the file cannot be read, or holds no such class.
     """

@@ -98,7 +98,7 @@ def build_reward_func(
 
 
 def build_compute_score(scorer: Any, reward: RewardInput) -> Callable[..., dict[str, float]]:
-    """A `compute_score` for verl, with the audio in `extra_info["audio"]` and the text as ground truth.
+    """A verl `compute_score`: audio in `extra_info["audio"]`, text as ground truth.
 
     Returns:
         A function of verl's arguments that returns `score` and every metric, NaN for one without a value. `extra_info`

@@ -29,7 +29,7 @@ def _torch_metric() -> Any:
     from codec_bench.metrics import build_metric, expand
 
     class TorchMetric(torchmetrics.Metric):
-        """A metric of codec-bench as a `torchmetrics.Metric`: the corpus value over all updates and processes.
+        """A metric as a `torchmetrics.Metric`: the corpus value of all processes' updates.
 
         Its states are the sums of the numerators and denominators of the scores, and how many items have no score. So
         a word error rate is errors over words of all items. Set distances such as `fad` need all items at once and are
@@ -75,7 +75,7 @@ def _torch_metric() -> Any:
                 self.add_state(state, default=zeros.clone(), dist_reduce_fx="sum")
 
         def update(self, estimate: Any, reference: Any = None, text: Any = None, **more: Any) -> None:
-            """Adds a batch: the arguments of a loaded metric, with `lengths` and `language` among `more`.
+            """Add a batch as to a loaded metric, with `lengths` and `language` in `more`.
 
             A tensor `(batch, samples)` is a batch, as in torchmetrics.
             """

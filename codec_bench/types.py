@@ -67,7 +67,7 @@ class Audio:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Audio:
-        """Read a sound in any format of libsndfile or FFmpeg: all channels, at its own rate.
+        """Read a sound of libsndfile or FFmpeg: all channels, at its own rate.
 
         Args:
             path: of a file; a URL such as `s3://bucket/a.flac`; a locator such as `/data/test.parquet::audio::17` of a
@@ -350,7 +350,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answered(Generic[Spoken]):
-    """The fields of an answer; see `Response`. `Spoken` is the type of a spoken answer."""
+    """The fields of an answer; see `Response`. `Spoken`: of a spoken answer."""
 
     status: Status = "ok"
     reason: str | None = None
@@ -421,7 +421,7 @@ class Response(Answered[Audio]):
 
     @classmethod
     def refused(cls, reason: str, **more: Any) -> Response:
-        """A response for a request that the model does not take, or that its service declined."""
+        """A response to a request that the model or its service declined."""
         return cls(status="refused", reason=reason, **more)
 
 

@@ -10,7 +10,7 @@ from codec_bench.models.cache import ResponseCache, StoredModel
 
 
 def list_cached_answers() -> list[StoredModel]:
-    """Number, size and last use of each model's cached answers; UserError if unreadable."""
+    """Number, size and last use of each model's cached answers, or raise UserError."""
     with _open_cache() as cache:
         return cache.list_models()
 

@@ -28,7 +28,7 @@ def check_codec(
     options: Mapping[str, Any] | None = None,
     settings: Limits | None = None,
 ) -> list[dict[str, Any]]:
-    """Check a codec on embedded speech; a crash, hang or memory fault is a finding too.
+    """Check a codec on embedded speech; crashes and hangs are findings too.
 
     Args:
         codec: a name, custom code included. device: `auto`, `cpu` or `cuda:0`. options: further arguments of its class.

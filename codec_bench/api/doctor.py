@@ -22,7 +22,7 @@ _EXTRA = re.compile(r"""extra\s*==\s*["'](?P<extra>[\w.-]+)["']""")
 
 
 def doctor() -> tuple[Finding, ...]:
-    """Check Python, torch, the extras, the folders, the embedded speech, caches and GPUs.
+    """Check Python, torch, extras, folders, embedded speech, caches and GPUs.
 
     Returns:
         One `Finding` for each check. Mend things whose state is `wrong` first.

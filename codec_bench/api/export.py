@@ -37,7 +37,7 @@ def export(
     metric: str | None = None,
     alignment: bool = False,
 ) -> Exported:
-    """Write scores as rows, a table for a paper, or results for a model hub or harness.
+    """Write scores as rows, a paper's table, or results for a model hub or harness.
 
     Args:
         run: a run, or its folder.

@@ -18,7 +18,7 @@ _SAME = 0.9  # the share of equal characters from which a difference may be roun
 
 
 def check_gpus(clip: Callable[[], Audio], listed: str) -> list[Finding]:
-    """Check every visible GPU with English speech; no findings on a machine without one."""
+    """Check every visible GPU with English speech; without a GPU, find nothing."""
     from codec_bench.engine.device import cuda_count
 
     count = cuda_count()

@@ -83,7 +83,7 @@ def merge(
 
 
 def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
-    """Group run folders by benchmark and model, or all under `()`, without merged records."""
+    """Group run folders by benchmark and model, or all as `()`; skip merged records."""
     groups: dict[tuple[str, ...], list[Path]] = {}
     for folder in folders:
         with closing(Run(folder)) as run:

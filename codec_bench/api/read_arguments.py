@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def read_arguments(path: str | os.PathLike[str], command: Command | None = None) -> dict[str, Any]:
-    """The keyword arguments of `evaluate`, `score`, `run_benchmark` or `profile`, from a file.
+    """The keyword arguments of a verb, such as `evaluate` or `profile`, from a file.
 
     `evaluate(**read_arguments("run.yaml"))` does what `codec-bench eval --config run.yaml` does.
 
@@ -104,7 +104,7 @@ def pop_running(arguments: dict[str, Any]) -> Running:
 def resolve_verb(
     request: RunRequest, values: Mapping[str, Any]
 ) -> tuple[Callable[..., Outcome], dict[str, Any], Running]:
-    """The verb of a `run` command line, its arguments, and how it runs, or a UserError."""
+    """The verb of a `run` command line, its arguments and executor, or a UserError."""
     from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 
     arguments = select_arguments(RunRequest, values)

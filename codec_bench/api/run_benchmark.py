@@ -160,7 +160,7 @@ Excluded = tuple[str, str, UserError]
 
 @dataclass(slots=True)
 class _ModelPlan:
-    """Questions for one model (`model` as typed, `name` in the record): pairs with controls."""
+    """Questions for a model (`model` typed, `name` recorded): pairs with controls."""
 
     model: str
     name: str
@@ -228,7 +228,7 @@ def _check_models(request: BenchmarkRequest) -> None:
 
 
 def _check_options(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> None:
-    """Raise UnknownName unless every option is for a model, judge or feature of this run."""
+    """Raise UnknownName for an option of no model, judge or feature of this run."""
     names_read = [*request.models, *request.judges]
     if all(name in names_read for name in request.options):
         return

@@ -57,7 +57,7 @@ def score(
     allow_same: bool = False,
     **running_fields: Any,
 ) -> Run:
-    """Score existing audio, such as that of speech synthesis, voice conversion or a codec.
+    """Score existing audio, such as that of a speech synthesizer or a codec.
 
     Args:
         progress, running: as for `evaluate`.
@@ -147,7 +147,7 @@ def prepare(
 
 
 def _list_generated(outputs: Sequence[tuple[System, Any]]) -> list[Sample]:
-    """The samples of all systems with their texts. A reference is only what a manifest names beside an estimate."""
+    """All systems' samples with texts; references come from manifests alone."""
     samples: dict[str, Sample] = {}
     for _, audio in outputs:
         for sample in open_source(audio, require_audio=False):
@@ -158,7 +158,7 @@ def _list_generated(outputs: Sequence[tuple[System, Any]]) -> list[Sample]:
 
 
 def _check_match(system: System, matched: Source, allow_same: bool) -> None:
-    """Announce the origin of a system's audio; raise UserError if it is the references."""
+    """Announce the origin of a system's audio, or raise UserError for references."""
     if matched.origin:
         warnings.warn(f"the generated audio of '{system.spec}' is {matched.origin}", Note, stacklevel=3)
     same = None if allow_same else sameness(matched.samples)
@@ -170,7 +170,7 @@ def _check_match(system: System, matched: Source, allow_same: bool) -> None:
 
 
 def _check_needs(chosen: Sequence[str]) -> None:
-    """Raise UserError for metrics that need equal words where the reference has others."""
+    """Raise UserError for metrics that need the same words, if the words differ."""
     metrics = [build_metric(name) for text in chosen for name in expand([text])]
     if unfit := [metric.name for metric in metrics if needs_target(metric)]:
         raise UserError(

@@ -17,7 +17,7 @@ _HINT = "codec_bench.Audio(samples, sample_rate_hz) makes one, and Audio.read(pa
 
 @dataclass(frozen=True, slots=True)
 class DeviceAudio(Audio):
-    """Audio from a GPU; `there` is the tensor, float32 `(samples,)` or `(channels, samples)`."""
+    """Audio from a GPU; `there`: float32 tensor `(samples,)` or `(channels, samples)`."""
 
     there: Any = None
 

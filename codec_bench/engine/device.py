@@ -35,7 +35,7 @@ def memory_bytes(device: str) -> int:
 
 
 def cpu_workers(devices: Sequence[str]) -> int:
-    """Default number of CPU workers: one per core not needed by GPUs or the main process."""
+    """Default number of CPU workers: cores without those of GPUs and main process."""
     gpus = len({device for device in devices if device != "cpu"})
     return max(1, cpu_count() - gpus - (gpus > 0))
 

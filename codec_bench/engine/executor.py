@@ -15,7 +15,7 @@ LOCAL, RAY = "local", "ray"
 @documented(EvalRequest, "cluster")
 @dataclass(frozen=True, slots=True)
 class OnRay:
-    """The machines of a Ray cluster, which take shards of the data as they become free.
+    """The machines of a Ray cluster, which take shards of the data when free.
 
     Args:
 

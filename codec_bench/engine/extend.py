@@ -47,7 +47,7 @@ def _read_previous(folder: str | os.PathLike[str], seed: int) -> Previous | None
 def restore_sample_order(
     source: Source, folder: str | os.PathLike[str] | None, *, limit: int | None, seed: int
 ) -> Source:
-    """Order samples as in a folder's record with a smaller limit, or raise RunMismatch.
+    """Order samples as in a record with a smaller limit, or raise RunMismatch.
 
     Args:
         source: the samples of the requested limit, in the order of the data. folder: of the run, or None for a new one.

@@ -25,7 +25,7 @@ class Spent:
 
 
 class Timeline:
-    """The phases of a run in seconds, from `start` (by `perf_counter`) to the last mark."""
+    """The phases of a run in seconds, from `start` (`perf_counter`) to the last mark."""
 
     def __init__(self, start: float | None = None) -> None:
         self.phases: dict[str, float] = {}
@@ -106,7 +106,7 @@ def describe_phase(plan: Plan, loading: Sequence[str], waiting: bool, finished: 
 
 
 def name_some(kind: str, names: Sequence[str]) -> str:
-    """`the codec opus-12k`, `the codecs opus-12k, g722`, or `the codecs a, b, c and 2 more`."""
+    """`the codec opus-12k`, `the codecs opus-12k, g722`, `the codecs a, b and 2 more`."""
     return f"the {kind}{'s' if len(names) > 1 else ''} {first_of(names, _NAMED)}"
 
 

@@ -170,7 +170,7 @@ CODE = "_code"
 
 
 def to_json(value: Any) -> Any:
-    """JSON values with each diagnostic as its sentence `NAME` and its code `NAME_code`."""
+    """JSON values; a diagnostic is its sentence `NAME` and its code `NAME_code`."""
     if isinstance(value, Diagnostic):
         return str(value)
     if isinstance(value, Mapping):
@@ -220,7 +220,7 @@ def as_reason(text: str, code: str | None = None) -> Diagnostic: ...
 @overload
 def as_reason(text: str | None, code: str | None = None) -> Diagnostic | None: ...
 def as_reason(text: str | None, code: str | None = None) -> Diagnostic | None:
-    """A reason as a diagnostic: a plain text becomes an `error`, or `code`, with that message."""
+    """A reason as a diagnostic; a plain text becomes an `error` (or `code`) with it."""
     if text is None or isinstance(text, Diagnostic):
         return text
     return Diagnostic(code, message=str(text)) if code else Diagnostic("error", type="", message=str(text))

@@ -94,7 +94,7 @@ def wordings_text(count: int) -> str:
 
 
 def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:
-    """The cost fields from the largest possible cost (None if unknown) and its uncertainty."""
+    """The cost fields from the maximum cost (None if unknown) and its uncertainty."""
     if most_usd is None or not unsure_usd:
         return {"cost_usd": most_usd}
     return {"cost_usd": None, "cost_range_usd": (most_usd - unsure_usd, most_usd)}
@@ -157,7 +157,7 @@ def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, 
 
 
 def _alias(meta: Mapping[str, Any], served: Sequence[ServedModel]) -> str:
-    """The model's name if the service, such as a proxy, reports nothing else; else `UNSET`."""
+    """The model's name if the service (a proxy) reports nothing else, or `UNSET`."""
     server = ((meta.get("service") or [{}])[-1]).get("server") or {}
     alias = server.get("alias", UNSET)
     return UNSET if any(one.revision is not None or one.model not in (None, alias) for one in served) else alias
@@ -184,7 +184,7 @@ def is_other_model(requested: str | None, answered: str | None) -> bool:
 
 
 def _canary(noted: Any) -> dict[str, Any] | None:
-    """Counts of repeated questions and equal answers, and the comparisons that changed."""
+    """Counts of repeated questions and equal answers, and the changed comparisons."""
     if not isinstance(noted, list) or not noted:
         return None
     counts = {name: sum(int(one[name]) for one in noted) for name in ("asked", "same")}

@@ -23,7 +23,7 @@ MIN_POINTS = 4
 def bd_rate(
     *, anchor: Sequence[tuple[float, float]], test: Sequence[tuple[float, float]], higher_is_better: bool = True
 ) -> float:
-    """Mean difference in bitrate of `test` against `anchor` at equal quality, as a fraction. Lower is better.
+    """Mean relative bitrate difference to `anchor` at equal quality; lower is better.
 
     Args:
         anchor, test: (bitrate in bits per second, quality) of each operating point, in any order.
@@ -56,7 +56,7 @@ def bd_rate_interval(
     higher_is_better: bool = True,
     level: float = LEVEL,
 ) -> Interval:
-    """The interval of `bd_rate`, by the delta method: Student's t with CR2 on the logarithm of the rate.
+    """The interval of `bd_rate`: delta method, Student's t, CR2 on the log rate.
 
     Args:
         anchor, test: as of `bd_rate`; bitrates are as measured.

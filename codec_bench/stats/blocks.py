@@ -49,7 +49,7 @@ def key_of(name: str) -> int:
 
 
 def chosen_items(names: Sequence[str]) -> tuple[np.ndarray, Note | None]:
-    """Positions of at most `MOST_ITEMS` items with the smallest name hashes, and a note."""
+    """Positions of at most `MOST_ITEMS` items, by smallest name hash, and a note."""
     chosen = np.argsort(np.array([key_of(name) for name in names], np.uint64), kind="stable")[:MOST_ITEMS]
     return chosen, Note("chosen_items", items=len(chosen), seen=len(names)) if len(chosen) < len(names) else None
 
@@ -81,7 +81,7 @@ def jackknife(
 
 
 def jackknife_interval(value: float, without: Sequence[float | None]) -> Interval:
-    """The interval of a value from the values without each block; those of blocks without an item are None."""
+    """The jackknife interval of a value; `without`: values without each block or None."""
     values = np.asarray([one for one in without if one is not None])
     blocks = len(values)
     if blocks < FEWEST_BLOCKS:

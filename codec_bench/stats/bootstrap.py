@@ -32,7 +32,7 @@ def drawn_sums(units: np.ndarray, draws: int, seed: int) -> np.ndarray:
 def bca_ends(
     fold: Callable[[np.ndarray], np.ndarray], units: np.ndarray, value: float, level: float, seed: int
 ) -> tuple[float, float]:
-    """The ends of the BCa interval of a value, from `DRAWS` draws of the units `(units, k)`."""
+    """The ends of a value's BCa interval, from `DRAWS` draws of units `(units, k)`."""
     from scipy.special import ndtr, ndtri
 
     drawn = fold(drawn_sums(units, DRAWS, seed))
@@ -53,7 +53,7 @@ def bca_ends(
 def corpus_interval(
     fold: Callable[[np.ndarray], np.ndarray], units: np.ndarray, level: float, seed: int
 ) -> tuple[float, float]:
-    """The ends of the percentile interval of a value of a corpus over units `(units, k)`."""
+    """The ends of a corpus value's percentile interval over units `(units, k)`."""
     drawn = fold(drawn_sums(units, CORPUS_DRAWS, seed))
     low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
@@ -62,7 +62,7 @@ def corpus_interval(
 def corpus_difference(
     fold: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray, difference: float, level: float, seed: int
 ) -> tuple[float, float, float, float]:
-    """The ends, p and standard error of a difference of two corpus values, by the paired bootstrap.
+    """Ends, p and standard error of two corpus values' difference, paired bootstrap.
 
     Args:
         a, b: the units of both systems, `(units, k)`, in one order. difference: of the two values.

@@ -16,7 +16,7 @@ Bounds = tuple[float | None, float | None]
 
 
 def checked_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
-    """The bounds with None for an open end; a `UserError` if an item, `(items,)`, is outside."""
+    """The bounds, None for an open end; a `UserError` if an item is outside."""
     if bounds is None:
         return None
     ends = list(bounds) if isinstance(bounds, Iterable) else []
@@ -33,7 +33,7 @@ def checked_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
 
 
 def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
-    """The bounds that a metric's facts in a record declare; None if they do not declare both."""
+    """The bounds that a metric's recorded facts declare; None without both."""
     if facts.get("bounds"):
         low, high = facts["bounds"]
         return low, high
@@ -42,7 +42,7 @@ def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
 
 
 def supposed_bounds(table: np.ndarray) -> Bounds | None:
-    """The bounds of values, `(items, 2)`, without declared ones: counts over counts are an error rate."""
+    """The bounds of values `(items, 2)` by their form: counts over counts, error rate."""
     are_counts = (table >= 0).all() and (table == np.floor(table)).all() and (table[:, 1] != 1).any()
     return (0.0, None) if are_counts else None
 
@@ -53,7 +53,7 @@ def is_rate(bounds: Bounds | None) -> bool:
 
 
 def within_bounds(low: float, high: float, rates: np.ndarray, bounds: Bounds | None) -> tuple[float, float]:
-    """An interval's ends, cut at the bounds or at an item, `(items,)`, that is beyond them."""
+    """An interval's ends, cut at the bounds or at an item beyond them."""
     least, most = bounds or (None, None)
     return (
         low if least is None else max(low, min(least, float(np.nanmin(rates)))),
@@ -62,6 +62,6 @@ def within_bounds(low: float, high: float, rates: np.ndarray, bounds: Bounds | N
 
 
 def at_bound(rates: np.ndarray, bounds: Bounds | None) -> int:
-    """How many items, `(items,)`, have the least or the greatest possible value, whichever is more."""
+    """How many items `(items,)` have the minimum or the maximum, the larger count."""
     ends = [end for end in bounds or () if end is not None]
     return max((int(np.count_nonzero(rates == end)) for end in ends), default=0)

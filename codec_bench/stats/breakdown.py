@@ -70,7 +70,7 @@ class MetricParts:
 
     @cached_property
     def interval(self) -> Interval:
-        """The 95 % interval of the corpus value, over speakers if known, or over questions."""
+        """The 95 % interval of the corpus value, over speakers if known, else questions."""
         # An item without a unit is a unit of its own.
         codes = unit_codes([unit or None for unit in self.units], len(self.sums))
         return interval_of(self.fold, self.sums, codes, share=self.share, bounds=self.bounds)
@@ -103,7 +103,7 @@ class MetricParts:
         return replace(self, numbers=numbers, sums=self.sums[chosen], units=units)
 
     def among(self, numbers: np.ndarray) -> Counted | None:
-        """The result over these samples; None if it has no others, no value if one is unscored."""
+        """The result over these samples; None: no others; no value: one is unscored."""
         held = np.isin(np.asarray(self.numbers, np.int64), numbers)
         if np.count_nonzero(held) < len(numbers):
             return Counted(n=int(np.count_nonzero(held))) if len(held) else None
@@ -162,7 +162,7 @@ class SetParts(MetricParts):
 
     @cached_property
     def interval(self) -> Interval:
-        """The 95 % interval over blocks of units, cut at the bounds, with the value's notes."""
+        """The 95 % interval over blocks of units, cut at the bounds, and its notes."""
         estimate, within = self.estimate, self.estimate.interval
         if within.low is not None and within.high is not None:
             low, high = within_bounds(within.low, within.high, np.asarray([estimate.value]), self.limits)
@@ -220,7 +220,7 @@ def _failures(missing: Mapping[str, int]) -> int:
 
 
 def subsets_of(run: Run, by: str | Sequence[str] | None = None) -> dict[str, dict[str, list[int]]]:
-    """Sample numbers by column and value, of a benchmark's questions and further columns.
+    """Sample numbers by column and value, of a benchmark's and further columns.
 
     Args:
         by: columns (see `data.columns`); None takes the run's own.

@@ -40,7 +40,7 @@ STAGES = ("exact", "aligned", "neither")
 def answer_statistics(
     scores: Scores, parts: MetricParts, subsets: Subsets, entries: Mapping[str, Mapping[str, Subset]]
 ) -> dict[str, Any]:
-    """The applicable fields `chance`, `read`, `compared` of a `MetricSummary`, and `subsets`.
+    """The fields `chance`, `read` and `compared` of a `MetricSummary`, and `subsets`.
 
     Args:
         subsets: sample numbers by column and value. entries: their results.

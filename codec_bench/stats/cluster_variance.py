@@ -12,7 +12,7 @@ import numpy as np
 
 
 def jackknife_error(without: np.ndarray, value: float, sizes: np.ndarray) -> float | None:
-    """The standard error CR2 from the values with each unit left out, `(units,)`; None if one is not defined."""
+    """The CR2 standard error from values without each unit `(units,)`, or None."""
     if not np.isfinite(without).all():
         return None
     shares = sizes / sizes.sum() if sizes.any() else np.zeros(len(sizes))
@@ -22,12 +22,12 @@ def jackknife_error(without: np.ndarray, value: float, sizes: np.ndarray) -> flo
 
 
 def effective_units(sizes: np.ndarray) -> float:
-    """How many units of equal size say as much as these, if the items of a unit all say the same (Kish 1965)."""
+    """How many equal units inform as much, if a unit's items agree (Kish 1965)."""
     return float(sizes.sum()) ** 2 / float(np.square(sizes).sum()) if sizes.any() else float(len(sizes))
 
 
 def has_dominant_unit(residuals: np.ndarray, sizes: np.ndarray) -> bool:
-    """Whether one unit has more than half of the variance, by its size or as an outlier.
+    """Whether one unit has over half of the variance, by size or as an outlier.
 
     With few units the largest square often is half of the sum by chance, so the unit's mean must also be an outlier by
     Grubbs' test at 0.1 %: at 1 %, one in ten samples of a skewed distribution has such a unit.
@@ -50,7 +50,7 @@ def _largest_share(squares: np.ndarray) -> float:
 
 
 def grubbs_share(count: int, tail: float = 0.001) -> float:
-    """The critical value of Grubbs' two-sided test, as the outlier's share of the sum of squares: G^2 / (count - 1)."""
+    """Grubbs' two-sided critical value as the outlier's share: G^2 / (count - 1)."""
     from scipy.special import stdtrit
 
     square = float(stdtrit(count - 2, tail / (2 * count))) ** 2
@@ -58,7 +58,7 @@ def grubbs_share(count: int, tail: float = 0.001) -> float:
 
 
 def degrees_of_freedom(sizes: np.ndarray) -> float:
-    """The Satterthwaite degrees of freedom of CR2, for a mean or ratio over units of these sizes.
+    """The Satterthwaite degrees of freedom of CR2, for units of these sizes.
 
     They are (units - 1) for equal sizes, and tend to 1 where one unit is nearly everything.
     """
@@ -94,7 +94,7 @@ def t_probability(statistic: float, freedom: float) -> float:
 
 
 def detectable_effect(error: float, freedom: float, level: float, power: float) -> float:
-    """The effect that a two-sided t test with this standard error finds with this power (noncentral t)."""
+    """The effect that a two-sided t test finds with this power (noncentral t)."""
     from scipy.special import nctdtrinc
 
     # The other tail, where an effect of the wrong sign is found, holds less than one in a million from three units on.

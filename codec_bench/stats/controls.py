@@ -67,7 +67,7 @@ class Controlled(SummaryPart):
 
 
 def compare_controls(uncontrolled: Run, under: Run, control: Control, why: str | None) -> Iterator[Controlled]:
-    """Compare a run with its control run, metric by metric, unless there is a `why` not."""
+    """Compare a run with its control run, by metric; `why`: the reason not to."""
     facts_of_control: dict[str, Any] = {"control": control.words, "sound": control.sound, "question": control.question}
     primary = (uncontrolled.meta.get("benchmark") or {}).get("primary")
     facts, others = uncontrolled.metrics, under.metrics

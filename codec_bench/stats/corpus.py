@@ -41,7 +41,7 @@ def bleu(counts: np.ndarray, *, smooth_no_match: bool = False) -> np.ndarray:
 
 
 def coco_bleu(counts: np.ndarray, order: int) -> np.ndarray:
-    """The BLEU of caption benchmarks, 0 to 1, up to n-grams of `order`: `Bleu_<order>` of pycocoevalcap 1.2."""
+    """Caption BLEU, 0 to 1, of n-grams to `order`: `Bleu_<order>`, pycocoevalcap 1.2."""
     counts = np.asarray(counts, np.float64)
     output, expected = counts[..., 0], counts[..., 1]
     correct, total = counts[..., 2 : 2 + order], counts[..., 2 + ORDERS : 2 + ORDERS + order]

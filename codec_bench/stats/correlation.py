@@ -50,7 +50,7 @@ class ColumnPair:
 
 
 def correlations(values: np.ndarray) -> list[ColumnPair]:
-    """The rank correlations of every two columns of points, float64 `(rows, columns)`; NaN for no cell."""
+    """Rank correlations of all column pairs, float64 `(rows, columns)`; NaN: no cell."""
     columns = values.shape[1]
     return [_pair(values, a, b) for a in range(columns) for b in range(a + 1, columns)]
 
@@ -86,7 +86,7 @@ def _unfit(x: np.ndarray, y: np.ndarray) -> Coefficient | None:
 
 
 def _with_interval(value: float, rows: int, variance: float) -> Coefficient:
-    """A correlation with its interval; on Fisher's scale it has this variance over `rows` - 3."""
+    """A correlation with its interval by Fisher's scale, variance over `rows` - 3."""
     if rows < FEWEST_ROWS:
         return Coefficient(value, note=Note("few_rows_for_interval", rows=rows, of="rows", needed=FEWEST_ROWS))
     if abs(value) > 1 - 1e-12:
@@ -103,7 +103,7 @@ def similar_first(pairs: list[ColumnPair], columns: int) -> list[int]:
 
 
 def alike(correlated: Sequence[float | None], least: float) -> list[list[int]]:
-    """Clusters of similar columns: average linkage over 1 - correlation, neighbours as near as they can be.
+    """Clusters of similar columns: average linkage on 1 - correlation, best order.
 
     Args:
         correlated: the correlations of every two columns, in the order of `correlations`; None counts as 0.

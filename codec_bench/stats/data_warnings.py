@@ -66,7 +66,7 @@ class Tally:
         self._others: dict[str, int] = {}
 
     def add(self, notes: Sequence[Mapping[str, Any]]) -> None:
-        """Count the recorded notes of an item; one on the estimate precedes one on the reference."""
+        """Count an item's recorded notes; those on the estimate come first."""
         counted = set()
         for note in notes:
             if note["code"] == "same_as_system":
@@ -80,7 +80,7 @@ class Tally:
                 of_kind.setdefault(kind, []).append({name: of[name] for name in of if name != "code"})
 
     def warned(self, of: int, metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Warned]:
-        """The warnings on a system with `of` items with audio, by the facts of the metrics."""
+        """The warnings on a system with `of` items of audio, by the metrics' facts."""
         for other, count in self._others.items():
             yield Warned("another", count, of, other=other)
         pairs = {name: facts for name, facts in metrics.items() if facts.get("kind") == "pair"}

@@ -22,7 +22,7 @@ FEW_TRIALS = 100  # of one speaker; below that a note says how many there are
 
 
 def equal_error_rate(same: np.ndarray, other: np.ndarray) -> float:
-    """The equal error rate of scores of genuine and impostor trials, at least one each.
+    """The equal error rate of genuine and impostor scores, at least one each.
 
     Examples:
         >>> equal_error_rate(np.array([0.9, 0.8, 0.3]), np.array([0.7, 0.2, 0.1]))
@@ -41,7 +41,7 @@ def equal_error_rate(same: np.ndarray, other: np.ndarray) -> float:
 
 
 def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> SetValue:
-    """The rate over each estimate against the reference of every other item, with its interval.
+    """The rate of each estimate against every other item's reference, with interval.
 
     Args:
         pairs: embeddings `(items, 2, dimensions)`, the reference first. names: of the items. units: their speakers.

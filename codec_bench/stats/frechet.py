@@ -26,7 +26,7 @@ ROWS = 4096  # vectors that are turned to float64 together
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrechetSums:
-    """Sums of embeddings by block, from which the Gaussians of any of the blocks follow.
+    """Sums of embeddings by block, for the Gaussians of any of the blocks.
 
     Args:
         blocks: of each item. sums: of the vectors, `(blocks, sides, dimensions)`, the reference first.
@@ -39,7 +39,7 @@ class FrechetSums:
 
     @classmethod
     def of(cls, pairs: np.ndarray, units: Sequence[str]) -> FrechetSums:
-        """The sums of embeddings `(items, sides, dimensions)`; `units`, such as speakers, decide the blocks."""
+        """Sums of embeddings `(items, sides, dimensions)` by blocks of `units` (speakers)."""
         from scipy.linalg.blas import dsyrk
 
         _, sides, dimensions = pairs.shape
@@ -59,7 +59,7 @@ class FrechetSums:
         return out
 
     def gaussians(self, blocks: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]] | None:
-        """The means `(sides, dimensions)` and the covariances of the sides over some blocks; None below two items."""
+        """Means `(sides, dimensions)`, covariances of some blocks; None below 2 items."""
         count = int(np.isin(self.blocks, blocks).sum())
         if count < FEWEST_ITEMS:
             return None
@@ -91,7 +91,7 @@ def frechet_distance(pairs: np.ndarray, names: Sequence[str], units: Sequence[st
 
 
 def kl_divergence(pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> SetValue:
-    """The Kullback-Leibler divergence of the estimates' Gaussian from the references', and its interval."""
+    """The KL divergence of the estimates' Gaussian from the references', and interval."""
     items, _, dimensions = pairs.shape
     sums, why = FrechetSums.of(pairs, units), Note("singular_covariance", items=items, dimensions=dimensions)
     with threads_for(dimensions):
@@ -115,7 +115,7 @@ def _extrapolate(sums: FrechetSums) -> float | None:
 
 
 def threads_for(dimensions: int) -> AbstractContextManager[Any]:
-    """The threads on which distances of so many dimensions are computed, while the context lasts."""
+    """Set the threads for distances of so many dimensions, in a context."""
     from threadpoolctl import threadpool_limits
 
     # Small matrices gain nothing from several threads, which wait for each other wherever other processes use the
@@ -136,7 +136,7 @@ def distance(covariance_a: np.ndarray, covariance_b: np.ndarray, apart: np.ndarr
 
 
 def divergence(reference: np.ndarray, estimate: np.ndarray, apart: np.ndarray) -> float | None:
-    """`KL(reference || estimate)` in nats of two Gaussians with means `apart`; None if a covariance is singular."""
+    """`KL(reference || estimate)` in nats, means `apart`; None if singular."""
     factors = []
     for covariance in (reference, estimate):
         factor = _factor(covariance)
@@ -149,13 +149,13 @@ def divergence(reference: np.ndarray, estimate: np.ndarray, apart: np.ndarray) -
 
 
 def _covariance(upper: np.ndarray, mean: np.ndarray, count: int) -> np.ndarray:
-    """The covariance from the upper triangle of the sum of the outer products, over one item less than there are."""
+    """The covariance (over n - 1) from the upper triangle of the sum of products."""
     second_moment = np.triu(upper) + np.triu(upper, 1).T
     return np.asarray((second_moment - count * np.outer(mean, mean)) / (count - 1))
 
 
 def _factor(covariance: np.ndarray) -> np.ndarray:
-    """`L` with `C = L L'`, without the directions in which there is nothing but rounding."""
+    """`L` with `C = L L'`, without directions of mere rounding."""
     from scipy.linalg import eigh
 
     values, vectors = eigh(covariance, driver="evd")  # the default driver takes five times as long

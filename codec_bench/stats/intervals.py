@@ -81,7 +81,7 @@ def interval(
     method: str | None = None,
     seed: int = 0,
 ) -> Interval:
-    """The confidence interval of a mean, or of a ratio of sums such as a word error rate.
+    """The confidence interval of a mean, or of a ratio of sums such as a WER.
 
     Args:
         values: one number per item; with `denominators` the numerators. Values that are all 0 or 1 are a share.
@@ -171,7 +171,7 @@ def labels_of(clusters: Any) -> list[Hashable | None] | None:
 
 
 def unit_codes(clusters: Sequence[Hashable | None] | None, items: int) -> np.ndarray | None:
-    """The number of each item's unit, int64 `(items,)`; None if every item is a unit of its own."""
+    """The unit number of each item, int64 `(items,)`; None if every item is a unit."""
     if clusters is None:
         return None
     if len(clusters) != items:
@@ -187,7 +187,7 @@ def unit_codes(clusters: Sequence[Hashable | None] | None, items: int) -> np.nda
 
 
 def unit_sums(table: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
-    """Sums of the items' parts per unit, `(items, k)` to float64 `(units, k)`. Without codes, the parts themselves."""
+    """Sums of parts `(items, k)` per unit, `(units, k)`; without codes, the parts."""
     if codes is None:
         return np.asarray(table, np.float64)
     units = int(codes.max()) + 1 if len(codes) else 0
@@ -195,13 +195,13 @@ def unit_sums(table: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
 
 
 def ratios(sums: np.ndarray) -> np.ndarray:
-    """Numerator over denominator of each row, `(..., 2)` to `(...)`; NaN where the denominator is 0."""
+    """Numerator over denominator, `(..., 2)` to `(...)`; NaN where that is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sums[..., 1] != 0, sums[..., 0] / sums[..., 1], np.nan)
 
 
 def folded(fold: Fold, sums: np.ndarray) -> float | None:
-    """The value of all items together; None if there are no items or it is not defined."""
+    """The value of all items; None without items or a definition."""
     if not len(sums):
         return None
     value = float(fold(_exact_sums(sums)[None])[0])
@@ -302,7 +302,7 @@ def is_share(table: np.ndarray) -> bool:
 def _share_ends(
     share: float, error: float, items: int, sizes: np.ndarray, level: float
 ) -> tuple[tuple[float, float], str]:
-    """The interval of a share of right answers over units of these sizes, and its method."""
+    """The interval of a share of right answers over units, and its method."""
     number = effective_items(share, error, items, sizes, level)
     right = round(share * items)
     if min(right, items - right) < FEW_RIGHT:
@@ -311,7 +311,7 @@ def _share_ends(
 
 
 def wilson(share: float, items: float, level: float) -> tuple[float, float]:
-    """Wilson's score interval of a share of a number of items, which may be an effective one."""
+    """Wilson's score interval of a share of (effective) items."""
     z = t_quantile(level, math.inf)
     middle = (share + z * z / (2 * items)) / (1 + z * z / items)
     half = z / (1 + z * z / items) * math.sqrt(share * (1 - share) / items + z * z / (4 * items**2))
@@ -319,7 +319,7 @@ def wilson(share: float, items: float, level: float) -> tuple[float, float]:
 
 
 def clopper_pearson(share: float, items: float, level: float) -> tuple[float, float]:
-    """The interval of Clopper and Pearson of a share of a number of items, which may be an effective one."""
+    """The Clopper-Pearson interval of a share of (effective) items."""
     from scipy.special import betaincinv
 
     right, wrong, tail = share * items, (1 - share) * items, (1 - level) / 2

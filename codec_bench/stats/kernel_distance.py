@@ -67,7 +67,7 @@ def kernel_distance(
 
 
 def neighbour_value(pairs: np.ndarray, names: Sequence[str], units: Sequence[str], *, of: Neighbours) -> SetValue:
-    """A value of the radii around the references and the distances of the estimates from them.
+    """A value from the reference radii and the distances of the estimates.
 
     Args:
         pairs, names, units: as of `kernel_distance`. of: such as `coverage`.
@@ -96,7 +96,7 @@ def _sides(pairs: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def density(radii: np.ndarray, distances: np.ndarray) -> float:
-    """In how many balls around references an estimate lies on average, over `NEIGHBOURS`."""
+    """The mean number of reference balls around an estimate, over `NEIGHBOURS`."""
     return float((distances < radii[:, None]).sum(axis=0).mean() / NEIGHBOURS)
 
 

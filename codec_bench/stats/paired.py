@@ -157,7 +157,7 @@ def paired_parts(
     fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None, *, seed: int, level: float = LEVEL,
     bounds: Bounds | None = None,
 ) -> PairedTest:  # fmt: skip
-    """As `paired_test`, for values that a fold makes from items' parts `(items, k)` in units `codes`."""
+    """As `paired_test`, for values that a fold makes of items' parts `(items, k)`."""
     check_level(level)
     value_a, value_b = folded(fold, a), folded(fold, b)
     units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
@@ -205,7 +205,7 @@ def _within(low: float, high: float, bounds: Bounds | None) -> tuple[float, floa
 
 
 def _mcnemar(a: np.ndarray, b: np.ndarray, note: Note | None, level: float) -> PairedTest:
-    """McNemar's mid-p test and Newcombe's interval (method 10); bool `(items,)`: whether each system is right."""
+    """McNemar's mid-p test and Newcombe's interval (10) of right answers, `(items,)`."""
     from scipy.special import bdtr
 
     count = len(a)
@@ -246,7 +246,7 @@ def _mcnemar_detectable(discordant: float, items: int, level: float) -> float:
 
 
 def _one_sided(fold: Fold, a: np.ndarray, b: np.ndarray, difference: float) -> np.ndarray:
-    """What each unit adds to the difference, `(units,)`, over sizes that are the mean of both sides'."""
+    """The units' shares `(units,)` of the difference, over both sides' mean sizes."""
     if fold is ratios and np.array_equal(a[:, 1], b[:, 1]):
         return a[:, 0] - b[:, 0]
     both = [linear_parts(fold, table, float(fold(table.sum(axis=0)[None])[0])) for table in (a, b)]
@@ -304,7 +304,7 @@ def parts_table(items: Sequence[ItemParts]) -> np.ndarray:
 
 
 def item_differences(fold: Fold, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """How much each item adds to the difference of two values, `(items,)`: jackknife pseudo-values."""
+    """The items' shares `(items,)` of two values' difference: jackknife pseudo-values."""
     without = fold(a.sum(axis=0) - a) - fold(b.sum(axis=0) - b)
     difference = float(fold(a.sum(axis=0)) - fold(b.sum(axis=0)))
     return difference + (len(a) - 1) * (difference - without)
@@ -318,7 +318,7 @@ def undecidable(tests: Sequence[PairedTest]) -> list[bool]:
 
 
 def holm(probabilities: Sequence[float | None]) -> list[float | None]:
-    """Holm's adjusted p of a family of tests, in the same order; a test without p stays without."""
+    """Holm's adjusted p of a family of tests, in order; a test without p stays."""
     known = sorted((p, index) for index, p in enumerate(probabilities) if p is not None)
     adjusted: list[float | None] = [None] * len(probabilities)
     largest = 0.0

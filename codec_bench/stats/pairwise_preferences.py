@@ -63,7 +63,7 @@ class Strength:
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """The systems, the strongest first; `tie` is Davidson's nu, `note` why a value is missing."""
+    """The systems by strength; `tie`: Davidson's nu; `note`: why a value is missing."""
 
     systems: Sequence[Strength]
     tie: float
@@ -169,7 +169,7 @@ def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
 
 
 def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.ndarray, np.ndarray]:
-    """The strengths in points `(draws, systems)` and log nu `(draws,)`, of counts `(draws, pairs, 3)`."""
+    """Strengths in points `(draws, systems)`, log nu; of counts `(draws, pairs, 3)`."""
     design = np.zeros((len(sides), 3, systems + 1))
     for n, (a, b) in enumerate(sides):
         design[n, 0, a] = design[n, 1, b] = design[n, 2, systems] = 1

@@ -50,7 +50,7 @@ class StudyPlan:
 
 
 def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> PilotSpread:
-    """Split the spread of differences `(items,)` into between and within units (3 or more)."""
+    """Split the spread of differences `(items,)` between and within 3 units or more."""
     items = len(differences)
     codes = np.arange(items) if codes is None else codes
     sizes = np.bincount(codes)
@@ -71,7 +71,7 @@ def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> PilotSpread:
 
 
 def plans_for(spread: PilotSpread, difference: float, *, level: float = LEVEL, power: float = POWER) -> list[StudyPlan]:
-    """The fewest speakers for each number of utterances per speaker to find a difference.
+    """The fewest speakers that find a difference, by utterances per speaker.
 
     Args:
         difference: the smallest that matters, of any sign. level, power: of the test.

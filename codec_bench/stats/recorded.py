@@ -110,7 +110,7 @@ class RecordedRun:
 
     @cached_property
     def draw_counts(self) -> dict[str, int] | None:
-        """Answers per question, where their number differs (see `store.draws.draw_counts`)."""
+        """Answers per question, where the number differs (`store.draws.draw_counts`)."""
         return draw_counts(self.run)
 
     @cached_property

@@ -25,7 +25,7 @@ Groups = Mapping[str, Sequence[int]]
 def robustness(
     parts: MetricParts, groups: Groups, questions: Mapping[int, tuple[str, int]], higher_is_better: bool | None
 ) -> RobustnessSummary | None:
-    """The dependence of a metric on the wording; None with fewer than two valued wordings.
+    """The dependence of a metric on the wording; None with one valued wording or none.
 
     Args:
         questions: question and draw by the number of each answer; empty without several draws.
@@ -99,7 +99,7 @@ def _by_unit(parts: MetricParts, places: Sequence[Sequence[int]]) -> np.ndarray:
 def _by_chance(
     parts: MetricParts, places: Sequence[Sequence[int]], questions: Mapping[int, tuple[str, int]]
 ) -> float | None:
-    """The expected standard deviation of the values if the wording makes no difference."""
+    """The standard deviation of the values by chance, if the wording has no effect."""
     if parts.fold is not ratios:
         return None
     every = parts.sums[[position for held in places for position in held]]

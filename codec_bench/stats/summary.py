@@ -95,7 +95,7 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
 
 @dataclass(frozen=True, slots=True)
 class _System:
-    """One system: its finished items, their numbers by column and value, and its draws."""
+    """One system: its finished items, their numbers by column and value, its draws."""
 
     name: str
     items: SystemItems
@@ -149,7 +149,7 @@ def _tokens(facts: Mapping[str, Any]) -> TokenFacts:
 
 
 def _channels(items: SystemItems, declared: Sequence[int]) -> Channels | None:
-    """Items with several channels; `declared` are the channel counts that the codec codes."""
+    """Items with several channels; `declared`: channel counts that the codec codes."""
     seconds = sum(channels * s for channels, s, _ in items.several)
     if not seconds:
         return None
@@ -232,7 +232,7 @@ def _passing(meta: Mapping[str, Any], metric: str) -> tuple[Sequence[str], float
 
 
 def _missing(system: _System, metric: str, scores: Scores, reasons: _Reasons) -> dict[str, int]:
-    """Finished items without a value, by status; adds their reasons and those of flags."""
+    """Finished items without a value, by status; adds reasons, also those of flags."""
     name, without = system.name, system.items.unscored
     missing: dict[str, int] = {}
     for number, status, reason in scores.unscored:

@@ -23,7 +23,7 @@ Ends = Sequence[float] | None
 
 @dataclass(frozen=True, slots=True)
 class Estimate(SummaryPart):
-    """A value with its 95 % interval; `note` explains a missing value or adds a caution."""
+    """A value with its 95 % interval; `note` explains a missing value or warns."""
 
     value: float | None = None
     ci95: Ends = None
@@ -108,7 +108,7 @@ class CountingFailures(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Judging(SummaryPart):
-    """Work of a metric's judge: `failed` of the `asked` answers got no readable verdict (`share`).
+    """A judge's work: `failed` of `asked` answers got no readable verdict (`share`).
 
     `usage` and the costs are of uncached calls. `served`: model names reported by the service. `tested`: the judge's
     own
@@ -131,7 +131,7 @@ class Judging(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class ReadBy(SummaryPart):
-    """Answers read by a rule (`exact`), by the judge (`aligned`) and by neither; shares."""
+    """Shares of answers read by a rule (`exact`), the judge (`aligned`), or neither."""
 
     exact: int
     aligned: int
@@ -142,7 +142,7 @@ class ReadBy(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class ReferenceComparison(SummaryPart):
-    """The answers against the references: `ties` is a share, `reference` a mean rating.
+    """Answers against references: `ties` is a share, `reference` a mean rating.
 
     `position_bias`: rating of the first place over the second. `changed`: share of verdicts that changed with the
     place.
@@ -202,7 +202,7 @@ class DrawsSummary(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class RobustnessSummary(SummaryPart):
-    """Dependence of a value on the wording, over `n` wordings. Failures count as wrong.
+    """Dependence of a value on `n` wordings. Failures count as wrong.
 
     `same_questions`: every question was asked in all wordings. `sd_by_chance`: expected if the wording makes no
     difference;
@@ -266,7 +266,7 @@ class MetricSummary(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class Channels(SummaryPart):
-    """Items with several channels: count, whether `each` is coded alone, and bitrate per channel."""
+    """Items with several channels: count, if `each` is coded alone, bitrate of one."""
 
     items: int
     each: bool
@@ -275,7 +275,7 @@ class Channels(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class TokenFacts(SummaryPart):
-    """Declared tokens of a codec: per second, over all codebooks, and nominal bits of one.
+    """A codec's declared tokens: per second over all codebooks, nominal bits of one.
 
     `latents`: real numbers per frame of a continuous codec.
     """
@@ -313,7 +313,7 @@ class SystemSummary(SummaryPart):
 
     @property
     def doubts(self) -> Sequence[Mapping[str, Any]]:
-        """`check`, `state` and `found` of each finding; a system with any is never the best."""
+        """`check`, `state` and `found` of each finding; doubtful systems are never best."""
         findings: Sequence[Mapping[str, Any]] = (self.checks or {}).get("findings", ())
         return findings
 
@@ -325,7 +325,7 @@ class SystemSummary(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class FailureReason(SummaryPart):
-    """Why `count` items or scores of a system have no value or are flagged (status `flagged`).
+    """Why `count` items or scores lack a value or are flagged (status `flagged`).
 
     Reasons that differ in numbers and quoted words are one, with `…` for these (`stats.summary`). `metric` is None for
     whole
@@ -342,7 +342,7 @@ class FailureReason(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class FailureCounts(SummaryPart):
-    """`items` without an estimate, failed or unparsed `scores` of other items, and reasons."""
+    """`items` without an estimate, failed or unparsed other `scores`, and reasons."""
 
     items: int = 0
     scores: int = 0
@@ -404,7 +404,7 @@ class Wording(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Answers(SummaryPart):
-    """Counts, costs and times of a run's answers; `failed` by status, `draws` per question.
+    """Counts, costs, times of answers; `failed` by status, `draws` per question.
 
     Args:
         each_wording: number of wordings, if every question was asked in each.
@@ -461,7 +461,7 @@ class RowCount(SummaryPart):
 
 @dataclass(frozen=True, slots=True)
 class Summary(SummaryPart):
-    """One number per system and metric of a run; `answers` and `rows` for a benchmark's.
+    """One number per system and metric of a run; `answers`, `rows` of a benchmark.
 
     Args:
         other_data: differences of the questions from the definition's. control: the control of the run, which is then

@@ -154,7 +154,7 @@ class AnswerWriter(RunWriter):
         return bool(self._db.execute(there).fetchone() or self.meta(BATCHES))
 
     def sound_name(self, folder: str, number: int, turn: int | None = None) -> str:
-        """Path of a question's or answer's sound in the run folder, without hash and suffix.
+        """A sound's path in the run folder, without hash and suffix.
 
         Args:
             folder: `questions` or `answers`. number: of the question; if the run has grown, the name starts with how
@@ -221,7 +221,7 @@ class AnswerWriter(RunWriter):
         self._grown += 1
 
     def write_answers(self, pairs: Sequence[tuple[QuestionRecord, AnswerRecord]]) -> None:
-        """Write questions with their answers in one transaction; earlier answers are replaced."""
+        """Write questions and answers in one transaction; earlier answers are replaced."""
         samples, questions, answers = [], [], []
         for q, a in pairs:
             id, text = storable(q.id), storable(q.expected[0] if q.expected else None)
@@ -323,7 +323,7 @@ def draws_of(run: Run) -> dict[int, tuple[str, int]]:
 
 
 def turn_counts(run: Run) -> tuple[int, int]:
-    """Number of earlier answers of conversations, and how many of these lack a last one."""
+    """Number of conversations' earlier answers, and how many lack a last one."""
     ((turns, unfinished),) = run.query("""
         SELECT COALESCE(SUM(json_array_length(t.answers)), 0),
                COALESCE(SUM(json_array_length(t.answers)) FILTER (WHERE a.number IS NULL), 0)
@@ -332,13 +332,13 @@ def turn_counts(run: Run) -> tuple[int, int]:
 
 
 def content_of(fields: Mapping[str, Any], expected: Sequence[str]) -> str:
-    """A hash of a question's content and its expected answers: 160 bits in hexadecimal."""
+    """A hash of a question's content and expected answers: 160 bits in hexadecimal."""
     text = json.dumps([json.loads(_json(fields)), json.loads(_json(expected))], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
 def digest_of(questions: Iterable[tuple[Mapping[str, Any], Sequence[str]]]) -> str:
-    """A hash of questions and expected answers in any order, without sounds: 160 bits, hex."""
+    """A hash of questions and answers in any order, without sounds: 160 bits, hex."""
     texts = lambda fields: {k: v for k, v in fields.items() if k not in SOUNDS and v is not None}  # noqa: E731
     contents = sorted(content_of(texts(fields), expected) for fields, expected in questions)
     return hashlib.blake2b("\n".join(contents).encode(), digest_size=20).hexdigest()

@@ -10,7 +10,7 @@ KEY = "embeddings"
 
 
 def packed(*sides: np.ndarray) -> str:
-    """Embeddings `(dimensions,)`, reference first, as text: float32, little-endian, in base64."""
+    """Embeddings `(dimensions,)`, reference first, as base64 of little-endian float32."""
     return base64.b64encode(np.stack(sides).astype("<f4").tobytes()).decode("ascii")
 
 

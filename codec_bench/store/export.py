@@ -123,7 +123,7 @@ def _replace_when_complete(out: Path) -> Iterator[Path]:
 
 
 def drop_output() -> None:
-    """Discard the rest of the output, which the interpreter would try to write at exit."""
+    """Discard the rest of the output; the interpreter would write it at exit."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -119,7 +119,7 @@ def own_folder(command: str, request: Mapping[str, Any], *, also_finished: bool 
 
 
 def new_folder(command: str, request: Mapping[str, Any], why: str = "") -> RunFolder:
-    """A new folder under `runs/`, named by command and time; `why` is added to its words."""
+    """A new folder under `runs/`, named by command and time; `why` adds words."""
     now = datetime.now()
     stem, number = f"{command}-{now.strftime('%Y%m%d-%H%M%S')}", 1
     while True:

@@ -168,7 +168,7 @@ def read_audiobench(path: Path) -> Imported:
 
 
 def _read_harness(path: Path, toolkit: str) -> Imported:
-    """Read results (`.json`) or samples (`.jsonl`) of lm-evaluation-harness and lmms-eval."""
+    """Results (`.json`) or samples (`.jsonl`) of lm-evaluation-harness and lmms-eval."""
     imported = Imported(toolkit)
     if path.suffix == ".jsonl":
         records = list(_records(path))
@@ -347,7 +347,7 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _parsed(line: str) -> Any:
-    """A line of JSON or of a Python literal with `nan` and `inf`; None if it is no such line."""
+    """A line of JSON, or of a Python literal with `nan` and `inf`; else None."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -371,7 +371,7 @@ def _is_score(name: str, value: Any) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    """A number, finite or not, else None. True and False are UltraEval-Audio's matches."""
+    """A number, finite or not, else None; UltraEval-Audio's matches are booleans."""
     try:
         return float(value) if isinstance(value, int | float) else None
     except OverflowError:

@@ -135,7 +135,7 @@ def diagnostic_of(held: Any, path: Path, where: str) -> Diagnostic:
 
 
 def check_header(path: Path) -> None:
-    """Raise DamagedRecord if the file was cut or has grown, UserError for another file."""
+    """Raise DamagedRecord for a cut or grown file, UserError for another file."""
     with on_disk(f"the run record '{path}' cannot be read"):
         with path.open("rb") as file:
             head = file.read(100)

@@ -78,7 +78,7 @@ class Succession:
         return old, new
 
     def name_of(self, judge: str, served: Sequence[str]) -> str | None:
-        """Name of a judge here, by label and served model names (empty if unknown), or None."""
+        """A judge's name here, by label and served model names (may be empty), or None."""
         for label, known, name in zip((self.old, self.new), self.served, self.called):
             if judge == label and (not served or not known or set(served) <= set(known)):
                 return name

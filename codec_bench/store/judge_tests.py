@@ -133,7 +133,7 @@ def judge_words(
     served: Sequence[str] = (),
     recorded: Mapping[str, Any] | None = None,
 ) -> Diagnostic:
-    """The words next to a judge's number: `judge tested 2026-11-24: J 0.62 [0.50, 0.70]`.
+    """The words next to a judge's number: `judge tested 2026-11-24: J 0.62 [...]`.
 
     Args:
         judge: its label in the protocol of its verdicts, if known.

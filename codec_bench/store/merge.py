@@ -239,7 +239,7 @@ def _write(
 
 
 def _common(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Entries of the merged record about all parts: times, codec seconds, check results."""
+    """A merged record's entries on all parts: times, codec seconds, check results."""
     times: dict[str, dict[str, float]] = {}
     totals = {"items": 0, "audio_s": 0.0}
     checks: dict[str, dict[str, Any]] = {}

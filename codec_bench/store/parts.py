@@ -117,7 +117,7 @@ def _digest(fingerprint: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShardRuns:
-    """The shards of one run in order, each once, with missing numbers and unfinished runs."""
+    """The shards of a run in order, each once; missing numbers; unfinished runs."""
 
     parts: tuple[ShardRun, ...]
     missing: tuple[int, ...]

@@ -108,7 +108,7 @@ class Run:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The request and what ran: `config`, `fingerprint`, `versions`, `machine`, `timings`, `state`, ..."""
+        """The request and the run: `config`, `fingerprint`, `versions`, `timings`, ..."""
         meta = self._facts("SELECT key, value FROM meta", "its entry")
         return {**meta, "checks": from_codes(meta["checks"])} if "checks" in meta else meta
 
@@ -145,7 +145,7 @@ class Run:
             yield ItemRow(name, sample, status, why, bits, remarks, path, duration_s)
 
     def reference_audio(self, sample: str) -> Path | None:
-        """A file with a sample's reference audio: the kept copy, else the original, or None."""
+        """A sample's reference audio: the kept copy, else the original file, or None."""
         row = next(self.query_lazily("SELECT number, audio FROM samples WHERE id = ?", (sample,)), None)
         if row is None:
             raise UnknownName("sample", sample, [])
@@ -318,7 +318,7 @@ class Run:
         return samples, sounds, every
 
     def repeated_estimates(self, system: str) -> tuple[int, int, str]:
-        """Counts of a system's files with the sound of a file of other words, and of all files; an example id or ""."""
+        """Counts of files that repeat other words' sound, and of all; an example id or ""."""
         of = "FROM items i JOIN samples p ON p.number = i.sample WHERE i.system = ?1 AND i.sound IS NOT NULL"
         repeated = f"SELECT i.sound {of} GROUP BY i.sound HAVING COUNT(DISTINCT COALESCE(p.text, p.sound, p.id)) > 1"
         query = f"SELECT COUNT(*), (SELECT COUNT(*) {of}), COALESCE(MIN(p.id), '') {of} AND i.sound IN ({repeated})"
@@ -326,7 +326,7 @@ class Run:
         return items, every, example
 
     def other_sounds(self, other: Run) -> tuple[int, int]:
-        """Count of ids with another sound in another run, and of ids with known sounds in both."""
+        """Counts of ids with another sound in another run, and with known sounds in both."""
         if self.has_questions:
             return 0, 0
         query = "SELECT id, sound FROM samples WHERE sound IS NOT NULL"
@@ -335,12 +335,12 @@ class Run:
         return sum(both), len(both)
 
     def units(self) -> dict[str, str | None]:
-        """Independent unit by sample id: speaker, question of several draws, shared sound, or None."""
+        """Independent unit by sample id: speaker, drawn question, shared sound, or None."""
         unit, join = self._unit
         return dict(self.query_lazily(f"SELECT p.id, {unit} FROM samples p {join}"))
 
     def sample_units(self) -> Iterator[tuple[int, str, int | None, float | None]]:
-        """Samples ordered by id: number, independent unit ("" for none), channels, seconds."""
+        """Samples by id: number, independent unit ("" for none), channels, seconds."""
         unit, join = self._unit
         yield from self.query_lazily(
             f"SELECT p.number, COALESCE({unit}, ''), p.channels, p.duration_s FROM samples p {join} ORDER BY p.id"

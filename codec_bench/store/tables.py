@@ -238,7 +238,7 @@ class RowWriter:
         self._grown[table] -= max(self._db.executemany(f"DELETE FROM {table} WHERE {where}", values).rowcount, 0)
 
     def change(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Change cells of existing rows; each of `rows` is a key and its cells of `columns`."""
+        """Change cells of existing rows; `rows`: a key and its cells of `columns` each."""
         layout = self.layouts[table]
         names = ", ".join(layout.columns)
         places = [layout.columns.index(name) for name in columns]
@@ -276,7 +276,7 @@ class RowWriter:
 
 
 def gather(db: sqlite3.Connection, tables: Sequence[TableLayout], records: Sequence[Path]) -> None:
-    """Copy the rows of other records with disjoint keys into one, in the order of keys."""
+    """Copy the rows of records with disjoint keys into one, in the order of keys."""
     ((database_path,),) = db.execute("SELECT file FROM pragma_database_list WHERE name = 'main'")
     db.execute("ATTACH ? AS heap", (address(Path(f"{database_path}.heap"), "rwc"),))
     db.execute("PRAGMA heap.journal_mode = OFF")

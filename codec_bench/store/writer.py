@@ -130,7 +130,7 @@ class RunWriter:
 
     @contextmanager
     def _transaction(self) -> Iterator[RowWriter]:
-        """Write everything inside together or not at all; UserError if it cannot be written."""
+        """Write everything inside or nothing; UserError if it cannot be written."""
         rows = RowWriter(self._db, self._identity, self._layouts)
         try:
             with rows.transaction():
@@ -316,7 +316,7 @@ class RunWriter:
         return None if row is None else self._json_cell(row[0], f"its entry '{key}'")
 
     def sounds(self) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
-        """Sound hashes of finished items: references by sample; file estimates by system and sample."""
+        """Sound hashes: references by sample, file estimates by system and sample."""
         references = self._db.execute(
             "SELECT number, sound FROM samples WHERE sound IS NOT NULL AND number IN (SELECT sample FROM items)"
         )
