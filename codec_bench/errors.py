@@ -1,4 +1,4 @@
-"""Errors that a person can act on: the value found, the expected one, and what to do.
+"""Errors that a person can act on: value found, value expected, what to do.
 
 A `UserError` is printed as one sentence and a hint, without a traceback, and the command exits with 2. A failure of one
 item of a run becomes a `Score` with a status and a reason.

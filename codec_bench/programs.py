@@ -1,4 +1,4 @@
-"""Find the user's programs, run them in a folder, and stop them after a time limit."""
+"""Find the user's programs, run them in a folder, stop them after a time."""
 
 from __future__ import annotations
 

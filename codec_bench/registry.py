@@ -1,4 +1,4 @@
-"""Resolve names in the project's tables, in installed packages, or in Python files.
+"""Resolve names in the project's tables, installed packages, or Python files.
 
 A name may have an argument and an operating point: `wer[pocketsphinx]`, `encodec-24khz@6`. A table maps a name to
 `package.module:Attribute`, imported on use. Other packages add names by the entry-point group `codec_bench`: a module

@@ -1,4 +1,4 @@
-"""Metrics in the form of torchmetrics: `update`, `compute`, `reset`, and sums over processes.
+"""Metrics as torchmetrics: `update`, `compute`, `reset`, sums over processes.
 
 from codec_bench.torchmetrics import TorchMetric
 """

@@ -1,4 +1,4 @@
-"""The values that the parts of codec-bench exchange: frozen, with shapes and units.
+"""The values that parts of codec-bench exchange: frozen, with shapes, units.
 
 Audio is float32 `(channels, samples)`, nominally in [-1, 1], always with its sample rate. The name of a bare number
 ends

@@ -1,4 +1,4 @@
-"""Codes of the checks of codecs. A codec's exception is an `error` of the room `general`."""
+"""Codes of the checks of codecs; exceptions are `error` of the room `general`."""
 
 from __future__ import annotations
 

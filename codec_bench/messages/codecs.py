@@ -1,4 +1,4 @@
-"""Codes of codecs that break the contract of `Codec` in `encode`, `decode` or `vectors`."""
+"""Codes of codecs that break the contract of `encode`, `decode` or `vectors`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bjøntegaard's delta rate: how much more or less bitrate one codec needs for the same quality as another.
+"""Bjøntegaard's delta rate: the bitrate difference of two codecs at equal quality.
 
 Curves of log rate over quality are monotone piecewise cubics (PCHIP), compared over the qualities that both reach.
 

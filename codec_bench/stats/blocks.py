@@ -1,4 +1,4 @@
-"""The delete-a-group jackknife of a value of a whole set, such as a Fréchet distance, over eight blocks of units.
+"""The delete-a-group jackknife of a set's value (Fréchet distance), 8 blocks.
 
 References: Kott 2001, "The delete-a-group jackknife"; Tukey 1958.
 """

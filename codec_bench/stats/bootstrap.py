@@ -1,4 +1,4 @@
-"""The bootstrap over units: BCa intervals of means and ratios; percentiles and paired tests of corpus values.
+"""The bootstrap over units: BCa intervals, percentiles, and paired tests.
 
 References: Efron 1987; Bisani and Ney 2004; Koehn 2004; Post 2018 (sacreBLEU).
 """

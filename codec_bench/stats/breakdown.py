@@ -1,4 +1,4 @@
-"""One metric of one system: value, interval, subsets, and failures counted as wrong.
+"""One metric of one system: value, interval, subsets, failures as wrong.
 
 Each ok score adds its parts to the corpus value: a numerator and a denominator, or the counts of a fold such as BLEU.
 The record of a failed score holds the parts that count if failures are wrong.

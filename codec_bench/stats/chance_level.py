@@ -1,4 +1,4 @@
-"""Additions to the value of a metric of answers: chance level, reading, references, judge.
+"""Additions to a metric of answers: chance level, reading, references, judge.
 
 The chance level is the mean probability over the scored questions that a guess is right. `official` is the value by the
 failure rule of the benchmark's toolkit.

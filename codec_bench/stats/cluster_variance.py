@@ -1,4 +1,4 @@
-"""The cluster-robust standard error CR2 of a mean or a ratio over units, its degrees of freedom, and dominant units.
+"""The cluster-robust error CR2 of a mean or ratio over units, and its degrees.
 
 References: Bell and McCaffrey 2002; Pustejovsky and Tipton 2018 (`clubSandwich`); Grubbs and Beck 1972.
 """

@@ -1,4 +1,4 @@
-"""Several answers per question: spread of draws, and questions that pass by a rule.
+"""Several answers per question: spread of draws, questions passed by a rule.
 
 The value of a metric is over all answers; the question (or its speaker) is the unit of intervals. A question has a
 result by a rule only if each of its draws has a value. Counting failures, a failed draw does not pass.

@@ -1,4 +1,4 @@
-"""The equal error rate of speaker verification: cosines of estimates and references.
+"""The equal error rate of speaker verification, by cosines of embeddings.
 
 The rate is where as many trials of one speaker are refused as of two accepted, linear between thresholds
 (scikit-learn's

@@ -1,4 +1,4 @@
-"""Confidence intervals of means, ratios of sums such as a word error rate, and corpus values such as BLEU.
+"""Confidence intervals of means, ratios of sums (WER) and corpus values (BLEU).
 
 Methods
     mean, ratio of sums     `t`: Student's t with the cluster-robust standard error CR2 and Satterthwaite's degrees of

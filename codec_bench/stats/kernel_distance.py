@@ -1,4 +1,4 @@
-"""Values of two sets of embeddings that compare pairs of items: kernel distances, density and coverage.
+"""Values of two embedding sets by pairs: kernel distances, density, coverage.
 
 KAD is 100 times the squared maximum mean discrepancy with a Gaussian kernel as wide as the median distance between the
 references, KID the discrepancy with the kernel `(x . y / dimensions + 1)^3`. Both exclude an item's own partner (the

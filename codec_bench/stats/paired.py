@@ -1,4 +1,4 @@
-"""The difference of two systems on the same items: a paired test, and an interval of the difference.
+"""The difference of two systems on the same items: paired test and interval.
 
 Methods
     means, ratios of sums    `t`: Student's t of paired differences over units, with CR2 and Satterthwaite's degrees of

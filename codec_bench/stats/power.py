@@ -1,4 +1,4 @@
-"""The number of speakers and utterances needed to show a difference, from a pilot run.
+"""The speakers and utterances needed to show a difference, from a pilot run.
 
 The pilot's differences are split into variances between and within speakers (one-way analysis of variance; Searle,
 Casella and McCulloch 1992, chapter 3). G speakers of m utterances have the standard error sqrt(between / G + within /

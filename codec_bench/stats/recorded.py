@@ -1,4 +1,4 @@
-"""The record of a run for statistics: each table once, scores by system and metric."""
+"""A run's record for statistics: each table once, scores by system and metric."""
 
 from __future__ import annotations
 

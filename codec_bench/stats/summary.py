@@ -1,4 +1,4 @@
-"""The summary of a run, computed in one pass over its record (see `summary_types`).
+"""The summary of a run, in one pass over its record (see `summary_types`).
 
 `n + failed` is the number of finished items; `missing` counts those without a value by status. A value is the sum of
 numerators over the sum of denominators of ok scores, with the interval of `stats.intervals` over speakers or items.

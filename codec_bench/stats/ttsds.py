@@ -1,4 +1,4 @@
-"""One benchmark score of TTSDS2: are the estimates nearer to the references or to noise?
+"""A score of TTSDS2: are estimates nearer to the references or to noise?
 
 With distances `r` from the references and `n` from the nearest noise, the score is `100 n / (n + r)`. Vectors have the
 squared 2-Wasserstein distance of two Gaussians (`frechet.py`), single numbers the 2-Wasserstein distance, not squared,

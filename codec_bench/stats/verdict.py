@@ -1,4 +1,4 @@
-"""The best systems of one metric, and those not compared: for all tables and figures.
+"""The best systems of one metric, and those not compared: for all reports.
 
 The unprocessed audio is no rival. Not compared: systems with findings, with values for fewer than `MIN_SHARE` of the
 samples of the fullest, or with more than 1 - `MIN_SHARE` speechless estimates. Others are indistinguishable from the

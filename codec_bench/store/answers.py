@@ -1,4 +1,4 @@
-"""Questions and answers of a model: the part of a record written by a benchmark's first phase.
+"""Questions and answers of a model: the record of a benchmark's first phase.
 
 A run of a benchmark has one system, the model, and one sample per question, in the benchmark's order. A question and
 its answer are one transaction, and no recorded question is asked again. Scores come from these tables alone. Each of

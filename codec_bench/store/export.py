@@ -1,4 +1,4 @@
-"""The record as a table: one row per system, metric and sample; see docs/export.md."""
+"""The record as a table: a row per system, metric, sample (docs/export.md)."""
 
 from __future__ import annotations
 

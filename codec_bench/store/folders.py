@@ -1,4 +1,4 @@
-"""The folder of a run: named by the caller, found again, or new; locked by one writer.
+"""The folder of a run: named by the caller, found, or new; one writer locks it.
 
 A run without a named folder gets one under `runs/`, where `begun.json` holds a hash of the request. The same request
 continues that folder, unless it is finished or in use.

@@ -1,4 +1,4 @@
-"""Identity of a run's benchmark: data, rows, prompt, reading, order of options, precision.
+"""Identity of a run's benchmark: data, rows, prompt, reading, options, precision.
 
 Unrecorded parts are None and are not compared. Scoring is part of a metric's protocol.
 """

@@ -1,4 +1,4 @@
-"""Read result files of other toolkits: VERSA, UltraEval-Audio, AudioBench, lm-eval, lmms-eval, Inspect.
+"""Read results of VERSA, UltraEval-Audio, AudioBench, lm-eval, lmms-eval, Inspect.
 
 A metric keeps its name with the toolkit (`utmos[imported/versa]`), and its protocol starts with `imported/`. A number
 for a whole set is one item. Nothing is scaled; a value that is not finite, or a negative error, fails its item. Only

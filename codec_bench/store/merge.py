@@ -1,4 +1,4 @@
-"""Merge the records of all shards into the record that one machine would have written.
+"""Merge the records of all shards into that of a run on one machine.
 
 Rows have the numbers of the whole data set, so only their checksums change (they hold the run's number). SQLite sorts
 the rows with files for what exceeds memory. The new record replaces the old one once it is whole; a killed merge

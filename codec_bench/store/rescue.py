@@ -1,4 +1,4 @@
-"""All checks of a run record; save the intact part of a damaged one into a new folder."""
+"""All checks of a record; save a damaged one's intact part into a new folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a run record as values: items to write; items, samples and scores to read."""
+"""Rows of a run record as values: items to write; items and scores to read."""
 
 from __future__ import annotations
 

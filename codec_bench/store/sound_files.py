@@ -1,4 +1,4 @@
-"""Sounds in a run folder with a content hash in their names, to detect stale files."""
+"""Sounds in a run folder, with content hashes in names to detect stale files."""
 
 from __future__ import annotations
 

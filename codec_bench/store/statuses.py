@@ -1,4 +1,4 @@
-"""Groups of scores without a value: whether they are failures, and their order in lists.
+"""Groups of scores without a value: whether failures, and their order.
 
 Besides `types.Status`, lists have `no_estimate` (no output of the system) and `not_scored` (no score in the record).
 """

@@ -1,4 +1,4 @@
-"""Find what is intact in a damaged record: rows with correct checksums, and their items.
+"""Find the intact rows (correct checksums) and items of a damaged record.
 
 If reading in order fails, rows are read from the other end, and those between one by one. Indexes may be damaged too
 and are not used.
