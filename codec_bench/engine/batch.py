@@ -252,9 +252,12 @@ class Dispatcher:
 
     def _batch(self, stage: StageState, device: str) -> WorkerBatch:
         works = stage.take(self._room_s(stage, device))
-        default_s = max(TIME_LIMIT_S, TIME_LIMIT_PER_S * _padded_s(works))
-        limit_s = min(default_s if self._time_limit_s is None else self._time_limit_s, stage.limit_s)
+        limit_s = min(self._limit_s(works), stage.limit_s)
         return WorkerBatch(stage.spec.key, works, sum(w.length_s for w in works), device, limit_s)
+
+    def _limit_s(self, works: list[QueuedItem]) -> float:
+        default_s = max(TIME_LIMIT_S, TIME_LIMIT_PER_S * _padded_s(works))
+        return default_s if self._time_limit_s is None else self._time_limit_s
 
     def _room_s(self, stage: StageState, device: str) -> float:
         if self._batch_s is not None and not stage.first:

@@ -28,7 +28,7 @@ def checked_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
         raise UserError(f"the bounds are {bounds}; expected two numbers, the smaller first, or None for an open end")
     wrong = np.flatnonzero((rates < low) | (rates > high))
     if wrong.size:
-        raise UserError(f"the value of item {wrong[0]} is {rates[wrong[0]]:g}; the bounds say {low:g} to {high:g}")
+        raise UserError(f"the value of item {wrong[0]} is {rates[wrong[0]]:g}; expected {low:g} to {high:g}")
     return None if math.isinf(low) else low, None if math.isinf(high) else high
 
 

@@ -121,7 +121,9 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
     answering = isinstance(meta.get("fingerprint"), dict) and "asked" in meta["fingerprint"]
     for name in (*REQUIRED, *(ANSWERING if answering else ())):
         if name not in tables:
-            raise UserError(f"nothing of the run record '{path}' can be saved; '{name}' is lost", hint="run it again")
+            raise UserError(
+                f"nothing of the run record '{path}' can be saved: its table '{name}' is lost", hint="run it again"
+            )
     if meta.get("schema") != SCHEMA or not isinstance(meta.get("fingerprint"), dict):
         raise UserError(
             f"nothing of the run record '{path}' can be saved: its entries 'schema' and 'fingerprint' are lost",

@@ -313,9 +313,9 @@ def test_loading_does_not_count_against_the_limit(run_it, custom_file, own_clock
 
 
 def test_a_long_batch_has_a_longer_limit():
-    from codec_bench.engine.batch import Dispatcher, Work
+    from codec_bench.engine.batch import Dispatcher, QueuedItem
 
-    works = [Work(None, length_s, print, 0) for length_s in (5.0, 30.0)]
+    works = [QueuedItem(None, length_s, print, 0) for length_s in (5.0, 30.0)]
     assert Dispatcher(None, None, None, "", None)._limit_s(works) == 60 * 2 * 30
     assert Dispatcher(None, None, None, "", None)._limit_s(works[:1]) == 600
     assert Dispatcher(None, None, 2.5, "", None)._limit_s(works) == 2.5
