@@ -19,7 +19,6 @@ ADDED = {
         ),
         "codec_bench/api/evaluate.py": (
             ("    seed: int = 0,\n    limit: int | None = None,\n", "    seed: int = 0,\n    limit: int | None = None,\n    title: str | None = None,\n"),
-            ('"by": by, "out": out,', '"by": by, "out": out, "title": title,'),
             ("    options: Mapping[str, Mapping[str, Any]] | None = None,\n    by: str | Sequence[str] | None = None,\n    out: str | os.PathLike[str] | None = None,\n    growing", "    options: Mapping[str, Mapping[str, Any]] | None = None,\n    by: str | Sequence[str] | None = None,\n    title: str | None = None,\n    out: str | os.PathLike[str] | None = None,\n    growing"),
         ),
     },

@@ -17,8 +17,12 @@ CHANGELOG = {"CHANGELOG.md": (("### Added\n", "### Added\n- One more column.\n")
 EXPORT = CHANGELOG | {
     "codec_bench/store/rows.py": (
         (
-            "    speaker: Annotated[",
-            '    bits: Annotated[float | None, TableColumn("How many bits were sent.", "i.bits")]\n    speaker: Annotated[',
+            "    denominator: float | None\n    speaker: str | None\n",
+            "    denominator: float | None\n    bits: float | None\n    speaker: str | None\n",
+        ),
+        (
+            '    "speaker": TableColumn(',
+            '    "bits": TableColumn("How many bits were sent.", "i.bits"),\n    "speaker": TableColumn(',
         ),
     ),
     "tests/store/test_export.py": (("numerator,denominator,speaker", "numerator,denominator,bits,speaker"),),
