@@ -149,8 +149,7 @@ def hub_fault(error: BaseException) -> tuple[HubFault, str]:
     Returns:
         `gated` (its terms must be accepted), `revision` (does not exist), `missing` (no such or no visible repository),
         `server` (another answer), `disk` (a file cannot be written), or `network` (no server answered); and the
-        server's
-        status (`missing`, `server`) or the reason.
+        server's status (`missing`, `server`) or the reason.
     """
     from huggingface_hub import errors
 

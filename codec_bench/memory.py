@@ -2,9 +2,8 @@
 
 A process owns a GPU, or 1/n of it, which is torch's limit (`own_device`). torch keeps freed memory; CTranslate2 and
 onnxruntime need it back. So when memory is full, torch's cache is emptied (`give_back`, after the `except` block, as
-the
-error holds tensors), and the work is repeated. This file imports only the standard library and runs in Python 3.8: the
-workers of isolated models load it as a file.
+the error holds tensors), and the work is repeated. This file imports only the standard library and runs in Python 3.8:
+the workers of isolated models load it as a file.
 """
 
 from __future__ import annotations
@@ -100,8 +99,7 @@ def own_device(device: str, processes: int = 1) -> None:
     """Make a GPU current, limit torch's memory, and disable cuDNN's attention.
 
     Libraries such as Triton use the current device. cuDNN's attention was slower on an H200: torch's own kernels took
-    19
-    instead of 34 ms for a batch of WavLM-large in float16 of a known shape.
+    19 instead of 34 ms for a batch of WavLM-large in float16 of a known shape.
 
     Args:
         device: `cpu` (no effect) or `cuda:N`. processes: that share it.

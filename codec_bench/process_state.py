@@ -127,8 +127,7 @@ def preserved_process_state() -> Iterator[None]:
     """Restore what importing and building foreign code changes in this process.
 
     These are the folder, import path, variables, locale, warnings, signal handlers, numpy's error handling, the state
-    of
-    torch, and the functions of numpy, torch and scipy. Random generators stay as they are.
+    of torch, and the functions of numpy, torch and scipy. Random generators stay as they are.
     """
     import numpy as np
 

@@ -1,8 +1,7 @@
 """The values that parts of codec-bench exchange: frozen, with shapes, units.
 
 Audio is float32 `(channels, samples)`, nominally in [-1, 1], always with its sample rate. The name of a bare number
-ends
-in its unit: `_hz`, `_s`, `_bps`, `_db`, `_samples`.
+ends in its unit: `_hz`, `_s`, `_bps`, `_db`, `_samples`.
 """
 
 from __future__ import annotations
@@ -48,8 +47,7 @@ class Audio:
 
     Raises:
         ValueError: the samples are integers or no numbers, the array has other than one or two dimensions, or the rate
-            is
-            no positive whole number.
+            is no positive whole number.
 
     Examples:
         >>> sound = Audio(np.zeros(8000), 16000)
@@ -71,8 +69,7 @@ class Audio:
 
         Args:
             path: of a file; a URL such as `s3://bucket/a.flac`; a locator such as `/data/test.parquet::audio::17` of a
-                row of a
-                table, or `/data/a.tar::1536+48044::clip1.flac` of a member of a tar file.
+                row of a table, or `/data/a.tar::1536+48044::clip1.flac` of a member of a tar file.
 
         Raises:
             AudioError: the sound is missing, empty, truncated or not audio, or holds no samples or non-finite ones.
@@ -186,8 +183,7 @@ class Latents:
     """The output of a continuous codec's encoder: real vectors in place of `Codes`.
 
     Real numbers have no number of bits, so `bits` is None and `no_bits` holds the reason.
-    `codec_bench.codecs.quantised`
-    rounds them to codes.
+    `codec_bench.codecs.quantised` rounds them to codes.
 
     Args:
         values: floats `(dimensions, frames)`.
@@ -287,8 +283,7 @@ class Windows:
 
     Args:
         join: `words` joins the answers, as for a transcript or a translation; `vote` takes the most frequent answer,
-            the
-            earlier of two; `lines` puts every answer on its own line.
+            the earlier of two; `lines` puts every answer on its own line.
         overlap_s: seconds that a window shares with the previous one. With `words`, common words are kept once.
         length_s: the longest window; None for the model's limit.
     """
@@ -394,8 +389,7 @@ class Response(Answered[Audio]):
         reason: a `Diagnostic` for every status except `ok`; a text becomes one with the code `error`.
         text, audio: the written and the spoken answer, or None.
         usage: reported or derived counts: `input_tokens`, `output_tokens`, `cost_usd`. If a service does not report
-            which
-            tokens were sound, `cost_usd` is the largest possible cost, and `cost_unsure_usd` its uncertainty.
+            which tokens were sound, `cost_usd` is the largest possible cost, and `cost_unsure_usd` its uncertainty.
         latency_s: seconds from the request to the complete answer; in a batch, the batch's time over its items. None if
             the answer came from the cache.
         first_s: seconds from the request to the first piece of a streamed answer, or None.
@@ -404,8 +398,7 @@ class Response(Answered[Audio]):
         attempts: number of calls. cached: whether the answer came from the cache.
         notes: remarks that are not failures, as `Diagnostic`; a text becomes one with the code `remark`.
         served: what the service reported of itself: `model`, `revision` (its `system_fingerprint` or the like),
-            `request`
-            (the id of the request); empty if nothing.
+            `request` (the id of the request); empty if nothing.
         sound_s: seconds of input audio in all, with those of `cut_s`; None if unknown.
         reasoning: the model's separate reasoning, or None.
 
@@ -437,8 +430,7 @@ class Score:
         reason: a `Diagnostic` for every status except `ok`; a text becomes one with the code `error`.
         protocol: the exact measurement, such as `stoi/pystoi-0.4`.
         numerator, denominator: the item's part in a corpus ratio (errors and words, bits and seconds); the value and 1
-            by
-            default, for a plain mean.
+            by default, for a plain mean.
         detail: further numbers about this item (hits, substitutions, ...), kept in the run record. Its `flag` is a
             `Diagnostic` on a doubtful value; a text becomes one with the code `remark`.
 

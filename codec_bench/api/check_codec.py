@@ -36,8 +36,7 @@ def check_codec(
 
     Returns:
         The findings, each with `check`, `state` (`ok`, `suspect`, `failed` or `not applicable`), `found` (a
-        `Diagnostic`)
-        and `value`. A codec that cannot be loaded or breaks the contract has that finding alone.
+        `Diagnostic`) and `value`. A codec that cannot be loaded or breaks the contract has that finding alone.
 
     Raises:
         UserError: there is no such codec, operating point or file.

@@ -26,10 +26,8 @@ class SystemPair:
     """System A compared with system B: one comparison per common metric.
 
     `differences`: differences of the two benchmarks, such as `other prompt`. `suspect`: findings on A or B; neither is
-    then
-    the better one, and `barred` of a comparison is set. `judges`: judge and its test by metric. `other_sounds`: number
-    of ids
-    with another sound in the run of B, and of compared ids.
+    then the better one, and `barred` of a comparison is set. `judges`: judge and its test by metric. `other_sounds`:
+    number of ids with another sound in the run of B, and of compared ids.
     """
 
     a: str

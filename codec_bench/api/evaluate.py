@@ -43,11 +43,9 @@ def evaluate(
     A call with the same arguments continues a stopped run, also without `out`.
 
     Worker processes load codecs by name and classes of a file or a module. Objects, and classes of a notebook or the
-    main
-    script, run in this process, because no other can import them; the results are the same. They have no time limit,
-    and
-    are identified by the source of the class and by `info`: everything else they depend on should be in these. If the
-    source cannot be read, the run cannot be continued.
+    main script, run in this process, because no other can import them; the results are the same. They have no time
+    limit, and are identified by the source of the class and by `info`: everything else they depend on should be in
+    these. If the source cannot be read, the run cannot be continued.
 
     Args:
         progress: whether to show a progress line, or a function for progress. None: only in a notebook.

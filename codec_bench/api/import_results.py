@@ -45,8 +45,7 @@ def import_results(
         file: the result file. toolkit: `versa`, `ultraeval`, `audiobench`, `lm-eval`, `lmms-eval` or `inspect`.
         out: the new run folder. system: name of the system; None for the stem of the file.
         beside: a run over the same data, with the same ids. The new run then has its samples with texts and speakers,
-            and
-            is on its leaderboards. Items that the file lacks have failed.
+            and is on its leaderboards. Items that the file lacks have failed.
 
     Returns:
         The finished run; `run.folder` holds the record, `summary.json` and `report.html`.

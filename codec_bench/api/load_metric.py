@@ -63,8 +63,8 @@ class LoadedMetric:
 
         Args:
             estimate: the audio to score: a list of `Audio`, of arrays or of tensors `(samples,)` or `(channels,
-                samples)`;
-                one such sound; or a batch `(batch, samples)` with `lengths`, or `(batch, channels, samples)`.
+                samples)`; one such sound; or a batch `(batch, samples)` with `lengths`, or `(batch, channels,
+                samples)`.
             reference: the audio to compare it with, in the same forms; pair metrics need it.
             text: reference transcripts, one for each estimate or one for all; text metrics need them.
             language: of the speech, such as `en`: one for all, one for each estimate, or None.

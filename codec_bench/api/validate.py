@@ -36,8 +36,7 @@ def validate(
         options: further arguments of codecs, models and metrics by name.
         settings: time limit of one call of a codec, and memory limit of its process.
         hub: compare benchmarks with the Hugging Face hub: repository, configuration, split, columns, number of
-            questions,
-            licence and revision, and decode the sound of one row. It needs a network.
+            questions, licence and revision, and decode the sound of one row. It needs a network.
         pins: with `hub`, write the hub's state by benchmark to this file; a definition may name it in `data.pins`.
 
     Returns:

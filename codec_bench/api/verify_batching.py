@@ -36,8 +36,7 @@ class BatchingResult:
     Args:
         kind: `codec`, `feature` or `metric`. items: number of clips. shortest_s, longest_s: their lengths in seconds.
         relative: largest difference of a number from that of the clip alone, relative to the largest number of the
-            result;
-            None for a codec. wave: largest difference of a sample of decoded audio, or None.
+            result; None for a codec. wave: largest difference of a sample of decoded audio, or None.
         frames, flips: compared and differing code frames; None without codes.
         worst: id of the clip with the largest difference. exact: whether all differences are within the tolerances.
     """
@@ -66,8 +65,7 @@ def verify_batching(
     """Check that results of a codec, a feature or a metric do not depend on the batch.
 
     Clips are cut to random lengths and run alone, together in the order of the data, and together in random order,
-    padded.
-    A codec also gets unfavourable lengths (a frame, one sample more, silence) and other batch sizes, in its own
+    padded. A codec also gets unfavourable lengths (a frame, one sample more, silence) and other batch sizes, in its own
     process.
 
     Args:
@@ -78,8 +76,8 @@ def verify_batching(
 
     Raises:
         UserError: there is no such name, the data has fewer than two usable clips, a feature or metric has no value for
-            any
-            of them, or the codec cannot be run: it raised, ended its process, did not answer in time, or exceeded its
+            any of them, or the codec cannot be run: it raised, ended its process, did not answer in time, or exceeded
+            its
                 memory.
 
     Examples:

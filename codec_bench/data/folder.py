@@ -49,8 +49,7 @@ def read_folder(folder: str, names: Iterable[str] | None = None) -> Iterator[Row
     """One row per sound file, sorted by path; `names` are the known ones.
 
     The id is the path without its suffix. Files that differ only in the suffix keep it: `a.wav` and `a.flac` are two
-    items.
-    A file whose name is not UTF-8 gives a row with a problem.
+    items. A file whose name is not UTF-8 gives a row with a problem.
     """
     names = sorted(sound_files(folder) if names is None else names)
     ids = distinct_ids(names, lambda name: (without_suffix(name), name))

@@ -201,8 +201,7 @@ def open_table(
         columns: the columns to read; None takes all.
         limit: at most this many rows.
         seed: None takes the first rows. A number takes a random part, which depends only on the number and the rows'
-            keys.
-            Files without such rows are not fetched.
+            keys. Files without such rows are not fetched.
         sounds: a folder or archive of the repository where the rows' sound paths begin; an archive is unpacked into the
             cache for its first sound.
         in_place: read only the needed columns of Parquet files on the hub, without a download, if none holds sound.
@@ -302,8 +301,7 @@ def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
     """Read the rows of a table as the rows of a manifest.
 
     The id is the column `id` if that holds text, else the row's key: numbers often name a sentence or speaker of many
-    rows.
-    With several splits, the split's name precedes the id.
+    rows. With several splits, the split's name precedes the id.
 
     Raises:
         UserError: the table lacks a needed column.

@@ -1,8 +1,7 @@
 """Published lists of speaker verification trials: pairs of recordings, and whether the speaker is the same.
 
-Formats
-    `1 ENROLMENT TEST` or `0 ENROLMENT TEST`, one trial a line (VoxCeleb), or Kaldi's `ENROLMENT TEST target` or `...
-    nontarget`. A recording is named by the sample's id, with or without the suffix of a sound file.
+Formats `1 ENROLMENT TEST` or `0 ENROLMENT TEST`, one trial a line (VoxCeleb), or Kaldi's `ENROLMENT TEST target` or
+    `... nontarget`. A recording is named by the sample's id, with or without the suffix of a sound file.
 """
 
 from __future__ import annotations

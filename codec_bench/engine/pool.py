@@ -97,8 +97,7 @@ class PoolWorker:
     """One process and its batches in order.
 
     `began` is when the first batch started, None while idle or loading. `requested_at` is when loading or running was
-    due,
-    None while idle. `loading_s` limits the loading of a stage. `owner` is as for `StageSpec`.
+    due, None while idle. `loading_s` limits the loading of a stage. `owner` is as for `StageSpec`.
     """
 
     device: str

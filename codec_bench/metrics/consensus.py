@@ -152,8 +152,7 @@ class WerMean(_OfRates):
     """The mean of several recognisers' word error rates. Lower is better; insertions can take it above 1.
 
     Over a corpus: the mean of the recognisers' corpus rates, over items with a transcript of each. It depends less on
-    which
-    voices or codecs suit one recogniser.
+    which voices or codecs suit one recogniser.
 
     Examples:
         >>> heard = {"pocketsphinx": {"transcript": "a cap sat"}, "whisper-tiny.en": {"transcript": "a cat sat"}}
@@ -178,8 +177,7 @@ class WerSmallest(_OfRates):
     """The smallest of several recognisers' word error rates, chosen for each item. Lower is better.
 
     Over a corpus: the errors of the chosen recognisers over the words. Reports print it as a word error rate, but it is
-    at
-    most each recogniser's own rate and falls with each recogniser added. Compare it with the same recognisers alone.
+    at most each recogniser's own rate and falls with each recogniser added. Compare it with the same recognisers alone.
     """
 
     stem = "wer_smallest"

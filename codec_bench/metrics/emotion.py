@@ -79,8 +79,7 @@ class EmotionAccuracy(_Emotion):
     """Whether emotion2vec+ large predicts the emotion in the item's id: 1 or 0. Higher is better.
 
     As CV3-Eval scores: ids begin with the emotion (`happy_high_uttid_1`), and the most probable of nine emotions
-    counts.
-    Other ids are undefined. `detail` holds the predicted emotion and its probability.
+    counts. Other ids are undefined. `detail` holds the predicted emotion and its probability.
     """
 
     kind: ClassVar[Literal["single", "text"]] = "single"

@@ -258,8 +258,7 @@ class WerBelow50(Wer):
     """Word error rate over the items whose own rate is at most 50 %. Lower is better, 0 to 0.5.
 
     A few items with lost or repeated sentences can dominate `wer`. They are undefined here and counted by
-    `wer_above_50`.
-    Aggregated as `wer`.
+    `wer_above_50`. Aggregated as `wer`.
     """
 
     stem = "wer_below_50"

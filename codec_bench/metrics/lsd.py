@@ -21,8 +21,7 @@ class Lsd(ItemMetric):
     100 frames a second, as in papers on bandwidth extension and full-band codecs. A unit is a factor of 10 in power.
 
     * None: ssr_eval's formula, which adds 1e-12 to the estimate's magnitude and to the ratio of the powers. Bins that
-    are
-      silent on both sides count 12, so a copy of a clip with silence is not 0.
+    are silent on both sides count 12, so a copy of a clip with silence is not 0.
     * `floored`: powers are floored at 1e-12 on both sides. A copy has 0.
 
     Examples:

@@ -27,8 +27,7 @@ class Mcd(ItemMetric):
     * None: frame by frame, over all frames (VERSA's default). Signals must be aligned, and their lengths may differ by
     0.1 s.
     * `dtw`: over the frames within 20 dB of the mean power, aligned by FastDTW with a radius of 1. For the same words
-    at
-      another speed, such as text-to-speech against a recording.
+    at another speed, such as text-to-speech against a recording.
 
     Undefined for digital silence. The feature needs `pip install 'codec-bench[pitch]'`.
 

@@ -111,8 +111,7 @@ class PesqWb(_Pesq):
     speech of 8 to 20 s over telephone networks. It says little about music or speech synthesised by a generative codec.
 
     Undefined for a silent signal, below 0.25 s, and without an utterance. Refused above 95 s and, above 19 s, for more
-    than
-    45 utterances: the ITU's code has tables of a fixed size, and beyond returns wrong numbers or ends the process.
+    than 45 utterances: the ITU's code has tables of a fixed size, and beyond returns wrong numbers or ends the process.
 
     Examples:
         >>> import numpy as np

@@ -95,12 +95,10 @@ class F0Rmse(_Pitch):
     * `swift`: the same by SwiftF0.
     * `world`: in Hz, by WORLD's Harvest, over frames voiced in both.
     * `versa`: in Hz, by WORLD's Harvest, over all frames; unvoiced frames count as 0 Hz. It equals VERSA's `mcd_f0`
-    without
-      time warping (its default). A frame voiced on one side only counts with its whole pitch.
+    without time warping (its default). A frame voiced on one side only counts with its whole pitch.
 
     Undefined where no frame is voiced in both (never for `versa`). Octave errors dominate the value: read it together
-    with
-    `f0_corr` and `voiced_in_both`.
+    with `f0_corr` and `voiced_in_both`.
     """
 
     key = "f0_rmse"
@@ -135,8 +133,7 @@ class F0Corr(_Pitch):
     * `versa`: the same over all frames; unvoiced frames count as 0 Hz, as in VERSA's `mcd_f0` without time warping. It
       says more about voicing than about pitch.
     * `words`: of the words' mean pitches in cents over voiced frames. The column `words` of the data holds the times of
-    the
-      words; `estimate_words` those of an estimate with its own timing, which may have another length. A word counts
+    the words; `estimate_words` those of an estimate with its own timing, which may have another length. A word counts
       with three voiced frames on either side. Undefined with fewer than three such words; refused without the column.
 
     Undefined with fewer than two frames, or if one side's pitch has a standard deviation of at most one cent: the

@@ -24,8 +24,7 @@ class DurationError(FeatureMetric):
 
     * None: of the whole signals.
     * `speech`: from the first to the last frame within 40 dB of the loudest, so that silence at both ends does not
-    count.
-      For text-to-speech. Undefined for digital silence.
+    count. For text-to-speech. Undefined for digital silence.
 
     The signals may have any lengths. Codecs keep the length, so this is for `score`.
     """
@@ -59,10 +58,8 @@ class EnergyCorr(FeatureMetric):
     """Pearson's correlation of the loudness contours of estimate and reference. Higher is better, -1 to 1.
 
     Of levels in dB of 25 ms frames every 10 ms, floored 60 dB below the loudest frame. Overall levels do not matter.
-    Nothing
-    is warped: lengths may differ by up to 0.1 s. Undefined with fewer than two frames, or where one side's level is
-    constant
-    (a standard deviation of at most 0.01 dB).
+    Nothing is warped: lengths may differ by up to 0.1 s. Undefined with fewer than two frames, or where one side's
+    level is constant (a standard deviation of at most 0.01 dB).
 
     Examples:
         >>> import numpy as np

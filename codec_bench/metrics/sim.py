@@ -75,17 +75,14 @@ class Sim(FeatureMetric):
     """The cosine of the speaker embeddings of reference and estimate. Higher is better; 1 is the same voice.
 
     Every encoder has its own scale: compare numbers of one protocol only. `sim` without brackets is WavLM-large
-    fine-tuned
-    for speaker verification, the SIM of seed-tts-eval and most papers. Signals are embedded as a whole, so lengths may
-    differ.
+    fine-tuned for speaker verification, the SIM of seed-tts-eval and most papers. Signals are embedded as a whole, so
+    lengths may differ.
 
     Args:
         variant: the encoder: `wavlm-large-sv` (default), `wavlm-base-plus-sv`, `eres2net` (that of CV3-Eval),
-            `campplus`,
-            `wespeaker-resnet34`, `redimnet-b5`, `ge2e`, `ge2e-vad`, or `s3prl/NAME` for an s3prl upstream.
+            `campplus`, `wespeaker-resnet34`, `redimnet-b5`, `ge2e`, `ge2e-vad`, or `s3prl/NAME` for an s3prl upstream.
         point: the encoder's precision, `float16`, `bfloat16` or `tf32` in place of float32 (s3prl: `bfloat16` or
-            `tf32`);
-            each has its own protocol.
+            `tf32`); each has its own protocol.
 
     Examples:
         >>> import numpy as np

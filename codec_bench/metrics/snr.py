@@ -22,8 +22,7 @@ class Snr(ItemMetric):
 
     `10 log10(|r|^2 / |r - e|^2)` at the reference's own rate, in float64, without torchmetrics' epsilons. Means are not
     removed. The level counts: an estimate at half the level has 6 dB. Like `si_sdr` it compares waveforms, so it says
-    little
-    about codecs that do not preserve the phase. Undefined for a silent reference and for an exact copy.
+    little about codecs that do not preserve the phase. Undefined for a silent reference and for an exact copy.
 
     Examples:
         >>> import numpy as np

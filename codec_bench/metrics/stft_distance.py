@@ -49,10 +49,8 @@ class StftDistance(SpectralDistance):
     """Multi-resolution magnitude-spectrogram distance. Lower is better; 0 for a perfect copy, and no unit.
 
     * None: descript-audiotools' `MultiScaleSTFTLoss` with its defaults, the STFT distance of DAC's evaluation script
-    and
-      Codec-SUPERB: periodic Hann windows of 2048 and 512 samples, a hop of a quarter window; the mean absolute
-      difference of
-      magnitudes plus that of log10 powers (magnitudes floored at 1e-5), summed over both.
+    and Codec-SUPERB: periodic Hann windows of 2048 and 512 samples, a hop of a quarter window; the mean absolute
+      difference of magnitudes plus that of log10 powers (magnitudes floored at 1e-5), summed over both.
     * `parallel-wavegan`: Parallel WaveGAN's multi-resolution STFT loss, the "STFT loss" of many vocoders and codecs:
       transforms of 1024, 2048 and 512 samples, windows of 600, 1200 and 240, hops of 120, 240 and 50; the spectral
       convergence plus the mean absolute difference of natural log magnitudes (powers floored at 1e-7), averaged over

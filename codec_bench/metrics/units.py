@@ -92,8 +92,7 @@ class SpeechBleu(_Units):
 
     BLEU of one reference without smoothing: the geometric mean of the precisions of units and pairs, with a penalty for
     fewer units than the reference. Units are clusters of HuBERT-base's block 11, runs counted once (200 clusters, as in
-    the
-    paper and VERSA). An estimate without a pair of the reference is 0.
+    the paper and VERSA). An estimate without a pair of the reference is 0.
     """
 
     paper = METHOD

@@ -64,15 +64,12 @@ class Visqol(Metric):
     """ViSQOL's opinion score of the estimate against the reference. Higher is better, 1 to 5 (`audio`: to about 4.73).
 
     The estimate is aligned by its envelope and brought to the reference's level. Gammatone spectrograms (80 ms every 20
-    ms)
-    are compared in patches: each patch of the reference with its most similar part of the estimate, aligned to the
-    sample.
-    The similarity (NSIM) of the bands is mapped to the score.
+    ms) are compared in patches: each patch of the reference with its most similar part of the estimate, aligned to the
+    sample. The similarity (NSIM) of the bands is mapped to the score.
 
     * None: speech mode, 16 kHz, 21 bands up to 8 kHz, patches of 0.4 s with speech; mapped by the exponential fit.
     * `lattice`: speech mode, mapped by the lattice network, the default of the authors' program. Its scores are lower,
-    on
-      noisy speech by up to 2.4 points.
+    on noisy speech by up to 2.4 points.
     * `audio`: 48 kHz, 32 bands, patches of 0.6 s; mapped by a support vector regression.
 
     Undefined for a silent side, a signal shorter than a patch, or a reference without speech (speech mode).

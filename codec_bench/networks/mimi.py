@@ -2,9 +2,8 @@
 
 Every convolution keeps the end of its input (`kernel - stride` samples, dilation included), every transposed
 convolution its additions to incomplete outputs, and both transformers their keys and values within the window, and
-their position.
-The decoder of transformers carries its transformer's state only: with `decoder_past_key_values`, its convolutions begin
-every piece with zeros and lose their overlap, which is wrong at the edges of every frame.
+their position. The decoder of transformers carries its transformer's state only: with `decoder_past_key_values`, its
+convolutions begin every piece with zeros and lose their overlap, which is wrong at the edges of every frame.
 """
 
 from __future__ import annotations

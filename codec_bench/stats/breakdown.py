@@ -113,8 +113,7 @@ class MetricParts:
         """The result if failures count as wrong; `n` counts scores and counted failures.
 
         Undefined and refused scores are no failures, unless recorded as such. A failure is uncounted if the metric has
-        no worst
-        value.
+        no worst value.
         """
         wrong = list(self.wrong.values())
         both = np.concatenate([self.sums, np.stack(wrong)]) if wrong else self.sums

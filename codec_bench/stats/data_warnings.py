@@ -36,10 +36,8 @@ class Warned(SummaryPart):
 
     Args:
         kind: `around` (long silence), `empty` (most of the band), `another` (the sound of another system), `rate`
-            (wrong),
-            `channels` (without sound), `folded` (into one sound), `shared` (the sound of another sample), `repeated`
-            (the
-            question of another id), `copied` (another file of the system), or `implausible` (values).
+            (wrong), `channels` (without sound), `folded` (into one sound), `shared` (the sound of another sample),
+            `repeated` (the question of another id), `copied` (another file of the system), or `implausible` (values).
         figures: average findings by name. other: the system or item with the same sound.
         moved: shift by metric, in spreads over five codecs; None if not measured.
     """

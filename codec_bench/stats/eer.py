@@ -1,9 +1,8 @@
 """The equal error rate of speaker verification, by cosines of embeddings.
 
 The rate is where as many trials of one speaker are refused as of two accepted, linear between thresholds
-(scikit-learn's
-`roc_curve` with scipy's `brentq`, to 1e-9). An item's own reference is no trial. The interval leaves out blocks of
-speakers (`blocks.py`); beyond `MOST_ITEMS`, items with the smallest name hashes are used.
+(scikit-learn's `roc_curve` with scipy's `brentq`, to 1e-9). An item's own reference is no trial. The interval leaves
+out blocks of speakers (`blocks.py`); beyond `MOST_ITEMS`, items with the smallest name hashes are used.
 """
 
 from __future__ import annotations

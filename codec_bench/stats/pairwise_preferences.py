@@ -147,9 +147,8 @@ def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
     """Whether strengths are finite, bool `(draws,)`: no likelihood grows without end.
 
     With nu fixed, a direction of growth is a group that never lost or tied to the others. One in which nu grows by t
-    has at
-    least 2 t between a and b where a won, and at most 2 t where they tied: it exists unless such steps form a rising
-    cycle.
+    has at least 2 t between a and b where a won, and at most 2 t where they tied: it exists unless such steps form a
+    rising cycle.
     """
     reach = np.broadcast_to(np.eye(systems, dtype=bool), (len(counts), systems, systems)).copy()
     steps = np.where(reach, 0.0, -np.inf)

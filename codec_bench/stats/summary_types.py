@@ -111,8 +111,7 @@ class Judging(SummaryPart):
     """A judge's work: `failed` of `asked` answers got no readable verdict (`share`).
 
     `usage` and the costs are of uncached calls. `served`: model names reported by the service. `tested`: the judge's
-    own
-    test (`store.judge_tests`).
+    own test (`store.judge_tests`).
     """
 
     judge: str
@@ -205,8 +204,7 @@ class RobustnessSummary(SummaryPart):
     """Dependence of a value on `n` wordings. Failures count as wrong.
 
     `same_questions`: every question was asked in all wordings. `sd_by_chance`: expected if the wording makes no
-    difference;
-    `sd` divides by n - 1. `worst` and `best` are None for a metric without a direction.
+    difference; `sd` divides by n - 1. `worst` and `best` are None for a metric without a direction.
     """
 
     n: int
@@ -328,8 +326,7 @@ class FailureReason(SummaryPart):
     """Why `count` items or scores lack a value or are flagged (status `flagged`).
 
     Reasons that differ in numbers and quoted words are one, with `…` for these (`stats.summary`). `metric` is None for
-    whole
-    items.
+    whole items.
     """
 
     system: str
@@ -465,8 +462,7 @@ class Summary(SummaryPart):
 
     Args:
         other_data: differences of the questions from the definition's. control: the control of the run, which is then
-            no
-            result. controls: comparisons with the same model under controls.
+            no result. controls: comparisons with the same model under controls.
     """
 
     schema: int = SCHEMA

@@ -53,8 +53,7 @@ class PartTest:
     Args:
         date: start of the test. served: model names reported by the service.
         j: Youden's J: share of true claims affirmed minus that of false ones; for ratings, share of pairs ranked
-            correctly
-            minus incorrectly. 1 is always right, 0 is chance. kinds: the same by kind.
+            correctly minus incorrectly. 1 is always right, 0 is chance. kinds: the same by kind.
         changed: share of verdicts that changed when repeated.
         biases: by name, from -1 to 1: how much more often one of two equally correct sides is chosen.
         asked, refused, unread, failed: questions, declined replies, replies without a verdict, and failed calls.

@@ -171,8 +171,7 @@ class TableColumn(NamedTuple):
     Args:
         means: its description in `docs/export.md`.
         sql: expression over the tables `systems s`, `metrics m`, `items i`, `samples p`, `scores c` (NULL where the
-            record
-            has no score) and `extras`. questions_sql: in a run with `questions`, if different.
+            record has no score) and `extras`. questions_sql: in a run with `questions`, if different.
         convert: makes the cell of the expression's value where SQL alone does not.
     """
 

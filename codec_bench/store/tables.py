@@ -215,8 +215,7 @@ class RowWriter:
 
         Args:
             clash: for a key in the table: `refuse` raises `sqlite3.IntegrityError`, `ignore` keeps the old row,
-                `replace`
-                deletes it first.
+                `replace` deletes it first.
         """
         layout = self.layouts[table]
         sql, places = _inserting(layout, tuple(columns), clash == "ignore")

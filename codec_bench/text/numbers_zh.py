@@ -1,10 +1,9 @@
 """The step `numbers-zh`: Chinese numbers as people read them, before wetext, which reads these otherwise.
 
-    decimals, which wetext takes for dates (12.5); versions and addresses (1.2.3, 192.168.1.1);
-    ranges (2-3年, 10-20, 5%-10%, 18-25岁) and scores after 比分;
-    four digits before 年 that count years (距今5000年), unlike 2024年, which is read digit by digit;
-    telephone numbers, codes and names that are read digit by digit (13882366638, 验证码4521, 985高校);
-    2 before a measure word (2次, 2点), fractions in one character (½), and English ordinals (1st).
+    decimals, which wetext takes for dates (12.5); versions and addresses (1.2.3, 192.168.1.1); ranges (2-3年, 10-20,
+    5%-10%, 18-25岁) and scores after 比分; four digits before 年 that count years (距今5000年), unlike 2024年, which is read
+    digit by digit; telephone numbers, codes and names that are read digit by digit (13882366638, 验证码4521, 985高校); 2
+    before a measure word (2次, 2点), fractions in one character (½), and English ordinals (1st).
 
 Ranges of two months, days or clock times, and all money, are left to wetext.
 """

@@ -1,26 +1,21 @@
 """Steps of the project's own text rules: small functions of one text.
 
-Steps
-    `lower`: lower case.
-    `clean`: removes characters that are not spoken (control and format characters, variants of a glyph); white space
+Steps `lower`: lower case. `clean`: removes characters that are not spoken (control and format characters, variants of a
+    glyph); white space
         becomes spaces.
     `squeeze`: runs of white space become one space, and none stays at the ends.
     `nfkc`: Unicode's normal form NFKC.
     `digits`: decimal digits of every script become ASCII digits.
-    `apostrophes`: every kind of apostrophe becomes '.
-    `drop-marked`: removes text in square or angle brackets. `drop-bracketed`: also text in round brackets.
-    `drop-vowel-points`: removes the optional vowel signs of Arabic and Hebrew.
-    `thai-am`: writes a vowel of Thai and Lao in one way.
-    `turkish-i`: I becomes ı, and İ becomes i.
-    `words`: symbols and punctuation become spaces; marks stay.
-    `join-words`: removes apostrophes.
-    `no-spaces`: removes white space. `join-alone`: removes spaces next to Han characters and kana.
-    `width`: full-width letters, digits and the signs in numbers become ASCII.
-    `zh-hans`: Chinese in simplified characters (OpenCC).
-    `numbers-en`: writes English numbers as words that Whisper's rule drops (`codec_bench.text.numbers_en`).
-    `numbers-ko`: writes what is around Korean numbers as words (`codec_bench.text.numbers_ko`).
-    `numbers-zh`: writes Chinese numbers out that wetext reads otherwise than people do (`codec_bench.text.numbers_zh`).
-    `wetext-zh`: writes out Chinese numbers, dates, units and percentages (wetext).
+    `apostrophes`: every kind of apostrophe becomes '. `drop-marked`: removes text in square or angle brackets.
+    `drop-bracketed`: also text in round brackets. `drop-vowel-points`: removes the optional vowel signs of Arabic and
+    Hebrew. `thai-am`: writes a vowel of Thai and Lao in one way. `turkish-i`: I becomes ı, and İ becomes i.
+    `words`: symbols and punctuation become spaces; marks stay. `join-words`: removes apostrophes. `no-spaces`: removes
+    white space. `join-alone`: removes spaces next to Han characters and kana.
+    `width`: full-width letters, digits and the signs in numbers become ASCII. `zh-hans`: Chinese in simplified
+    characters (OpenCC). `numbers-en`: writes English numbers as words that Whisper's rule drops
+    (`codec_bench.text.numbers_en`). `numbers-ko`: writes what is around Korean numbers as words
+    (`codec_bench.text.numbers_ko`). `numbers-zh`: writes Chinese numbers out that wetext reads otherwise than people do
+    (`codec_bench.text.numbers_zh`). `wetext-zh`: writes out Chinese numbers, dates, units and percentages (wetext).
     `zh-digits`: writes the digits that are left as Chinese numbers. `zh-variants`: 〇 becomes 零, 幺 becomes 一.
     `strip`: no white space at the ends.
 """

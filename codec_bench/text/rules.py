@@ -3,16 +3,15 @@
 A rule sets, for each language, the steps for both texts and the item. Error rates by different rules are different
 measurements, so a rule's name is part of a score's protocol. Lower is better for all of them.
 
-The project's own rules
-    `by-language`: English by Whisper's rule in words; Chinese and Cantonese with a Chinese character or a word of
+The project's own rules `by-language`: English by Whisper's rule in words; Chinese and Cantonese with a Chinese
+    character or a word of
         another script as one item; Japanese, Korean, Thai, Lao, Khmer and Burmese by characters; every other language
         in words, with its marks. In 15 languages (`docs/metrics/text_rules.md`), digits are written as words, and
         spellings of the same speech are unified.
     `whisper-en`, `whisper-basic`, `none`: one normaliser for every language, in words.
     `mixed`: the Chinese part of `by-language` for every language, for texts that switch between languages.
-    `by-language` and `mixed` count words as errors if the reference is empty.
-    `untagged/RULE`: any rule, here or below, after tags such as `[laughs]` are removed from both texts
-    (`codec_bench.text.tags`).
+    `by-language` and `mixed` count words as errors if the reference is empty. `untagged/RULE`: any rule, here or below,
+    after tags such as `[laughs]` are removed from both texts (`codec_bench.text.tags`).
 
 Published rules, reproduced with their errors (cases in tests/golden/text; each rule's `source` names the commit)
     `official/seed-tts-eval`; `official/ultraeval-audio/wer`, `.../seed-tts`, `.../naive-wer`, `.../long-tts`;

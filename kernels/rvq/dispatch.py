@@ -1,8 +1,7 @@
 """Search and lookup for every residual quantiser, with the implementation that ran.
 
     quantiser = adopt(model.quantizer)              # transformers' EnCodec, DAC, Mimi or X-codec
-    codes, implementation = search(latents, quantiser, codebooks=8)
-    latents, implementation = lookup(codes, quantiser)
+    codes, implementation = search(latents, quantiser, codebooks=8) latents, implementation = lookup(codes, quantiser)
 
 `blas` is cpu.py, `triton` gpu.py, and `torch` plain.py, for a device without Triton and shapes beyond a GPU's
 registers. Because of float32 rounding, at most 1e-4 of the frames differ from transformers' codes; there, the first

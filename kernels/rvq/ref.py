@@ -1,10 +1,9 @@
 """The specification of residual vector quantisers, in NumPy and float64.
 
 Latents are `(items, dims, frames)`, codes `(items, codebooks, frames)` int64. Of equally near codewords, the lowest
-index wins.
-EnCodec (arXiv:2210.13438) and Mimi (arXiv:2410.00037) take the nearest codeword; DAC (arXiv:2306.06546) projects the
-residual to a few dimensions and takes the largest cosine. transformers computes in float32: its codes differ only where
-two codewords are equally near within its rounding.
+index wins. EnCodec (arXiv:2210.13438) and Mimi (arXiv:2410.00037) take the nearest codeword; DAC (arXiv:2306.06546)
+projects the residual to a few dimensions and takes the largest cosine. transformers computes in float32: its codes
+differ only where two codewords are equally near within its rounding.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
 Version 1 rates how an answer fits an interruption; version 1.5 sorts the behaviour after speech over an answer into
 four kinds. The judge reads recognised words. `verdicts.json` holds verdicts with hashes of words, rubric and judge;
-missing or outdated ones are requested again. Rubrics are `configs/judge/full-duplex-*.yaml`.
-Reference implementation: `evaluation/eval_user_interruption.py` and `eval_behavior.py` of
-DanielLin94144/Full-Duplex-Bench, with our own wording. Theirs repeats or omits unreadable replies; here they are no
-number.
+missing or outdated ones are requested again. Rubrics are `configs/judge/full-duplex-*.yaml`. Reference implementation:
+`evaluation/eval_user_interruption.py` and `eval_behavior.py` of DanielLin94144/Full-Duplex-Bench, with our own wording.
+Theirs repeats or omits unreadable replies; here they are no number.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
 `output.json` of a session holds the words (`transcripts.py`) in the layout of that benchmark's `get_transcript`:
 `{"chunks": [{"text": "well", "timestamp": [1.2, 1.4]}, ...]}`. Sessions without it have no values of version 1; those
 of 1.5 are of recorded users. An answer of less than 1 s and at most three words counts as none; one that begins before
-the user's end has latency 0. An event's words lie between its beginning and the next event.
-Reference implementation: `evaluation/eval_smooth_turn_taking.py`, `eval_user_interruption.py`,
-`eval_pause_handling.py`, `eval_backchannel.py` and `get_timing.py` of DanielLin94144/Full-Duplex-Bench; equal on own
-cases (paper: arXiv 2503.04721).
+the user's end has latency 0. An event's words lie between its beginning and the next event. Reference implementation:
+`evaluation/eval_smooth_turn_taking.py`, `eval_user_interruption.py`, `eval_pause_handling.py`, `eval_backchannel.py`
+and `get_timing.py` of DanielLin94144/Full-Duplex-Bench; equal on own cases (paper: arXiv 2503.04721).
 """
 
 from __future__ import annotations

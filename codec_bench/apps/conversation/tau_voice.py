@@ -4,8 +4,8 @@ A user's turn, interruption or backchannel spans its first to last speech; a voc
 first tick. The model speaks in ticks with its audio, without silence of more than `SILENT_S` (theirs counts all audio).
 Unlike the unprefixed measures, times are whole ticks, a turn that the model overlaps at its end or a last turn without
 later speech is excluded, an interruption needs 2 s to show yielding, and asides over an answer count only if the model
-stops.
-Reference implementation: `src/tau2/metrics/voice_interaction_metrics.py` of sierra-research/tau2-bench, metrics version
+stops. Reference implementation: `src/tau2/metrics/voice_interaction_metrics.py` of sierra-research/tau2-bench, metrics
+version
 1.0; equal on own cases and its three test simulations (paper: arXiv 2603.13686).
 """
 

@@ -3,9 +3,8 @@
 The track is cut at the word in which the event ends, or the next one; the third part is the same conversation without
 the event. Of the joined speech by silero-vad (0.5; stretches of 60 ms, silences of 50 ms) it measures Praat's pitch (50
 to 600 Hz) and intensity every 10 ms, UTMOSv2, and words per minute. Unvoiced or short parts have no value; theirs have
-0 or another scale.
-Reference implementation: `evaluation/eval_general_before_after.py` of DanielLin94144/Full-Duplex-Bench; equal on own
-cases except UTMOSv2, which is unseeded there (paper: arXiv 2507.23159).
+0 or another scale. Reference implementation: `evaluation/eval_general_before_after.py` of
+DanielLin94144/Full-Duplex-Bench; equal on own cases except UTMOSv2, which is unseeded there (paper: arXiv 2507.23159).
 """
 
 from __future__ import annotations

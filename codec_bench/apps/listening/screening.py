@@ -3,10 +3,9 @@
 `constant`: all of at least 6 answers are equal. `hasty`: over 15 % of trials took less than their shortest sound.
 `repeats`: at least 2 repeated answers differ by over a quarter of the scale on average (half for choices).
 `always-first`: at least 6 choices of one side only. `gold`, `trap`: over 15 % wrong. `qualification`, `hearing`,
-`headphones`, `environment`: as in `checks`.
-`bs1534-3` (ITU-R BS.1534-3, 4.1.2): in over 15 % of trials the hidden reference is below 90, or the 7 kHz anchor above
-90, without items where over a quarter of the remaining raters put the anchor above 90. `bs1116-3`: a one-sided t-test
-at 5 % finds no difference grades below 0.
+`headphones`, `environment`: as in `checks`. `bs1534-3` (ITU-R BS.1534-3, 4.1.2): in over 15 % of trials the hidden
+reference is below 90, or the 7 kHz anchor above 90, without items where over a quarter of the remaining raters put the
+anchor above 90. `bs1116-3`: a one-sided t-test at 5 % finds no difference grades below 0.
 """
 
 from __future__ import annotations

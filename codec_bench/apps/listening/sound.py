@@ -4,10 +4,9 @@ Sounds of an item share rate (the highest, at most 48 kHz), channels (mono is re
 lengths within half a second are padded with silence, nothing is cut. Levels stay, apart from clipping, unless a
 loudness (ITU-R BS.1770) is requested; then a common gain avoids peaks beyond full scale, and sounds below 0.4 s or
 without loudness stay. Files are 16-bit FLAC, scrambled by position so that the page's text does not reveal equal
-sounds; this is no encryption.
-The anchors' linear-phase FIR filter (Kaiser, 60 dB) passes to the cut-off and stops at 8/7 of it, which exceeds ITU-R
-BS.1534-3, 5.1, at 3.5 kHz (ripple 0.1 dB, 25 dB at 4 kHz, 50 dB at 4.5 kHz); 7 kHz has no mask and uses it scaled. The
-delay is removed.
+sounds; this is no encryption. The anchors' linear-phase FIR filter (Kaiser, 60 dB) passes to the cut-off and stops at
+8/7 of it, which exceeds ITU-R BS.1534-3, 5.1, at 3.5 kHz (ripple 0.1 dB, 25 dB at 4 kHz, 50 dB at 4.5 kHz); 7 kHz has
+no mask and uses it scaled. The delay is removed.
 """
 
 from __future__ import annotations

@@ -3,11 +3,10 @@
 Order n is H(n) - H(n - 1), the entropy of a code given the n - 1 before it in its codebook. Other codebooks are
 ignored, so the sum over codebooks is an upper bound. Lower is easier to model; white codes have log2 K at every order.
 Both entropies are Grassberger's estimate of 2003, log N - sum(n_i G(n_i)) / N, and no value exceeds that of a lower
-order.
-`coverage` is Good and Turing's probability of the n-grams seen, or if lower of those that differ from the n-gram one
-frame earlier: codes that stay for many frames were up to 59 % too low otherwise. Below `ESTIMABLE` there is a reason in
-place of a number. Above it, simulated sources (white, Zipf, Markov; 4 to 1,024 entries; 300 to 100,000 codes) had
-errors up to 0.05 bit.
+order. `coverage` is Good and Turing's probability of the n-grams seen, or if lower of those that differ from the n-gram
+one frame earlier: codes that stay for many frames were up to 59 % too low otherwise. Below `ESTIMABLE` there is a
+reason in place of a number. Above it, simulated sources (white, Zipf, Markov; 4 to 1,024 entries; 300 to 100,000 codes)
+had errors up to 0.05 bit.
 References: P. Grassberger, arXiv physics/0307138; I. J. Good, Biometrika 40 (1953); C. E. Shannon, Bell System
 Technical Journal 30 (1951), whose F_N this is.
 """

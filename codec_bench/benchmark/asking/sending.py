@@ -1,9 +1,9 @@
 """Send many concurrent requests to a model, after a lookup in the response cache.
 
 Conventions
-    Memory does not grow with the number of requests.
-    All runs share answers if the model's identity identifies a checkpoint (local weights, a dated name at a vendor).
-    Otherwise only the same run reuses an answer, unless the caller shares: such a run finds the answers of all runs.
+    Memory does not grow with the number of requests. All runs share answers if the model's identity identifies a
+    checkpoint (local weights, a dated name at a vendor). Otherwise only the same run reuses an answer, unless the
+    caller shares: such a run finds the answers of all runs.
 """
 
 from __future__ import annotations

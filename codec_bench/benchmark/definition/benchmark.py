@@ -86,8 +86,7 @@ class Benchmark:
         """Decoding parameters for a model: those of the definition, and defaults for the others.
 
         A transcript is as long as the speech, so models that read fields get only the default temperature. Spoken
-        answers get
-        no defaults: without randomness many models speak in loops.
+        answers get no defaults: without randomness many models speak in loops.
         """
         if self.wants != "text":
             return self.parameters

@@ -86,8 +86,7 @@ class Template(Strict):
         fields: the named inputs, for models that read fields.
         answer: post-processing steps that undo the format of the messages, before the benchmark's own steps.
         rounds: a column of several sounds: the last message is sent once for each, with the model's own answers in
-            between.
-            Null asks once.
+            between. Null asks once.
     """
 
     messages: list[Turn] | None = None

@@ -1,10 +1,10 @@
 """`accuracy[RULE]`: the share of right answers; the rule decides which answers are right.
 
-The project's own rules
-    `exact`: the answer equals a reference, apart from case, compatibility forms, white space and closing marks.
-    `prefix`: the answer begins with the words of a reference. `malefactor` does not begin with the word `male`.
-    `contains`: the answer contains the words of a reference in a row. `female` does not contain the word `male`.
-    `answer-match`: as `contains`, without accents and articles, for open questions with several references (the `has
+The project's own rules `exact`: the answer equals a reference, apart from case, compatibility forms, white space and
+    closing marks. `prefix`: the answer begins with the words of a reference. `malefactor` does not begin with the word
+    `male`. `contains`: the answer contains the words of a reference in a row. `female` does not contain the word
+    `male`. `answer-match`: as `contains`, without accents and articles, for open questions with several references (the
+    `has
         answer` of D. Chen et al., "Reading Wikipedia to Answer Open-Domain Questions", ACL 2017). A Han character is a
         word.
     `choice`: the answer names the same option as the reference. Either may be a letter or the text of a choice.

@@ -1,8 +1,7 @@
 """The checks of one codec in steps, as the codec's process runs them for `validate`.
 
 A step gives sections: dictionaries with results, `state` (`ok`, `not applicable` or `failed`), and a `reason` unless
-the
-state is `ok`. The application `profiling` adds its own steps.
+the state is `ok`. The application `profiling` adds its own steps.
 """
 
 from __future__ import annotations

@@ -35,9 +35,8 @@ class PublishedCodec(Codec):
     Raises:
         WeightsError: the weights are not on this machine, or belong to another model.
 
-    Class attributes
-        checkpoints: names of the weights in the catalogue, in which `{option}` stands for an option of the class.
-        residual: whether codebooks are residual, so that the first ones can be decoded alone.
+    Class attributes checkpoints: names of the weights in the catalogue, in which `{option}` stands for an option of the
+        class. residual: whether codebooks are residual, so that the first ones can be decoded alone.
 
     Attributes that an adapter sets
         _device: `cpu` or `cuda:N`.
@@ -135,8 +134,7 @@ class NeuralCodec(PublishedCodec):
     sent together and fetched together. An adapter overrides what differs: frames of an item (`_frames`), its encoder's
     samples (`_input_samples`), inputs (`_inputs`), and the computation of a pass (`_search`, `_waves`).
 
-    Class attributes
-        cardinality: entries of each codebook.
+    Class attributes cardinality: entries of each codebook.
 
     Attributes that an adapter sets, all but `_codebooks` with `_install` where it has one network
         info: the codec's facts. _net: the network, in eval mode. _hop: samples of a frame.

@@ -36,9 +36,8 @@ class BiCodec(PublishedCodec):
     """BiCodec of Spark-TTS, for mono speech at 16 kHz.
 
     Codes: a stream `semantic` of one codebook with 8192 entries at 50 frames a second, and a stream `speaker` of 32
-    codes
-    with 4096 entries that is sent once: its frame rate is 0, and its 384 bits are in `Codes.bits`, not in the nominal
-    bitrate. The level is not sent: the output is as loud as the normalised input.
+    codes with 4096 entries that is sent once: its frame rate is 0, and its 384 bits are in `Codes.bits`, not in the
+    nominal bitrate. The level is not sent: the output is as loud as the normalised input.
 
     Args:
         device, weights: as for `PublishedCodec`; own weights are a folder in the layout of SparkAudio/Spark-TTS-0.5B.

@@ -30,8 +30,7 @@ class ChatTtsDvae(NeuralCodec):
     """The DVAE of ChatTTS with its Vocos, for mono speech at 24 kHz.
 
     Codes: one stream of four codebooks with 625 entries at 46.875 frames a second: two halves of the channels, each
-    coarse
-    and then fine.
+    coarse and then fine.
 
     Args:
         device, weights: as for `PublishedCodec`; own weights are a folder in the layout of 2Noise/ChatTTS.

@@ -53,8 +53,7 @@ class Encodec(PublishedCodec):
     """EnCodec.
 
     Codes: one stream of `bitrate / (frame rate x 10 bits)` codebooks of 1024 entries, at 75 frames a second (24 kHz) or
-    150
-    (48 kHz, where chunks overlap by 1 % and each adds 32 side bits for its scale).
+    150 (48 kHz, where chunks overlap by 1 % and each adds 32 side bits for its scale).
 
     Args:
         model: `24khz` or `48khz`.

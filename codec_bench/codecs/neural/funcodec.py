@@ -100,8 +100,7 @@ class FunCodec(NeuralCodec):
     """FunCodec (Alibaba DAMO Academy), the models of the time domain.
 
     Codes: one stream of one to 32 codebooks of 1024 entries, at 25 frames a second (`ds640`) or 50 (`ds320`), and 32
-    side
-    bits an item for its scale; ceil(samples / hop) frames.
+    side bits an item for its scale; ceil(samples / hop) frames.
 
     Args:
         model: `zh-en-ds640`, `zh-en-ds320`, `libritts-ds640` or `libritts-ds320`.

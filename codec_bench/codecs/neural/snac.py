@@ -64,8 +64,7 @@ class Snac(PublishedCodec):
         model: `24khz`, `32khz` or `44khz` (44.1 kHz).
         seed: of the decoder's noise.
         device, weights: as for `PublishedCodec`; own weights are a folder in the published layout (`pytorch_model.bin`
-            and
-            `config.json`).
+            and `config.json`).
 
     Raises:
         MissingExtra: the package `snac` is not installed.

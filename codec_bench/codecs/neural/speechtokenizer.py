@@ -30,8 +30,7 @@ class SpeechTokenizer(NeuralCodec):
     """SpeechTokenizer.
 
     Codes: one stream of one to eight codebooks of 1024 entries at 50 frames a second, ceil(samples / 320) frames. The
-    first
-    was trained to follow a HuBERT.
+    first was trained to follow a HuBERT.
 
     Args:
         bitrate_bps: 500 for each codebook, to 4000.

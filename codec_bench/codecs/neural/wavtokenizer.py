@@ -31,8 +31,7 @@ class WavTokenizer(NeuralCodec):
     """WavTokenizer.
 
     Codes: one stream of one codebook of 4096 entries, at 75 or 40 frames a second; ceil(samples / hop) frames, the last
-    cut
-    to the item's length by the decoder.
+    cut to the item's length by the decoder.
 
     Args:
         frame_rate_hz: 75 or 40.

@@ -1,7 +1,6 @@
 """Text files next to sound files: LibriTTS, VCTK, `a.wav` with `a.txt` or `a.lab`, and TextGrid files of words.
 
-Formats
-    https://www.openslr.org/60, https://datashare.ed.ac.uk/handle/10283/3443, Montreal Forced Aligner's corpora
+Formats https://www.openslr.org/60, https://datashare.ed.ac.uk/handle/10283/3443, Montreal Forced Aligner's corpora
     (https://montreal-forced-aligner.readthedocs.io/en/latest/user_guide/corpus_structure.html).
 """
 

@@ -1,7 +1,6 @@
 """Tables and JSON lines: Hugging Face's audiofolder, Common Voice, NeMo's manifests, Lhotse's manifests, tar files.
 
-Formats
-    https://huggingface.co/docs/datasets/audio_dataset, https://commonvoice.mozilla.org/datasets,
+Formats https://huggingface.co/docs/datasets/audio_dataset, https://commonvoice.mozilla.org/datasets,
     https://docs.nvidia.com/nemo-framework/user-guide/latest/nemotoolkit/asr/datasets.html,
     https://lhotse.readthedocs.io/en/latest/corpus.html, https://github.com/webdataset/webdataset.
 """
