@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -39,6 +40,13 @@ def words(folder, name, texts, begin_s):
     (folder / name).write_text(json.dumps({"text": " ".join(texts), "chunks": chunks}))
 
 
+def keep(path, *kinds):
+    """Leave only the samples of these kinds."""
+    for folder in path.glob("*/*"):
+        if folder.is_dir() and f"{folder.parent.name}/{folder.name}" not in kinds:
+            shutil.rmtree(folder)
+
+
 def values(built, name):
     return {v.session: (v.value, v.reason) for v in built.values[MODEL] if v.measure == name}
 
@@ -46,6 +54,7 @@ def values(built, name):
 def test_the_verdicts_of_sessions(layout, service, tmp_path, monkeypatch):  # noqa: F811
     """The interruption ends at 4.1 s: what was said before is not shown. The kinds rest on the words of four tracks."""
     monkeypatch.chdir(tmp_path)
+    keep(layout, "v1_0/synthetic_user_interruption", "v1_0/candor_turn_taking", "v1_5/user_interruption")
     (tmp_path / "judge.py").write_text(JUDGE)
     (tmp_path / "kind.txt").write_text("3")
     (layout / "v1_0" / "synthetic_user_interruption" / "1" / "interrupt.json").write_text(
@@ -96,6 +105,7 @@ def test_the_verdicts_of_sessions(layout, service, tmp_path, monkeypatch):  # no
 
 
 def test_the_words_of_the_user_are_written_where_a_judge_needs_them(layout, service, tmp_path):  # noqa: F811
+    keep(layout, "v1_0/candor_turn_taking", "v1_5/user_interruption")
     options, _ = service({"": Plan(answer_s=1.0)})
     run = converse(
         model=MODEL, scripts=layout, out=tmp_path / "run", options={MODEL: options}, at_once=12, page=False, limit=12,

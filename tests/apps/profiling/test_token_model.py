@@ -31,8 +31,8 @@ def test_a_source_that_repeats_costs_little_and_the_seed_decides():
     clips = [(np.arange(200)[None] * 3 + rng.integers(16)) % 16 for _ in range(10)]
     result = fit(stream(clips, 16), steps=50, seed=0)
     assert result.bits_per_token < 0.5 and result.best_step > 0  # only a clip's first code is news
-    assert fit(stream(clips, 16), steps=50, seed=0) == result
-    assert fit(stream(clips, 16), steps=50, seed=1).bits_per_token != result.bits_per_token
+    first, again, other = (fit(stream(clips, 16), steps=10, seed=seed) for seed in (0, 0, 1))
+    assert first == again and first.bits_per_token != other.bits_per_token
 
 
 def test_a_codebook_that_copies_another_one_costs_nothing():
