@@ -3,7 +3,8 @@
 Which file to open
     `checks.py` checks of codecs; `codecs.py` outputs of codecs; `profiling.py` profiles; `engine.py` signals, items
     and stages; `features.py` results of models; `metrics.py` scores of sounds; `text.py` compared texts;
-    `benchmark.py` questions, answers and verdicts; `definitions.py` definitions of benchmarks and checked data; `judges.py` tests of judges; `building.py` items of new data sets;
+    `benchmark.py` questions, answers and verdicts; `definitions.py` definitions of benchmarks and checked data;
+    `judges.py` tests of judges; `building.py` items of new data sets;
     `models.py` answers of models; `store.py` files of other programs; `stats.py` values, intervals, tests and marks;
     `general.py` for several rooms.
 
