@@ -193,9 +193,11 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
             hint="give --prompts each or --repeats, not both",
         )
     if not benchmarks:
-        raise UserError("no benchmark was named", hint="see codec-bench list benchmarks")
+        raise UserError(
+            "no benchmark was named", hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks"
+        )
     if not request.models:
-        raise UserError("no model was named", hint="see codec-bench list models")
+        raise UserError("no model was named", hint="codec-bench run NAME --model NAME; see codec-bench list models")
     if request.choices != AS_WRITTEN and not any(one.offers for one in benchmarks):
         raise UserError(
             f"the order of the options is to be '{request.choices}', and no question of '{benchmarks[0].name}' comes "
