@@ -103,7 +103,8 @@ def error_rate(
         UserError: an entry is no text, or the numbers of texts differ. UnknownName: no such unit or normaliser.
 
     Examples:
-        >>> found = error_rate(["the cat sat on the mat", "hello"], ["the cat sat on a mat", "hello world"])
+        >>> texts = ["the cat sat on the mat", "hello"], ["the cat sat on a mat", "hello world"]
+        >>> found = error_rate(reference=texts[0], estimate=texts[1])
         >>> found
         ErrorRate(hits=6, substitutions=1, deletions=0, insertions=1)
         >>> round(found.rate, 4)

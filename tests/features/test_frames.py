@@ -42,7 +42,7 @@ def test_they_are_s3prls_own(checkpoint, rng, name, position):
 def test_what_cannot_be_had_says_why(checkpoint):
     feature = load_feature("s3prl-frames[wavlm_local@9]", weights=checkpoint)
     for _ in range(2):
-        with pytest.raises(WeightsError, match="has 3 hidden states, and number 9"):
+        with pytest.raises(WeightsError, match="has 3 hidden states; 9 was"):
             feature.load()
     with pytest.raises(UserError, match=r"write s3prl-frames\[NAME\]") as caught:
         load_feature("s3prl-frames")

@@ -77,7 +77,7 @@ def test_win_rate_and_position_bias_have_intervals(tmp_path, rng):
             for system, name, held in [("m", "rating[air-bench-chat]", {"compared": result, "unit": ""})]
         ]
     )
-    assert "rated above the reference in" in wins and "position bias: the answer that stands first gets +" in level
+    assert "rated above the reference in" in wins and "position bias: the answer in the first place gets +" in level
 
 
 def test_the_rule_of_the_toolkit_stands_next_to_both_others(tmp_path):

@@ -373,7 +373,7 @@ def test_where_the_record_of_a_benchmark_is_looked_for_is_reported_where_it_was_
     assert "codec-bench rescue runs/capitals/m --out NEW/capitals/m" in spoken("verify", "runs/capitals/m")
     assert "with --out new, continues it" in spoken("rescue", "runs/capitals/m", "--out", "new/capitals/m")
     elsewhere = spoken("rescue", "runs/capitals/m", "--out", "other")
-    assert "move 'other' to NEW/capitals/m; with --out NEW it then runs what was lost again" in elsewhere
+    assert "move 'other' to NEW/capitals/m; with --out NEW it redoes the rest" in elsewhere
 
 
 @pytest.mark.parametrize(

@@ -35,13 +35,13 @@ def option_letter(letters: str | None) -> Step:
         choices = choices_of(fields)
         allowed = letters or "".join(choices) or "ABCD"
         phrases = {phrase: letter for letter, choice in choices.items() for phrase in _phrases_of(choice)}
-        first_words = _find_first_words(choices)
+        sources = _find_sources(choices)
         chosen = _read(
             folded(text),
             lambda content: _match_full_text(content, choices, allowed),
             lambda content: (
                 [*_texts_alone(content, mentions_of(content, phrases)), *letters_of(content, allowed)]
-                or mentions_of(content, first_words)
+                or mentions_of(content, sources)
             ),
             len(choices) or len(allowed),
         )
@@ -79,14 +79,18 @@ def _phrases_of(choice: str) -> list[str]:
     return [one for one in dict.fromkeys((choice, rest)) if one.strip() and (one == choice or len(one) > 2)]
 
 
-def _find_first_words(choices: Mapping[str, str]) -> dict[str, str]:
-    """The letter by the first word that only its choice of two to four words has: `dog` of `a dog barking`."""
-    words = {
-        letter: re.findall(r"[^\W\d_]{3,}", _without_leading(choice).lower()) for letter, choice in choices.items()
-    }
+def _find_sources(choices: Mapping[str, str]) -> dict[str, str]:
+    """The letter by what makes its sound, where no other choice has the word: `dog` of `a dog barking`."""
+    words = {letter: re.findall(r"[^\W\d_]+", _without_leading(text).lower()) for letter, text in choices.items()}
     counts = Counter(word for listed in words.values() for word in set(listed))
-    first = {letter: next((w for w in listed if counts[w] == 1), None) for letter, listed in words.items()}
-    return {word: letter for letter, word in first.items() if word and 2 <= len(choices[letter].split()) <= 4}
+    return {
+        listed[0]: letter
+        for letter, listed in words.items()
+        if 2 <= len(listed) <= 4
+        and listed[1].endswith("ing")
+        and not listed[0].endswith("ing")
+        and counts[listed[0]] == 1
+    }
 
 
 def _texts_alone(text: str, mentions: Iterable[Mention]) -> list[Mention]:

@@ -287,7 +287,7 @@ def test_published_values_state_by_whom_they_were_marked():
         (lambda built: {"judges": [built["judges"][0], "nobody"]}, "there is no model called 'nobody'"),
         (
             lambda built: {"benchmark": shutil.rmtree(built["benchmark"])},
-            "there is no benchmark called 'mine', which '.*' was asked",
+            "there is no benchmark called 'mine', as '.*' needs",
         ),
         (lambda built: {"runs": built["runs"].parent / "nowhere"}, "is not a run folder and holds none"),
     ],

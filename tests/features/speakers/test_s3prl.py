@@ -74,7 +74,7 @@ def test_what_cannot_be_loaded_says_why(checkpoint, tmp_path):
         S3prl()
     with pytest.raises(UserError, match="needs a checkpoint"):
         S3prl("wavlm_local")
-    with pytest.raises(UserError, match="a checkpoint of its own"):
+    with pytest.raises(UserError, match="has its own checkpoint"):
         S3prl("hubert_base", weights=checkpoint)
     (tmp_path / "cut.pt").write_bytes(b"not a checkpoint")
     with pytest.raises(WeightsError, match=r"s3prl\[wavlm_local\] cannot be loaded"):
