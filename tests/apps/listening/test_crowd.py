@@ -45,7 +45,7 @@ const until = (holds) => new Promise((met) => {
     const digits = document.getElementById("digits");
     if (digits) { digits.value = wanted; digits.dispatchEvent(new Event("input")); document.getElementById("next").click(); continue; }
     const choices = [...document.querySelectorAll(".choices input")];
-    (choices.find((one) => one.value === wanted) || choices.at(wanted === "last" ? -1 : 0)).click();
+    (choices.find((one) => one.value === wanted) || choices.at(wanted === "second" ? 1 : 0)).click();
     document.getElementById("next").click();
   }
   const made = URL.createObjectURL;
@@ -137,7 +137,7 @@ def test_whoever_always_takes_the_first_is_marked_and_counts(browser, codec_run,
     key = read_key(built.key)
     begin(browser, built)
     zebra = {t.id: next(one.id for one in t.stimuli if one.system == "zebra-codec") for t in key.trials}
-    zebra[key.trials[0].id] = "last"  # each page draws its order, in which all of them may stand first
+    zebra[key.trials[0].id] = "second"  # each page draws its order, in which all of them may be first
     messages = browser.execute_script("return document.querySelector('#sheet').textContent")
     assert "After every 0.05 minutes you are asked to rest." in messages
     outcome = codec_bench.import_listening([sit_down("Careful", zebra), sit_down("First", {})], key=built.key)
