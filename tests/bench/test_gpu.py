@@ -46,9 +46,8 @@ def test_a_step_is_tried_on_the_cpu_in_its_reduced_size_where_it_has_one():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [step.name for step in gpu.STEPS if step.reduced])
-def test_every_step_works_where_its_device_is_not_there(name):
-    (step,) = [step for step in gpu.STEPS if step.name == name]
+@pytest.mark.parametrize("step", [step for step in gpu.STEPS if step.reduced], ids=lambda step: step.name)
+def test_every_step_works_where_its_device_is_not_there(step):
     rows = {path: path.read_bytes() for path in common.DATA.glob("*.csv")}
     outcome = gpu.run(step, {**os.environ, "PYTHONPATH": str(gpu.ROOT)}, 0, pretend=True)
     assert outcome.state in ("done", "left out"), outcome
