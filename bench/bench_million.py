@@ -30,7 +30,7 @@ import numpy as np
 import soundfile
 from common import COMMAND, MAIN, Cases, Options, bench, clips, figures, in_own_process
 
-from codec_bench.environment import resident_bytes
+from codec_bench.machine.environment import resident_bytes
 
 SYSTEMS = ("g711-ulaw", "g711-alaw")
 METRICS = ("si_sdr", "stft_distance", "bitrate")

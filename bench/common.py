@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench import environment
+from codec_bench.machine import environment
 
 QUIET_SHARE = 0.25
 """The load average over one minute before a bench begins, up to which a machine is quiet: of each core."""
@@ -413,7 +413,7 @@ def parse_options(doc: str, **defaults: Any) -> argparse.Namespace:
         kind = str if default is None else type(default[0] if several else default)
         parser.add_argument(flag, type=kind, default=default, nargs="+" if several else None)
     options = parser.parse_args()
-    from codec_bench.memory import own_device
+    from codec_bench.machine.memory import own_device
 
     own_device(getattr(options, "device", None) or "cpu")  # as the workers of a run do
     if isinstance(defaults.get("threads"), int):

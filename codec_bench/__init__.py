@@ -132,7 +132,7 @@ _HOME |= {
 def __getattr__(name: str) -> Any:
     module = _HOME.get(name)
     if module is None and name in __all__:
-        from codec_bench.registry import added
+        from codec_bench.config.registry import added
 
         module = added("VERBS").get(name)
     if module is None:

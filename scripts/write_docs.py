@@ -35,12 +35,12 @@ from codec_bench.cli.app import app
 from codec_bench.codecs import catalogue
 from codec_bench.config import read_config
 from codec_bench.config.option import options_of
+from codec_bench.config.registry import Spec, load_attribute
 from codec_bench.config.request import REQUESTS, Command
 from codec_bench.errors import UserError
 from codec_bench.metrics.sensitivity import MEASURE, NOTABLE, in_words, shifts_in_spreads
 from codec_bench.models import KINDS, ModelRow, list_models
 from codec_bench.models.endpoints.accounts import PARTS
-from codec_bench.registry import Spec, load_attribute
 from codec_bench.report.result_columns import CSV_COLUMNS, SYSTEM_COLUMNS
 from codec_bench.store.rows import TABLE_COLUMNS
 from codec_bench.text.rules import get_rule

@@ -25,7 +25,7 @@ import hypothesis
 import pytest
 from page_in_browser import browser  # noqa: F401
 
-from codec_bench.environment import cpu_count, resident_bytes
+from codec_bench.machine.environment import cpu_count, resident_bytes
 
 RECORDINGS = "CODEC_BENCH_TEST_RECORDINGS"
 

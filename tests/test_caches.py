@@ -27,6 +27,7 @@ from codec_bench import evaluate, run_benchmark, score
 from codec_bench.audio.clip import Clip
 from codec_bench.config import file_content
 from codec_bench.config.file_content import file_hash, file_state, path_hash
+from codec_bench.config.registry import load_attribute
 from codec_bench.data import open_source
 from codec_bench.data.archives import unpacked
 from codec_bench.decoding.table import Locator, read_located
@@ -34,7 +35,6 @@ from codec_bench.engine import recorded_sounds
 from codec_bench.engine.plan import build_plan
 from codec_bench.errors import RunMismatch
 from codec_bench.models.cache import ResponseCache
-from codec_bench.registry import load_attribute
 from codec_bench.types import Audio, Message, Request, Response
 from codec_bench.weights.find import LocalCheckpoint
 
@@ -51,7 +51,7 @@ CACHES = {
     "weights/find.py": "the folder of fetched weights, whose identity is their content",
     "models/isolated.py": "what tells models in their own environments apart: the content of the files that they load",
     "config/file_content.py": "hashes of files",
-    "registry.py": "modules of own code, in a process",
+    "config/registry.py": "modules of own code, in a process",
     "kernels/compilation/cpu.py": "compiled kernels: tests/kernels/test_compilation.py",
     "data/remote.py": "fetched manifests, named by their content: tests/data/test_remote.py",
     "workers/environment.py": "environments, named by the content of their lists: tests/workers/test_environment.py",
@@ -397,7 +397,7 @@ def test_own_code(tmp_path, exchange):
     for path, number in zip(paths, (1, 2)):
         path.write_text(f"class Mine:\n    number = {number}\n")
         old(path)
-    program = "import sys\nfrom codec_bench.registry import load_attribute\n"
+    program = "import sys\nfrom codec_bench.config.registry import load_attribute\n"
     program += "print(*(load_attribute(f'{path}:Mine').number for path in sys.argv[1:]))"
 
     def read() -> list[list[int]]:

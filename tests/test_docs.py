@@ -281,8 +281,8 @@ def test_commands_name_what_there_is(page):
     from codec_bench import codecs, metrics
     from codec_bench.benchmark import has_benchmark, suite_names
     from codec_bench.config import config_names
+    from codec_bench.config.registry import Spec
     from codec_bench.models import model_names
-    from codec_bench.registry import Spec
     from codec_bench.weights import checkpoint_names
 
     def is_metric(name: str) -> bool:

@@ -21,9 +21,9 @@ LINKED = ("benchmarks", "configs", "kernels")
 
 # From the bottom up: a package (a room) imports from its own layer and from those below it.
 LAYERS = (
-    ("messages", "errors", "environment", "memory", "process_state", "programs", "config"),
+    ("messages", "errors", "machine", "config"),
     ("decoding",),
-    ("types", "registry"),
+    ("types",),
     ("audio", "text", "data", "weights", "kernels", "workers"),
     ("networks", "codecs", "features", "metrics", "store", "stats"),
     ("engine", "models"),
@@ -36,7 +36,7 @@ ONLY = {
     "types": {"decoding", "messages"},
     "decoding": {"errors", "config"},
     "kernels": set(),
-    "networks": {"kernels", "messages", "errors", "memory", "types"},
+    "networks": {"kernels", "messages", "errors", "machine", "types"},
     "stats": {"kernels", "store", "types", "messages", "errors"},
     "report": {"store", "stats", "types", "messages", "errors"},
     "cli": {room for layer in LAYERS for room in layer} - {"apps"},

@@ -319,7 +319,7 @@ def test_another_package_adds_names_and_a_broken_one_is_listed(extended):
         """
         import json, sys
         from codec_bench import codecs, metrics
-        from codec_bench.registry import plugins
+        from codec_bench.config.registry import plugins
         names = {"codecs": codecs.codec_names(), "metrics": metrics.REGISTRY.names()}
         loaded = [name for name in sys.modules if name.startswith("mulaw_plugin.")]
         found = {plugin.name: [plugin.target, plugin.error] for plugin in plugins()}

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
+from codec_bench.config.registry import doc_summary
 from codec_bench.errors import UserError
-from codec_bench.registry import doc_summary
 
 KINDS = ("benchmarks", "models", "suites", "prompts", "rubrics", "steps")
 
@@ -107,8 +107,8 @@ def describe(name: str) -> dict[str, Any] | None:
     from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names
     from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
     from codec_bench.benchmark.reading import step_names
+    from codec_bench.config.registry import Spec
     from codec_bench.models import is_own_file, model_info, model_names
-    from codec_bench.registry import Spec
 
     if is_benchmark_path(name) or (has_benchmark(name) and not is_model_config(name)):
         one = load_benchmark(name)

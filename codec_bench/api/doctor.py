@@ -12,8 +12,8 @@ from importlib.resources import files
 
 from codec_bench.api.finding import Finding
 from codec_bench.api.gpus import check_gpus
-from codec_bench.environment import ONNXRUNTIMES, machine, package_version, versions
 from codec_bench.errors import UserError
+from codec_bench.machine.environment import ONNXRUNTIMES, machine, package_version, versions
 from codec_bench.types import Audio
 
 _NOT_FOR_USERS = ("dev", "docs", "all")

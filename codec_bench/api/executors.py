@@ -9,13 +9,13 @@ from inspect import signature
 from typing import Any
 
 from codec_bench.api.recorded_arguments import record_arguments
+from codec_bench.config.registry import added, load_attribute
 from codec_bench.config.request import Request
 from codec_bench.data import part_of, read_shard
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.executor import RAY
 from codec_bench.engine.running import Progress, Running, choose_running, quiet
 from codec_bench.errors import UserError
-from codec_bench.registry import added, load_attribute
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import results_stand, write_results
 from codec_bench.store.folders import mark_finished

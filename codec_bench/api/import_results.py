@@ -55,7 +55,7 @@ def import_results(
         UserError: the file cannot be read or is not of that toolkit, the folder holds another run, or an item of the
             file is not in `beside`.
     """
-    from codec_bench.environment import versions
+    from codec_bench.machine.environment import versions
     from codec_bench.report.open_run import Run
     from codec_bench.report.results import write_results
     from codec_bench.store.imported import READERS

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.api import benchmark_names
 from codec_bench.api.metric_names import group_rows, metric_rows
+from codec_bench.config.registry import doc_summary
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.registry import doc_summary
 
 if TYPE_CHECKING:
     from codec_bench.codecs import CodecInfo, CodecRow
@@ -75,7 +75,7 @@ def _list_rows(kind: str) -> list[dict[str, Any]]:
         room = kind.removesuffix("s")
         return [{"name": n, "summary": read_config(room, n)["summary"]} for n in config_names(room)]
     if kind == "plugins":
-        from codec_bench import registry
+        from codec_bench.config import registry
 
         names = lambda plugin: ", ".join(n for table in plugin.tables.values() for n in table)  # noqa: E731
         return [{"name": p.name, "module": p.target, "adds": names(p), "error": p.error} for p in registry.plugins()]

@@ -27,6 +27,7 @@ from codec_bench.benchmark.runs_overview import Outcome, write_overview
 from codec_bench.benchmark.scoring_phase import score
 from codec_bench.config import check_settings
 from codec_bench.config.option import documented, names
+from codec_bench.config.registry import code_hash, is_own_code
 from codec_bench.config.run_request import RunRequest
 from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard, with_trials
 from codec_bench.data.source import with_problem
@@ -38,7 +39,6 @@ from codec_bench.errors import AnswersPending, MissingExtra, UnknownName, UserEr
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.likelihood import facts_of
-from codec_bench.registry import code_hash, is_own_code
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
 from codec_bench.store.controls import NO_CONTROL, Control

@@ -87,11 +87,11 @@ def _describe(name: str) -> dict[str, Any]:
     from codec_bench import codecs, features, metrics
     from codec_bench.benchmark import benchmark_names
     from codec_bench.config import config_names, read_config
+    from codec_bench.config.registry import Spec, is_own_code
     from codec_bench.data import REGISTERED
     from codec_bench.metrics import group_names
     from codec_bench.metrics.groups import group_metrics
     from codec_bench.models import model_names
-    from codec_bench.registry import Spec, is_own_code
     from codec_bench.report.open_run import open_run
     from codec_bench.store.record import DATABASE
 

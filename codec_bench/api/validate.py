@@ -14,9 +14,9 @@ from codec_bench.api.finding import Finding, State
 from codec_bench.config import check_settings
 from codec_bench.config.limits import Limits
 from codec_bench.config.option import names as listed
+from codec_bench.config.registry import declared_methods, is_own_code
 from codec_bench.errors import Note, UnknownName, UserError
 from codec_bench.messages import Diagnostic, as_reason
-from codec_bench.registry import declared_methods, is_own_code
 from codec_bench.types import Audio
 
 
@@ -98,8 +98,8 @@ def _takes_settings(name: str) -> bool:
     from codec_bench.benchmark import benchmark_names, canonical
     from codec_bench.benchmark.definition.prompt import prompt_names
     from codec_bench.codecs import is_command_file
+    from codec_bench.config.registry import Spec
     from codec_bench.models import model_names
-    from codec_bench.registry import Spec
 
     if canonical(name) in benchmark_names() or is_benchmark_path(name) or name in prompt_names():
         return False
@@ -115,9 +115,9 @@ def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[s
     from codec_bench.benchmark.definition.loader import is_path
     from codec_bench.benchmark.definition.prompt import prompt_names
     from codec_bench.codecs import is_command_file
+    from codec_bench.config.registry import Spec, load_attribute
     from codec_bench.data import REGISTERED
     from codec_bench.models import model_names
-    from codec_bench.registry import Spec, load_attribute
     from codec_bench.store.record import DATABASE
 
     settings = options.get(name) or {}

@@ -117,7 +117,7 @@ def verify_batching(
 def _is_codec(name: str) -> bool:
     """Whether a name is a codec's, without running custom code where possible."""
     from codec_bench import codecs
-    from codec_bench.registry import declared_methods, is_own_code, load_attribute
+    from codec_bench.config.registry import declared_methods, is_own_code, load_attribute
 
     if not is_own_code(name):
         return codecs.has_codec(name)
@@ -148,7 +148,7 @@ def _runner(
     name: str, clips: Sequence[Audio], device: str, options: dict[str, Any]
 ) -> tuple[str, Callable[[list[int]], list[Any]]]:
     from codec_bench import codecs, features, metrics
-    from codec_bench.registry import Spec, is_own_code, load_attribute
+    from codec_bench.config.registry import Spec, is_own_code, load_attribute
 
     base = Spec.parse(name).name
     custom = load_attribute(base) if is_own_code(base) else None

@@ -18,6 +18,7 @@ from codec_bench.benchmark.definition.prompt import SEEDED
 from codec_bench.benchmark.reading import steps_on
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.config.option import documented
+from codec_bench.config.registry import code_hash, is_own_code
 from codec_bench.config.run_request import RunRequest
 from codec_bench.data.shard import Shard
 from codec_bench.engine.device import has_gpu
@@ -25,7 +26,6 @@ from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
 from codec_bench.models import is_own_file, load_model, own_name
 from codec_bench.models.base import Model
-from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.controls import NO_CONTROL, Control
 from codec_bench.store.draws import AS_WRITTEN

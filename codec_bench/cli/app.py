@@ -12,7 +12,7 @@ import typer
 import typer.main
 
 from codec_bench.cli.commands import COMMANDS, GROUPS
-from codec_bench.registry import Command, added, load_attribute
+from codec_bench.config.registry import Command, added, load_attribute
 from codec_bench.terminal.groups import StrictCommand, command_group
 
 

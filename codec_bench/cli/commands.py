@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from codec_bench.registry import Command
+from codec_bench.config.registry import Command
 
 GROUPS = ("Measure", "Look at results", "Benchmarks", "Many machines", "Housekeeping")
 # By group: the name, with a star if common, the function in `codec_bench.cli`, and its docstring's first line.

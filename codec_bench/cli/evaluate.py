@@ -81,7 +81,7 @@ def _run(
     from codec_bench.api.read_arguments import pop_running
     from codec_bench.api.tracking import track
     from codec_bench.cli.finished import print_finished
-    from codec_bench.environment import process_started_at
+    from codec_bench.machine.environment import process_started_at
     from codec_bench.stats.summary_types import Summary
     from codec_bench.store.files import read_json
     from codec_bench.store.integrity import SUMMARY_JSON

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from codec_bench.config import config_names, read_config
+from codec_bench.config.registry import Spec
 from codec_bench.errors import UserError
-from codec_bench.registry import Spec
 
 
 class _Strict(BaseModel):

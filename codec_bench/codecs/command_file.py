@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 from codec_bench.config import fit, load_yaml
 from codec_bench.errors import UserError
-from codec_bench.programs import PLACEHOLDER, find_program
+from codec_bench.workers.programs import PLACEHOLDER, find_program
 
 Bytes = Annotated[int, Field(ge=0)]
 Samples = Annotated[int, Field(ge=0)]

@@ -15,7 +15,7 @@ from threading import Thread
 from typing import Any
 
 from codec_bench.engine.main_pipe import MainPipe
-from codec_bench.memory import MemoryWatch, device_works, is_device_error, own_device
+from codec_bench.machine.memory import MemoryWatch, device_works, is_device_error, own_device
 
 LOCK_S = 0.0005
 """How long lane two may keep Python's lock while lane one waits for a launch; Python's default is ten times as long."""

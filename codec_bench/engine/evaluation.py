@@ -15,6 +15,7 @@ from typing import Any
 from codec_bench.audio.resample import SIGNALS
 from codec_bench.codecs.checks.signals import DELAY
 from codec_bench.config.option import options_of
+from codec_bench.config.registry import code_hash, doc_summary, is_own_code, source_hash
 from codec_bench.config.shared_options import RunningOptions
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.engine.device import has_gpu
@@ -27,7 +28,6 @@ from codec_bench.engine.timings import Timeline, name_some
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
 from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
-from codec_bench.registry import code_hash, doc_summary, is_own_code, source_hash
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import RunFolder, named_folder, new_folder, own_folder, started_fingerprint
 from codec_bench.store.parts import mark_part

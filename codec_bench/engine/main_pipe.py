@@ -7,7 +7,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from codec_bench.process_state import end_if_forked
+from codec_bench.machine.process_state import end_if_forked
 
 PIPE_CLOSED = 78
 """Exit code of a worker that cannot reach the main process."""

@@ -13,7 +13,7 @@ from codec_bench.codecs.checks.steps import ELSEWHERE, NEEDED, CheckJob, all_of
 from codec_bench.config.limits import Limits
 from codec_bench.engine.pool import Died, Pool, PoolWorker, WorkerBatch, thread_variables
 from codec_bench.engine.stage import StageSpec, StepResult, StepWork
-from codec_bench.environment import free_memory_bytes, resident_bytes
+from codec_bench.machine.environment import free_memory_bytes, resident_bytes
 from codec_bench.messages import Diagnostic
 
 _STEPS = "steps"

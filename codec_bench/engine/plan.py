@@ -16,15 +16,15 @@ from typing import Any
 from codec_bench.audio.resample import SIGNALS
 from codec_bench.codecs import is_foreign_codec, require_codec, require_weights
 from codec_bench.config import check_settings
+from codec_bench.config.registry import Spec
 from codec_bench.engine.stage import StageSpec
 from codec_bench.engine.systems import System, check_different, name_systems, read_systems
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features import exact_name, load_feature
+from codec_bench.machine.process_state import preserved_process_state
 from codec_bench.metrics import build_metric, expand, is_foreign_metric
 from codec_bench.metrics.base import Metric
-from codec_bench.process_state import preserved_process_state
-from codec_bench.registry import Spec
 from codec_bench.weights import WeightsMissing, noting, weights_identity
 
 NATIVE = 0

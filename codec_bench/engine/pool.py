@@ -22,8 +22,8 @@ from typing import IO, Any
 from codec_bench.engine.device import memory_bytes
 from codec_bench.engine.main_pipe import PIPE_CLOSED
 from codec_bench.engine.stage import StageSpec
-from codec_bench.environment import cpu_count
 from codec_bench.errors import UserError
+from codec_bench.machine.environment import cpu_count
 from codec_bench.messages import Diagnostic
 
 AHEAD = (

@@ -18,10 +18,10 @@ from typing import Any, Literal, Protocol
 from codec_bench.codecs import catalogue, has_codec, is_command_file
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.config.option import names
+from codec_bench.config.registry import is_own_code
 from codec_bench.data import Source
 from codec_bench.engine.stage import StageSpec
 from codec_bench.errors import UserError
-from codec_bench.registry import is_own_code
 from codec_bench.types import Sample
 
 UNPROCESSED = "unprocessed"

@@ -25,6 +25,7 @@ from threading import Thread
 from time import monotonic, perf_counter, process_time
 from typing import Any
 
+from codec_bench.config.registry import load_attribute
 from codec_bench.engine.arena import Segments
 from codec_bench.engine.double_buffer import ComputeDevice, Gpu, Ready, Seen, receive_messages, watch_nothing
 from codec_bench.engine.main_pipe import MainPipe
@@ -32,9 +33,8 @@ from codec_bench.engine.pool import DEVICE_UNUSABLE, device_owners
 from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec, StepStage
 from codec_bench.errors import DeviceUnusable, UserError, describe
-from codec_bench.memory import give_back, is_device_error, out_of_memory, placed
+from codec_bench.machine.memory import give_back, is_device_error, out_of_memory, placed
 from codec_bench.messages import of_error
-from codec_bench.registry import load_attribute
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
 """Classes by kind; a check uses its codec's stage, and `StepStage` announces progress."""

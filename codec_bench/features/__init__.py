@@ -13,9 +13,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from codec_bench.config.registry import Registry, Spec, call_with_known
 from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.features.scorers import SCORERS
-from codec_bench.registry import Registry, Spec, call_with_known
 
 TABLE = {
     "audiobox": "codec_bench.features.audiobox:Audiobox",

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.audio.hash import content_hash
+from codec_bench.config.registry import load_attribute
 from codec_bench.features.base import NetworkFeature, Result, Unavailable, seed_of, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.scorers import SCORERS, Network
@@ -18,7 +19,6 @@ from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_
 from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
-from codec_bench.registry import load_attribute
 from codec_bench.weights import find, load_into, load_state, unfilled
 
 ARGUMENTS = """

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.environment import package_version
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.base import Feature, Result, Unavailable, refuse_weights
+from codec_bench.machine.environment import package_version
 from codec_bench.messages import Diagnostic
 
 RATE_HZ = 16_000

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.config import read_config
 from codec_bench.config.option import names
+from codec_bench.config.registry import Registry, Spec, call_with_known, is_own_code
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.scorers import SCORERS
+from codec_bench.machine.process_state import build_preserving_torch
 from codec_bench.metrics.base import Inputs, Metric
-from codec_bench.process_state import build_preserving_torch
-from codec_bench.registry import Registry, Spec, call_with_known, is_own_code
 
 if TYPE_CHECKING:
     from codec_bench.weights import Checkpoint

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 from codec_bench.config import fit, load_yaml
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import Inputs, ItemMetric
-from codec_bench.programs import PLACEHOLDER, filled, find_program, run_program, write_pcm
 from codec_bench.types import Score
+from codec_bench.workers.programs import PLACEHOLDER, filled, find_program, run_program, write_pcm
 
 _NUMBER = r"([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 

@@ -9,11 +9,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from codec_bench.config.registry import Spec, is_own_code
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic, as_reason, as_remark
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.metrics.error_rate import RECOGNISERS, Wer
-from codec_bench.registry import Spec, is_own_code
 from codec_bench.types import Score
 
 EACH = "wer"

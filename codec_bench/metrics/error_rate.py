@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
+from codec_bench.config.registry import Spec
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic, of_error
 from codec_bench.metrics.base import Inputs, Metric
-from codec_bench.registry import Spec
 from codec_bench.text.language import base_language
 from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, Compared, get_rule
 from codec_bench.types import Score

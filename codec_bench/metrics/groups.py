@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from codec_bench.config.registry import Spec
 from codec_bench.errors import Note, UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics import (
@@ -27,7 +28,6 @@ from codec_bench.metrics import (
     topic_of,
 )
 from codec_bench.metrics.base import Metric
-from codec_bench.registry import Spec
 from codec_bench.types import Sample
 
 BRACKETS = ("whisper-large-v3", "whisper-tiny.en", "pocketsphinx", "ge2e")

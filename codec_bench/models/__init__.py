@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from codec_bench.config import SUFFIX, config_names, fit, load_yaml, read_config
+from codec_bench.config.registry import Registry, is_own_code, load_attribute
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models.base import Modality, Model, ModelInfo
 from codec_bench.models.served import Checked, Served
-from codec_bench.registry import Registry, is_own_code, load_attribute
 
 KINDS = {
     "openai-chat": "codec_bench.models.endpoints.openai_chat:OpenAiChat",

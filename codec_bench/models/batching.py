@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from codec_bench.audio.budget import Budget
 from codec_bench.errors import UserError
-from codec_bench.memory import give_back, out_of_memory
+from codec_bench.machine.memory import give_back, out_of_memory
 from codec_bench.messages import Diagnostic
 from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo

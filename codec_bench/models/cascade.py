@@ -9,13 +9,13 @@ from itertools import count
 from typing import Any
 
 from codec_bench.audio.clip import Clip
+from codec_bench.config.registry import is_own_code
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
 from codec_bench.metrics.error_rate import recognisers
 from codec_bench.models import is_own_file, load_model, model_names
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.recogniser import Recogniser
-from codec_bench.registry import is_own_code
 from codec_bench.types import Message, Request, Response, Sound
 
 TEMPLATE = "<transcript {number}>\n{transcript}\n</transcript {number}>"

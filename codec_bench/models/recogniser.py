@@ -11,7 +11,7 @@ from typing import Any
 
 from codec_bench.errors import UserError
 from codec_bench.features import Feature, load_feature
-from codec_bench.memory import placed
+from codec_bench.machine.memory import placed
 from codec_bench.messages import Diagnostic
 from codec_bench.metrics.error_rate import known_languages, protocol_of_recogniser, recognisers
 from codec_bench.models.audio_payloads import clips_of

@@ -1,7 +1,7 @@
-"""Isolated environments: worker code with its own packages in its own Python.
+"""Processes of others: worker code in its own environment and Python, and the user's programs.
 
 Which file to open
     `environment.py`  what an environment contains, and how uv builds it. `host.py`  starts, queries and watches one
     worker process; `pool.py` distributes batches over several. `child.py` the program of a worker process; `wire.py` is
-    the protocol between it and the host.
+    the protocol between it and the host. `programs.py` finds, runs and stops the user's own programs.
 """

@@ -2,7 +2,7 @@
 
     python -I -u child.py SOCKET IN OUT PARENT BEAT_S
 
-Of codec_bench it imports only `wire.py` and `memory.py`. The started process is a guardian, which starts the worker.
+Of codec_bench it imports only `wire.py` and `machine/memory.py`. The started process is a guardian, which starts the worker.
 When host or worker is gone, it kills the worker's processes, removes its temporary folder, and exits with the worker's
 status. It never loads worker code, so no hanging call can stop the cleanup.
 """
@@ -42,7 +42,7 @@ def _file_module(name: str, path: Path) -> Any:
 
 
 wire = _file_module("codec_bench_wire", Path(__file__).resolve().with_name("wire.py"))
-memory = _file_module("codec_bench_memory", Path(__file__).resolve().parents[1] / "memory.py")
+memory = _file_module("codec_bench_memory", Path(__file__).resolve().parents[1] / "machine" / "memory.py")
 
 
 def _prctl(option: int, value: int) -> None:

@@ -170,7 +170,7 @@ def test_processes_are_joined_by_their_sums(tmp_path):
 
 
 def test_a_package_in_the_current_folder_is_loaded(tmp_path, monkeypatch):
-    from codec_bench.registry import declared_methods, load_attribute
+    from codec_bench.config.registry import declared_methods, load_attribute
 
     package = tmp_path / "mypkg_of_a_test"
     package.mkdir()

@@ -12,7 +12,7 @@ import typer
 import codec_bench
 from codec_bench.cli.app import app, command_table
 from codec_bench.cli.commands import GROUPS
-from codec_bench.registry import doc_summary, load_attribute
+from codec_bench.config.registry import doc_summary, load_attribute
 
 
 @pytest.mark.parametrize("name", command_table())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-import codec_bench.registry
+import codec_bench.config.registry
 from codec_bench import CodecInfo
 from codec_bench.codecs import catalogue, codec_names, describe_codec, has_codec, list_codecs, load_codec, require_codec
 from codec_bench.codecs.adapt import CodecFault, check_encoded, fault_of
@@ -66,8 +66,8 @@ def custom_file(tmp_path):
 def third_party(custom_file, monkeypatch):
     """Another package's entry point that adds two names."""
     tables = {"CODECS": {"halved": f"{custom_file}:Halved", "pointed": f"{custom_file}:Pointed"}}
-    plugin = codec_bench.registry.Plugin("other", "other_package", tables)
-    monkeypatch.setattr(codec_bench.registry, "plugins", lambda: (plugin,))
+    plugin = codec_bench.config.registry.Plugin("other", "other_package", tables)
+    monkeypatch.setattr(codec_bench.config.registry, "plugins", lambda: (plugin,))
 
 
 def test_a_variant_carries_what_its_file_says():

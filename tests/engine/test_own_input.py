@@ -9,12 +9,12 @@ import pytest
 
 from codec_bench import Audio, evaluate, load_codec
 from codec_bench.audio.clip import Clip, SharedSounds
+from codec_bench.config.registry import load_attribute
 from codec_bench.data import open_source
 from codec_bench.engine.stage import call_feature, compute_scores
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
-from codec_bench.registry import load_attribute
 
 CUSTOM_CODE = Path(__file__).parent / "assets" / "own_writers.py"
 METRICS = "si_sdr,stoi,pesq_wb,sim[ge2e],dnsmos_sig"

@@ -191,7 +191,7 @@ class ExchangedContents(Target):
 
     @staticmethod
     def _code(path: Path) -> Any:
-        from codec_bench.registry import load_attribute
+        from codec_bench.config.registry import load_attribute
 
         return load_attribute(f"{path}:Mine").number
 

@@ -22,6 +22,7 @@ from unittest import mock
 
 import numpy as np
 
+from codec_bench.config.registry import Registry
 from codec_bench.engine import feed
 from codec_bench.engine.arena import Region, round_up
 from codec_bench.engine.cache import FeatureCache
@@ -35,7 +36,6 @@ from codec_bench.engine.systems import build_generated
 from codec_bench.features.base import Feature
 from codec_bench.metrics.base import Metric
 from codec_bench.networks import batch_shapes
-from codec_bench.registry import Registry
 from codec_bench.store import record as store
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score

@@ -9,6 +9,7 @@ import deterministic_weights
 import torch
 import transformers
 
+from codec_bench.config.registry import load_attribute
 from codec_bench.features import learned
 from codec_bench.features.audiobox import Audiobox
 from codec_bench.features.audioseal import AudioSeal
@@ -26,7 +27,6 @@ from codec_bench.features.utmosv2 import UtmosV2
 from codec_bench.features.wvmos import Wvmos
 from codec_bench.networks.noresqa import NoresqaNet
 from codec_bench.networks.speech_config import EncoderConfig
-from codec_bench.registry import load_attribute
 
 LETTERS = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ETAONIHSRDLUMWCFGYPBVK'XJQZ"]
 FACTS = dict(

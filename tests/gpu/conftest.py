@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pretended import pretended
 
-from codec_bench import memory
+from codec_bench.machine import memory
 
 WAITS, UPLOADS = 4, 6
 """How often a batch may make the host wait and send something to the device, whatever the number of items and layers.

@@ -17,8 +17,8 @@ from random_codecs import NAMES, built
 from codec_bench.codecs import TABLE, catalogue, load_codec, neural
 from codec_bench.codecs.neural.base import NeuralCodec, PublishedCodec
 from codec_bench.codecs.neural.latents import CausalLatents
+from codec_bench.config.registry import load_attribute
 from codec_bench.networks import batch_shapes
-from codec_bench.registry import load_attribute
 from codec_bench.types import Latents
 
 SECONDS = (0.1, 0.16, 0.1, 0.13, 0.16)

@@ -10,7 +10,7 @@ import torch
 from pretended import Mixed
 from pretended_memory import TOTAL
 
-from codec_bench import memory
+from codec_bench.machine import memory
 from codec_bench.networks.transfer import UploadStream, fetched, sent, uploaded, zeros_for
 
 

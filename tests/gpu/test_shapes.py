@@ -12,9 +12,9 @@ import simulated_device
 import tiny_speech
 from pretended import pretended
 
-from codec_bench import memory
 from codec_bench.engine.arena import Arena
 from codec_bench.features import load_feature
+from codec_bench.machine import memory
 from codec_bench.networks import batch_shapes
 
 RATE_HZ = 16_000

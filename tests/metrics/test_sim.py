@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codec_bench.config.registry import Spec
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs, inputs_or_score
-from codec_bench.registry import Spec
 
 ENCODERS = {
     "sim": ("wavlm-large-sv", "sim/wavlm-large-sv/seed-tts-eval"),

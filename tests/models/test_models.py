@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from codec_bench.config import read_config
+from codec_bench.config.registry import load_attribute
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models import KINDS, list_models, load_model, model_info, model_names
 from codec_bench.models.base import ModelInfo
-from codec_bench.registry import load_attribute
 
 REMOTE = {kind for kind, path in KINDS.items() if ".endpoints." in path}
 ROWS = [row for row in list_models() if row.kind in REMOTE]

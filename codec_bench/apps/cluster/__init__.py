@@ -10,7 +10,7 @@ Which file to open
 
 from __future__ import annotations
 
-from codec_bench.registry import Command
+from codec_bench.config.registry import Command
 
 COMMANDS = {
     "slurm": Command(

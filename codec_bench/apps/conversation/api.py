@@ -31,6 +31,7 @@ from codec_bench.apps.conversation.user import ReplayedUser, ScriptedUser, Sound
 from codec_bench.apps.conversation.voice import give_back, voice
 from codec_bench.config import check_settings, fit
 from codec_bench.config.option import names
+from codec_bench.config.registry import is_own_code
 from codec_bench.data import open_source
 from codec_bench.engine.running import run_on
 from codec_bench.errors import UserError
@@ -38,7 +39,6 @@ from codec_bench.features.base import Feature
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.sockets import SocketModel
-from codec_bench.registry import is_own_code
 from codec_bench.store.files import read_json, write_json, write_text
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
 

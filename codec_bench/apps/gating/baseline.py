@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.gating.run_scores import GatedMetric, ItemScore, RunScores
-from codec_bench.environment import package_version
 from codec_bench.errors import UserError, on_disk
+from codec_bench.machine.environment import package_version
 
 SCHEMA = 1
 KEY = b"codec_bench_gate"

@@ -25,10 +25,10 @@ from codec_bench.benchmark.judge.rubric import own_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label
 from codec_bench.benchmark.runs_overview import Outcome
 from codec_bench.config.option import names
+from codec_bench.config.registry import is_own_code
 from codec_bench.engine.running import Running, choose_running
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models import load_model
-from codec_bench.registry import is_own_code
 from codec_bench.report.answers import spent_text
 from codec_bench.stats.summary import summarise
 from codec_bench.store.files import read_json, write_json

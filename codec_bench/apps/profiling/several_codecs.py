@@ -16,6 +16,7 @@ from codec_bench.apps.profiling.steps import STEPS, ProfileJob
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import wrong
 from codec_bench.codecs.checks.steps import all_of, gather_findings
+from codec_bench.config.registry import code_hash, is_own_code
 from codec_bench.data import Source, data_name, problem_of
 from codec_bench.data.alignments import fingerprint
 from codec_bench.engine.evaluation import Evaluation, execute
@@ -25,7 +26,6 @@ from codec_bench.engine.running import Running
 from codec_bench.engine.systems import System
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.messages import Diagnostic, from_json, of_error
-from codec_bench.registry import code_hash, is_own_code
 from codec_bench.report.open_run import open_run
 from codec_bench.report.results import write_results
 from codec_bench.stats.summary import summarise

@@ -30,6 +30,7 @@ from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
 from codec_bench.benchmark.run_request import BenchmarkRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
+from codec_bench.config.registry import code_hash, is_own_code
 from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Progress, numbers_to_save, run_on
 from codec_bench.errors import AnswersPending, MissingExtra, UserError
@@ -38,7 +39,6 @@ from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.models.endpoints.batches import BatchableModel
 from codec_bench.models.windows import window_of
-from codec_bench.registry import code_hash, is_own_code
 from codec_bench.stats.answers import wordings_text
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.controls import CONTROL, Control

@@ -17,13 +17,13 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
+from codec_bench.config.registry import is_own_code, load_attribute
 from codec_bench.engine.main_pipe import MainPipe
 from codec_bench.engine.pool import describe_exit, end_process, start_process
 from codec_bench.errors import UserError, describe
 from codec_bench.models import load_model
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.remote import RemoteModel
-from codec_bench.registry import is_own_code, load_attribute
 from codec_bench.types import Request, Response
 
 SERVE = f"{__name__}:serve"

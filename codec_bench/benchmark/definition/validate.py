@@ -21,10 +21,10 @@ from codec_bench.benchmark.definition.prompt import load_prompt, part_reads, pro
 from codec_bench.benchmark.definition.questions import SPEAKER, absent_columns, between_others
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse, PromptSpec, Template
 from codec_bench.config import Lines, load_yaml_with_lines, read_config
+from codec_bench.config.registry import Spec
 from codec_bench.data.table import open_table
 from codec_bench.errors import MissingExtra, MissingResource, UnknownName, UserError
 from codec_bench.messages import Diagnostic, as_reason
-from codec_bench.registry import Spec
 
 README = "README.md"
 _LINE = re.compile(r"^'(?P<file>[^']+)', line (?P<line>\d+)(?:, column \d+)?: (?P<rest>.*)$", re.DOTALL)

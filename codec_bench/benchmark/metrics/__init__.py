@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import Any
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.config.registry import Registry, Spec, call_with_known, is_own_code
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.registry import Registry, Spec, call_with_known, is_own_code
 
 TABLE = {
     "accuracy": "codec_bench.benchmark.metrics.accuracy:Accuracy",

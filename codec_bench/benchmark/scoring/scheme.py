@@ -12,11 +12,11 @@ from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import AnswerMetric
 from codec_bench.benchmark.reading import Chain, load_steps, versioned
 from codec_bench.benchmark.reading.base import OFFICIAL
+from codec_bench.config.registry import doc_summary
 from codec_bench.engine.plan import Plan, build_plan, list_features_read
 from codec_bench.engine.systems import build_generated
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Metric
-from codec_bench.registry import doc_summary
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,8 +26,8 @@ from codec_bench.codecs.checks.batching import (
 )
 from codec_bench.codecs.checks.rates_and_channels import both_ends, future, wide
 from codec_bench.codecs.checks.signals import rms
+from codec_bench.machine.process_state import preserved_torch_state
 from codec_bench.messages import Diagnostic
-from codec_bench.process_state import preserved_torch_state
 from codec_bench.types import Audio, Sent
 
 SHORT = (1, 7, 160, 801)  # samples

@@ -21,8 +21,8 @@ from codec_bench.codecs.checks.serialised_codes import CHECK, CannotSend, Parcel
 from codec_bench.codecs.checks.signals import SignalChecks
 from codec_bench.codecs.checks.streaming import check_stream
 from codec_bench.config.limits import Limits
+from codec_bench.machine.process_state import preserved_torch_state
 from codec_bench.messages import Diagnostic, from_json, of_error, to_json
-from codec_bench.process_state import preserved_torch_state
 from codec_bench.types import Audio, Latents, Sent
 
 ELSEWHERE = "elsewhere"
@@ -183,7 +183,7 @@ class Checking:
 
     def _coded(self, pieces: list[Audio]) -> tuple[list[Sent], list[Audio]]:
         """Codes and output of a batch, halved when memory runs out."""
-        from codec_bench.memory import give_back, out_of_memory
+        from codec_bench.machine.memory import give_back, out_of_memory
 
         try:
             return self._coded_once(pieces)

@@ -39,7 +39,7 @@ from codec_bench.features.recognisers.whisper_network import (
     most_tokens,
     refuse_if_too_large,
 )
-from codec_bench.memory import give_back, out_of_memory, room
+from codec_bench.machine.memory import give_back, out_of_memory, room
 from codec_bench.messages import Diagnostic
 
 if TYPE_CHECKING:

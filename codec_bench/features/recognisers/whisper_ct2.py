@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.environment import own_threads
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.base import Word
 from codec_bench.features.recognisers.cublas import load_cublas
@@ -23,7 +22,8 @@ from codec_bench.features.recognisers.whisper_network import (
     joined_batches,
     refuse_if_too_large,
 )
-from codec_bench.memory import give_back
+from codec_bench.machine.environment import own_threads
+from codec_bench.machine.memory import give_back
 
 if TYPE_CHECKING:
     import torch

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.features.base import Word
-from codec_bench.memory import out_of_memory
+from codec_bench.machine.memory import out_of_memory
 
 if TYPE_CHECKING:
     import torch

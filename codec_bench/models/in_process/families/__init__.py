@@ -10,8 +10,8 @@ Which file to open
 
 from __future__ import annotations
 
+from codec_bench.config.registry import load_attribute
 from codec_bench.models.in_process.families.base import Family
-from codec_bench.registry import load_attribute
 
 FAMILIES = {
     "audioflamingo3": "codec_bench.models.in_process.families.chat:Chat",

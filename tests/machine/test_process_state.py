@@ -15,7 +15,7 @@ import torch
 
 from codec_bench import Audio, load_codec
 from codec_bench.codecs.adapt import reconstruct
-from codec_bench.process_state import TorchState, preserved_process_state, preserved_torch_state
+from codec_bench.machine.process_state import TorchState, preserved_process_state, preserved_torch_state
 
 CODE = """
 import numpy as np, torch

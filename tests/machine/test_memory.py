@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import pytest
 
-from codec_bench import memory
 from codec_bench.audio.budget import Budget
 from codec_bench.engine.worker import run_batch
 from codec_bench.errors import DeviceFull, DeviceUnusable
-from codec_bench.memory import out_of_memory
+from codec_bench.machine import memory
+from codec_bench.machine.memory import out_of_memory
 
 FULL = [
     RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 139 GiB"),

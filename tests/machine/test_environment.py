@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from codec_bench.api import doctor
-from codec_bench.environment import ONNXRUNTIMES, own_threads
+from codec_bench.machine.environment import ONNXRUNTIMES, own_threads
 
 
 @pytest.fixture

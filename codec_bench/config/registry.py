@@ -131,8 +131,8 @@ def plugins() -> tuple[Plugin, ...]:
 @cache
 def applications() -> tuple[ModuleType, ...]:
     """The applications of the package, each a folder of `apps/`; the core names none."""
-    names = sorted(info.name for info in pkgutil.iter_modules([str(Path(__file__).parent / "apps")]))
-    return tuple(importlib.import_module(f"{__package__}.apps.{name}") for name in names)
+    names = sorted(info.name for info in pkgutil.iter_modules([str(Path(__file__).resolve().parents[1] / "apps")]))
+    return tuple(importlib.import_module(f"codec_bench.apps.{name}") for name in names)
 
 
 class Command(NamedTuple):
@@ -234,7 +234,7 @@ def lent(to: Any, value: Lent) -> Lent:
 
     Other processes read the same memory. Our code never writes to inputs, as a test checks; the copy is cheap.
     """
-    return value if type(to).__module__.partition(".")[0] == __package__ else deepcopy(value)
+    return value if type(to).__module__.partition(".")[0] == "codec_bench" else deepcopy(value)
 
 
 def declared_methods(name: str) -> frozenset[str]:
