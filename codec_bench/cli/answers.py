@@ -10,7 +10,7 @@ import typer
 from codec_bench.errors import UserError
 from codec_bench.terminal.groups import command_group
 
-answers_app = command_group("answers", "Cached answers of models: list and forget them.")
+answers_app = command_group("answers", "List and delete cached answers of models.")
 
 
 @answers_app.command("list")

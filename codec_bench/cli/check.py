@@ -26,7 +26,10 @@ def doctor(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Check the installation; exits with 2 if something is wrong."""
+    """Check the installation.
+
+    Exits with 2 if something is wrong.
+    """
     from codec_bench.api.doctor import doctor as examine
     from codec_bench.api.doctor import embedded_clip
 
@@ -54,7 +57,10 @@ def validate(
     pins: Annotated[Path | None, typer.Option(help="With --hub: write its state to this file, for data.pins.")] = None,
     time_limit: CallLimit = 300.0, memory_gib: MemoryGib = None, settings: Set = None, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Check data, codecs, metrics, benchmarks and models; exits with 2 on errors."""
+    """Check data, codecs, metrics, benchmarks and models.
+
+    Exits with 2 on errors.
+    """
     from codec_bench.api.validate import validate as examine
     from codec_bench.config.limits import Limits
 

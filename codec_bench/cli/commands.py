@@ -10,30 +10,30 @@ GROUPS = ("Measure", "Look at results", "Benchmarks", "Many machines", "Housekee
 # By group: the name, with a star if common, the function in `codec_bench.cli`, and its docstring's first line.
 _TABLE = """
 Measure
-  *demo            evaluate:demo          Run eight systems with embedded speech and metrics, without a network.
+  *demo            evaluate:demo          Run eight systems on embedded speech, offline.
   *eval            evaluate:evaluate      Send audio through codecs and score what comes out.
-  *score           evaluate:score         Score existing audio: speech synthesis, voice conversion, reconstructions.
+  *score           evaluate:score         Score existing audio: synthesis, conversion, codecs.
 Look at results
-  *report          report:report          Write the page of a run again, or one page for several runs.
-  *compare         compare:compare        Compare systems or runs pair by pair, with intervals and paired tests.
-  *export          report:export          Export scores, a table for a paper, or results for a model's repository.
-  sample-size      compare:sample_size    Estimate from a pilot run how much data shows a difference.
+  *report          report:report          Write the page of a run, or one page for several.
+  *compare         compare:compare        Compare systems or runs with paired tests.
+  *export          report:export          Export scores, a paper's table, or a model card.
+  sample-size      compare:sample_size    Estimate how much data shows a difference.
 Benchmarks
-  *run             run:run                Run benchmarks: ask models their questions, or code their audio; score both.
+  *run             run:run                Run benchmarks on models and codecs, and score them.
 Many machines
-  *merge           record:merge           Merge the runs of all shards, row for row as one machine would give them.
+  *merge           record:merge           Merge the runs of all shards into one.
 Housekeeping
   *list            names:list_            List the names of one kind of thing.
   *show            names:show             Show everything about one name.
-  *doctor          check:doctor           Check the installation; exits with 2 if something is wrong.
-  *validate        check:validate         Check data, codecs, metrics, benchmarks and models; exits with 2 on errors.
+  *doctor          check:doctor           Check the installation.
+  *validate        check:validate         Check data, codecs, metrics, benchmarks and models.
   data             data:data_app          Write data of any layout as a manifest.
-  *weights         weights:weights_app    Published checkpoints: list, fetch and verify them, and show where they are.
-  answers          answers:answers_app    Cached answers of models: list and forget them.
+  *weights         weights:weights_app    List, fetch, verify and locate checkpoints.
+  answers          answers:answers_app    List and delete cached answers of models.
   import           imports:import_app     Import results of other toolkits as runs.
   verify-batching  check:verify_batching  Check that results do not depend on the batch.
-  verify           record:verify          Check that a run record is intact; exits with 2 if it is damaged.
-  rescue           record:rescue          Save the intact part of a damaged record; the run's command redoes the rest.
+  verify           record:verify          Check that a run record is intact.
+  rescue           record:rescue          Save the intact part of a damaged record.
 """
 
 

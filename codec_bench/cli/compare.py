@@ -24,7 +24,7 @@ def compare(
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap of corpus values such as BLEU.")] = 0,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Compare systems or runs pair by pair, with intervals and paired tests.
+    """Compare systems or runs with paired tests.
 
     Each pair is compared over the samples that both have.
     """
@@ -45,7 +45,10 @@ def sample_size(
     power: Annotated[float, typer.Option(help="The probability of showing the difference.")] = 0.8,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Estimate from a pilot run how much data shows a difference."""
+    """Estimate how much data shows a difference.
+
+    The estimate rests on a pilot run.
+    """
     from codec_bench.api.sample_size import sample_size as size_of
 
     result = size_of(run=run, metric=metric, difference=difference, systems=systems, power=power)

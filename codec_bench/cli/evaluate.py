@@ -23,7 +23,7 @@ def demo(
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the choice of utterances.")] = None,
     cache: Cache = True, timings: Timings = False, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Run eight systems with embedded speech and metrics, without a network."""
+    """Run eight systems on embedded speech, offline."""
     from codec_bench.api.evaluate import evaluate as evaluate_codecs
     from codec_bench.config import read_config
 
@@ -62,7 +62,7 @@ def evaluate(request: EvalRequest) -> None:
 
 @command(ScoreRequest)
 def score(request: ScoreRequest) -> None:
-    """Score existing audio: speech synthesis, voice conversion, reconstructions."""
+    """Score existing audio: synthesis, conversion, codecs."""
     from codec_bench.api.score import score as score_generated
 
     _carry_out(score_generated, request)

@@ -13,7 +13,10 @@ from codec_bench.terminal.output import console, print_json, table, talk
 
 
 def verify(run: Annotated[Path, typer.Argument(help="A run folder.")], as_json: Json = False) -> None:
-    """Check that a run record is intact; exits with 2 if it is damaged."""
+    """Check that a run record is intact.
+
+    Exits with 2 if it is damaged.
+    """
     from codec_bench.store.rescue import verify_record
 
     checks = verify_record(run)
@@ -33,7 +36,10 @@ def rescue(
     run: Annotated[Path, typer.Argument(help="A run folder with a damaged record. It is not changed.")],
     out: Annotated[Path, typer.Option("--out", help="A new folder for what can be saved.")],
 ) -> None:
-    """Save the intact part of a damaged record; the run's command redoes the rest."""
+    """Save the intact part of a damaged record.
+
+    The run's command redoes the rest.
+    """
     from codec_bench.store.rescue import rescue as save
 
     rescued = save(run, out)
@@ -60,7 +66,10 @@ def merge(
     partial: Annotated[bool, typer.Option("--partial", help="Merge although shards are missing.")] = False,
     timings: Timings = False, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Merge the runs of all shards, row for row as one machine would give them."""
+    """Merge the runs of all shards into one.
+
+    The rows are those that one machine would give.
+    """
     from codec_bench.api.merge import merge as merge_runs
     from codec_bench.benchmark.runs_overview import Outcome
     from codec_bench.cli.finished import print_finished

@@ -27,7 +27,7 @@ def report(
     figures: Annotated[Path | None, typer.Option(help="Also write plots here: SVG, PDF, and data as CSV.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary, or a list of them, as JSON.")] = False,
 ) -> None:  # fmt: skip
-    """Write the page of a run again, or one page for several runs."""
+    """Write the page of a run, or one page for several."""
     from codec_bench.api.report import report as write_report
     from codec_bench.cli.finished import print_breakdowns
 
@@ -53,7 +53,7 @@ def export(
     metric: Annotated[str | None, typer.Option(help="For the hub: only this metric.")] = None,
     alignment: Annotated[bool, typer.Option("--alignment", help="Add aligned texts of error rates.")] = False,
 ) -> None:  # fmt: skip
-    """Export scores, a table for a paper, or results for a model's repository."""
+    """Export scores, a paper's table, or a model card."""
     from codec_bench.api.export import export as write
 
     excluded = write(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @command(RunRequest)
 def run(request: RunRequest) -> None:
-    """Run benchmarks: ask models their questions, or code their audio; score both."""
+    """Run benchmarks on models and codecs, and score them."""
     from codec_bench.api.read_arguments import resolve_verb
     from codec_bench.api.tracking import track
     from codec_bench.terminal.progress import progress_line

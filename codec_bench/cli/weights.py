@@ -16,7 +16,7 @@ from codec_bench.terminal.groups import command_group
 if TYPE_CHECKING:
     from codec_bench.weights import Checkpoint
 
-weights_app = command_group("weights", "Published checkpoints: list, fetch and verify them, and show where they are.")
+weights_app = command_group("weights", "List, fetch, verify and locate checkpoints.")
 
 _WIDE = 220
 """The width without folded cells, for output outside a terminal."""

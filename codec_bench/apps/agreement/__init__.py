@@ -20,12 +20,12 @@ from codec_bench.config.registry import Command
 COMMANDS = {
     "agreement": Command(
         "Benchmarks",
-        "Say how well judges agree with each other, or with people who rated the same answers or sounds.",
+        "Measure how well judges agree, also with people.",
         "codec_bench.apps.agreement.command:agreement",
     ),
     "metrics": Command(
         "Look at results",
-        "Say which metrics of runs say the same, how well they agree with listeners, and what moves them without need.",
+        "Compare metrics: redundancy, robustness, listeners.",
         "codec_bench.apps.agreement.command:metrics",
     ),
 }

@@ -59,7 +59,10 @@ def agreement(
     audio_mb: Annotated[float, typer.Option("--audio-mb", help="Megabytes of audio to put into the page.")] = 25.0,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Say how well judges agree with each other, or with people who rated the same answers or sounds."""
+    """Measure how well judges agree, also with people.
+
+    People rated the same answers or sounds.
+    """
     from codec_bench.apps.agreement.api import agreement as agreement_of
     from codec_bench.apps.agreement.p1401_words import standard_csv
     from codec_bench.apps.agreement.page import write_agreement_page
@@ -178,7 +181,10 @@ def metrics(
     limit: Annotated[int, typer.Option("--limit", help="How many clips --stability takes.")] = 3,
     form: Annotated[str, typer.Option("--format", help="table, json or csv.")] = "table",
 ) -> None:  # fmt: skip
-    """Say which metrics of runs say the same, how well they agree with listeners, and what moves them without need."""
+    """Compare metrics: redundancy, robustness, listeners.
+
+    It shows which metrics of runs say the same, how well they agree with listeners, and what else moves them.
+    """
     if agree == stability:
         raise UserError(
             "metrics needs --agree or --stability" if not agree else "--agree and --stability are two questions",

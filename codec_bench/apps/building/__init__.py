@@ -26,8 +26,7 @@ from codec_bench.config.registry import Command
 COMMANDS = {
     "build": Command(
         "Benchmarks",
-        "Build a data set by a recipe: spoken texts, joined recordings, mixtures or questions; every item checked, "
-        "every dropped one counted.",
+        "Build a data set by a recipe, and check each item.",
         "codec_bench.apps.building.command:build",
     )
 }

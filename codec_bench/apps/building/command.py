@@ -34,8 +34,9 @@ def build(
         typer.Option("--private", help="With --push: nobody else may see the repository.")] = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Build a data set by a recipe: spoken texts, joined recordings, mixtures or questions; every item checked, every
-    dropped one counted.
+    """Build a data set by a recipe, and check each item.
+
+    Recipes: spoken texts, joined recordings, mixtures or questions. Every dropped item is counted.
     """
     from codec_bench.apps.building.api import build as build_set
 

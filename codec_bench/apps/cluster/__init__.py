@@ -15,8 +15,7 @@ from codec_bench.config.registry import Command
 COMMANDS = {
     "slurm": Command(
         "Many machines",
-        "Run eval, score or run in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR "
-        "--parts 64.",
+        "Run eval, score or run in parts under Slurm.",
         "codec_bench.apps.cluster.command:slurm",
     ),
     "progress": Command(

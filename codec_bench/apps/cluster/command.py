@@ -36,8 +36,9 @@ def slurm(
         typer.Option("--go-on", help="Merge the parts, or submit those that are missing once more. The job that Slurm "
                                      "runs at the end does this.")] = False,
 ) -> None:  # fmt: skip
-    """Run eval, score or run in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR --parts
-    64.
+    """Run eval, score or run in parts under Slurm.
+
+    Parts are merged at the end: codec-bench slurm eval --codec ... --out DIR --parts 64.
     """
     from codec_bench.apps.cluster.slurm import Resources, go_on, submit
     from codec_bench.data.shard import Shard

@@ -23,7 +23,7 @@ from codec_bench.config.registry import Command
 COMMANDS = {
     "converse": Command(
         "Measure",
-        "Talk with models at the speed of speech and measure turn-taking, latency, interruptions and pauses.",
+        "Talk with models in real time, measure turn-taking.",
         "codec_bench.apps.conversation.command:converse",
     )
 }

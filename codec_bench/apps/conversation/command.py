@@ -46,7 +46,10 @@ def converse(
     set_: Set = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Talk with models at the speed of speech and measure turn-taking, latency, interruptions and pauses."""
+    """Talk with models in real time, measure turn-taking.
+
+    Measures are latency, interruptions, pauses and more.
+    """
     from codec_bench.apps.conversation.api import converse as converse_with
     from codec_bench.apps.conversation.words import rows, sentences
     from codec_bench.terminal.progress import progress_line

@@ -18,7 +18,7 @@ from codec_bench.config.registry import Command
 COMMANDS = {
     "gate": Command(
         "Look at results",
-        "Fail a build when quality regresses: freeze a baseline, calibrate margins, check a run.",
+        "Fail a build when quality regresses.",
         "codec_bench.apps.gating.command:gate_app",
     )
 }

@@ -13,9 +13,7 @@ from codec_bench.terminal.groups import command_group
 from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, talk
 
-gate_app = command_group(
-    "gate", "Fail a build when quality regresses: freeze a baseline, calibrate margins, check a run."
-)
+gate_app = command_group("gate", "Fail a build when quality regresses.")
 
 System = Annotated[str | None, typer.Option("--system", help="The system, where a run has several.")]
 

@@ -19,7 +19,7 @@ from codec_bench.config.registry import Command
 COMMANDS = {
     "judge": Command(
         "Benchmarks",
-        "Test a judge before it is believed, and see what another one changes.",
+        "Test a judge, and see what another one changes.",
         "codec_bench.apps.judging.command:judge_app",
     )
 }

@@ -18,7 +18,7 @@ from codec_bench.terminal.options import Device, Json, Set
 if TYPE_CHECKING:
     from codec_bench.apps.judging.api import JudgeCheck
 
-judge_app = command_group("judge", "Test a judge before it is believed, and see what another one changes.")
+judge_app = command_group("judge", "Test a judge, and see what another one changes.")
 
 
 @judge_app.command()

@@ -20,7 +20,7 @@ from codec_bench.config.registry import Command
 COMMANDS = {
     "leaderboard": Command(
         "Benchmarks",
-        "Show a published leaderboard with your runs among its rows.",
+        "Show a published leaderboard with your runs in it.",
         "codec_bench.apps.leaderboards.command:leaderboard",
         common=True,
     )

@@ -76,7 +76,7 @@ def leaderboard(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draws of other items.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False,
 ) -> None:  # fmt: skip
-    """Show a published leaderboard with your runs among its rows."""
+    """Show a published leaderboard with your runs in it."""
     from codec_bench.apps.leaderboards.api import leaderboard as read_board
     from codec_bench.apps.leaderboards.item_discrimination import board_items
     from codec_bench.config.option import names

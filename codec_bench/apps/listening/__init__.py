@@ -24,7 +24,7 @@ from codec_bench.config.registry import Command
 COMMANDS = {
     "listen": Command(
         "Look at results",
-        "Listening and reading tests for people: write the page, and read the answers.",
+        "Make listening tests for people, read the answers.",
         "codec_bench.apps.listening.command:listen_app",
     )
 }

@@ -20,7 +20,7 @@ from codec_bench.terminal.request import columns
 if TYPE_CHECKING:
     from codec_bench.apps.listening.outcome import ListeningOutcome, SystemValue
 
-listen_app = command_group("listen", "Listening and reading tests for people: write the page, and read the answers.")
+listen_app = command_group("listen", "Make listening tests for people, read the answers.")
 
 
 @listen_app.command("export")

@@ -26,8 +26,7 @@ from codec_bench.config.registry import Command
 COMMANDS = {
     "profile": Command(
         "Measure",
-        "Profile codecs: bitrate, codebooks, speed, size, latency, stability, quality curves, and checks for common "
-        "mistakes.",
+        "Profile codecs: bitrate, speed, quality, mistakes.",
         "codec_bench.apps.profiling.command:profile",
         common=True,
     )

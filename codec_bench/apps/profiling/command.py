@@ -14,8 +14,9 @@ from codec_bench.terminal.request import command, values_of
 
 @command(ProfileRequest)
 def profile(request: ProfileRequest) -> None:
-    """Profile codecs: bitrate, codebooks, speed, size, latency, stability, quality curves, and checks for common
-    mistakes.
+    """Profile codecs: bitrate, speed, quality, mistakes.
+
+    The profile has bitrate, codebooks, speed, size, latency, stability, quality curves and checks for common mistakes.
     """
     from codec_bench.api.read_arguments import select_arguments
     from codec_bench.apps.profiling.api import profile as profile_codecs

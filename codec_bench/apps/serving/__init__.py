@@ -17,7 +17,7 @@ from codec_bench.config.registry import Command
 COMMANDS = {
     "serve": Command(
         "Measure",
-        "Keep metrics loaded and score audio over HTTP, for training loops and services.",
+        "Score audio over HTTP, for training and services.",
         "codec_bench.apps.serving.command:serve",
     )
 }

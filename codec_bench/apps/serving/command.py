@@ -40,7 +40,10 @@ def serve(
     device: Device = "auto",
     workers: Workers = None,
 ) -> None:  # fmt: skip
-    """Keep metrics loaded and score audio over HTTP, for training loops and services."""
+    """Score audio over HTTP, for training and services.
+
+    Metrics stay loaded.
+    """
     from codec_bench.api.read_arguments import group_options
     from codec_bench.apps.serving.rewards import is_reward_file, parse_reward, read_reward
     from codec_bench.apps.serving.scorer import Scorer

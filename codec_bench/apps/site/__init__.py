@@ -17,7 +17,7 @@ from codec_bench.config.registry import Command
 COMMANDS = {
     "site": Command(
         "Look at results",
-        "Make a static site over many runs: leaderboards, comparisons, samples with sound; or add runs to it.",
+        "Make a static site over many runs, or add runs.",
         "codec_bench.apps.site.command:site",
     )
 }

@@ -32,7 +32,10 @@ def site(
                                      "some do.")] = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Make a static site over many runs: leaderboards, comparisons, samples with sound; or add runs to it."""
+    """Make a static site over many runs, or add runs.
+
+    It has leaderboards, comparisons and samples with sound.
+    """
     if check:
         _check([*(runs or []), *([out] if out is not None else [])], as_json)
         return
