@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any
@@ -56,14 +55,10 @@ class _Program(typer.core.TyperGroup):
         self.commands = _Commands()  # type: ignore[assignment]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a list of commands for each group, a line for each command."""
-        room = formatter.width - 6 - max(map(len, command_table()))
+        """Write a list of commands for each group."""
+        widest = max(map(len, command_table()))  # aligns the second columns of all lists
         for group in GROUPS:
-            lines = {name: one.help for name, one in command_table().items() if one.group == group}
-            widest = max(map(len, command_table()))  # aligns the second columns of all lists
-            rows = [
-                (name.ljust(widest), textwrap.shorten(help, room, placeholder="...")) for name, help in lines.items()
-            ]
+            rows = [(name.ljust(widest), one.help) for name, one in command_table().items() if one.group == group]
             with formatter.section(group):
                 formatter.write_dl(rows)
 

@@ -53,6 +53,10 @@ class StrictCommand(typer.core.TyperCommand):
                 raise UserError(f"'{words[position]}' and '{word}' are both given", hint="leave one of them out")
         return super().parse_args(ctx, [*words, *rest])
 
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence whole; a list of commands wraps it where click would cut it."""
+        return " ".join((self.help or "").partition("\n\n")[0].split())
+
     def _take_several(self) -> set[str]:
         hints = get_type_hints(self.callback, include_extras=True)
         return {name for name, hint in hints.items() if (kind := kind_of(hint)) is not None and kind.several}

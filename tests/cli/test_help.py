@@ -34,6 +34,14 @@ def test_help_has_every_command_in_its_group_and_the_common_ones_first(command):
         assert [one.common for one in held.values()] == sorted((one.common for one in held.values()), reverse=True)
 
 
+@pytest.mark.parametrize(
+    "group", [name for name, one in command_table().items() if isinstance(load_attribute(one.path), typer.Typer)]
+)
+def test_help_of_a_group_cuts_no_sentence(group, command):
+    code, out, _ = command(group, "--help")
+    assert code == 0 and "Commands:" in out and "..." not in out.partition("Commands:")[2]
+
+
 def test_help_imports_no_command():
     code = (
         "import sys\nfrom codec_bench.cli import main\nsys.argv = ['codec-bench', '--help']\n"
