@@ -31,7 +31,7 @@ NOT_COMPARABLE = "no rows of one commit, size and precision"
 PRECISION = re.compile(r"bfloat16|float16|float32")
 DEVICE_COSTS = ROOT / "tests" / "golden" / "device_costs.csv"
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
-SECTIONS = ("metrics", "codecs", "gpu", "models", "scale")
+SECTIONS = ("metrics", "codecs", "gpu", "models", "scale", "records")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)
 UNBOUND = re.compile(
@@ -203,32 +203,55 @@ def standing(claim: Claim) -> Standing | None:
 
 
 def table(names: list[str]) -> str:
-    """A table of claims, one a line."""
-    rows = []
-    for name in names:
-        claim, row = claims()[name], standing(claims()[name])
-        if row is None:
-            why = NOT_COMPARABLE if any(measurements(claim)) else NOT_QUIET
+    """A table of claims, one a line, and how many claims have no rows.
+
+    A comparison without rows for its first line keeps it where a later line has some.
+    """
+    by_name = {name: standing(claims()[name]) for name in names}
+    heads = {claims()[name].head for name, row in by_name.items() if row is not None}
+    rows, missing = [], dict.fromkeys((NOT_QUIET, NOT_COMPARABLE), 0)
+    for name, row in by_name.items():
+        claim = claims()[name]
+        if row is not None:
+            passes = row.spread() if row.spread() not in ("one pass", "–") else ""
+            count = row.row["repeats"] if row.row["repeats"] not in ("", "1") else ""
+            passes = f"{passes} ({count})" if passes else count
+            rows.append((claim.subject, claim.than, row.value(), passes, row.where()))
+            continue
+        why = NOT_COMPARABLE if any(measurements(claim)) else NOT_QUIET
+        if name in heads:
             rows.append((claim.subject, claim.than, why, "", ""))
         else:
-            passes = (
-                row.row["repeats"] if row.spread() in ("one pass", "–") else f"{row.spread()} ({row.row['repeats']})"
-            )
-            rows.append((claim.subject, claim.than, row.value(), passes, row.where()))
-    return with_places(("what", "against", "result", "middle of passes (their number)", "on"), rows)
+            missing[why] += 1
+    text = with_places(("what", "against", "result", "middle of passes (their number)", "on"), rows) if rows else ""
+    counts = "; ".join(f"{why}: {count}" for why, count in missing.items() if count)
+    return text + (f"\nLines without a result ({counts}) are in `bench/data/README.md`.\n" if counts else "")
 
 
 def with_places(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose last column, the machine and the day, is a letter that the line below explains."""
+    """A table without its empty columns. Letters in the last column stand for machine and day, listed below."""
     rows = list(rows)
     letters = {
         machine: string.ascii_lowercase[i]
         for i, machine in enumerate(dict.fromkeys(row[-1] for row in rows if row[-1]))
     }
-    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    lines += [f"| {' | '.join((*row[:-1], letters.get(row[-1], '')))} |" for row in rows]
+    cells = [(*row[:-1], letters.get(row[-1], "")) for row in rows]
+    filled = [column for column in zip(head, *cells, strict=True) if any(column[1:])]
+    head, *cells = zip(*filled, strict=True)
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *(f"| {' | '.join(row)} |" for row in cells)]
     explained = "; ".join(f"{letter}: {machine}" for machine, letter in letters.items())
     return "\n".join(lines) + (f"\n\nMeasured on {explained}.\n" if explained else "\n")
+
+
+def records_table() -> str:
+    """What records of ten and a hundred million scores take, from the claims of the section `records`."""
+    lines = ["| | 10^7 scores | 10^8 scores |", "|---|--:|--:|"]
+    for name in CLAIMS["records"]:
+        if name.startswith("ten-"):
+            pair = [standing(claims()[other]) for other in (name, name.replace("ten-", "hundred-"))]
+            values = (NOT_QUIET if one is None or not one.quiet else one.value() for one in pair)
+            lines.append(f"| {claims()[name].subject} | {' | '.join(values)} |")
+    return "\n".join(lines) + "\n"
 
 
 def drift_table() -> str:
@@ -324,6 +347,7 @@ def block(name: str) -> str:
         "intervals": interval_table,
         "gate": gate_table,
         "serve": service_table,
+        "records": records_table,
     }
     return builders[name]() if name in builders else table(list(CLAIMS[name]))
 

@@ -68,13 +68,15 @@ def verdict(coded, score, better):
 @pytest.fixture(scope="module")
 def table(scores):
     rows, ids = scores
-    lines = ["| metric | " + " | ".join(name.lower() for name in WORSE) + " |", "|---" * (1 + len(WORSE)) + "|"]
+    metrics = {}
     for metric in METRICS:
         better, cells = build_metric(metric).higher_is_better, []
         for name in WORSE:
             by_name = {verdict(rows[CODED, id, metric], rows[name.lower(), id, metric], better) for id in ids}
             cells.append(" or ".join(sorted(by_name)))
-        lines.append(f"| {metric} | " + " | ".join(cells) + " |")
+        metrics.setdefault(tuple(cells), []).append(f"`{metric}`")
+    lines = ["| metrics | " + " | ".join(name.lower() for name in WORSE) + " |", "|---" * (1 + len(WORSE)) + "|"]
+    lines += [f"| {', '.join(names)} | {' | '.join(cells)} |" for cells, names in metrics.items()]
     return "\n".join(lines)
 
 
