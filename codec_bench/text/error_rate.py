@@ -12,21 +12,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.text.language import ALONE, ALONE_CLASS
+from codec_bench.text.language import ALONE_CLASS
 from codec_bench.text.normalise import get_normaliser
 
 Unit = Literal["word", "char", "mixed"]
 Operation = Literal["equal", "substitute", "delete", "insert"]
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)  # in the order of the kernel's steps
-_WHITE_CODES = 0x3001
-"""From this code point on there is no white space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +170,12 @@ def alignment(
     Raises:
         UnknownName: no such unit or normaliser.
     """
-    from codec_bench.kernels.edit_distance.cpu import align
-    from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
+    from codec_bench.kernels.edit_distance.dispatch import align
 
     apply = get_normaliser(normaliser)
     items, offsets, symbols = _numbered([apply(reference), apply(estimate)], unit)
     path = np.empty(items.size, np.uint8)
-    counts = align(items, offsets[:2], items, offsets[1:], symbols, path, WHOLE_BYTES)
+    counts = align(items, offsets[:2], items, offsets[1:], symbols, path)
     steps = path[path.size - int(counts.sum()) :]
     bounds = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), steps.size] if steps.size else [0]
     runs: list[tuple[Operation, int, int, int, int]] = []
@@ -256,12 +252,11 @@ def _aligned(items: np.ndarray, offsets: np.ndarray, symbols: int) -> np.ndarray
     `items` holds all references, then all estimates; `offsets` has `2 * pairs + 1` entries, `symbols` is the maximum
     plus 1.
     """
-    from codec_bench.kernels.edit_distance.cpu import align
-    from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
+    from codec_bench.kernels.edit_distance.dispatch import align
 
     pairs = len(offsets) // 2
     nothing = np.empty(0, np.uint8)
-    counts = align(items, offsets[: pairs + 1], items, offsets[pairs:], symbols, nothing, WHOLE_BYTES)
+    counts = align(items, offsets[: pairs + 1], items, offsets[pairs:], symbols, nothing)
     lengths = np.diff(offsets)
     matched = counts[:, 0] + counts[:, 1]
     if not ((matched + counts[:, 2] == lengths[:pairs]) & (matched + counts[:, 3] == lengths[pairs:])).all():
@@ -272,38 +267,17 @@ def _aligned(items: np.ndarray, offsets: np.ndarray, symbols: int) -> np.ndarray
 def _numbered(texts: list[str], unit: Unit) -> tuple[np.ndarray, np.ndarray, int]:
     """Texts as numbers: int32 items of all texts, int64 `(texts + 1,)` offsets, and the largest item plus one.
 
-    Works on the code points of all texts at once, which is faster than a Python loop over words.
+    A character's number is its code point. Words are numbered in the order of their first appearance.
     """
     _check_unit(unit)
+    offsets = np.zeros(len(texts) + 1, np.int64)
     if unit == "char":
         texts = [text.strip() for text in texts]
-    offsets = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum([len(text) for text in texts], out=offsets[1:])
-    codes = np.array(np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<i4"), np.int32)
-    if unit == "char":
+        np.cumsum([len(text) for text in texts], out=offsets[1:])
+        codes = np.array(np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<i4"), np.int32)
         return codes, offsets, int(codes.max(initial=0)) + 1
-    from codec_bench.kernels.edit_distance.words import number_words
-
-    if unit == "mixed":
-        codes, offsets = _spaced(codes, offsets)
-    return number_words(codes, offsets, _white())
-
-
-def _spaced(codes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Put spaces around each character in `ALONE`, and turn all white space into spaces."""
-    white = np.zeros(codes.shape, bool)
-    low = codes < _WHITE_CODES
-    white[low] = _white()[codes[low]]
-    alone = np.zeros(codes.shape, bool)
-    for first, last in ALONE:
-        alone |= (codes >= first) & (codes <= last)
-    ends = np.zeros(codes.size + 1, np.int64)
-    np.cumsum(1 + 2 * alone, out=ends[1:])
-    spread = np.full(ends[-1], ord(" "), np.int32)
-    spread[ends[:-1] + alone] = np.where(white, ord(" "), codes)
-    return spread, ends[offsets]
-
-
-@cache
-def _white() -> np.ndarray:
-    return np.array([chr(code).isspace() for code in range(_WHITE_CODES)])
+    split = [tokens(text, unit) for text in texts]
+    np.cumsum([*map(len, split)], out=offsets[1:])
+    words = list(chain.from_iterable(split))
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    return np.array([*map(numbers.__getitem__, words)], np.int32), offsets, len(numbers)

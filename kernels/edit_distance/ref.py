@@ -34,6 +34,8 @@ def split_words(text: str) -> list[str]:
 
     A single tab or line break within the text is part of a word. Normalised texts have none.
     """
+    if text.isprintable():  # its only white space is the space
+        return text.split()
     return [word for word in re.sub(r"\s{2,}", " ", text).strip().split(" ") if word]
 
 

@@ -105,7 +105,7 @@ def _resample(
         out[1, first + 2] = y2
         out[1, first + 3] = y3
         out[1, first + 4] = y4
-    return out[:, :num_outputs]
+    return out
 
 
 @_jit
@@ -277,7 +277,8 @@ def _at_10_khz(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.
     padded = np.zeros((2, before + max(reference.size, cycles * step + int(start.max()) + bank.shape[2])))
     padded[0, before : before + reference.size] = reference
     padded[1, before : before + reference.size] = estimate
-    return _resample(padded, before, bank, start, step, num_outputs)
+    resampled = _resample(padded, before, bank, start, step, num_outputs)
+    return np.ascontiguousarray(resampled[:, :num_outputs])  # numba compiles again for another layout
 
 
 def envelopes(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.ndarray | None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from codec_bench.kernels.edit_distance import cpu, ref, words
+from codec_bench.kernels.edit_distance import cpu, dispatch, ref
 
 KINDS = {"equal": ref.HIT, "replace": ref.SUBSTITUTION, "delete": ref.DELETION, "insert": ref.INSERTION}
 
@@ -22,14 +22,18 @@ def rapidfuzz_path(reference, estimate):
     return steps
 
 
-def compiled(pairs, whole_bytes=ref.WHOLE_BYTES):
+def compiled(pairs):
     """Counts of all pairs in one call."""
+    return aligned(pairs, lambda *arguments: cpu.align(*arguments, ref.WHOLE_BYTES))
+
+
+def aligned(pairs, align=dispatch.align):
     sides = [[np.array(pair[role], np.int32) for pair in pairs] for role in (0, 1)]
     offsets = [np.cumsum([0, *map(len, role)]) for role in sides]
     items = [np.concatenate([np.empty(0, np.int32), *role]) for role in sides]
     symbols = int(max(role.max(initial=0) for role in items)) + 1
     nothing = np.empty(0, np.uint8)
-    return cpu.align(items[0], offsets[0], items[1], offsets[1], symbols, nothing, whole_bytes)
+    return align(items[0], offsets[0], items[1], offsets[1], symbols, nothing)
 
 
 def compiled_path(reference, estimate, whole_bytes=ref.WHOLE_BYTES):
@@ -134,32 +138,34 @@ def test_empty_and_single(pair):
     assert compiled_path(*pair) == ref.path(*pair) == rapidfuzz_path(*pair)
 
 
-def numbered(texts):
-    joined = "".join(texts)
-    codes = np.array([ord(c) for c in joined], np.int32)
-    white = np.array([chr(c).isspace() for c in range(0x3001)])
-    return words.number_words(codes, np.cumsum([0, *map(len, texts)]), white)
-
-
 @settings(max_examples=300)
-@given(st.lists(st.text(st.sampled_from("ab  \t\n\u00a0\u2003\u3000\x1c\x1f\u200bé😀"), max_size=12), max_size=6))
-def test_words_are_split_and_numbered_as_specified(texts):
-    numbers, starts, different = numbered(texts)
-    expected = [ref.split_words(text) for text in texts]
-    assert np.diff(starts).tolist() == [len(w) for w in expected]
-    flat = [word for line in expected for word in line]
-    # Numbers in order of first appearance: equal words and only equal words share one.
-    first = {word: k for k, word in enumerate(dict.fromkeys(flat))}
-    assert numbers.tolist() == [first[word] for word in flat]
-    assert different == len(first)
+@given(st.text(st.sampled_from("ab  \t\n\u00a0\u2003\u3000\x1c\x1f\u200bé😀"), max_size=24))
+def test_words_are_split_at_spaces_and_runs_of_white_space(text):
+    expected = [word for word in re.sub(r"\s{2,}", " ", text).strip().split(" ") if word]
+    assert ref.split_words(text) == expected
 
 
-def test_many_different_words_make_the_table_grow():
-    many = [f"{k:x}" for k in range(5000)] * 2
-    numbers, _, different = numbered([" ".join(many)])
-    assert different == 5000
-    assert numbers.tolist() == [*range(5000)] * 2
+def test_few_pairs_are_aligned_without_compiled_code_and_many_with_it(rng, monkeypatch):
+    pairs = [random_pair(rng, longest) for longest in (0, 5, 64, 65, 130, 300) for _ in range(10)]
+    monkeypatch.setattr(dispatch, "_plain_rows", 0)
+    monkeypatch.setattr(cpu, "align", None)
+    plain = aligned(pairs)
+    monkeypatch.undo()
+    monkeypatch.setattr(dispatch, "_plain_rows", dispatch.PLAIN_ROWS)
+    calls = []
+    monkeypatch.setattr(cpu, "align", lambda *arguments, align=cpu.align: calls.append(1) or align(*arguments))
+    np.testing.assert_array_equal(plain, aligned(pairs))
+    assert calls == [1]
 
 
-def test_no_white_space_is_beyond_the_table():
-    assert all(ord(c) < 0x3001 for c in map(chr, range(0x110000)) if c.isspace() or re.match(r"\s", c))
+def test_a_plain_path_ends_where_the_compiled_one_does(rng, monkeypatch):
+    for _ in range(20):
+        reference, estimate = (np.array(items, np.int32) for items in random_pair(rng, 80))
+        ends = np.array([0, reference.size]), np.array([0, estimate.size])
+        paths = []
+        for rows in (0, dispatch.PLAIN_ROWS):
+            monkeypatch.setattr(dispatch, "_plain_rows", rows)
+            path = np.full(reference.size + estimate.size, 9, np.uint8)
+            counts = dispatch.align(reference, ends[0], estimate, ends[1], 1000, path)
+            paths.append(path[path.size - counts.sum() :].tolist())
+        assert paths[0] == paths[1]
