@@ -33,6 +33,7 @@ class ReducedSpeaker(WavlmSv):
     """The speaker embedding at a reduced size."""
 
     full: ClassVar = False
+    _path: Any = None
     name = protocol = "reduced-speaker"
     min_samples = 720
 
@@ -59,6 +60,7 @@ class ReducedUtmos(Utmos):
     """The predicted opinion score at a reduced size."""
 
     full: ClassVar = False
+    _path: Any = None
     name = "reduced-utmos"
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:

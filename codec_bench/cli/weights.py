@@ -31,8 +31,10 @@ Names = Annotated[
 @weights_app.command("list")
 def list_(as_json: Json = False) -> None:
     """List every checkpoint: source, revision, size, licence, and whether it is here."""
-    from codec_bench.terminal.output import console, print_json, table
+    from codec_bench.terminal.output import console, print_json, table, talk
     from codec_bench.weights import checkpoint, checkpoint_names
+    from codec_bench.weights.catalogue import readable
+    from codec_bench.weights.converted import MAX_BYTES, converted_folder, converted_size
 
     rows = [_facts(checkpoint(name)) for name in checkpoint_names()]
     if as_json:
@@ -45,6 +47,9 @@ def list_(as_json: Json = False) -> None:
     if not out.is_terminal:
         out.width = _WIDE
     out.print(weights_table)
+    if size := converted_size():
+        limit, folder = readable(MAX_BYTES), converted_folder()
+        talk(f"Converted weights take {readable(size)} (at most {limit}). To free the space, delete '{folder}'.")
 
 
 @weights_app.command()

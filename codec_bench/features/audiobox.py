@@ -73,7 +73,7 @@ class Audiobox(NetworkFeature):
         head, self._scales = settings(self._checkpoint.folder / "config.json")
         net = unfilled(lambda: AudioboxNet(self._architecture(), head))
         load_into(net, load_state(self._checkpoint.path), path=self._checkpoint.path)
-        return reduce_weights(net, self._precision)
+        return reduce_weights(net, self._precision, self._checkpoint.path)
 
     def _architecture(self) -> Any:
         from codec_bench.networks.speech_config import WAVLM_BASE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,6 +34,7 @@ class EncoderFeature(NetworkFeature):
     rate_hz = RATE_HZ
     batch_s: ClassVar[float] = 240.0
     title: ClassVar[str]
+    _path: Path
 
     def __init__(self, device: str, weights: str | None, precision: Precision) -> None:
         super().__init__(device, weights)
@@ -60,7 +62,7 @@ class EncoderFeature(NetworkFeature):
         if self._net is None:
             from codec_bench.networks.half_precision import reduce_weights
 
-            self._net = reduce_weights(self._network(), self._precision).to(self.device)
+            self._net = reduce_weights(self._network(), self._precision, self._path).to(self.device)
 
     def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
         """Build the padded passes."""

@@ -101,8 +101,11 @@ def test_several_names_and_a_wrong_one(run, tmp_path):
     assert "1 of 2 checkpoints could not be fetched: encodec-24khz" in done.stderr
 
 
-def test_the_table_names_every_checkpoint(run):
+def test_the_table_names_every_checkpoint_and_the_size_of_converted_ones(run, tmp_path):
+    (tmp_path / "cache" / "converted").mkdir(parents=True)
+    (tmp_path / "cache" / "converted" / "key-digest.pt").write_bytes(bytes(2_000))
     done = run("list")
+    assert "2 kB" in done.stderr and str(tmp_path / "cache" / "converted") in done.stderr
     assert done.returncode == 0
     for item in ("encodec-24khz", "hf:owner/model", "CC-BY-NC-4.0", "ours"):
         assert item in done.stdout

@@ -154,7 +154,7 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
     from codec_bench.networks import bicodec as bicodec_net
     from codec_bench.networks.bicodec_config import PUBLISHED
     from codec_bench.networks.speech_encoder import SpeechEncoder
-    from codec_bench.weights import find_all, load_into, load_state, unfilled
+    from codec_bench.weights import convert_cached, find_all, load_into, load_state, unfilled
 
     if weights == RANDOM:
         speech, net = _random_nets()
@@ -171,7 +171,8 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
     state = bicodec_net.renamed_speech(load_state(speech_checkpoint.path), config.speech.layers)
     load_into(speech, state, path=speech_checkpoint.path)
     net = unfilled(lambda: bicodec_net.BiCodecNet(config))
-    load_into(net, bicodec_net.renamed(load_state(checkpoint.path)), path=checkpoint.path)
+    state = convert_cached(lambda: bicodec_net.renamed(load_state(checkpoint.path)), checkpoint.path)
+    load_into(net, state, path=checkpoint.path)
     return speech.to(device), net.to(device), checkpoint.used
 
 

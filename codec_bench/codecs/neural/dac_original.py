@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from codec_bench.weights import load_into, load_state
+from codec_bench.weights import convert_cached, load_into, load_state
 
 # Modules of the original's sequences by their place, as transformers calls them. Blocks are counted from 1 there, from
 # 0 here.
@@ -30,7 +30,7 @@ def load_original(net: Any, path: Path) -> Any:
     Raises:
         WeightsError: the file is broken, or another model's: tensors are missing, superfluous or of another shape.
     """
-    load_into(net, renamed(load_state(path, key="state_dict")), path=path)
+    load_into(net, convert_cached(lambda: renamed(load_state(path, key="state_dict")), path), path=path)
     return net
 
 

@@ -186,7 +186,7 @@ class Snac(PublishedCodec):
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
     """Load the network in eval mode on the CPU, weight normalisation folded; also return which weights it has."""
     from codec_bench.networks.weight_norm import fold_weight_norm
-    from codec_bench.weights import find, load_into, load_state, unfilled
+    from codec_bench.weights import convert_cached, find, load_into, load_state, unfilled
 
     try:
         import snac.snac  # noqa: F401
@@ -197,7 +197,8 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
         checkpoint = find(f"snac-{model}", weights)
         _check_config(checkpoint.folder / checkpoint.files[1], facts)
         net = unfilled(lambda: _built(facts))
-        load_into(net, fold_weight_norm(load_state(checkpoint.path)), path=checkpoint.path)
+        state = convert_cached(lambda: fold_weight_norm(load_state(checkpoint.path)), checkpoint.path)
+        load_into(net, state, path=checkpoint.path)
         return net.eval(), checkpoint.used
     with seeded():
         net = _built(facts)

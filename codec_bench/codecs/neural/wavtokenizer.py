@@ -74,7 +74,7 @@ def _load(frame_rate_hz: int, checkpoint: str, weights: str | None) -> tuple[Any
     """Load the network in eval mode on the CPU; also return which weights it has."""
     from codec_bench.networks.wavtokenizer import Shape, WavTokenizerNet
     from codec_bench.networks.weight_norm import fold_weight_norm
-    from codec_bench.weights import find, load_into, load_state, unfilled, without
+    from codec_bench.weights import convert_cached, find, load_into, load_state, unfilled, without
 
     ratios = _RATIOS[frame_rate_hz]
     window = _WINDOW_HOPS * _RATE_HZ // frame_rate_hz
@@ -82,9 +82,12 @@ def _load(frame_rate_hz: int, checkpoint: str, weights: str | None) -> tuple[Any
         return _random_net(Shape(ratios, window, **(_SMALL if weights == RANDOM else {}))), weights
     stored = find(checkpoint, weights)
     net = unfilled(lambda: WavTokenizerNet(Shape(ratios, window)))
-    state = without(load_state(stored.path, key="state_dict"), starts=_UNUSED, ends=_UNUSED_ENDS)
-    parts = {name: value for name, value in state.items() if name.startswith(_PARTS)}
-    load_into(net, fold_weight_norm(parts), path=stored.path)
+
+    def read() -> dict[str, Any]:
+        state = without(load_state(stored.path, key="state_dict"), starts=_UNUSED, ends=_UNUSED_ENDS)
+        return fold_weight_norm({name: value for name, value in state.items() if name.startswith(_PARTS)})
+
+    load_into(net, convert_cached(read, stored.path), path=stored.path)
     return net, stored.used
 
 

@@ -8,6 +8,14 @@ from codec_bench.audio.resample import resample
 from codec_bench.types import Audio
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_converted_weights():
+    """Stand-in weights of full size stay out of the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codec_bench.weights.converted.MAX_BYTES", 0)
+        yield
+
+
 @pytest.fixture
 def all_together(monkeypatch):
     """Makes the whole batch one padded pass, as on a GPU, however different the lengths are."""
