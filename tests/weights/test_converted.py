@@ -101,8 +101,8 @@ def bicodec(folder, patch):
 
     patch.setattr("codec_bench.networks.bicodec_config.PUBLISHED", SMALL)
     patch.setattr("codec_bench.networks.bicodec.renamed_speech", lambda state, layers: state)
-    for part in ("BiCodec", "wav2vec2-large-xlsr-53"):
-        (folder / part).mkdir()
+    for name in ("BiCodec", "wav2vec2-large-xlsr-53"):
+        (folder / name).mkdir()
     save_file(stand_in(BiCodecNet(SMALL)), folder / "BiCodec" / "model.safetensors")
     speech = deterministic_weights.stand_in(SpeechEncoder(SMALL.speech))
     torch.save(speech, folder / "wav2vec2-large-xlsr-53" / "pytorch_model.bin")
@@ -260,7 +260,7 @@ def test_other_content_or_another_part_is_converted(source):
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "empty"])
-def test_a_damaged_file_is_made_again(damage, source):
+def test_a_damaged_file_is_a_miss(damage, source):
     path, convert, calls = source
     convert_cached(convert, path)
     (file,) = cached()
@@ -313,8 +313,8 @@ def test_another_process_that_writes_is_not_waited_for(source):
 def test_the_files_that_were_not_used_for_longest_go_first(source, monkeypatch):
     path, convert, _ = source
     seen = []
-    for index, part in enumerate("abc", 1):
-        convert_cached(convert, path, part)
+    for index, letter in enumerate("abc", 1):
+        convert_cached(convert, path, letter)
         (file,) = (one for one in cached() if one not in seen)
         os.utime(file, (index, index))
         seen = cached()
