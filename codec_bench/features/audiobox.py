@@ -11,7 +11,7 @@ import numpy as np
 
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import NetworkFeature, Result, Unavailable
-from codec_bench.features.encoder_feature import NOT_FINITE
+from codec_bench.features.encoder_feature import NOT_FINITE, reduce_cached
 from codec_bench.features.padded import PaddedPass
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.features.windowed import WindowedBatch, cut_windows
@@ -68,12 +68,11 @@ class Audiobox(NetworkFeature):
 
     def _network(self) -> Any:
         from codec_bench.networks.audiobox import AudioboxNet
-        from codec_bench.networks.half_precision import reduce_weights
 
         head, self._scales = settings(self._checkpoint.folder / "config.json")
         net = unfilled(lambda: AudioboxNet(self._architecture(), head))
         load_into(net, load_state(self._checkpoint.path), path=self._checkpoint.path)
-        return reduce_weights(net, self._precision, self._checkpoint.path)
+        return reduce_cached(net, self._precision, self._checkpoint.path)
 
     def _architecture(self) -> Any:
         from codec_bench.networks.speech_config import WAVLM_BASE

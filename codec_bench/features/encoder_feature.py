@@ -15,7 +15,7 @@ from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, su
 from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import Precision, computing
-from codec_bench.weights import find
+from codec_bench.weights import convert_cached, find
 
 RATE_HZ = 16_000
 NOT_FINITE = Diagnostic("not_finite")
@@ -60,9 +60,7 @@ class EncoderFeature(NetworkFeature):
     def load(self) -> None:
         """Load the network."""
         if self._net is None:
-            from codec_bench.networks.half_precision import reduce_weights
-
-            self._net = reduce_weights(self._network(), self._precision, self._path).to(self.device)
+            self._net = reduce_cached(self._network(), self._precision, self._path).to(self.device)
 
     def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
         """Build the padded passes."""
@@ -90,6 +88,22 @@ class EncoderFeature(NetworkFeature):
         from codec_bench.networks.speech_encoder import SpeechEncoder
 
         return next(module.step for module in self._net.modules() if isinstance(module, SpeechEncoder))
+
+
+def reduce_cached(net: Any, precision: Precision, source: Path | None) -> Any:
+    """Cast a network as `reduce_weights` does, and cache the cast tensors by the content of their file, if any."""
+    from codec_bench.networks.half_precision import HALF, reduce_weights
+
+    if source is not None and precision in HALF:
+
+        def reduce() -> dict[str, Any]:
+            state = reduce_weights(net, precision).state_dict()
+            return {name: value for name, value in state.items() if value.dtype == HALF[precision]}
+
+        shapes = [(name, *value.shape) for name, value in net.state_dict().items()]
+        cached = convert_cached(reduce, source, type(net).__qualname__, precision, shapes)
+        net.load_state_dict(cached, strict=False, assign=True)
+    return reduce_weights(net, precision)
 
 
 class Wav2Vec2Feature(EncoderFeature):

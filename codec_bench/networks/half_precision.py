@@ -8,14 +8,12 @@ these layers are torch's.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from codec_bench.networks.precision import Precision
-from codec_bench.weights.converted import convert_cached
 
 HALF: dict[str, torch.dtype] = {"float16-weights": torch.float16, "bfloat16-weights": torch.bfloat16}
 Net = TypeVar("Net", bound=nn.Module)
@@ -72,25 +70,10 @@ class BatchNorm2d(_Float32, nn.BatchNorm2d):
     """A batch norm of planes in float32."""
 
 
-def reduce_weights(net: Net, precision: Precision, source: Path | None = None) -> Net:
-    """Cast a network's reducible layers to half precision in place, if requested.
-
-    Args:
-        source: the file of the weights, by whose content the cast ones are cached; None for no cache.
-    """
-    if precision not in HALF:
-        return net
-    dtype = HALF[precision]
-
-    def reduce() -> dict[str, Tensor]:
+def reduce_weights(net: Net, precision: Precision) -> Net:
+    """Cast a network's reducible layers to half precision in place, if requested."""
+    if precision in HALF:
         for module in net.modules():
             if isinstance(module, Reducible) and not module.exact:
-                module.reduce(dtype)
-        return {name: value for name, value in net.state_dict().items() if value.dtype == dtype}
-
-    if source is not None:
-        shapes = [(name, *value.shape) for name, value in net.state_dict().items()]
-        cached = convert_cached(reduce, source, type(net).__qualname__, precision, shapes)
-        net.load_state_dict(cached, strict=False, assign=True)
-    reduce()
+                module.reduce(HALF[precision])
     return net
