@@ -284,7 +284,7 @@ class Windows:
     Args:
         join: `words` joins the answers, as for a transcript or a translation; `vote` takes the most frequent answer,
             the earlier of two; `lines` puts every answer on its own line.
-        overlap_s: seconds that a window shares with the previous one. With `words`, common words are kept once.
+        overlap_s: seconds that a window shares with the previous one. With `words`, common words appear once.
         length_s: the longest window; None for the model's limit.
     """
 
@@ -330,8 +330,8 @@ class Request:
         windows: how a sound longer than the model's limit is split; None leaves it to the model.
 
     Examples:
-        >>> asked = Request("a", (Message("user", ("What do you hear?",)),), parameters={"max_tokens": 64})
-        >>> asked.wants, asked.messages[-1].role
+        >>> request = Request("a", (Message("user", ("What do you hear?",)),), parameters={"max_tokens": 64})
+        >>> request.wants, request.messages[-1].role
         ('text', 'user')
     """
 
@@ -431,7 +431,7 @@ class Score:
         protocol: the exact measurement, such as `stoi/pystoi-0.4`.
         numerator, denominator: the item's part in a corpus ratio (errors and words, bits and seconds); the value and 1
             by default, for a plain mean.
-        detail: further numbers about this item (hits, substitutions, ...), kept in the run record. Its `flag` is a
+        detail: further numbers about this item (hits, substitutions, ...), stored in the run record. Its `flag` is a
             `Diagnostic` on a doubtful value; a text becomes one with the code `remark`.
 
     Examples:

@@ -20,7 +20,9 @@ def evict_answers(model: str | None) -> int:
     with _open_cache() as cache:
         names = [one.model for one in cache.list_models()]
         if model is not None and model not in names:
-            raise UserError(f"no answers of a model '{model}' are kept", hint=f"there are {', '.join(names) or 'none'}")
+            raise UserError(
+                f"the cache has no answers of a model '{model}'", hint=f"there are {', '.join(names) or 'none'}"
+            )
         return cache.evict(model)
 
 

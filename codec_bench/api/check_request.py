@@ -23,7 +23,7 @@ def check_request(request: Request, values: Mapping[str, Any]) -> tuple[Source, 
     """Check a request without running, loading or asking anything, or raise UserError.
 
     Returns:
-        The data that are sent through systems; empty for questions, which are read only while they are asked.
+        The data sent through systems; empty for questions, which are read when they are sent.
     """
     if isinstance(request, RunRequest):
         verb, arguments, running = resolve_verb(request, values)

@@ -127,7 +127,7 @@ def _pair_systems(runs: Sequence[Run], requested: Sequence[str]) -> list[tuple[_
     if len(runs) == 1:
         return _pair_within(runs[0], requested or list(runs[0].systems))
     if len(runs) != 2:
-        raise UserError(f"{len(runs)} runs were given to compare; expected one or two")
+        raise UserError(f"got {len(runs)} runs to compare; expected one or two")
     return _pair_across(runs[0], runs[1], requested)
 
 
@@ -167,18 +167,18 @@ def _pair_across(first: Run, second: Run, requested: Sequence[str]) -> list[tupl
 
 
 def _check_same_questions(first: Run, second: Run) -> None:
-    """Raise UserError unless two runs asked the same questions and read speech alike."""
+    """Raise UserError unless two runs have the same questions and read speech alike."""
     benchmarks = [(run.meta.get("benchmark") or {}).get("name") for run in (first, second)]
     if benchmarks[0] != benchmarks[1]:
         raise UserError(
-            f"the runs asked different questions: those of {benchmarks[0] or 'no benchmark'} and of "
+            f"the runs have different questions: those of {benchmarks[0] or 'no benchmark'} and of "
             f"{benchmarks[1] or 'no benchmark'}",
             hint="compare runs of one benchmark",
         )
     if other := _other_questions(first, second):
         more = f" and {len(other) - 1:,} more" if len(other) > 1 else ""
         raise UserError(
-            f"the runs asked different questions: '{other[0]}'{more} has other texts or other expected answers in each",
+            f"the runs have different questions: '{other[0]}'{more} has other texts or other expected answers in each",
             hint="compare runs over the same data",
         )
     recognisers = [_recogniser_protocols(run) for run in (first, second)]

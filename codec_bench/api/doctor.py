@@ -131,9 +131,9 @@ def _embedded_speech() -> Finding:
 def _numba_cache() -> Finding:
     folder = os.environ.get("NUMBA_CACHE_DIR") or str(files("codec_bench") / "kernels")
     if os.access(folder, os.W_OK):
-        return Finding("compiled kernels are kept", "ok", folder)
+        return Finding("kernel cache", "ok", folder)
     do = "numba keeps them in your cache folder; set NUMBA_CACHE_DIR to choose"
-    return Finding("compiled kernels are kept", "note", f"'{folder}' cannot be written", do)
+    return Finding("kernel cache", "note", f"'{folder}' cannot be written", do)
 
 
 def _machine() -> list[Finding]:

@@ -30,7 +30,7 @@ def check_hub_data(name: str) -> tuple[list[Finding], dict[str, Seen]]:
     try:
         one = load_benchmark(name)
         if one.data.repository is None:
-            return [Finding(name, "note", "its data are a file beside the definition, not on the hub")], {}
+            return [Finding(name, "note", "its data are a file next to the definition, not on the hub")], {}
         if one.data.obtain is not None:
             return [Finding(name, "note", f"its data are on no hub: {one.data.obtain}")], {}
         seen = look(one)

@@ -53,7 +53,7 @@ def import_results(
     Raises:
         UnknownName: there is no reader for this toolkit.
         UserError: the file cannot be read or is not of that toolkit, the folder holds another run, or an item of the
-            file is not in `beside`.
+            file is not in that run.
     """
     from codec_bench.machine.environment import versions
     from codec_bench.report.open_run import Run
@@ -70,7 +70,7 @@ def import_results(
     folder = Path(out)
     if (folder / "run.sqlite").exists():
         raise UserError(f"'{folder}' holds a run already", hint="name another folder")
-    about = _describe_file(path, imported.samples) if beside is None else _describe_run(path, imported.samples, beside)
+    about = _describe_run(path, imported.samples, beside) if beside else _describe_file(path, imported.samples)
     in_file = {sample.id for sample in imported.samples}
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -105,25 +105,25 @@ def _describe_file(path: Path, samples: Sequence[Sample]) -> _About:
     return _About(samples, data, {"data": path.name, "limit": None, "seed": 0})
 
 
-def _describe_run(path: Path, samples: Sequence[Sample], beside: str | os.PathLike[str]) -> _About:
+def _describe_run(path: Path, samples: Sequence[Sample], folder: str | os.PathLike[str]) -> _About:
     from codec_bench.report.open_run import open_run
     from codec_bench.types import Sample
 
-    with closing(open_run(beside)) as run:
+    with closing(open_run(folder)) as run:
         run.check()
         meta = run.meta
         samples_of_run = [Sample(row.id, None, row.text, row.speaker, row.language) for row in run.samples()]
     if meta.get("benchmark"):
         raise UserError(
-            f"'{beside}' is a run of the benchmark '{meta['benchmark'].get('name')}', which has its own metrics only",
-            hint="leave out --beside; the numbers then stand on a leaderboard of their own",
+            f"'{folder}' is a run of the benchmark '{meta['benchmark'].get('name')}', which has its own metrics only",
+            hint="leave the run out; the numbers then stand on a leaderboard of their own",
         )
     known = {sample.id for sample in samples_of_run}
     other = [sample.id for sample in samples if sample.id not in known]
     if other:
         raise UserError(
-            f"{len(other)} of {len(samples)} items of '{path}' are not in '{beside}', such as '{other[0]}'",
-            hint="name a run over the same data with the same ids, or leave out --beside",
+            f"{len(other)} of {len(samples)} items of '{path}' are not in '{folder}', such as '{other[0]}'",
+            hint="name a run over the same data with the same ids, or no run",
         )
     config = meta.get("config") or {}
     settings = {name: config.get(name) for name in ("data", "limit", "seed")}

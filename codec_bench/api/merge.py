@@ -53,8 +53,8 @@ def merge(
 
     Examples:
         >>> from codec_bench import evaluate, merge
-        >>> asked = {"codec": "g711-ulaw", "data": "embedded", "metrics": "snr", "limit": 4}
-        >>> parts = [evaluate(**asked, shard=f"{part}/2", out=f"runs/part-{part}").folder for part in (1, 2)]
+        >>> request = {"codec": "g711-ulaw", "data": "embedded", "metrics": "snr", "limit": 4}
+        >>> parts = [evaluate(**request, shard=f"{part}/2", out=f"runs/part-{part}").folder for part in (1, 2)]
         >>> run = merge(parts=parts, out="runs/merged", page=False)
         >>> run.counts()["finished"]
         4

@@ -89,7 +89,7 @@ def _executor(name: str, cluster: Mapping[str, Any]) -> str | OnRay:
     if read_executor(name) is None:
         if cluster:
             raise UserError(
-                f"options of a Ray cluster were given ({', '.join(cluster)}) without --executor ray",
+                f"got options of a Ray cluster ({', '.join(cluster)}) without --executor ray",
                 hint="add --executor ray, or leave them out",
             )
         return name
@@ -123,7 +123,7 @@ def resolve_verb(
         if request.repeats != 1:
             raise UserError("--repeats is for models: a codec gives the same output each time", hint="leave it out")
         if request.dry_run:
-            raise UserError("--dry-run is for models: a codec costs nothing and is asked nothing", hint="leave it out")
+            raise UserError("--dry-run is for models: a codec gets no questions and costs nothing", hint="leave it out")
         if request.controls or request.sound != AS_WRITTEN or request.question != AS_WRITTEN:
             raise UserError("--sound, --question and --controls are for models, not codecs", hint="leave them out")
         arguments = {name: value for name, value in arguments.items() if name in signature(run_codecs).parameters}
@@ -144,7 +144,7 @@ def group_options(options: dict[str, dict[str, Any]], names: list[str]) -> dict[
     name_of = {own_name(name): name for name in names}
     # The first wins: a model's file without a name would take that of its folder, which may be the benchmark's.
     for name in filter(is_path, reversed(names)):
-        # A model's file is no benchmark; a benchmark that cannot be read is told when it is loaded.
+        # A model's file is no benchmark. Loading reports a benchmark that cannot be read.
         with suppress(UserError):
             name_of[find_entry(name).name] = name
     name_of |= {name: name for name in names}

@@ -188,7 +188,7 @@ def _resolve(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> Benc
         )
     if request.prompts == EACH and request.repeats > 1:
         raise UserError(
-            "each wording is asked once, and repeats were asked for as well",
+            "got --repeats with every wording, and each wording is sent once",
             hint="give --prompts each or --repeats, not both",
         )
     if not benchmarks:
@@ -224,7 +224,7 @@ def _check_models(request: BenchmarkRequest) -> None:
             _info(name, request)
         except UnknownName:
             raise
-        except UserError:  # what else a model lacks is said when it is opened
+        except UserError:  # opening a model reports what else it lacks
             continue
 
 
@@ -295,7 +295,7 @@ def _report(plan: _ModelPlan, folder: Path, request: BenchmarkRequest) -> dict[t
     """Write the results of a model's runs; by benchmark, model and control."""
     for one in {one.name: one for one, _ in plan.pairs}.values():
         has_controls = request.phase != "answers" and record_controls(run_folder(folder, one.name, plan.name))
-        if has_controls and (one, NO_CONTROL) not in plan.pairs:  # a control was run beside what was there
+        if has_controls and (one, NO_CONTROL) not in plan.pairs:  # a control was run next to the recorded pairs
             _write_results(one, plan.name, NO_CONTROL, folder, request).close()
     return {
         (one.name, plan.name, control.words): _write_results(one, plan.name, control, folder, request)

@@ -22,7 +22,7 @@ from codec_bench.store.record import Run
 
 @dataclass(frozen=True, slots=True)
 class SampleSize:
-    """Required size of a study to show the difference `wanted` with this power."""
+    """Study size that shows the difference `wanted` with this power."""
 
     a: str
     b: str

@@ -91,7 +91,7 @@ def _cut(role: str, items: Sequence[Any], lengths: Any) -> list[Any]:
         if isinstance(item, Audio):
             raise UserError(f"{role} {index} is Audio, which knows its length", hint="leave out lengths=")
         if not 0 <= count <= item.shape[-1]:
-            raise UserError(f"{role} {index} has {item.shape[-1]} samples; its length is given as {count}")
+            raise UserError(f"{role} {index} has {item.shape[-1]} samples, and its length is stated as {count}")
     return [item[..., :count] for item, count in zip(items, counts)]
 
 

@@ -2,7 +2,7 @@
 
 A step is the number of finished items. Values are named `SYSTEM/METRIC`, interval ends `SYSTEM/METRIC.low` and `.high`,
 numbers of findings `suspect/SYSTEM`, and progress `progress/...`. A control has a name of its own. Missing values are
-not written. At most `SOUNDS` kept sounds per system are written, once each.
+not written. At most `SOUNDS` stored sounds per system are written, once each.
 """
 
 from __future__ import annotations

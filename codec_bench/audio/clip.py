@@ -27,7 +27,7 @@ from codec_bench.errors import UserError
 from codec_bench.types import Audio, Built
 
 MOST_BYTES = 512 << 20
-"""The most cached bytes of shared audio; the latest is kept whatever its size."""
+"""The most cached bytes of shared audio; the latest stays whatever its size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

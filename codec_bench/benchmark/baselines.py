@@ -15,7 +15,7 @@ from codec_bench.store.answers import Exchange, content_of, exchanges
 from codec_bench.store.controls import control_of
 from codec_bench.store.folders import run_folders
 from codec_bench.store.reasoning import cut_reasoning
-from codec_bench.store.record import DATABASE, Run
+from codec_bench.store.record import DATABASE, Run, recorded_request
 from codec_bench.store.sound_files import check_sound
 
 
@@ -75,7 +75,7 @@ def label_of(folder: str | None, model: str | None, benchmark: str) -> str:
 
 def label_of_run(run: Run) -> str:
     """The label of a stored run: its system, with a hash of its questions."""
-    fingerprint = json.dumps((run.meta.get("fingerprint") or {}).get("asked"), sort_keys=True)
+    fingerprint = json.dumps(recorded_request(run.meta), sort_keys=True)
     return f"{next(iter(run.systems))}-{hashlib.blake2b(fingerprint.encode(), digest_size=4).hexdigest()}"
 
 

@@ -51,7 +51,7 @@ from codec_bench.store.controls import (
     without_marks,
 )
 from codec_bench.store.draws import AS_WRITTEN
-from codec_bench.store.record import DATABASE, Run
+from codec_bench.store.record import DATABASE, Run, recorded_request
 from codec_bench.types import Audio, Request
 
 Planned = tuple[Benchmark, Control]
@@ -72,7 +72,7 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
     """
     if control and one.wants == "likelihood":
         raise UserError(
-            f"'{one.name}' compares two sounds, so that nothing can be given in place of one",
+            f"'{one.name}' compares two sounds, and neither can be replaced",
             hint="leave out --sound, --question and --controls",
         )
     if control.sound != AS_WRITTEN and not _gives_sound(prompt):
@@ -87,8 +87,8 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
         )
     if control.question != AS_WRITTEN and not _can_hide_question(one, prompt):
         raise UserError(
-            f"'{one.name}' has no question beside its options: --question {control.question} would change nothing",
-            hint="leave out --question; options within the text of a question cannot be told from it",
+            f"'{one.name}' has no question next to its options: --question {control.question} would change nothing",
+            hint="leave out --question; options within the text of a question cannot be separated from it",
         )
 
 
@@ -172,7 +172,7 @@ def _paired(questions: Iterable[Question], seed: int) -> Iterator[Question]:
                 continue
             other = _other(question.id, durations, seed)
             if other is None:
-                yield replace(question, problem="there is no item with another sound that could be given in its place")
+                yield replace(question, problem="no item has another sound to put in its place")
             else:
                 yield replace(question, other=by_id[other], fields={**question.fields, OTHER_SOUND: other})
 
@@ -215,7 +215,7 @@ def apply_control(request: Request, control: Control, seed: int, id: str, other:
         id: of the question, the same for all of its draws. other: returns the request of the other item.
 
     Raises:
-        UserError: the other item cannot be asked about, or no text is left in the last turn.
+        UserError: the other item has no valid question, or the last turn keeps no text.
     """
     others = _clips(other()) if control.sound == ANOTHER else []
     count = 0
@@ -248,7 +248,7 @@ def _clips(request: Request) -> list[Clip]:
 
     if clips := list(clips_of(request)):
         return clips
-    raise UserError(f"the item '{request.id}', whose sound was to be given, has none")
+    raise UserError(f"the item '{request.id}', whose sound was to be used, has none")
 
 
 def without_question(question: Question) -> Question:
@@ -350,9 +350,10 @@ def _mismatch(controlled: Mapping[str, Any], under: Mapping[str, Any]) -> str | 
     """Why a run cannot be compared with one of its controls; None if it can."""
     if controlled.get("state") != "finished" or under.get("state") != "finished":
         return "one of the two is not finished"
-    both = [meta["fingerprint"] for meta in (controlled, under)]
-    requests = [{name: value for name, value in one["asked"].items() if name not in _MAY_DIFFER} for one in both]
+    both = [recorded_request(meta) for meta in (controlled, under)]
+    requests = [{name: value for name, value in one.items() if name not in _MAY_DIFFER} for one in both]
     other = [name for name in {**requests[0], **requests[1]} if requests[0].get(name) != requests[1].get(name)]
     if other:
-        return f"the two were asked with another {', another '.join(other)}"
-    return None if both[0].get("scored") == both[1].get("scored") else "the two were scored by other rules"
+        return f"the two have another {', another '.join(other)}"
+    rules = [meta["fingerprint"].get("scored") for meta in (controlled, under)]
+    return None if rules[0] == rules[1] else "the two were scored by other rules"

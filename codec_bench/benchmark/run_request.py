@@ -30,6 +30,7 @@ from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.controls import NO_CONTROL, Control
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.integrity import DATABASE
+from codec_bench.store.record import REQUEST
 
 Phase = Literal["both", "answers", "scores"]
 PHASES: tuple[str, ...] = ("both", "answers", "scores")
@@ -136,9 +137,9 @@ def writing(
         rescore: whether to drop the scores of the record.
 
     Raises:
-        RunMismatch: the record was begun with other questions, another model or other rules of scoring.
+        RunMismatch: the record has other questions, another model or other rules of scoring.
     """
-    fingerprint = {"asked": request, "scored": scored, **({"shard": shard} if shard is not None else {})}
+    fingerprint = {REQUEST: request, "scored": scored, **({"shard": shard} if shard is not None else {})}
     is_new = not (folder / DATABASE).exists()
     writer = AnswerWriter(folder, fingerprint, replacing=("scored",) if rescore else ())
     unused = False

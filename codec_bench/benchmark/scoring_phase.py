@@ -23,7 +23,7 @@ from codec_bench.engine.running import start_engine
 from codec_bench.errors import AudioError, UserError
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.columns import grouped
-from codec_bench.store.record import DATABASE, Run
+from codec_bench.store.record import DATABASE, REQUEST, Run
 from codec_bench.types import Audio
 
 MEASURED = frozenset(("duration", "sample_rate"))
@@ -59,12 +59,12 @@ def score(one: Benchmark, model: str, folder: Path, request: BenchmarkRequest, p
     # The writer closes last: SQLite's side files would stay if the record were still open for reading.
     with (
         writing(
-            folder, recorded.get("asked", {}), rules, shard=_shard(recorded, request), rescore=request.rescore
+            folder, recorded.get(REQUEST, {}), rules, shard=_shard(recorded, request), rescore=request.rescore
         ) as writer,
         closing(Run(folder)) as run,
     ):
         finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
-        # The definition may have changed since the questions were asked, as long as no answer depends on it.
+        # The definition may have changed since the questions were sent, as long as no answer depends on it.
         config = {**(meta.get("config") or {}), "metrics": list(scheme.facts())}
         writer.set_meta(benchmark=one.described, config=config, **({"judging": None} if request.rescore else {}), **by)
         if MEASURED & set(by.get("by", ())):

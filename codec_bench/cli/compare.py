@@ -85,7 +85,7 @@ def _print_pairs(pairs: Sequence[SystemPair]) -> None:
                 "that reads it may differ for that reason."
             )
         if pair.differences:
-            out.print(f"The benchmark was not asked in the same way: B has {' and '.join(pair.differences)}.")
+            out.print(f"The requests of the two runs differ: B has {' and '.join(pair.differences)}.")
     if tests > 1:
         out.print(f"{tests} tests were made: some p are small by chance. Use p (Holm), which is adjusted for all.")
     if hopeless := [c.metric for c, cannot in zip(compared, undecidable([c.test for c in compared])) if cannot]:

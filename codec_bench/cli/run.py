@@ -189,7 +189,7 @@ def _print_controls(about: str, controls: Sequence[Controlled]) -> None:
     if not controls:
         return
     out = console()
-    out.print(Text(f"\n{about} beside controls", style="bold"))
+    out.print(Text(f"\n{about} and its controls", style="bold"))
     out.print(wide_table(HEADS, [row[:-1] for row in control_rows(controls)], out.width))
     for note in beyond_notes(controls):
         out.print(Text(f"{about}: {note}"))

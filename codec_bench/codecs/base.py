@@ -229,4 +229,4 @@ def check_input(audio: Audio, info: CodecInfo) -> None:
         counts = " or ".join(map(str, info.channels))
         raise UserError(f"{info.name} does not code {audio.channels} channels", hint=f"it codes {counts}")
     if audio.num_samples == 0:
-        raise UserError(f"{info.name} was given audio without samples; expected one sample or more")
+        raise UserError(f"{info.name} got audio without samples; expected one sample or more")

@@ -169,9 +169,7 @@ def read_config(kind: str, name: str, schema: type[BaseModel] | None = None) -> 
     if is_path or not file.is_file():
         error = UnknownName(f"{kind} config", name, config_names(kind))
         if is_path:
-            error.hint = (
-                f"it is named and not given as a path: put the file into {_folder(kind)} and leave out {SUFFIX}"
-            )
+            error.hint = f"it is a name and not a path: put the file into {_folder(kind)} and leave out {SUFFIX}"
         raise error
     document = load_mapping(file)
     return document if schema is None else fit(document, schema, source=str(file))

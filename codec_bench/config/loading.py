@@ -119,7 +119,7 @@ class _Limits(Composer, SafeConstructor):
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
                 if key.value in seen:
-                    raise ConstructorError(None, None, f"the key '{key.value[:80]}' is given twice", key.start_mark)
+                    raise ConstructorError(None, None, f"the key '{key.value[:80]}' appears twice", key.start_mark)
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 

@@ -143,7 +143,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
     systems = [f"{name}={typed[name]}" if name in typed else name for name in config.get("systems") or []]
     command = _VERBS.get(config.get("command", ""), config.get("command"))
     if config.get("data") == "samples" and command != "run":
-        raise UserError(f"the run of '{file}' was given its samples in Python, which a file cannot name")
+        raise UserError(f"the run of '{file}' has its samples from Python, which a file cannot name")
     pick = lambda *keys: {key: config.get(key) for key in keys}  # noqa: E731
     request: dict[str, Any] = {"command": command, "set": config.get("options") or None}
     request |= pick("data", "seed", "limit", "shard")

@@ -116,7 +116,7 @@ class RunRequest(Request):
     cache: Flag = option(True, "Keep answers and computed features for other runs.", of="running")
     save_audio: Retention | None = option(
         None,
-        "all, none, or the number of questions whose audio is kept. Without a value: all.",
+        "all, none, or the number of questions whose audio is saved. Without a value: all.",
         alone="all",
         of="running",
     )
@@ -156,7 +156,7 @@ class RunRequest(Request):
     dry_run: Flag = option(
         False,
         "Ask nothing: show the cost of the questions, and the first three requests.",
-        python="whether nothing is asked: the outcome then holds `previews`, with the cost of the questions and the "
+        python="whether nothing is sent: the outcome then holds `previews`, with the cost of the questions and the "
         "first three requests.",
     )
     rescore: Flag = option(False, "Compute the scores again, from the recorded answers.")

@@ -64,7 +64,7 @@ class RunningOptions:
     cache: Flag = option(True, "Keep computed features for other runs.", of="running")
     save_audio: Retention | None = option(
         None,
-        "all, none, or the number of samples whose audio is kept. Without a value: all.",
+        "all, none, or the number of samples whose audio is saved. Without a value: all.",
         alone="all",
         of="running",
         python="`all`, `none`, or how many samples' audio to keep; None keeps all of a small run, 24 of a large one.",

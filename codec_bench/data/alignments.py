@@ -55,7 +55,7 @@ class Alignment:
         rows = sorted((start, end, phone.strip()) for start, end, phone in intervals if phone.strip())
         for start, end, phone in rows:
             if not (0 <= start < end < math.inf):
-                raise ValueError(f"the phone '{phone}' is said from {start:g} to {end:g} s")
+                raise ValueError(f"the phone '{phone}' lasts from {start:g} to {end:g} s")
         starts, ends = (np.array([row[column] for row in rows], np.float64) for column in (0, 1))
         return cls(starts, ends, tuple(row[2] for row in rows))
 

@@ -39,7 +39,7 @@ def fetched(url: str) -> str:
     name = posixpath.basename(shown(url))
     content = hashlib.blake2b(data, digest_size=16).hexdigest()
     path = cache_folder() / "manifests" / content / name
-    with on_disk(f"'{shown(url)}' cannot be kept in '{path.parent}'"):
+    with on_disk(f"'{shown(url)}' cannot be stored in '{path.parent}'"):
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
             temporary = path.with_name(f"{name}.{os.getpid()}.part")

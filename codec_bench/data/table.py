@@ -218,7 +218,7 @@ def open_table(
         repo, pinned, names = parse_hub_name(where)
         if pinned is not None and revision not in (None, pinned):
             raise UserError(
-                f"'{where}' names the revision '{pinned}', and '{revision}' was asked for as well",
+                f"'{where}' names the revision '{pinned}', and '{revision}' was requested as well",
                 hint="name one of them",
             )
         repository = replace(find_repository(repo, revision or pinned, mirror), sounds=sounds, in_place=in_place)

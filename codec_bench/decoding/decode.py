@@ -167,7 +167,7 @@ def guarded(name: str, decode: Callable[[], _Result]) -> _Result:
         raise
     except MemoryError as error:
         raise AudioError(f"'{name}' cannot be decoded: it asks for more memory than there is") from error
-    except Exception as error:  # decoders that are given damaged bytes raise anything
+    except Exception as error:  # decoders raise anything on damaged bytes
         message = " ".join(str(error).split())
         raise AudioError(
             f"'{name}' cannot be decoded: {type(error).__name__}{f': {message}' if message else ''}"

@@ -64,7 +64,7 @@ def filesystem(url: str) -> Any:
     protocol = url.split("://", 1)[0]
     if "@" in url.split("://", 1)[1].partition("/")[0]:
         raise UserError(
-            f"the URL '{shown(url)}' was given with a user's name or password, which would be recorded",
+            f"the URL '{shown(url)}' holds a user's name or password, which would be recorded",
             hint="leave it out; fsspec takes credentials from the environment",
         )
     if protocol not in STORES and protocol in fsspec.available_protocols():

@@ -281,7 +281,7 @@ class _GroupReader:
             for start, batch in reversed(self._recent):
                 if start <= row:
                     return batch, row - start
-        raise AssertionError("a batch before the kept ones was asked for")
+        raise AssertionError("a batch before the cached ones was requested")
 
     def _begin(self) -> Iterator[pa.RecordBatch]:
         import pyarrow.parquet as pq

@@ -24,7 +24,7 @@ from codec_bench.errors import DeviceUnusable, UserError
 from codec_bench.messages import Diagnostic, of_error
 from codec_bench.networks.batch_shapes import rows_of, rung_s
 
-CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
+CPU_BATCH_S = 0.25  # long next to the time of sending a batch, short enough that all workers finish at about one time
 GPU_BATCH_S = 0.04
 """On a GPU, a full batch that takes less is doubled: launches take too large a part of its time."""
 GROWS_FROM_S = 2.0
@@ -359,7 +359,7 @@ class Dispatcher:
         for batch in held:
             self.stages[batch.key].waiting.give_back(batch.works)
         if not self._pool.retire(device):
-            raise UserError(f"{problem}; what is computed is kept", hint=hint)
+            raise UserError(f"{problem}; finished items are recorded", hint=hint)
         warnings.warn(f"{problem}; the run goes on without it", stacklevel=2)
 
     def _give_up(self, work: QueuedItem, batch: WorkerBatch, event: Died) -> None:

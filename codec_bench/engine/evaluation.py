@@ -201,7 +201,7 @@ def _run(
         finished = writer.begin(systems, metric_facts(plan), source, source.numbers, source.columns)
     check_sounds(writer, plan, source, running.progress)
     total = len(source) * len(plan.systems)
-    started = datetime.now(UTC).isoformat(timespec="milliseconds")  # two runs begun in one second differ
+    started = datetime.now(UTC).isoformat(timespec="milliseconds")  # two runs started in one second differ
     writer.set_meta(
         config=config, how=execution, **run_on(), started=started, state="running",
         data={

@@ -58,7 +58,7 @@ def restore_sample_order(
     if limit is not None and (previous.limit is None or limit < previous.limit):
         size = "all samples" if previous.limit is None else f"{previous.limit:,} samples"
         raise RunMismatch(
-            f"'{Path(folder)}' was begun with {size} and cannot be limited to {limit:,}: a limit can be raised only",
+            f"'{Path(folder)}' was started with {size} and cannot be limited to {limit:,}: a limit can be raised only",
             hint="give another --out, or " + (f"--limit {previous.limit} or more" if previous.limit else "no --limit"),
         )
     there = {sample.id: sample for sample in source.samples}

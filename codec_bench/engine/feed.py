@@ -51,7 +51,7 @@ class Feed:
 
     Args:
         todo: (number, sample, the systems that still need it).
-        keep: numbers of the samples whose audio is kept in `folder`, the run folder.
+        keep: numbers of the samples whose audio is saved in `folder`, the run folder.
         admit: called with each sample that was read, and the systems that need it.
         readers: how many workers read.
     """

@@ -51,7 +51,7 @@ class FileRequest:
     """A file to read.
 
     Args:
-        path: as for `Audio.read`. keep: where a copy is kept, or None. name: for messages, if not the path.
+        path: as for `Audio.read`. keep: where to save a copy, or None. name: for messages, if not the path.
         most_s: longer audio is refused; None for any length, and then the path may be a locator too.
     """
 

@@ -48,10 +48,10 @@ def check_sounds(writer: RunWriter, plan: Plan, source: Source, progress: Progre
 
 
 def _changed(writer: RunWriter, id: str, path: str, sound: str | None) -> RunMismatch:
-    problem = "cannot be read any more" if sound is None else f"has changed since '{writer.folder}' was begun"
+    problem = "cannot be read any more" if sound is None else f"has changed since '{writer.folder}' was started"
     return RunMismatch(
         f"the sound '{shown(path)}' of sample '{id}' {problem}",
-        hint="give another --out, or the data that it was begun with",
+        hint="use another --out, or the data of the run",
     )
 
 

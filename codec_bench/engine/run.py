@@ -84,7 +84,7 @@ class EngineSettings:
         batch_s: padded seconds per batch; None for each stage's own budget.
         time_limit_s: seconds per batch; None for the default of `batch.py`, 600 s or more.
         look_ahead: largest bytes of audio in shared memory, and samples, in progress.
-        keep: numbers of the samples whose audio is kept. check: whether the codecs are checked.
+        keep: numbers of the samples whose audio is saved. check: whether the codecs are checked.
         impatient: as for `Running`.
     """
 
@@ -152,7 +152,7 @@ class Engine:
             checked: names of the systems whose codecs need no check. clips: sound for the checks of the others.
 
         Raises:
-            UserError: the record cannot be written, or workers cannot be kept alive.
+            UserError: the record cannot be written, or workers keep ending.
         """
         start, start_cpu = perf_counter(), os.times()
         self._writer, self._progress = writer, progress
@@ -185,7 +185,7 @@ class Engine:
             self._report_progress()
         except BaseException:
             with suppress(UserError):  # if the record cannot be written, that error is being raised already
-                self._write(force=True)  # finished items are kept, whatever ended the run
+                self._write(force=True)  # finished items are recorded, whatever ended the run
             raise
         finally:
             feed.close()

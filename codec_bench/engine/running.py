@@ -84,7 +84,7 @@ def choose_running(running: Running | None, fields: Mapping[str, Any]) -> Runnin
     if running is not None and fields:
         named = ", ".join(f"{name}=" for name in fields)
         raise UserError(
-            f"got running= and {named} beside it; expected one of the two",
+            f"got running= and {named}; expected one of the two",
             hint=f"Running({', '.join(f'{name}={value!r}' for name, value in fields.items())}), or leave running= out",
         )
     return running if running is not None else Running(**fields)
@@ -139,7 +139,7 @@ def start_engine(
     """Start workers, cache and engine for a plan; yields (engine, number of workers).
 
     Args:
-        keep: numbers of the samples whose audio is kept. workers: reused and left running; None starts new ones.
+        keep: numbers of the samples whose audio is saved. workers: reused and left running; None starts new ones.
         items: of the run, if known.
     """
     devices = tuple(resolve_devices(running.device))
@@ -153,7 +153,7 @@ def start_engine(
 
 
 def numbers_to_save(save_audio: str | int | None, samples: int) -> frozenset[int]:
-    """Numbers of the samples whose audio is kept (`all`, `none` or so many, spread)."""
+    """Numbers of the samples whose audio is saved (`all`, `none` or so many, spread)."""
     if save_audio is None:
         save_audio = "all" if samples <= KEEP_ALL_UP_TO else KEEP_OTHERWISE
     if save_audio == "all":

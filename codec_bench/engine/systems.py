@@ -242,7 +242,7 @@ def _of_text(name: Any, spec: str) -> System:
     if spec == UNPROCESSED:
         if name not in (None, UNPROCESSED):
             raise UserError(
-                f"'{UNPROCESSED}' was given the name '{name}'; the row of the unchanged audio keeps its own name",
+                f"'{UNPROCESSED}' got the name '{name}'; the row of the unchanged audio keeps its own name",
                 hint=f"write {UNPROCESSED}",
             )
         return System(UNPROCESSED, "unprocessed", UNPROCESSED)
@@ -250,7 +250,7 @@ def _of_text(name: Any, spec: str) -> System:
         return System(spec, "codec", spec, titled=name is not None, codec=spec)
     check_name(name, spec)
     if _is_registered(name) and resolve_codec(name) != resolve_codec(spec):
-        raise UserError(f"'{name}' is the name of a registered codec, and was given to '{spec}'", hint="choose another")
+        raise UserError(f"'{name}' is the name of a registered codec, and '{spec}' has it too", hint="choose another")
     return System(name, "codec", spec, titled=True, codec=spec)
 
 

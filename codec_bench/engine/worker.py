@@ -214,7 +214,7 @@ def run_batch(
         runner = load()
         loaded = perf_counter() - start
         turn.began()
-        ahead = turn.ready()  # kept until the batch is computed, because it holds what the device reads
+        ahead = turn.ready()  # held until the batch is computed, because it holds what the device reads
         watched = turn.watch()
         if ahead is None:
             outcome, steps = runner.run(works, segments)

@@ -129,7 +129,7 @@ def _ssl_mos(
     """A row of SSL-MOS: one opinion score from a speech encoder whose frames are scored and averaged."""
     return Scorer(
         feature=name.replace("_", "-"),
-        scores={name: Output("mos", f"{about} Higher is better.", "The mean over the frames of s3prl, one for each 20 ms begun.")},
+        scores={name: Output("mos", f"{about} Higher is better.", "The mean over the frames of s3prl, one for each started 20 ms.")},
         paper=paper,
         source=source,
         notes=f"Paper: {paper}. Reference implementation: {source}.",

@@ -44,7 +44,7 @@ def _clipped_samples(clipped: int, samples: int, beyond: int, name: str, cut_at:
 
 
 def _delay(samples: float, ms: float, clips: int, by: str) -> str:
-    of = ", by the bands that are kept" if by == "bands" else ""
+    of = ", by the preserved bands" if by == "bands" else ""
     return f"{samples:+.2f} samples ({ms:+.2f} ms), the median of {clips} clips{of}"
 
 
@@ -67,7 +67,7 @@ def _rates(declared: float, rates: Sequence[float]) -> str:
 
 def _kinds_ok(kinds: int, delay_unknown: Sequence[str]) -> str:
     text = f"{count_of(kinds, 'kind')} of sound (rates and channels), loud, quiet and short, come back as they should"
-    return text + (f"; the delay could not be told at {_listed(delay_unknown, '; ')}" if delay_unknown else "")
+    return text + (f"; the delay is unknown at {_listed(delay_unknown, '; ')}" if delay_unknown else "")
 
 
 def _repeated(clips: int, wave: float) -> str:
@@ -122,14 +122,14 @@ def _quality_falls(
 SENTENCES = {
     "info": {
         "contract_kept": (
-            "codes are in range; samples are finite, as many as were given, at their rate and with their channels"
+            "codes are in range; samples are finite, as many as in the input, at its rate and with its channels"
         ),
-        "untrained": "cannot be told, since the weights are noise; of these, {finding}",
+        "untrained": "unknown, because the weights are random; of these, {finding}",
         "same_output_needed": "the same input does not give the same output",
         "same_batch_needed": "the same batch does not give the same output",
         "first_files_unreadable": "the first files of the data cannot be read",
         "codec_failed": "the codec failed",
-        "not_tried": "it was not asked for",
+        "not_tried": "it was not requested",
         "one_process_only": "it runs in the process of the caller, and no other can import it",
         "slow_to_load": "loading it took {load_s:.0f} s, so no second process loaded it; validate does",
         "cannot_send": "{name} cannot be sent as bytes: {kind}",
@@ -151,7 +151,7 @@ SENTENCES = {
         "file_not_read": "decode opens no file that encode has written",
         "silence_kept": "silence comes back as silence",
         "silence_level": "silence comes back at {level_db:.0f} dB of full scale",
-        "input_unchanged": "encode leaves the audio that it is given as it is",
+        "input_unchanged": "encode leaves its input as it is",
         "repeated": _repeated,
         "batch_same": _batch_ok,
         "every_rate": _kinds_ok,
@@ -164,13 +164,11 @@ SENTENCES = {
             "(allowed: {allowed_ms:.1f} ms)"
         ),
         # What cannot be determined.
-        "sign_unknown": "the waveform is not kept well enough to tell its sign",
+        "sign_unknown": "the waveform is not preserved well enough to show its sign",
         "sign_varies": "the waveform is turned over in some clips, at no common delay",
         "delay_of_one_clip": "one clip does not tell a delay; two must agree on it",
-        "delay_below": ("cannot be told below {least_ms:g} ms: the envelopes agree, and the waveform is not kept"),
-        "delay_unknown": (
-            "cannot be told: neither the waveforms nor the envelopes of estimate and reference are similar enough"
-        ),
+        "delay_below": ("unknown below {least_ms:g} ms: the envelopes agree, and the waveform is not preserved"),
+        "delay_unknown": ("unknown: waveforms and envelopes of estimate and reference are too different"),
         "no_sound": "no estimate has sound",
         "nothing_decoded": "there is no estimate",
         "no_bitrate_declared": lambda coded_bps, sent_bps: (
@@ -188,7 +186,7 @@ SENTENCES = {
         "clips_lost": _silent_parts,
         "sign_turned": "the waveform is turned over in {turned} of {clips} clips (correlation {correlation:.2f})",
         "envelope_delay": lambda ms, clips: (
-            f"{ms:+.0f} ms by the envelopes of {count_of(clips, 'clip')}; the waveform is not kept"
+            f"{ms:+.0f} ms by the envelopes of {count_of(clips, 'clip')}; the waveform is not preserved"
         ),
         "silent_clips": _silent_clips,
         "tokens": "declared {declared:g} tokens a second, its codes have {measured:g}",
@@ -201,7 +199,7 @@ SENTENCES = {
         "file_read": "encode writes the file '{path}', and decode opens it",
         "kept_by_length": "silence comes back as other sound of the same length: the codec caches sounds by length",
         "input_changed": (
-            "encode writes into the audio that it is given, and changes it by up to {by:.2g}; it is given copies here, "
+            "encode writes into its input and changes it by up to {by:.2g}; it gets copies here, "
             "so no other row changes"
         ),
         "thread_differs": lambda flips, frames, wave, allowed: (

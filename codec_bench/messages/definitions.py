@@ -56,7 +56,7 @@ SENTENCES = {
             f"{_variant(variant)} never sends a sound, and the questions are about the column 'audio'"
         ),
         "not_a_metric": "'{name}' is none of the metrics",
-        "published_not_a_metric": "numbers of '{name}' are given, which is none of the metrics",
+        "published_not_a_metric": "there are numbers of '{name}', which is none of the metrics",
         "transcript_of_text": "the answer is transcribed, and the benchmark wants text",
         "metric_needs_column": "the metric '{metric}' needs '{name}', which no column gives",
         "metric_needs_reference": "the metric '{metric}' compares with 'reference', which no column gives",

@@ -22,7 +22,7 @@ SENTENCES = {
         "other_rate": "it has as many samples as its reference, at {rate_khz:g} in place of {reference_khz:g} kHz",
         "empty_channels": "it has sound in {heard:g} of {channels:g} channels",
         "folded_channels": "its {channels:g} channels came back as one sound",
-        "short_inconclusive": "whether it is the sound of its reference cannot be told, as it is short",
+        "short_inconclusive": "it is too short to show whether it is the sound of its reference",
         # Flags of scores.
         "silent_reference": "a value of a reference that is silent",
         "alignment_unknown": "alignment unknown: this codec may have a short delay, which would move the value",
@@ -47,14 +47,14 @@ SENTENCES = {
             f"the generated file '{file}' could belong to the samples {_quoted(samples)}"
         ),
         "not_loaded": ("the worker process ended ({cause}) while loading '{stage}', and so did the one before it"),
-        "failed_on_device": "{stage} was given up: its first {items} items all failed on '{device}' ({cause})",
+        "failed_on_device": "{stage} was stopped: its first {items} items all failed on '{device}' ({cause})",
         "hung_at_first": (
-            "{stage} was given up: none of the first {items} items came back within its limit of {limit_s:g} s"
+            "{stage} was stopped: none of the first {items} items came back within its limit of {limit_s:g} s"
         ),
-        "hung": "{stage} was given up: {items} items did not come back within its limit of {limit_s:g} s",
+        "hung": "{stage} was stopped: {items} items did not come back within its limit of {limit_s:g} s",
         "not_fetched": "'{path}' could not be fetched",
         "out_of_memory": "out of memory with a batch of one",
-        "stage_given_up": "{stage} was given up: its process died at each of its first {items} items ({cause})",
+        "stage_given_up": "{stage} was stopped: its process died at each of its first {items} items ({cause})",
         "worker_died": lambda stage, cause, times: (
             f"the worker process died{f' {times} times' if times > 1 else ''} ({cause}) while computing {stage}"
         ),

@@ -51,11 +51,11 @@ SENTENCES = {
             "the reference has up to {utterances} utterances, and the PESQ code has room for 50: cut it into pieces"
         ),
         "no_pitch_frame": "the signals are too short: they have no pitch frame",
-        "frames_apart_words": "{cause}; the column '{column}' may say when the words of the estimate are said",
+        "frames_apart_words": "{cause}; the column '{column}' may hold the times of the estimate's words",
         "pitch_constant_over_words": "the pitch of the {side} does not change from word to word",
         "side_silent": "the {side} is digital silence, in which no speech begins or ends",
         "few_frames": "a correlation needs two frames",
-        "no_speaking_rate": "nothing is heard in the reference, so it has no speaking rate",
+        "no_speaking_rate": "no words are recognised in the reference, so it has no speaking rate",
         "level_constant": "the level of the {side} does not change",
         "estimate_is_silent": "the estimate is silent",
         "scaled_copy": "the estimate is a scaled copy of the reference; SI-SDR is unbounded",
@@ -80,7 +80,7 @@ SENTENCES = {
         "trained_on_others": "{trained_on}, and the language is '{language}'; {others}",
     },
     "warning": {
-        "words_without_speech": "words heard where the recogniser hears no speech",
+        "words_without_speech": "words recognised where the recogniser finds no speech",
         "of_recogniser": "{recogniser}: {cause}",
     },
     "error": {

@@ -13,7 +13,7 @@ SENTENCES = {
         "no_first": "it has no method `first`, which decodes fewer codebooks than it has",
         "no_fewer_codebooks": "it decodes no fewer codebooks than it has",
         "no_codebooks": "it sends no codes that have codebooks",
-        "several_streams": "it sends {streams} streams of codes; codebooks are kept of one",
+        "several_streams": "it sends {streams} streams of codes; codebooks can be dropped from one only",
         "one_codebook": "it has one codebook",
         "no_frame_rate": "it has no codes with a frame rate",
         "no_alignments": "none of the {clips} clips has an alignment; the ids must be those of the data",
@@ -48,7 +48,7 @@ SENTENCES = {
         "other_silence": "silence of the same length is sent in another number of frames",
         "not_coded": "the data were not coded whole, or the process that coded them has ended",
         "cpu_already": "all else was measured on the CPU too",
-        "no_training": "no steps of training were asked for",
+        "no_training": "no steps of training were requested",
         "no_triphones": _no_triphones,
         "no_pairs_within": "no speaker says two phones between the same neighbours, one of them twice",
         "no_pairs_across": (
@@ -75,7 +75,7 @@ SENTENCES = {
         "latents": "it gives latents, which are not discrete; see how far they move",
         "packets_not_compared": "it sends packets of bits, which have no codes to compare",
         "no_codes": "no codes were counted",
-        "no_metric": "no metric was asked for",
+        "no_metric": "no metric was requested",
     },
     "error": {
         "clips_failed": "{clips} clips gave no estimate: {reason}",

@@ -63,7 +63,7 @@ SENTENCES = {
         "few_rows": "{rows} {of} have a cell in both columns; a correlation needs {needed}",
         "few_rows_for_interval": "{rows} {of} have a cell in both columns; an interval needs at least {needed}",
         "constant_column": "the {of} are all equal in one of the two columns, so there is nothing to correlate",
-        "same_order": "the two columns order the {of} alike, and how sure that is cannot be said",
+        "same_order": "the two columns order the {of} alike, with an unknown certainty",
         "cancelled": (
             "the ratings of each person and of each sound have nearly the same mean, so the spread of either is unknown"
         ),

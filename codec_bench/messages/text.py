@@ -11,7 +11,7 @@ SENTENCES = {
         ),
     },
     "warning": {
-        "hallucinated": "words heard where the reference has none",
+        "hallucinated": "words recognised where the reference has none",
         "tags_as_words": "the reference holds a tag, which the rule compares as words",
         "tags_removed": "tags of the reference were not compared",
     },

@@ -7,7 +7,7 @@ Which file to open
     `groups.py`     which metrics a name such as `quality` stands for; the groups themselves are `GROUPS` and `TOPICS`
                     here.
     `costs.py`      how long a metric takes, as measured; `sensitivity.py` what moves it though a listener would not
-                    mind. `words.py` reads when each word is said.
+                    mind. `words.py` reads the times of words.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def expand(texts: list[str]) -> list[str]:
         out += [member + suffix for member in GROUPS[spec.name]] if spec.name in GROUPS else [spec.text]
     for name in out:
         if out.count(name) > 1:
-            raise UserError(f"the metric '{name}' is asked for twice", hint="name each metric once")
+            raise UserError(f"the metric '{name}' is named twice", hint="name each metric once")
     out = [member for name in out for member in members(Spec.parse(name)) or [name]]
     companions = ["voiced_in_both" + name[len("f0_corr") :] for name in out if name in _OVER_FRAMES_VOICED_IN_BOTH]
     return list(dict.fromkeys([*out, *companions]))

@@ -79,7 +79,7 @@ class CommandMetric(ItemMetric):
         mine.kind, mine.higher_is_better, mine.range = held.kind, held.higher_is_better, held.range
 
     def _score(self, item: Inputs) -> Score:
-        assert item.estimate is not None, "a metric of signals is given them"
+        assert item.estimate is not None, "a metric of signals gets them"
         signals = {"estimate": item.estimate}
         if self.kind == "pair":
             signals = dict(zip(("reference", "estimate"), item.pair))

@@ -155,8 +155,8 @@ class WerMean(_OfRates):
     which voices or codecs suit one recogniser.
 
     Examples:
-        >>> heard = {"pocketsphinx": {"transcript": "a cap sat"}, "whisper-tiny.en": {"transcript": "a cat sat"}}
-        >>> item = Inputs("a", 16_000, text="a cat sat", language="en", estimate_features=heard)
+        >>> features = {"pocketsphinx": {"transcript": "a cap sat"}, "whisper-tiny.en": {"transcript": "a cat sat"}}
+        >>> item = Inputs("a", 16_000, text="a cat sat", language="en", estimate_features=features)
         >>> (score,) = WerMean("pocketsphinx+whisper-tiny.en").compute([item])
         >>> round(score.value, 3), {name: round(rate, 3) for name, rate in score.detail["rates"].items()}
         (0.167, {'pocketsphinx': 0.333, 'whisper-tiny.en': 0.0})
@@ -237,7 +237,7 @@ class WerBetween(_Consensus):
             values[name] = counts.errors / length if length else None
             errors, words = errors + counts.errors, words + length
         if not words:
-            return Score.undefined(Diagnostic("no_words_heard"), self.protocol)
+            return Score.undefined(Diagnostic("no_words_features"), self.protocol)
         detail = {"pairs": values, "transcripts": dict(transcripts)}
         return Score.ok(errors / words, self.protocol, numerator=errors, denominator=words, detail=detail)
 

@@ -54,8 +54,8 @@ class EmotionSim(_Emotion):
 
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric
-        >>> heard = [{"emotion2vec-plus-large": {"embedding": np.array(side)}} for side in ([3.0, 4.0], [0.0, 2.0])]
-        >>> item = Inputs("a", 16000, reference_features=heard[0], estimate_features=heard[1])
+        >>> features = [{"emotion2vec-plus-large": {"embedding": np.array(side)}} for side in ([3.0, 4.0], [0.0, 2.0])]
+        >>> item = Inputs("a", 16000, reference_features=features[0], estimate_features=features[1])
         >>> round(build_metric("emotion_sim").compute([item])[0].value, 2)
         0.8
     """

@@ -100,7 +100,7 @@ class Kad(SetDistance):
     aggregate = "kernel"
     protocol = "kad/pairs/gaussian-median-reference/2000-items"
     paper = "Chung et al.: KAD: No More FAD! An Effective and Efficient Metric for Audio Generation, ICML 2025"
-    source = "kadtk calc_kernel_audio_distance with the width given, but for an item's own partner, to 1e-6 relative"
+    source = "kadtk calc_kernel_audio_distance with the same width, without an item's own partner, to 1e-6 relative"
 
 
 class Kid(SetDistance):

@@ -242,7 +242,7 @@ class VoicedInBoth(_Pitch):
 def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
     """The words of the reference and of the estimate."""
     if item.words is None:
-        raise ValueError(f"the data have no column '{WORDS}', which says when each word is said")
+        raise ValueError(f"the data have no column '{WORDS}', which holds the times of words")
     words = read_words(item.words, WORDS)
     if item.estimate_words is None:
         return words, words

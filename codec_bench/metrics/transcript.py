@@ -79,7 +79,7 @@ class SpeakingRate(Transcript):
 
     stem = "speaking_rate"
     unit = "words/s"
-    source = "VERSA's speaking_rate at c398480, given the same transcript"
+    source = "VERSA's speaking_rate at c398480 on the same transcript"
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         if point not in (None, "char"):

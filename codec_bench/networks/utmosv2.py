@@ -45,7 +45,7 @@ def _attended(attention: nn.Module, x: Tensor) -> Tensor:
 
 
 class _SslBranch(nn.Module):
-    """The encoder, the weighted sum of its layers, and its mean after attention beside its maxima before."""
+    """The encoder, the weighted sum of its layers, and its mean after attention with its maxima before."""
 
     def __init__(self, encoder: EncoderConfig) -> None:
         super().__init__()

@@ -21,7 +21,7 @@ def answer_notes(answers: Answers) -> list[str]:
     if not answers:
         return []
     notes = [
-        *([f"each question was asked in {wordings_text(answers.each_wording)}"] if answers.each_wording else []),
+        *([f"each question was sent in {wordings_text(answers.each_wording)}"] if answers.each_wording else []),
         *_of_lengths(answers),
         *_of_collapse(answers),
         *_who(answers),
@@ -68,13 +68,13 @@ def _of_lengths(answers: Answers) -> list[str]:
     phrases = []
     if answers.cut.n:
         unheard = answers.cut.unheard
-        of_all = f"; {100 * unheard:.3g} % of all sound was not heard" if unheard is not None else ""
+        of_all = f"; {100 * unheard:.3g} % of all sound was cut" if unheard is not None else ""
         phrases.append(
             f"the audio of {_count_and_share(answers.cut)} was cut, because it is longer than the model takes{of_all}"
         )
     if answers.too_long and answers.too_long.n:
         phrases.append(
-            f"{_count_and_share(answers.too_long)} were not asked, because their audio is longer than the model takes"
+            f"{_count_and_share(answers.too_long)} were not sent, because their audio is longer than the model takes"
         )
     if answers.at_limit and answers.at_limit.n:
         phrases.append(f"{_count_and_share(answers.at_limit, 'answers')} ended at a limit of length")
@@ -101,7 +101,7 @@ def _count_and_share(count: Count, of: str = "questions") -> str:
 
 def _ignored(role: str, decoding: Mapping[str, Any] | None) -> list[str]:
     untold = (decoding or {}).get("untold") or {}
-    return [f"'{name}' was not told to the {role}: {why}" for name, why in untold.items()]
+    return [f"the {role} does not accept '{name}': {why}" for name, why in untold.items()]
 
 
 def _who(answers: Answers) -> list[str]:
@@ -115,7 +115,7 @@ def _who(answers: Answers) -> list[str]:
         unknown = (
             "it does not say which model is behind it, so a change of that model shows only in the questions that are"
         )
-        parts.append(f"'{answers.alias}' is a name that the service gave: {unknown} asked again")
+        parts.append(f"'{answers.alias}' is a name that the service gave: {unknown} repeated")
     if len({(one.model, one.revision) for one in served}) > 1:
         states = "; ".join(f"{one.state} gave {one.n:,} answers{_where(one.subsets)}" for one in served)
         parts.append(f"the service named {len(served)} states of the model that answered: {states}")
@@ -125,9 +125,7 @@ def _who(answers: Answers) -> list[str]:
             if one.get("answers")
             else ""
         )
-        parts.append(
-            f"{one['asked'] - one['same']} of {one['asked']} questions that were asked again got another answer{among}"
-        )
+        parts.append(f"{one['asked'] - one['same']} of {one['asked']} repeated questions got another answer{among}")
     return parts
 
 

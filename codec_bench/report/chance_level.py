@@ -1,4 +1,4 @@
-"""Notes beside values: chance level, failure rules, reading rates, win rate, bias.
+"""Notes on values: chance level, failure rules, reading rates, win rate, bias.
 
 See `codec_bench.stats.chance_level`.
 """

@@ -16,7 +16,7 @@ from codec_bench.stats.row_counts import count_rows, other_data
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.controls import control_of
-from codec_bench.store.record import Run
+from codec_bench.store.record import Run, recorded_request
 
 _NAMED = re.compile(r"hf:(?P<repository>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<names>.+))?")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -45,7 +45,7 @@ def results_of(run: Run, system: str | None, form: str) -> tuple[str, Mapping[st
     if control:
         raise UserError(
             f"the run '{run.folder}' is a control ({control.words}), and {form} takes results alone",
-            hint="export the run in which the model was given everything",
+            hint="export the run with the complete input",
         )
     names = list(run.systems)
     codecs = [name for name in names if name != numbers.UNPROCESSED] if system is None else [system]
@@ -74,7 +74,7 @@ def data_of(meta: Mapping[str, Any]) -> Data:
     """Return the source of the data: from the benchmark's definition, or as named."""
     benchmark = meta.get("benchmark")
     if benchmark:
-        source = ((meta.get("fingerprint") or {}).get("asked") or {}).get("data") or {}
+        source = recorded_request(meta).get("data") or {}
         # Only a pinned commit is surely the hub's: a mirror may have another hash, or none.
         pinned = None if meta["config"].get("mirror") else source.get("revision")
         revision = pinned if isinstance(pinned, str) and _COMMIT.fullmatch(pinned) else None

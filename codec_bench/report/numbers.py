@@ -127,7 +127,7 @@ def remarks(system: SystemSummary) -> list[str]:
     )
     phrases = [f"{count:,} {state}" for count, state in counts if count]
     if system.unheard:
-        phrases.append(f"{100 * system.unheard:.3g} % of the sound not heard")
+        phrases.append(f"{100 * system.unheard:.3g} % of the sound cut")
     failed_checks = dict.fromkeys(finding["check"] for finding in system.doubts)
     return [*phrases, *(f"suspect: {plain(str(check))}" for check in failed_checks)]
 
@@ -188,7 +188,7 @@ def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
 
 
 _WHY = {
-    "limit": "a limit of {limit:,} was asked for",
+    "limit": "a limit of {limit:,} was set",
     "shard": "the run is of one shard",
     "unfinished": "the run is not finished",
     "data": "the data hold no more",

@@ -56,7 +56,7 @@ class _Cell:
 class _Table:
     heads: Sequence[str]
     rows: Sequence[tuple[Sequence[str], Sequence[_Cell]]]
-    """The name of a system with what stands beside it, and a cell for each metric."""
+    """The name of a system, its extra columns and a cell for each metric."""
     notes: Sequence[str]
     protocols: str
 

@@ -19,7 +19,7 @@ NOT_DISCRETE = "not discrete"
 
 @dataclass(frozen=True, slots=True)
 class SystemColumn:
-    """A column beside the metrics, with one cell for each system.
+    """An extra column next to the metrics, with a cell for each system.
 
     Args:
         name: its head. means: its content, for the documentation.

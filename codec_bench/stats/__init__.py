@@ -9,7 +9,7 @@ Which file to open
     `summary.py`        the summary of a run, of the types in `summary_types.py`, written by `summary_json.py`;
                         `recorded.py` reads the record, `breakdown.py` folds one metric, also by subset.
     `verdict.py`        which systems are the best; `data_warnings.py` where data and metrics meet badly;
-                        `row_counts.py` how much of a benchmark was asked.
+                        `row_counts.py` how much of a benchmark was sent.
     `sets.py`           values of whole sets: `frechet.py`, `kernel_distance.py`, `ttsds.py`, `eer.py`, over
                         `blocks.py` of embeddings; `corpus.py` BLEU.
     `answers.py`        counts and costs of answers; `chance_level.py`, `draws.py`, `robustness.py`, `controls.py` and

@@ -14,7 +14,7 @@ from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import Answers, Count, CutAudio, Quantiles, ServedModel, Wording
 from codec_bench.store.answers import TOO_LONG, draws_of, has_answers
 from codec_bench.store.reasoning import MARKS, cut_reasoning
-from codec_bench.store.record import Run
+from codec_bench.store.record import Run, recorded_request
 from codec_bench.store.rows import NO_ANSWER
 
 
@@ -89,7 +89,7 @@ def _rtfx(run: Run) -> dict[str, Any]:
 
 
 def wordings_text(count: int) -> str:
-    """In how many wordings a question is asked, as text."""
+    """In how many wordings a question is sent, as text."""
     return f"{count} wordings" if count > 1 else "its only wording"
 
 
@@ -116,7 +116,7 @@ def ways_by_wording(
 
 def wordings_of(meta: Mapping[str, Any]) -> list[str]:
     """The wordings of a run's prompt in order; empty if there is one."""
-    prompt = ((meta.get("fingerprint") or {}).get("asked") or {}).get("prompt") or {}
+    prompt = recorded_request(meta).get("prompt") or {}
     parts = [item for turn in prompt.get("messages") or () for item in turn.get("content") or ()]
     return next((list(item["wordings"]) for item in parts if isinstance(item, Mapping) and item.get("wordings")), [])
 

@@ -181,7 +181,7 @@ def unit_codes(clusters: Sequence[Hashable | None] | None, items: int) -> np.nda
     codes = np.fromiter(map(seen.__getitem__, clusters), np.int64, items)
     if None in seen:
         alone = np.flatnonzero(codes == seen[None])
-        # The number that None was given goes to the first of its items, so that no number is left without an item.
+        # The number of None goes to the first of its items, and no number is without an item.
         codes[alone[1:]] = np.arange(len(seen), len(seen) + len(alone) - 1)
     return codes
 

@@ -1,6 +1,6 @@
 """Dependence of a score on the wording of the prompt.
 
-If every question was asked in all wordings, values differ by the wording and by chance; else also by the questions.
+If every question was sent in all wordings, values differ by the wording and by chance; else also by the questions.
 Intervals are those of `stats.intervals` over questions (or speakers). `sd_by_chance` is the expected standard deviation
 if the answers of each question were assigned to the wordings at random (a permutation test's null).
 """

@@ -120,7 +120,7 @@ def _entry_of_system(
     items, name = system.items, system.name
     warned = [*items.tally.warned(len(items.finished) - len(items.unscored), recorded.metrics), *data_warnings]
     timings = ((recorded.meta.get("timings") or {}).get("systems") or {}).get(name)
-    # Items without an estimate took no full part in the time, so there is no speed beside them.
+    # Items without an estimate took no full part in the time, so there is no speed.
     hidden = "times_" if items.unscored else None
     return SystemSummary(
         metrics=entries,

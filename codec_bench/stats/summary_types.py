@@ -203,7 +203,7 @@ class DrawsSummary(SummaryPart):
 class RobustnessSummary(SummaryPart):
     """Dependence of a value on `n` wordings. Failures count as wrong.
 
-    `same_questions`: every question was asked in all wordings. `sd_by_chance`: expected if the wording makes no
+    `same_questions`: every question was sent in all wordings. `sd_by_chance`: expected if the wording makes no
     difference; `sd` divides by n - 1. `worst` and `best` are None for a metric without a direction.
     """
 
@@ -404,7 +404,7 @@ class Answers(SummaryPart):
     """Counts, costs, times of answers; `failed` by status, `draws` per question.
 
     Args:
-        each_wording: number of wordings, if every question was asked in each.
+        each_wording: number of wordings, if every question was sent in each.
         at_limit: answers that ended at a limit. decoding: requested parameters, and why one was `untold`.
         asked_for: the requested model. served: the answering models. alias: a name that hides another model.
         judging: parameters that the judge could not take, with reasons. choices: about reordered options, or None.

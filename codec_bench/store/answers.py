@@ -1,7 +1,7 @@
 """Questions and answers of a model: the record of a benchmark's first phase.
 
 A run of a benchmark has one system, the model, and one sample per question, in the benchmark's order. A question and
-its answer are one transaction, and no recorded question is asked again. Scores come from these tables alone. Each of
+its answer are one transaction, and no recorded question is sent again. Scores come from these tables alone. Each of
 several draws is a sample with its own id. Earlier answers of a conversation are in `turns`, written one by one.
 """
 
@@ -20,7 +20,7 @@ from codec_bench.errors import RunMismatch
 from codec_bench.messages import Diagnostic, as_reason, as_remark
 from codec_bench.store import integrity
 from codec_bench.store.integrity import DATABASE
-from codec_bench.store.record import Run
+from codec_bench.store.record import REQUEST, Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.tables import QUESTIONS, TABLES, json_text, notes_text, reason_text, storable
 from codec_bench.store.writer import SCORES, RunWriter, set_entries
@@ -204,7 +204,7 @@ class AnswerWriter(RunWriter):
         moved = [places[number].number for number in rising]
         if moved != sorted(set(moved)) or any(new < old for old, new in zip(rising, moved)):
             raise RunMismatch(f"'{self.folder}' cannot grow: its order changed", hint="give another --out")
-        fingerprint = {**self.meta("fingerprint"), "asked": dict(request)}
+        fingerprint = {**self.meta("fingerprint"), REQUEST: dict(request)}
         with self._transaction() as rows:
             for table in ("samples", "answers", "readings", "extras"):
                 # From the last to the first, so that no row takes the number of one that has not moved yet.
@@ -345,7 +345,7 @@ def digest_of(questions: Iterable[tuple[Mapping[str, Any], Sequence[str]]]) -> s
 
 
 def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchange]:
-    """Questions and answers of a run in order: all, or those with the given numbers."""
+    """Questions and answers of a run in order: all, or those with these numbers."""
     chosen = "" if numbers is None else f"WHERE a.number IN ({','.join(str(int(n)) for n in numbers)})"
     for number, id, *row in run.query_lazily(
         f"SELECT a.number, {_QUESTION_COLUMNS}, {', '.join(f'a.{name}' for name in _ANSWERS[1:])}, "

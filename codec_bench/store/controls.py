@@ -12,7 +12,7 @@ from typing import Any
 from codec_bench.errors import UserError
 from codec_bench.store.draws import AS_WRITTEN
 from codec_bench.store.folders import run_folders
-from codec_bench.store.record import Run
+from codec_bench.store.record import Run, recorded_request
 
 NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL = "none", "silence", "noise", "another", "shuffled", "level"
 INSTEAD = {"sound": (AS_WRITTEN, NONE, SILENCE, NOISE, ANOTHER, SHUFFLED, LEVEL), "question": (AS_WRITTEN, NONE)}
@@ -84,10 +84,8 @@ NO_CONTROL = Control()
 
 def control_of(run: Run) -> Control | None:
     """The control of a run; None if its request is not recorded."""
-    recorded = (run.meta.get("fingerprint") or {}).get("asked")
-    if not isinstance(recorded, Mapping):
-        return None
-    return Control(**recorded.get(CONTROL, {}))
+    recorded = recorded_request(run.meta)
+    return Control(**recorded.get(CONTROL, {})) if recorded else None
 
 
 def result_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:

@@ -13,9 +13,9 @@ AS_WRITTEN, SHUFFLED, ALL_ROTATIONS = "given", "shuffled", "all-rotations"
 
 
 def draw_counts(run: Run) -> dict[str, int] | None:
-    """Number of answers by question id, if each is asked in every rotation; else None.
+    """Number of answers by question id, if each is sent in every rotation; else None.
 
-    A question without options to reorder is asked once.
+    A question without options to reorder is sent once.
     """
     if (run.meta.get("config") or {}).get("choices") != ALL_ROTATIONS:
         return None

@@ -1,6 +1,6 @@
 """The folder of a run: named by the caller, found, or new; one writer locks it.
 
-A run without a named folder gets one under `runs/`, where `begun.json` holds a hash of the request. The same request
+A run without a named folder gets one under `runs/`, where `STARTED` holds a hash of the request. The same request
 continues that folder, unless it is finished or in use.
 """
 
@@ -25,6 +25,7 @@ from codec_bench.store.tables import layouts
 
 RUNS = Path("runs")
 STARTED = "begun.json"
+_REQUEST, _STARTED_AT = "asked", "begun"
 LOCK = "run.lock"
 
 
@@ -113,7 +114,7 @@ def own_folder(command: str, request: Mapping[str, Any], *, also_finished: bool 
             why = why or f"; the same run in {path} is being written by another process"
             continue
         status = "finished" if started.get("finished") else "unfinished"
-        words = f"run folder: {path} (continues the {status} run of {started['begun'].replace('T', ' ')})"
+        words = f"run folder: {path} (continues the {status} run of {started[_STARTED_AT].replace('T', ' ')})"
         return RunFolder(path, words, lock=lock, is_own=True)
     return new_folder(command, request, why)
 
@@ -127,15 +128,15 @@ def new_folder(command: str, request: Mapping[str, Any], why: str = "") -> RunFo
         try:
             path.mkdir(parents=True)
             break
-        except FileExistsError:  # begun by another process in the same second
+        except FileExistsError:  # another process made it in the same second
             number += 1
         except OSError as error:
             raise UserError(f"the run folder '{path}' cannot be written: {error.strerror}") from error
     lock = FolderLock(path)
     started = {
         "command": command,
-        "asked": request_hash(request),
-        "begun": now.isoformat(timespec="seconds"),
+        _REQUEST: request_hash(request),
+        _STARTED_AT: now.isoformat(timespec="seconds"),
         "finished": None,
     }
     write_json(path / STARTED, started)
@@ -155,13 +156,13 @@ def mark_finished(path: Path) -> None:
 
 
 def _started_runs(command: str, request: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Folders of the same request, newest first, with their `begun.json`."""
+    """Folders of the same request, newest first, with their `STARTED` files."""
     folders = [(path.parent, _read(path)) for path in RUNS.glob(f"*/{STARTED}")]
     identity = (command, request_hash(request))
     same = [
-        (path, started) for path, started in folders if started and (started["command"], started["asked"]) == identity
+        (path, started) for path, started in folders if started and (started["command"], started[_REQUEST]) == identity
     ]
-    yield from sorted(same, key=lambda one: (one[1]["begun"], one[0].name), reverse=True)
+    yield from sorted(same, key=lambda one: (one[1][_STARTED_AT], one[0].name), reverse=True)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -170,7 +171,9 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     is_complete = (
-        isinstance(started, dict) and isinstance(started.get("begun"), str) and {"command", "asked"} <= started.keys()
+        isinstance(started, dict)
+        and isinstance(started.get(_STARTED_AT), str)
+        and {"command", _REQUEST} <= started.keys()
     )
     return started if is_complete else None
 
@@ -181,7 +184,7 @@ def started_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
     if not path.is_file() or not path.stat().st_size:
         return {}
     with closing(integrity.connect(path)) as db, integrity.reading(path):
-        if "meta" not in layouts(db):  # a run that was killed while it made its tables has begun nothing
+        if "meta" not in layouts(db):  # a run that was killed while it made its tables has no items
             return {}
         row = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
     fingerprint: dict[str, Any] = {} if row is None else integrity.json_cell(row[0], path, "its fingerprint")
@@ -194,6 +197,6 @@ def run_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str
     for folder in [folders] if isinstance(folders, (str, os.PathLike)) else folders:
         runs = sorted(path.parent for path in Path(folder).rglob(DATABASE))
         if not runs:
-            raise UserError(f"'{folder}' is not a run folder and holds none", hint="name the folder given as --out")
+            raise UserError(f"'{folder}' is not a run folder and holds none", hint="name the folder of --out")
         out += runs
     return out

@@ -14,7 +14,7 @@ from typing import Any
 from codec_bench.store.answers import has_answers
 from codec_bench.store.controls import ANOTHER, control_of
 from codec_bench.store.draws import AS_WRITTEN
-from codec_bench.store.record import Run
+from codec_bench.store.record import Run, recorded_request
 
 _OF_DATA = ("data", "fields", "language", "wants", "too_long", "windows")
 _ELSEWHERE = ("revision",)
@@ -68,11 +68,8 @@ class Identity:
 
 def identity_of(run: Run) -> Identity:
     """Identity of the benchmark, or of the data, of a run."""
-    fingerprint = run.meta.get("fingerprint") or {}
-    requested, scored = (
-        recorded if isinstance(recorded, Mapping) else {}
-        for recorded in (fingerprint.get("asked"), fingerprint.get("scored"))
-    )
+    requested, scored = recorded_request(run.meta), (run.meta.get("fingerprint") or {}).get("scored")
+    scored = scored if isinstance(scored, Mapping) else {}
     if not has_answers(run):
         return Identity(rows=hashed(sorted([s.id, s.text, s.language] for s in run.samples())))
     options = ((run.meta.get("config") or {}).get("options") or {}).values()

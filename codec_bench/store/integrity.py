@@ -175,7 +175,7 @@ def check_journals(path: Path) -> None:
         if not _has_bytes(path, suffix):
             continue
         closed = (path.parent / SEAL).exists() or (suffix == _LOG and _is_without_log(path))
-        if closed and _has_bytes(path, suffix):  # asked again: a writer may have closed the record in this moment
+        if closed and _has_bytes(path, suffix):  # a second look: a writer may have closed the record in this moment
             raise DamagedRecord(
                 f"'{path.resolve()}{suffix}' is of another state of the run than the closed record next to it",
                 hint=_what_to_delete(path, suffix),

@@ -1,4 +1,4 @@
-"""Results of `judge compare`: judges that replace others, kept per user.
+"""Results of `judge compare`: judges that replace others, stored per user.
 
 A succession is of one rubric and two judges with the model names their services reported; a new measurement replaces
 the earlier one. The files are in `judge-successions` of the user's cache folder.
@@ -55,7 +55,7 @@ class Succession:
 
     @property
     def words(self) -> str:
-        """For a table: `by NEW, minus 0.12 ± 0.03 beside OLD`."""
+        """For a table: `by NEW, minus 0.12 ± 0.03 relative to OLD`."""
         return self.words_in(1.0)
 
     def words_in(self, factor: float) -> str:
@@ -67,7 +67,7 @@ class Succession:
         sign, margin = "minus" if offset.value < 0 else "plus", ""
         if offset.low is not None and offset.high is not None:
             margin = f" ± {factor * (offset.high - offset.low) / 2:.2f}"
-        return f"by {new}, {sign} {abs(factor * offset.value):.2f}{margin} beside {old}"
+        return f"by {new}, {sign} {abs(factor * offset.value):.2f}{margin} relative to {old}"
 
     @property
     def called(self) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Results of `judge check`, kept per user, and words next to judges' numbers.
+"""Results of `judge check`, stored per user, and words next to judges' numbers.
 
 Every table, page, board and export takes the words from `judge_words`. Each judge has a file in `judge-tests` of the
 user's cache folder. A new part of a test (hearing, or one rubric) replaces that part alone.

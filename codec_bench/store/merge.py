@@ -229,7 +229,7 @@ def _write(
         writer.set_meta(config=config, data=data)
         if meta.get("flag_unchecked"):
             writer.flag_unchecked(common.get("checks") or {}, **meta["flag_unchecked"])
-    notify("copying the sound that was kept")
+    notify("copying the saved audio")
     for shard in parts.values():
         _link_audio(shard.folder / "audio", out / "audio")
     integrity.remove_seal(out)

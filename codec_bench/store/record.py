@@ -32,6 +32,8 @@ from codec_bench.store.rows import (
 )
 from codec_bench.store.statuses import FAILURES
 
+REQUEST = "asked"
+"""The key of the request in a fingerprint."""
 _SHARED = "SELECT sound FROM samples WHERE sound IS NOT NULL GROUP BY sound HAVING COUNT(*) > 1"
 OF_FIRST = (
     "LEFT JOIN (SELECT sample, duration_s, MIN(system) FROM items WHERE duration_s IS NOT NULL GROUP BY sample) first "
@@ -145,7 +147,7 @@ class Run:
             yield ItemRow(name, sample, status, why, bits, remarks, path, duration_s)
 
     def reference_audio(self, sample: str) -> Path | None:
-        """A sample's reference audio: the kept copy, else the original file, or None."""
+        """A sample's reference audio: the saved copy, else the original file, or None."""
         row = next(self.query_lazily("SELECT number, audio FROM samples WHERE id = ?", (sample,)), None)
         if row is None:
             raise UnknownName("sample", sample, [])
@@ -375,6 +377,12 @@ class Run:
     def close(self) -> None:
         """Close the record."""
         self._db.close()
+
+
+def recorded_request(meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The request of a benchmark's run, from its fingerprint; empty if unknown."""
+    request = (meta.get("fingerprint") or {}).get(REQUEST)
+    return request if isinstance(request, Mapping) else {}
 
 
 def _package(name: str) -> Any:

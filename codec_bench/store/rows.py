@@ -38,7 +38,7 @@ class ItemRecord:
 
     Args:
         status: `ok`, `failed`, or `refused` if a model rejected or declined the question. reason: if not ok.
-        bits: sent by the codec, or None. audio: path of the kept estimate in the run folder, or None.
+        bits: sent by the codec, or None. audio: path of the saved estimate in the run folder, or None.
         notes: remarks that are no failures, such as `Diagnostic("clipped", samples=3)`.
         duration_s, sample_rate_hz, channels: of the reference; None if unreadable. estimate_s: of the estimate.
         sound: a hash of the reference's samples. estimate_sound: of an estimate from a file.
@@ -65,7 +65,7 @@ class Results(Protocol):
 
     @property
     def folder(self) -> Path:
-        """The run folder, for kept audio."""
+        """The run folder, for saved audio."""
         ...
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
@@ -279,7 +279,7 @@ TABLE_COLUMNS = {
     ),
     "extra": TableColumn(
         "The further columns of the manifest, or the subsets of a benchmark's question, as a JSON object in text; "
-        "where a question was asked several times (`--repeats`, `--prompts each`, `--choices all-rotations`) also the "
+        "where a question was sent several times (`--repeats`, `--prompts each`, `--choices all-rotations`) also the "
         "id of its `question` and its `draw`, from 0; `{}` if there are none. A column that forms "
         "[no groups](report.md#by-speaker-duration-or-another-column), such as one of long texts, is not in the record "
         "and not here.",
@@ -307,7 +307,7 @@ NUMBERS = tuple(name for name, hint in get_type_hints(TableRow).items() if float
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One item of the record, with the file of the kept estimate and its seconds."""
+    """One item of the record, with the file of the saved estimate and its seconds."""
 
     system: str
     id: str

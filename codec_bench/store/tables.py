@@ -306,7 +306,7 @@ def gather(db: sqlite3.Connection, tables: Sequence[TableLayout], records: Seque
 
 @functools.cache
 def _inserting(layout: TableLayout, columns: tuple[str, ...], ignore: bool) -> tuple[str, tuple[tuple[int, str], ...]]:
-    """SQL that inserts a row, and position and kind of each given column."""
+    """SQL that inserts a row, and position and kind of each column."""
     names, marks = ", ".join((*layout.columns, CHECKSUM)), ", ".join("?" * (len(layout.columns) + 1))
     places = [layout.columns.index(name) for name in columns]
     verb = "INSERT OR IGNORE" if ignore else "INSERT"

@@ -112,7 +112,7 @@ class RunWriter:
                 rows.make_tables(self.tables)
                 set_entries(rows, **{IDENTITY: self._identity})
             set_entries(rows, schema=SCHEMA, fingerprint=fingerprint, **{GENERATION: (meta.get(GENERATION) or 0) + 1})
-        self._writing = True  # a record whose tables the disk had no room for gets no seal: it has not begun
+        self._writing = True  # a record whose tables the disk had no room for gets no seal: it is empty
         self._layouts = rows.layouts
 
     def _json_cell(self, text: Any, where: str) -> Any:
@@ -122,10 +122,10 @@ class RunWriter:
         started = None if before is None else before | {name: now[name] for name in replacing}
         if started is not None and started != now:
             raise RunMismatch(
-                f"'{self.folder}' was begun differently: {'; '.join(differences(started, now))}",
+                f"'{self.folder}' was started with other settings: {'; '.join(differences(started, now))}",
                 hint=_ADD_SYSTEMS
                 if list(started.get("systems", ())) != list(now.get("systems", ()))
-                else "give another --out, or the settings that it was begun with",
+                else "use another --out, or the settings of the run",
             )
 
     @contextmanager
@@ -186,9 +186,8 @@ class RunWriter:
         for number, ((id,), sample) in enumerate(zip(held, samples), 1):
             if id != sample.id:
                 raise RunMismatch(
-                    f"'{self.folder}' was begun with its samples in another order: "
-                    f"sample {number} was '{id}', now '{sample.id}'",
-                    hint="give another --out, or the data in the order that it was begun with",
+                    f"'{self.folder}' has its samples in another order: sample {number} was '{id}', now '{sample.id}'",
+                    hint="use another --out, or the data in the order of the run",
                 )
 
     def _extras(self, samples: Mapping[int, Sample], columns: Sequence[str] | None) -> Iterator[tuple[int, str]]:
@@ -251,8 +250,8 @@ class RunWriter:
         (held,) = self._db.execute("SELECT sound FROM samples WHERE number = ?", (number,)).fetchone() or (None,)
         if None not in (held, record.sound) and held != record.sound:
             raise RunMismatch(
-                f"the sound of sample '{record.sample}' has changed since '{self.folder}' was begun",
-                hint="give another --out, or the data that it was begun with",
+                f"the sound of sample '{record.sample}' has changed since '{self.folder}' was started",
+                hint="use another --out, or the data of the run",
             )
 
     def _score_row(self, system: str, metric: str, sample: int, s: Score) -> tuple[Any, ...]:
@@ -348,7 +347,7 @@ class RunWriter:
             do = "close the program that holds the record"
         return UserError(
             f"the run record '{path}' cannot be written: {error}",
-            hint=f"finished items are kept; {do} and run the same command again",
+            hint=f"finished items are recorded; {do} and run the same command again",
         )
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ class StrictCommand(typer.core.TyperCommand):
             elif option.name in several:
                 words[position] += f",{value}"
             elif words[position] != word or not option.is_flag:
-                raise UserError(f"'{words[position]}' and '{word}' are both given", hint="leave one of them out")
+                raise UserError(f"got both '{words[position]}' and '{word}'", hint="leave one of them out")
         return super().parse_args(ctx, [*words, *rest])
 
     def get_short_help_str(self, limit: int = 45) -> str:

@@ -38,7 +38,7 @@ def stopping(describe_saved: Callable[[Path], str] | None = None) -> Iterator[St
     except KeyboardInterrupt:
         ignore_interrupts()
         if run.folder is None:
-            talk("stopped before anything was begun")
+            talk("stopped before the first item")
         else:
             talk(f"stopped; {(describe_saved or _count_saved)(run.folder)}\ncontinue with: {command(run.folder)}")
         sys.exit(INTERRUPTED)
@@ -87,7 +87,7 @@ def _count_saved(folder: Path) -> str:
         pass  # stopped while a record was being made: there is nothing in it yet
     if answers:
         suffix = f", {unfinished:,} of them in conversations that are not finished" if unfinished else ""
-        return f"{answers:,} answers are kept in {folder}{suffix}"
+        return f"{answers:,} answers are recorded in {folder}{suffix}"
     if finished:
-        return f"{finished:,} of {items:,} items are finished and kept in {folder}"
+        return f"{finished:,} of {items:,} items are finished and recorded in {folder}"
     return f"nothing in {folder} is finished yet"

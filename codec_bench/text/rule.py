@@ -221,7 +221,7 @@ class Rule:
                 "languages; expected as many of each"
             )
         if spoken is not None and not self.two_references:
-            raise UserError(f"the rule '{self.name}' compares with one reference; a spoken form of it was given too")
+            raise UserError(f"the rule '{self.name}' compares with one reference, and got a spoken form of it too")
         first = self._compare(reference, estimate, language, unit)
         if spoken is None or not self.two_references:
             return first

@@ -108,7 +108,7 @@ def _by_language() -> list[Rule]:
         language: replace(recipes.get(language, words), reference=(f"folded-{language}",))
         for language in ("en", *SEPARATORS)
     }
-    alike = "words heard where the reference has none are errors; numbers and spellings of the same speech alike"
+    alike = "words recognised where the reference has none are errors; numbers and spellings of the same speech alike"
     reads = ("OpenCC", "wetext")
     return [
         Rule("by-language",
@@ -117,7 +117,7 @@ def _by_language() -> list[Rule]:
              "codec-bench", {**recipes, "zh": chinese, "yue": chinese}, words, empty_reference="counted",
              packages={"zh": reads, "yue": reads}, versions=dict.fromkeys(("en", "ko", "yue", "zh"), 2)),
         Rule("mixed",
-             f"Chinese with words of other scripts among it, whatever the language is said to be; {alike}",
+             f"Chinese with words of other scripts among it, whatever the stated language; {alike}",
              "codec-bench", otherwise=chinese, empty_reference="counted", packages={"zh": reads, "yue": reads},
              versions={"yue": 2, "zh": 2}),
     ]  # fmt: skip

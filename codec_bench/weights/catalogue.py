@@ -164,7 +164,7 @@ def readable(size: int) -> str:
 
 
 def hub_file(url: str, endpoint: str) -> str:
-    """Return a mirror as a URL: `hf://OWNER/NAME@REVISION/PATH` in the given hub."""
+    """Return a mirror as a URL: `hf://OWNER/NAME@REVISION/PATH` on that hub."""
     match = _HUB_FILE.match(url)
     return f"{endpoint}/{match['repo']}/resolve/{match['revision']}/{match['path']}" if match else url
 

@@ -1,7 +1,7 @@
 """Downloads one file over HTTP, resumably, and checks it before it gets its name.
 
 During a download the file is `NAME.part`, described by `NAME.part.json`. Only a file of the expected size and SHA-256
-is renamed to `NAME`. An incomplete file is kept for the next attempt; a wrong file is removed. Credentials are sent
+is renamed to `NAME`. An incomplete file stays for the next attempt; a wrong file is removed. Credentials are sent
 only to their own host, never with a redirect.
 """
 
@@ -36,7 +36,7 @@ class Unreachable(WeightsError):
 
 
 class WrongContent(WeightsError):
-    """A source has another file than the expected one, which is not kept."""
+    """A source has another file than expected. It is removed."""
 
 
 def refuse_offline() -> None:
@@ -69,8 +69,8 @@ def download(
         progress: called as bytes arrive, or None.
 
     Raises:
-        Unreachable: there is no connection or no such file, or the download broke off. The bytes so far are kept.
-        WrongContent: the content is not the expected one. It is not kept.
+        Unreachable: there is no connection or no such file, or the download broke off. The bytes so far stay.
+        WrongContent: the content is not the expected one. It is removed.
         WeightsError: the file cannot be written.
     """
     if urlsplit(url).scheme not in ("http", "https"):
@@ -163,11 +163,11 @@ class _PartialFile:
         got, bytes_ = self._digest.hexdigest(), self.size
         if size is not None and bytes_ != size:
             self.discard()
-            raise WrongContent(f"'{self._about['url']}' gave {bytes_} bytes; expected {size}; nothing was kept")
+            raise WrongContent(f"'{self._about['url']}' gave {bytes_} bytes; expected {size}; it was removed")
         if sha256 is not None and got != sha256:
             self.discard()
             raise WrongContent(
-                f"'{self._about['url']}' gave a file with the SHA-256 {got}; expected {sha256}; nothing was kept",
+                f"'{self._about['url']}' gave a file with the SHA-256 {got}; expected {sha256}; it was removed",
                 hint="the download was damaged or the file is another one: try again, or use another source (--from)",
             )
         self.path.replace(self.target)
@@ -229,7 +229,7 @@ def _attempt(
                 if bound is not None and here > bound:
                     file.close()
                     partial.discard()
-                    raise WrongContent(f"'{url}' gave more than {bound} bytes; expected {bound}; nothing was kept")
+                    raise WrongContent(f"'{url}' gave more than {bound} bytes; expected {bound}; it was removed")
                 partial.add(file, chunk)
                 if progress is not None:
                     progress(partial.target.name, here, bound)
@@ -263,7 +263,7 @@ def unreachable(url: str, error: Exception, here: int = 0) -> Unreachable:
             hint="try again later, or name another source with --from",
         )
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
-    resumable = f"; {here} bytes are kept, and the same command continues" if here else ""
+    resumable = f"; {here} bytes are here, and the same command continues" if here else ""
     return Unreachable(
         f"'{host}' could not be reached: {why(reason)}{resumable}",
         hint="check the network and its proxy; without a network, copy the files from a folder: --from FOLDER "

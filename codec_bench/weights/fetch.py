@@ -68,7 +68,7 @@ def fetch(
     failed = [check for check in verify(name, fetched) if check.state == "differs"]
     if failed:
         _discard(fetched, [check.path for check in failed], to / name if to else None)
-        raise WeightsError(f"the weights '{name}' are not the expected ones: {failed[0].reason}; nothing was kept")
+        raise WeightsError(f"the weights '{name}' are not the expected ones: {failed[0].reason}; they were removed")
     return fetched
 
 

@@ -119,11 +119,9 @@ def _copy(order: Order, here: Path, folder: Path, path: str, origin: Origin | No
                 order.progress(target.name, done, size)
     if expected is not None and digest.hexdigest() != expected:
         partial.unlink()
-        raise WeightsError(
-            f"'{here / path}' has the SHA-256 {digest.hexdigest()}; expected {expected}; it was not kept"
-        )
+        raise WeightsError(f"'{here / path}' has the SHA-256 {digest.hexdigest()}; expected {expected}; it was removed")
     if hub is not None and hub.git_id is not None and git_id_of(partial) != hub.git_id:
         partial.unlink()
-        raise WeightsError(f"'{here / path}' is not what the hub gave: its git id is not {hub.git_id}; it was not kept")
+        raise WeightsError(f"'{here / path}' is not what the hub gave: its git id is not {hub.git_id}; it was removed")
     partial.replace(target)
     return {"size": size, "sha256": digest.hexdigest(), "url": recorded.get("url")}

@@ -91,8 +91,8 @@ def read_hub_declaration(path: Path) -> Declaration | None:
 
 def _by_id(etag: str) -> Declaration | None:
     if _SHA256.match(etag):
-        return Declaration("what the hub said when it was fetched", sha256=etag)
-    return Declaration("what the hub said when it was fetched", git_id=etag) if _GIT_ID.match(etag) else None
+        return Declaration("the hub's digest when it was fetched", sha256=etag)
+    return Declaration("the hub's digest when it was fetched", git_id=etag) if _GIT_ID.match(etag) else None
 
 
 def sha256_of(path: Path) -> str:

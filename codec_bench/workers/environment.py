@@ -254,7 +254,7 @@ def _interpreter(spec: EnvSpec, uv: str, environment: Mapping[str, str]) -> str:
     if done.returncode:
         raise UserError(
             f"the environment '{spec.name}' needs Python {spec.python}, which is not on this machine",
-            hint=f"'uv python install' installs one; uv said: {_tail(done.stderr, 1)}",
+            hint=f"'uv python install' installs one; uv's message: {_tail(done.stderr, 1)}",
         )
     return done.stdout.strip()
 

@@ -125,7 +125,7 @@ def unpack(items: list[Any], sounds: list[list[Any]], memory: Memory) -> list[An
     """
     for at, path, channels, samples, rate, offset in sounds:
         if not all(isinstance(number, int) for number in (channels, samples, rate, offset)):
-            raise WireError(f"a sound is said to have {channels!r} channels, {samples!r} samples and {rate!r} Hz"[:200])
+            raise WireError(f"a sound declares {channels!r} channels, {samples!r} samples and {rate!r} Hz"[:200])
         sound = {
             "samples": memory.read(offset, 4 * channels * samples),
             "channels": channels,
@@ -199,7 +199,7 @@ class Memory:
         """Return a copy of some bytes of the file; WireError if it is shorter."""
         size = os.fstat(self.handle).st_size
         if offset < 0 or nbytes < 0 or offset + nbytes > size:
-            raise WireError(f"a sound is said to be at byte {offset} with {nbytes} bytes, and the file has {size}")
+            raise WireError(f"a sound declares byte {offset} with {nbytes} bytes, and the file has {size}")
         if not nbytes:
             return bytearray()
         with memoryview(self._mapped(size)) as view, view[offset : offset + nbytes] as window:

@@ -137,7 +137,7 @@ def _read_path(
     path: np.ndarray,
     step: int,
 ) -> int:
-    """Count and write the steps of a part whose signs are kept, backwards; return their start."""
+    """Count and write the steps of a part whose signs are stored, backwards; return their start."""
     row = estimate.size
     column = reference.size
     width = min(row, 64 + 2 * limit)

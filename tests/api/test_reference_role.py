@@ -155,7 +155,7 @@ def test_a_system_is_added_to_a_finished_run_and_nothing_is_scored_again(seed_tt
     assert list(run.systems) == ["a", "b"] and len(rows) == 6
     assert {key: rows[key] for key in first} == first
     assert run.meta["timings"]["items"] == 3
-    with pytest.raises(UserError, match="begun differently") as refused:
+    with pytest.raises(UserError, match="started with other settings") as refused:
         score(generated="c=shorter", data="data", metrics="sim[ge2e]", out="run", **SMALL)
     assert "compare A B" in str(refused.value.hint)
 

@@ -331,7 +331,7 @@ CHANGED = {"messages": [{"role": "system", "content": ["Be kind."]}, {"content":
         ({"prompt": CHANGED}, {}, "asked.prompt"),
         ({}, {"own": {"flavour": "b"}}, "asked.model.flavour was a, now b"),
         ({}, {"seed": 1}, "asked.seed was 0, now 1"),
-        ({}, {"limit": 2}, "was begun with all questions and cannot be limited to 2"),
+        ({}, {"limit": 2}, "was started with all questions and cannot be limited to 2"),
         ({"rows": ROWS[:3]}, {}, "asked.revision"),
         ({"parameters": {"max_tokens": 5}}, {}, "asked.parameters.max_tokens was absent, now 5"),
         ({"metrics": ["accuracy[contains]"], "primary": "accuracy[contains]"}, {}, "scored.metrics"),

@@ -130,7 +130,7 @@ def test_rotations_that_were_stopped_are_continued(ask):
 def test_what_cannot_be_requested_is_reported(ask):
     with pytest.raises(UserError, match="expected given, shuffled, all-rotations"):
         ask(choices="sorted")
-    with pytest.raises(UserError, match="each rotation is asked once"):
+    with pytest.raises(UserError, match="each rotation is sent once"):
         ask(repeats=2, definition={"parameters": {"temperature": 1}})
     with pytest.raises(UserError, match="comes with options"):
         ask(definition={"prompt": {"messages": [{"content": ["{{ question }}"]}]}, "data": {

@@ -247,7 +247,7 @@ def test_a_swap_that_the_service_does_not_report_is_seen_in_the_answers(ask, ser
     )
     (changed,) = answers["canary"]["changed"]
     assert (changed["asked"], changed["same"], changed["answers"]) == (3, 0, 3)
-    assert any("3 of 3 questions that were asked again got another answer" in stage for stage in stages)
+    assert any("3 of 3 repeated questions got another answer" in stage for stage in stages)
 
 
 def test_a_model_that_changes_in_the_middle_is_reported_and_shown(ask, server):
@@ -518,8 +518,7 @@ def test_what_the_judge_refuses_to_receive_is_noted_with_the_score(rated, server
     answers = messages(folder)
     assert "temperature must be 1" in answers["judging"]["untold"]["temperature"] and answers["failed"] == {}
     assert any(
-        note.startswith("'temperature' was not told to the judge: ")
-        for note in answer_notes(Answers.from_dict(answers))
+        note.startswith("'temperature' does not accept judge: ") for note in answer_notes(Answers.from_dict(answers))
     )
 
 

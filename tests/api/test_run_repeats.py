@@ -194,7 +194,7 @@ def test_a_limit_can_be_raised_and_not_lowered(ask, stop):
     assert len(first) == 2 * (2 - stop) and len(second) == 18 - 4
     straight, _ = ask(limit=9, repeats=2, out="straight")
     assert complete(folder) == complete(straight)
-    with pytest.raises(RunMismatch, match="was begun with 9 questions and cannot be limited to 5") as caught:
+    with pytest.raises(RunMismatch, match="was started with 9 questions and cannot be limited to 5") as caught:
         ask(limit=5, repeats=2)
     assert "--limit 9 or more" in caught.value.hint
     with pytest.raises(RunMismatch, match=r"asked\.seed was 0, now 1"):
@@ -203,7 +203,7 @@ def test_a_limit_can_be_raised_and_not_lowered(ask, stop):
     assert len(third) == 24 - 18, "all questions hold every part"
     straight, _ = ask(repeats=2, out="all")
     assert complete(folder) == complete(straight)
-    with pytest.raises(RunMismatch, match="was begun with all questions and cannot be limited to 11"):
+    with pytest.raises(RunMismatch, match="was started with all questions and cannot be limited to 11"):
         ask(limit=11, repeats=2)
     assert complete(folder) == complete(straight), "what was refused left the run as it was"
 

@@ -148,7 +148,7 @@ def test_one_wording_for_all(ask, prompts, number):
     [
         ({"prompts": "4"}, "has no wording '4'"),
         ({"prompts": "some"}, "expected seeded, first, each or a number from 1"),
-        ({"prompts": "each", "repeats": 2}, "each wording is asked once"),
+        ({"prompts": "each", "repeats": 2}, "each wording is sent once"),
     ],
 )
 def test_what_cannot_be_requested_is_reported(ask, settings, says):

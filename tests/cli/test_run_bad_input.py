@@ -285,7 +285,7 @@ def test_a_changed_prompt_is_refused_with_the_difference(server, mirror, command
     changed = command(*asking(server, mirror), "--set", f"{NAME}.prompt=question")
     complains(changed, "asked.prompt.name was spoken-question, now question", "--out")
     complains(
-        command(*asking(server, mirror), "--limit", "3"), "was begun with all questions and cannot be limited to 3"
+        command(*asking(server, mirror), "--limit", "3"), "was started with all questions and cannot be limited to 3"
     )
     assert server.requested == requested
     _, after, _ = command(*asking(server, mirror))
@@ -303,7 +303,7 @@ def test_scores_are_created_elsewhere_without_the_model_and_again(server, mirror
     assert (code, primary(out)["n"], primary(out)["value"]) == (3, 4, 0.25), err
     assert command(*there, "--rescore")[1] == out
     other = ["--set", f"{NAME}.metrics=accuracy[contains]", "--set", f"{NAME}.primary=accuracy[contains]"]
-    complains(command(*there, *other), "scored.metrics", "was begun differently")
+    complains(command(*there, *other), "scored.metrics", "was started with other settings")
     code, other_out, _ = command(*there, *other, "--rescore")
     assert (code, primary(other_out)["value"]) == (3, 0.25)
     assert server.requested == requested
@@ -330,7 +330,7 @@ def test_a_run_that_was_interrupted_goes_on(server, mirror, command, tmp_path):
     assert (running.returncode, "Traceback" in err) == (130, False)
     server.hold.set()
     server.hold, before = None, set(answers("run"))
-    assert f"stopped; {len(before)} answers are kept in run\ncontinue with: codec-bench run {NAME} --model" in err
+    assert f"stopped; {len(before)} answers are recorded in run\ncontinue with: codec-bench run {NAME} --model" in err
     left = {f"test/{row}" for row in range(6)} - before - {"test/4"}
     assert 0 < len(left) < 5
     server.requested = 0

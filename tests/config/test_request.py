@@ -101,7 +101,7 @@ set:
 def test_options_of_a_cluster_and_the_terms_of_a_service_arrive_as_what_they_are(file):
     result = read_arguments(file("codec: a\nexecutor: ray\nray_address: 'h:1'\nshards: 4\nworkers: 2\n"), "eval")
     assert result == {"codec": "a", "workers": 2, "executor": OnRay("h:1", shards=4)}
-    with pytest.raises(UserError, match=r"options of a Ray cluster were given \(shards\)"):
+    with pytest.raises(UserError, match=r"got options of a Ray cluster \(shards\)"):
         read_arguments(file("codec: a\nshards: 4\n"), "eval")
     result = read_arguments(file("benchmark: a\nmodel: b\nwait: true\nmax_hours: 2\n"), "run")
     assert result == {"benchmark": "a", "model": "b", "terms": Terms(wait=True, max_hours=2)}
@@ -129,7 +129,7 @@ def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
         ("data: 2026-01-02\n", "line 1, column 7: 'data' is \"2026-01-02\"; expected a text"),
         ("- a\n", "line 1, column 1: expected a mapping of options to values"),
         ("codec: a\n codec: b\n", "line 2, column 7: mapping values are not allowed here"),
-        ("codec: a\ncodec: b\n", "line 2, column 1: the key 'codec' is given twice"),
+        ("codec: a\ncodec: b\n", "line 2, column 1: the key 'codec' appears twice"),
         ("codec: !!python/object/apply:os.system [x]\n", "line 1, column 8: the tag"),
         ("command: score\ngenerated: x\n", r"line 1, column 10: this is a request for 'score', and the command is 'eval'"),
     ],
@@ -172,7 +172,7 @@ def test_a_record_is_a_request(file):
         "time_limit_s": 9.0, "cache": True, "by": ["speaker"],
     }  # fmt: skip
     record["config"] |= {"command": "evaluate", "data": "samples"}
-    with pytest.raises(UserError, match="was given its samples in Python"):
+    with pytest.raises(UserError, match="has its samples from Python"):
         read_request(file(json.dumps(record), "run.json"))
 
 

@@ -72,7 +72,7 @@ def test_configurations_and_splits(layout, monkeypatch, where, options, keys):
         ("hf:OWNER/NAME:nope", {}, "no split 'nope' (hint: there are: test, train)"),
         ("hf:OWNER/NAME", {"columns": ["text", "answer"]}, "no column 'answer' (hint: its columns are id, audio, text, n, split)"),
         ("hf:OWNER/OTHER", {}, "the mirror has no data set 'OWNER/OTHER'"),
-        ("hf:OWNER/NAME@v1", {"revision": "v2"}, "names the revision 'v1', and 'v2' was asked for as well"),
+        ("hf:OWNER/NAME@v1", {"revision": "v2"}, "names the revision 'v1', and 'v2' was requested as well"),
         ("hf:../NAME", {}, "is not the name of a data set"),
         ("hf:OWNER/NAME", {"limit": 0}, "the limit is 0; expected at least 1"),
     ],

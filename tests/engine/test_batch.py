@@ -104,7 +104,7 @@ def test_after_failures_of_items_alone_mismatched_lengths_are_tried_before_a_sta
 def test_a_stage_whose_first_items_all_fail_on_a_gpu_for_one_reason_is_refused():
     fault = Fault("RuntimeError: the checkpoint wants another driver")
     refusal, results = failing([fault] * 3)
-    assert refusal.startswith("s was given up: its first 3 items all failed on 'cuda:0'") and fault.reason in refusal
+    assert refusal.startswith("s was stopped: its first 3 items all failed on 'cuda:0'") and fault.reason in refusal
     assert results == [fault] * 3
     for others in (
         [fault] * 2,

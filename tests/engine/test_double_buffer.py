@@ -226,7 +226,7 @@ def test_a_device_that_fails_again_and_again_ends_the_run_with_everything_stored
     assert follow(queue, queue.pool.done(["A"])) == [["b"]], "it works again"
     for _ in range(3):
         follow(queue, queue.pool.died(dropped=True))
-    with pytest.raises(UserError, match=r"'cuda:0' failed 4 times in a row.*what is computed is kept") as stopped:
+    with pytest.raises(UserError, match=r"'cuda:0' failed 4 times in a row.*finished items are recorded") as stopped:
         follow(queue, queue.pool.died(dropped=True))
     assert "--device cpu" in stopped.value.hint
     assert queue.results.keys() == {"a", "b"}, "items are not used up by a device that does not work"
@@ -250,7 +250,7 @@ def test_a_gpu_that_another_program_fills_ends_the_run_and_uses_up_no_item(queue
     queue.put("abcdefgh")
     full = DeviceFull("'s'", "cuda:0", "0.2 of 140 GiB are free")
     with pytest.raises(
-        UserError, match=r"^'cuda:0' has no room for 's': 0.2 of 140 GiB are free; what is computed is kept"
+        UserError, match=r"^'cuda:0' has no room for 's': 0.2 of 140 GiB are free; finished items are recorded"
     ) as caught:
         follow(queue, queue.pool.done(full))
     assert "nvidia-smi" in caught.value.hint and not queue.results

@@ -138,7 +138,7 @@ def test_a_run_of_something_else_by_the_same_name_is_not_continued():
     RunWriter(run.folder, fingerprint, replacing=["systems"]).close()
     new, words, _ = call()
     assert new.folder != run.folder
-    assert words[0][0] == str(run.folder) and "was begun differently" in words[1][1]
+    assert words[0][0] == str(run.folder) and "was started with other settings" in words[1][1]
     assert new.counts()["finished"] == 4
 
 

@@ -193,7 +193,7 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path, calm):
     assert process.returncode == 130
     assert "Traceback" not in err
     retained = finished(tmp_path / "run")
-    assert retained > 0 and f"stopped; {retained} of 64 items are finished and kept in {tmp_path / 'run'}" in err
+    assert retained > 0 and f"stopped; {retained} of 64 items are finished and recorded in {tmp_path / 'run'}" in err
     assert "continue with: codec-bench eval --codec unprocessed,opus-12k" in err
     code, err = run(tmp_path / "run")
     assert code == 0, err

@@ -286,7 +286,7 @@ def test_a_codec_of_which_nothing_comes_back_is_abandoned(run_it, custom_file, o
     late = [r for r in reasons if r.endswith("took longer than its limit of 0.5 s, twice")]
     others = [r for r in reasons if r not in late]
     assert 3 <= len(late) <= 4, "three of them, and what the other worker held"
-    assert set(others) == {"quantiser was given up: none of the first 3 items came back within its limit of 0.5 s"}
+    assert set(others) == {"quantiser was stopped: none of the first 3 items came back within its limit of 0.5 s"}
     assert {s.status for s in run.scores("g711-ulaw")} == {"ok"}
 
 

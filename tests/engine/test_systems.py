@@ -93,7 +93,7 @@ def test_what_cannot_be_the_name_of_a_row(name):
         ({"a,b": "opus-12k"}, "without commas"),
         ({3: "opus-12k"}, "the name of 'opus-12k' is 3"),
         ("raw=unprocessed", "the row of the unchanged audio keeps its own name"),
-        ("opus-12k=opus-24k", "'opus-12k' is the name of a registered codec, and was given to 'opus-24k'"),
+        ("opus-12k=opus-24k", "'opus-12k' is the name of a registered codec, and 'opus-24k'"),
         ("unprocessed=opus-24k", "is called 'unprocessed', which is the name of the unchanged audio"),
     ],
 )

@@ -248,7 +248,7 @@ def test_words_of_one_timing_and_as_a_text():
         (None, None, "the data have no column 'words'"),
         ("no list", None, "the column 'words' is 'no list'; expected [[START, END, WORD], ...] in seconds"),
         (7, None, "the column 'words' is '7'"),
-        ([[0.1, 0.1, "a"]], None, "the word 'a' is said from 0.1 to 0.1 s"),
+        ([[0.1, 0.1, "a"]], None, "the word 'a' lasts from 0.1 to 0.1 s"),
         (TEXT, TEXT[1:], "have other words: 4 and 3"),
         (TEXT, [[0, 1]], "the column 'estimate_words' is"),
     ],

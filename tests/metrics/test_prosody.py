@@ -89,7 +89,7 @@ def test_speaking_rates():
     assert score(name, tone(2.0), tone(2.0), (text, fewer)).value == pytest.approx(0.25, abs=0.01)
     assert score(name, tone(2.0), tone(2.0), (text, "")).value == 1
     none = score(name, tone(2.0), tone(2.0), ("", text))
-    assert none.status == "undefined" and "nothing is heard" in none.reason
+    assert none.status == "undefined" and "no words are recognised" in none.reason
 
 
 @pytest.mark.compares("speaking_rate", weights="none")

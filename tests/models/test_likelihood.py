@@ -228,5 +228,5 @@ def test_a_set_is_run_by_one_call_and_a_model_without_likelihoods_is_not_queried
     ]
     with pytest.raises(UserError, match="the model 'words' has no method log_likelihood"):
         run_benchmark(model=f"{tmp_path}/mine.py:Words", **options)
-    with pytest.raises(UserError, match="nothing can be given in place of one"):
+    with pytest.raises(UserError, match="neither can be replaced"):
         run_benchmark(model=f"{tmp_path}/mine.py:Low", sound="silence", **options)

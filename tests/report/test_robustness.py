@@ -119,7 +119,7 @@ def test_the_share_that_was_not_recognised_and_answers_that_are_none_stand_below
         "ways": {"empty": 1, "language": 2},
     }  # fmt: skip
     assert answer_notes(Answers.from_dict(answers)) == [
-        "the audio of 5 questions (12.5 %) was cut, because it is longer than the model takes; 25 % of all sound was not heard",
+        "the audio of 5 questions (12.5 %) was cut, because it is longer than the model takes; 25 % of all sound was cut",
         "3 of 30 answers are none (in another language or script 2, empty 1)",
     ]
     assert len(answer_notes(Answers.from_dict({**answers, "no_answer": 1, "ways": {"empty": 1}}))) == 1

@@ -41,7 +41,7 @@ def run_of(folder, n, *, draws=1, size=896, state="finished", about=None, **conf
     ("about", "why", "message"),
     [
         ({}, "data", "4 of 896 questions: the data hold no more"),
-        ({"limit": 4}, "limit", "4 of 896 questions: a limit of 4 was asked for"),
+        ({"limit": 4}, "limit", "4 of 896 questions: a limit of 4 was set"),
         ({"limit": 10}, "data", "4 of 896 questions: the data hold no more"),
         ({"limit": 10, "size": 4}, None, None),
         ({"size": 4}, None, None),

@@ -29,7 +29,7 @@ SAMPLES = [
     for n in range(60)
 ]
 RETAINED = {3, 40}
-"""The numbers of the samples whose audio is kept."""
+"""The numbers of the samples whose audio is saved."""
 
 
 def record(system, number):

@@ -27,7 +27,7 @@ def test_a_hub_repository_lands_in_the_hubs_cache_and_is_available_offline(hub, 
     hub.close()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert find("one") == checkpoint and find("one", "owner/model") == checkpoint
-    by = "what the hub said when it was fetched"
+    by = "the hub's digest when it was fetched"
     assert states("one") == {"model.safetensors": ("same", by), "config.json": ("same", by)}
     assert fetch("one") == checkpoint, "what is here needs no network"
 

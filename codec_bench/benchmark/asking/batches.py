@@ -37,7 +37,9 @@ LOOKS_S = (0.0, 2.0, 10.0)
 SETTLED_S = 180.0
 """After this time, the service lists a submitted batch if it has it."""
 
-_NO_BATCHES = "does the service have a batch interface for this model? Without --batch each question is asked by itself"
+_NO_BATCHES = (
+    "does the service have a batch interface for this model? Without --batch each question is a request of its own"
+)
 
 
 class Batched:
@@ -56,8 +58,8 @@ class Batched:
         model = answering.model
         if not isinstance(model, BatchableModel):
             raise UserError(
-                f"the model '{model.info.name}' cannot be asked in batches",
-                hint="leave out --batch; OpenAI's chat models and Gemini can be asked in batches",
+                f"the model '{model.info.name}' takes no batches",
+                hint="leave out --batch; OpenAI's chat models and Gemini take batches",
             )
         self._model, self._writer, self.notify = model, answering.writer, notify
         self._answering, self._spending = answering, answering.spending
@@ -136,7 +138,7 @@ class Batched:
         if self._stopped:
             raise UserError(
                 "; ".join(self._stopped.values()),
-                hint="what was answered is kept, and the same command submits the rest again",
+                hint="answers so far are recorded; the same command submits the rest again",
             )
         running = self._running()
         if running:

@@ -43,7 +43,7 @@ from codec_bench.stats.answers import wordings_text
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.controls import CONTROL, Control
 from codec_bench.store.draws import ALL_ROTATIONS, AS_WRITTEN
-from codec_bench.store.record import DATABASE, Run
+from codec_bench.store.record import DATABASE, REQUEST, Run
 from codec_bench.types import Request
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def ask(
 
     async def start() -> None:
         nonlocal started
-        if trouble:  # what kept it from starting for one benchmark, such as a missing key, keeps it from all
+        if trouble:  # an error of one benchmark, such as a missing key, is one of all
             raise trouble[0]
         if not started:
             request.running.progress(f"loading the model {model.info.name}", 0, 0, 0, 0.0)
@@ -142,7 +142,7 @@ class _Plan:
 
     @property
     def rotated(self) -> bool:
-        """Whether every question is asked in every rotation of its options."""
+        """Whether every question is sent in every rotation of its options."""
         return self.choices == ALL_ROTATIONS
 
 
@@ -241,7 +241,7 @@ async def _ask_one(
         **({"choices": choices} if choices != AS_WRITTEN else {}),
         **({CONTROL: request.control.changes} if request.control else {}),
     }  # fmt: skip
-    before = resume_size(requested, recorded.get("asked", {}), folder)
+    before = resume_size(requested, recorded.get(REQUEST, {}), folder)
     shard = None if request.shard is None else str(request.shard)
     with writing(folder, before, rules, shard=shard, rescore=request.rescore) as writer:
         if before != requested:
@@ -260,7 +260,7 @@ async def _ask_one(
             request.running.on_estimate(f"{one.name} with {model.info.name}: {estimate.words}")
         if (in_rounds := prompt.template.rounds is not None) and request.terms.batch:
             raise UserError(
-                f"'{one.name}' is asked in rounds that need earlier answers, so that it cannot be asked in batches",
+                f"'{one.name}' has rounds that need earlier answers, and takes no batches",
                 hint="leave out --batch",
             )
         answering = opened(writer=writer)
@@ -286,9 +286,10 @@ async def _ask_one(
             in_rounds=in_rounds,
         )
         timings = await asking.run(drawn, answered, request.shard)
-        if timings["asked"] or not answered:
+        sent = timings["asked"]
+        if sent or not answered:
             writer.set_meta(answering=timings)
-        if timings["asked"]:
+        if sent:
             writer.set_meta(decoding={"asked": decoding, "untold": dict(model.untold)})
         if batched is not None:
             batched.finish()
@@ -302,7 +303,7 @@ def _draws_of(one: Benchmark, prompt: Prompt, model: Model, request: BenchmarkRe
     choices = request.choices if one.offers else AS_WRITTEN
     if choices == ALL_ROTATIONS and repeats > 1:
         raise UserError(
-            f"'{one.name}' would be asked {repeats} times in every rotation; each rotation is asked once",
+            f"got --repeats {repeats} for '{one.name}', which is sent once in every rotation",
             hint="give --choices all-rotations without --repeats and without --prompts each",
         )
     if not each:

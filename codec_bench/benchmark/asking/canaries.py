@@ -122,7 +122,7 @@ class Watch:
         if other:
             self._known |= other
             self._writer.set_meta(canary_texts={id: text for id, (_, text) in self._known.items()})
-            self.notify(f"{len(other)} of {repeated} questions that were asked again got another answer than before")
+            self.notify(f"{len(other)} of {repeated} repeated questions got another answer than before")
 
     def _noted(self) -> Sequence[Mapping[str, Any]]:
         return self._writer.meta("canary") or []

@@ -52,10 +52,10 @@ class Estimate:
         amount = f"{count:,} question{'' if count == 1 else 's'} with {sound} of sound"
         if not self.least_usd and self.most_usd is None:
             subject = "the questions" if self.questions is None else amount
-            return f"what {subject} will cost cannot be told without knowing {' and '.join(self.unknown)}"
+            return f"the cost of {subject} is unknown without {' and '.join(self.unknown)}"
         if self.questions is None:
             amount = f"it is not known how many questions there are; {count:,} of them, with {sound} of sound,"
-        amount += f" and {self.canaries:,} asked again" if self.canaries else ""
+        amount += f" and {self.canaries:,} repeated" if self.canaries else ""
         count += self.canaries
         alike = "" if self.questions == self.read else f", if all are like the first {self.read:,}"
         least, most = f"{count * self.least_usd:.2g}", self.most_usd
@@ -97,7 +97,7 @@ def estimate_of(
     count = read if read < READ else questions
     return Estimate(
         count, read, sum(sounds) / read, share * sum(least) / read, None if unknown else share * sum(most) / read,
-        tuple(unknown), f"of {prices.date}" if prices.date else "given",
+        tuple(unknown), f"of {prices.date}" if prices.date else "in its configuration",
         canaries(first, 1000 if count is None else count),
     )  # fmt: skip
 

@@ -45,12 +45,12 @@ def resume_size(requested: Mapping[str, Any], recorded: Mapping[str, Any], folde
     if limit_now is not None and (limit is None or limit_now < limit):
         size = "all questions" if limit is None else f"{limit:,} questions"
         raise RunMismatch(
-            f"'{folder}' was begun with {size} and cannot be limited to {limit_now:,}: a limit can only rise",
+            f"'{folder}' was started with {size} and cannot be limited to {limit_now:,}: a limit can only rise",
             hint=f"give another --out, or {'no --limit' if limit is None else f'--limit {limit} or more'}",
         )
     if draws < repeats:
         raise RunMismatch(
-            f"'{folder}' was begun with {repeats} answers to each question, and {draws} would leave some out",
+            f"'{folder}' has {repeats} answers to each question, and {draws} would drop some",
             hint=f"give another --out, or --repeats {repeats} or more",
         )
     return smaller

@@ -140,7 +140,7 @@ class OwnProcess(Model):
         async with self._starting:
             if self._child is None:
                 if self._ended >= _ENDED_AT_MOST:
-                    raise Ended(f"the model was given up after {self._ended} processes without an answer: {self._why}")
+                    raise Ended(f"the model was stopped after {self._ended} processes without an answer: {self._why}")
                 child = _Child(self._build, lambda words: self.notify(words))
                 try:
                     await child.call("start", self._patient)
@@ -269,7 +269,7 @@ async def _serve(pipe: MainPipe, build: bytes) -> None:
                 await load_attribute("codec_bench.benchmark.run_request:started_model")(model)
                 send(number, "right", None)
                 return
-            assert model is not None  # it was started before it is asked
+            assert model is not None  # it is started before its first request
             if action == "ask":
                 value = await load_attribute("codec_bench.benchmark.asking.sending:send_request")(model, arguments[0])
             else:

@@ -2,7 +2,7 @@
 
 Conventions
     Questions are read as the model takes them, so memory does not grow with the benchmark. A question that cannot be
-    asked, for example without its audio, is recorded as failed, with the reason, and counts like any other.
+    sent, for example without its audio, is recorded as failed, with the reason, and counts like any other.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class Asking:
         if before is not None and before != sounds_hash(question):
             raise RunMismatch(
                 f"the sound of question '{question.id}' has changed since it was answered in '{self._writer.folder}'",
-                hint="give another --out, or the data that it was begun with",
+                hint="use another --out, or the data of the run",
             )
 
     def _earlier_turns(self, id: str) -> list[AnswerRecord]:
@@ -278,11 +278,11 @@ class Asking:
         try:
             return keep_sound(folder, stem, audio), None
         except AudioError as error:
-            return None, f"the answer's audio cannot be kept: {error.message}"
+            return None, f"the answer's audio cannot be stored: {error.message}"
         except (OSError, RuntimeError) as error:
             raise UserError(
                 f"the answer's audio cannot be written to '{folder / stem}': {error}",
-                hint="everything answered so far is kept; free some disk space and run the same command again",
+                hint="answers so far are recorded; free some disk space and run the same command again",
             ) from error
 
     def _keep_paid(self) -> None:

@@ -15,7 +15,7 @@ from codec_bench.errors import UserError
 from codec_bench.models.base import Model
 from codec_bench.types import Response
 
-RESUME_HINT = "everything that was answered is kept, and the same command goes on with the rest"
+RESUME_HINT = "answers so far are recorded; the same command continues"
 
 
 class Purse:
@@ -118,7 +118,7 @@ class Spending:
         name = self._model.info.name if self._model is not None else "NAME"
         unknown = f" (unknown: {', '.join(missing)})" if missing else ""
         self.purse.stopped = self.purse.stopped or (
-            f"the cost of an answer of '{name}' is not known{unknown}, so that a limit of cost cannot be kept"
+            f"the cost of an answer of '{name}' is not known{unknown}, so a limit of cost cannot be enforced"
         )
         if self._model is not None and not missing and not hasattr(self._model, "prices"):
             self.purse.hint = (

@@ -122,7 +122,7 @@ def check_drawn(repeats: int, decoding: Mapping[str, Any], benchmark: str, model
             f"'{benchmark}' is answered greedily, so that all {repeats} answers of '{model.info.name}' to a question "
             "would be the same",
             hint=f"{option_hint(model, 'temperature', 0.7)} draws answers at random; without --repeats each question "
-            "is asked once",
+            "is sent once",
         )
 
 

@@ -22,7 +22,7 @@ class Question:
         language: language of the expected answer, or None.
         speaker: of the sound; None if unknown. Intervals are over speakers.
         subsets: the question's value for each of the benchmark's subsets, by the subset's name.
-        problem: why the row cannot be asked, or None. Such a row counts as a failure.
+        problem: why the row gives no question, or None. Such a row counts as a failure.
         draw_of, draw: for several answers to a question, its own id and the index of this one; else None and 0.
         other: under a control, the item with the replacement sound, or None.
     """

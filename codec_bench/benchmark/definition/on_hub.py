@@ -110,6 +110,6 @@ def _decoded(first: QuestionStream) -> dict[str, Any] | None:
 def _sounds(first: QuestionStream) -> Iterator[tuple[str, Clip]]:
     for question in first:
         if question.problem is not None:
-            raise UserError(f"the first row cannot be asked about: {question.problem}")
+            raise UserError(f"the first row gives no question: {question.problem}")
         for name, value in question.fields.items():
             yield from ((name, one) for one in (value if isinstance(value, list) else [value]) if isinstance(one, Clip))

@@ -1,8 +1,8 @@
 """Turn rows of data into questions with a benchmark's own names, lazily.
 
 Conventions
-    A row that cannot be asked becomes a question with a `problem` and is counted. A question without a reference is
-    asked; its metrics report the missing reference. No sound is decoded here. A limit applies before rows are fetched.
+    An invalid row becomes a question with a `problem` and is counted. A question without a reference is
+    sent; its metrics report the missing reference. No sound is decoded here. A limit applies before rows are fetched.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class QuestionStream:
 
     Args:
         constants: fields that every question has.
-        demanded: names that need a value; a row without one of them cannot be asked.
+        demanded: names that need a value; a row without one of them is invalid.
         subsets: a name from the definition for each kind of subset, by the name of the subsets.
         language: language of the expected answers.
         limit: the highest number of questions; None for all.
@@ -411,7 +411,7 @@ def _blank(value: Any) -> bool:
 
 
 def _references(value: Any) -> tuple[str, ...]:
-    """The expected answers as texts; an empty text means that nothing should be heard."""
+    """The expected answers as texts; an empty text means that no words are expected."""
     if isinstance(value, str) and not value.strip():
         return ("",)
     values = value if isinstance(value, (list, tuple)) else [value]

@@ -109,12 +109,12 @@ def _of(
 
 def _of_columns(question: Question, labels: list[str], one: Benchmark) -> Iterator[tuple[int, Diagnostic, str | None]]:
     if question.problem is not None:
-        yield NO_ROW, as_reason(question.problem), "a row that cannot be asked counts as a failure"
+        yield NO_ROW, as_reason(question.problem), "an invalid row counts as a failure"
         return
     clips = [one for value in question.fields.values() for one in (value if isinstance(value, list) else [value])]
     paths = [one.source for one in clips if isinstance(one, Clip) and isinstance(one.source, str)]
     if absent := [path for path in paths if "://" not in path and MARK not in path and not os.path.exists(path)]:
-        yield NO_ROW, Diagnostic("no_sound_file", path=absent[0]), "a row that cannot be asked counts as a failure"
+        yield NO_ROW, Diagnostic("no_sound_file", path=absent[0]), "an invalid row counts as a failure"
     if not question.references and "reference" in one.data.columns and "reference" not in one.data.optional:
         yield NO_REFERENCE, Diagnostic("row_without_reference"), "a row without an expected answer has no score"
     if labels and (other := [text for text in question.references if text not in labels]):

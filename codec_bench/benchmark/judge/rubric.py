@@ -70,7 +70,7 @@ class Rubric(BaseModel):
             model that gets the whole answer and the options, without a prompt; the nearest option must be the right
             one), or a published reader (see `codec_bench.benchmark.judge.replies`).
         each: a column with a list of criteria, each of which is one request (`criterion`). Null asks once.
-        times: how often each question is asked.
+        times: how often each question is sent.
         combine: `mean` or `majority` of the verdicts, or `all`: the least, so every yes-no verdict must be yes.
         needs: columns without which a question cannot be judged.
         also: a metric of answers that must be 1 too; otherwise the answer gets the worst value without a judge.

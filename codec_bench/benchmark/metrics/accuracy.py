@@ -197,7 +197,7 @@ def _mmau(answer: Answer) -> Ruling:
 def _match(decide: Callable[[Answer], ultraeval.Match]) -> Callable[[Answer], Ruling]:
     def ruling(answer: Answer) -> Ruling:
         match = decide(answer)
-        # Floats are kept as text, because a record must not hold NaN.
+        # Floats are stored as text, because a record must not hold NaN.
         sides = {"pred": match.pred, "ref": match.ref}
         detail = {key: str(text) if isinstance(text, float) else text for key, text in sides.items()}
         if match.letter:

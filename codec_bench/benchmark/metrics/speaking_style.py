@@ -203,7 +203,7 @@ class FittingStyle(_SpeakingStyle):
 
 
 def _renormalised(probabilities: dict[str, float], names: Sequence[str]) -> dict[str, float]:
-    """The probabilities of some emotions, given that no other occurs."""
+    """Probabilities of some emotions, conditional on no other."""
     total = sum(probabilities[name] for name in names)
     return {name: probabilities[name] / total if total else 1 / len(names) for name in names}
 

@@ -26,8 +26,8 @@ def bare_text(text: str) -> str:
     """The text alone.
 
     Examples:
-        >>> bare_text('Transcription: "hello there"'), bare_text("he said: no")
-        ('hello there', 'he said: no')
+        >>> bare_text('Transcription: "hello there"'), bare_text("he wrote: no")
+        ('hello there', 'he wrote: no')
     """
     bare = text.strip()
     for _ in range(_MOST):

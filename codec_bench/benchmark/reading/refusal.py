@@ -32,7 +32,7 @@ def declines(text: str) -> bool:
 
 
 def is_unheard(text: str) -> bool:
-    """Whether an undecided answer says that the model heard no sound, or will not judge it."""
+    """Whether an undecided answer says that the model got no sound, or will not judge it."""
     opening = folded(text[:OPENING])
     return _MISSING.search(opening) is not None or any(
         all(cue(role).search(sentence) for role in ("unable", "sound"))

@@ -24,7 +24,7 @@ _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[^\n]*$", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 _QUOTED = re.compile(r"^>[ \t]?", re.MULTILINE)
 _STRONG = re.compile(r"\*{2,}|(?<!_)_{2,}+(?=[^\W_])|(?<=[^\W_])_{2,}")
-# A single mark is removed only if it touches a word on one side: 2*3, 2 * 3 and snake_case are kept.
+# A single mark is removed only if it touches a word on one side: 2*3, 2 * 3 and snake_case stay.
 _LIGHT = re.compile(r"(?<![^\W_])[*_`](?=\S)|(?<=\S)[*_`](?![^\W_])")
 
 

@@ -45,7 +45,7 @@ def choice_facts(run: Run) -> dict[str, Any] | None:
     """The choices of a run with reordered options; None for any other run.
 
     Returns:
-        `how`, `questions` (with reordered options), `kept` (questions that kept their order), and the values of
+        `how`, `questions` (with reordered options), `kept` (questions without a new order), and the values of
         `choices_summary`.
     """
     order = (run.meta.get("config") or {}).get("choices")
@@ -68,7 +68,7 @@ def choice_facts(run: Run) -> dict[str, Any] | None:
 
 
 def choice_of(exchange: Exchange) -> Choice | None:
-    """The choice in one order; None for a question that kept its order."""
+    """The choice in one order; None for a question without a new order."""
     question, answer = exchange.question, exchange.answer
     order = question.fields.get(ORDER)
     if not isinstance(order, str):
@@ -92,7 +92,7 @@ def choices_summary(held: Sequence[Choice], *, rotated: bool) -> dict[str, Any]:
     """Consistency over rotations, preference of positions, and accuracy by the right answer's position.
 
     Args:
-        held: the choices, one for each answer. rotated: whether every question was asked in all rotations.
+        held: the choices, one for each answer. rotated: whether every question was sent in all rotations.
 
     Returns:
         `unnamed` (answers that name no option: `n`, `share`), `consistent` (None unless `rotated`: the share of

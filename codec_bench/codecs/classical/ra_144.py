@@ -6,7 +6,7 @@ from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
 
 _RATE_HZ, _FRAME, _BYTES = 8000, 160, 20
-DELAY_SAMPLES = 160  # the encoder codes the frame before the one that it is given
+DELAY_SAMPLES = 160  # the encoder codes the frame before its input
 
 
 class Ra144(BitstreamCodec):

@@ -14,7 +14,7 @@ from codec_bench.decoding.decode import opened_sound
 from codec_bench.errors import UserError
 
 _RATES_HZ = (8000, 16000, 22050, 24000, 32000, 44100, 48000)
-_BLOCK = 16384  # libsndfile holds what it is given at once on its stack
+_BLOCK = 16384  # libsndfile holds all samples of a call on its stack
 
 
 class Vorbis(BitstreamCodec):

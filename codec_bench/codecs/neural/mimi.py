@@ -195,6 +195,6 @@ def _random_net(*, reduced: bool) -> Any:
                 # Words this long take off a fifth of the residual: 31 of them never reach the noise of float32.
                 layer.codebook.embed_sum.copy_(0.5 * residual.std() * noise)
                 residual = residual - layer.decode(layer.encode(residual))
-                layer.codebook._embed = None  # what `encode` has kept would stay on this device, and with these words
+                layer.codebook._embed = None  # the cache of `encode` would stay on this device, with these codewords
         parts.from_hidden.layers[-1].conv.weight.mul_(0.3 / parts.waves(latents).std())
     return net

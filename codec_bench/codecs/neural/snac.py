@@ -230,4 +230,4 @@ def _check_config(path: Any, facts: dict[str, Any]) -> None:
         raise WeightsError(f"the configuration '{path}' cannot be read: {error}") from error
     if wrong:
         says = ", ".join(f"{key} {got} (expected {facts[key]})" for key, got in wrong.items())
-        raise WeightsError(f"the weights beside '{path}' are another model's: {says}")
+        raise WeightsError(f"the weights next to '{path}' are another model's: {says}")

@@ -29,7 +29,7 @@ class BenchmarkData:
         folder: the folder or archive where paths of sounds begin.
         sounds: the columns that name sounds.
         keep: whether the definition reads a row.
-        open_table: opens the data set as a table with given columns.
+        open_table: opens the data set as a table with the named columns.
     """
 
     config: str

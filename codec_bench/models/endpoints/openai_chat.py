@@ -251,7 +251,7 @@ class OpenAiChat(BatchableModel):
         if not text and audio is None:
             notes.append(EMPTY)
         if written.tools:
-            notes.append("the model called tools, which it was not given")
+            notes.append("the model called tools that the request does not have")
         return Response(text=text, audio=audio, notes=tuple(notes), **about)
 
 

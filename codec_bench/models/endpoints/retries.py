@@ -205,7 +205,7 @@ GONE = 8
 ALIKE = 8
 _SHOWN = 160  # characters of what a service says, on the line of the progress
 _CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
-RESUME_HINT = "what was answered is kept, and the same command goes on with the rest"
+RESUME_HINT = "answers so far are recorded; the same command continues"
 
 
 class Again(Exception):

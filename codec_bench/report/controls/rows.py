@@ -15,7 +15,7 @@ from codec_bench.store.controls import NONE
 from codec_bench.store.draws import AS_WRITTEN
 
 HEADS = (
-    "given instead",
+    "control",
     "metric",
     "value",
     "under the control",
@@ -68,7 +68,7 @@ def control_mark(summary: Summary) -> list[str]:
     """Return a sentence if a run is a control."""
     if not summary.control:
         return []
-    return [f"this is a control and no result: the model was not given what the data have ({summary.control})"]
+    return [f"this is a control and no result: the model got other input than the data's ({summary.control})"]
 
 
 def control_notes(summary: Summary) -> list[str]:

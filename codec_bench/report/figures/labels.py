@@ -23,7 +23,7 @@ def shortened(name: str) -> str:
 
 
 def name_points(axes: Axes, rated: Sequence[Point], level: Sequence[Point]) -> list[Point]:
-    """Write names beside points and dashed lines; return points without room."""
+    """Write names next to points and dashed lines; return points without room."""
     from matplotlib.transforms import Bbox
 
     figure: Any = axes.figure

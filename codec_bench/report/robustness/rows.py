@@ -133,7 +133,7 @@ def choice_notes(choices: Mapping[str, Any] | None, *, places: bool = True) -> l
         unnamed = choices["unnamed"]
         notes.append(f"{unnamed['n']:,} answers ({100 * unnamed['share']:.3g} %) name no option, or several")
     if unchanged := choices["kept"]:
-        their = "question kept the order of its" if unchanged == 1 else "questions kept the order of their"
+        their = "question has no new order of its" if unchanged == 1 else "questions have no new order of their"
         notes.append(f"{unchanged:,} {their} options: there are none, or some that name the places of others")
     return notes
 

@@ -133,7 +133,7 @@ def test_what_a_new_judge_changes_is_reported(marked, url):
     ]
     assert outcome.ranks.value == 1.0 and outcome.lost == 0 and outcome.served == (["old-1"], ["new-1"])
     half = (outcome.offset.high - outcome.offset.low) / 2
-    assert outcome.words == f"by {outcome.new}, minus 0.50 ± {half:.2f} beside {outcome.old}"
+    assert outcome.words == f"by {outcome.new}, minus 0.50 ± {half:.2f} relative to {outcome.old}"
     assert (marked["runs"] / "mine" / "good" / "run.sqlite").read_bytes() == before, "the run itself stays as it is"
     assert url.requests.count("old") == url.requests.count("new") == 48
     assert judge_compare(**marked) == [outcome] and len(url.requests) == 96, "the same call asks nothing again"
@@ -198,7 +198,7 @@ def test_a_board_has_a_row_for_each_judge_and_shows_the_bridge_where_there_is_on
     ]
     assert all(not row.complete and row.average is None for row in both.rows), "nothing is ranked"
     half = 10 * (outcome.offset.high - outcome.offset.low) / 2
-    options = f"Mine: by {outcome.new}, minus 5.00 ± {half:.2f} beside {outcome.old}, measured over 48 answers with alpaca-1-10-b2d44e9c; the two are not ranked against each other"
+    options = f"Mine: by {outcome.new}, minus 5.00 ± {half:.2f} relative to {outcome.old}, measured over 48 answers with alpaca-1-10-b2d44e9c; the two are not ranked against each other"
     assert both.judges == [options] and saved_successions() == [outcome]
     path = marked["runs"].parent / "board.yaml"
     code, out, err = command("leaderboard", path, marked["runs"], marked["out"], "--json")

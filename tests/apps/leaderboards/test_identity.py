@@ -299,7 +299,7 @@ def leaderboard_markdown(folder):
 
 
 def test_runs_with_other_questions_under_the_same_ids_are_not_compared_and_other_variants_are_reported(tricks):
-    with pytest.raises(UserError, match="the runs asked different questions: 'a0' and 7 more"):
+    with pytest.raises(UserError, match="the runs have different questions: 'a0' and 7 more"):
         compare(runs=[tricks["whole"], tricks["swapped"]])
     for trick, mismatches in {"part": [], "prompt": ["other prompt"], "half": ["other precision"]}.items():
         (pair,) = compare(runs=[tricks["whole"], tricks[trick]])

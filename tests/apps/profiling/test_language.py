@@ -92,5 +92,5 @@ def test_a_part_that_cannot_be_measured_leaves_the_rest(profiled, odd):
 
 
 def test_a_transformer_that_is_not_requested_is_reported():
-    with pytest.raises(NotApplicable, match="no steps of training were asked for"):
+    with pytest.raises(NotApplicable, match="no steps of training were requested"):
         transformer(corpus((1, 16, 200.0)), SpokenContent({}, {}), steps=0, seed=0, alive=lambda: None)

@@ -70,7 +70,7 @@ def test_a_codec_that_hangs_now_and_then_costs_a_few_time_limits(profiled, odd, 
     }
     late = f"{name} took longer than its limit of 6 s, twice"
     assert result.codecs[name]["quality"]["metrics"]["si_sdr"]["n"] and failures.pop(late) == 3, failures
-    assert list(failures) == [f"{name} was given up: 3 items did not come back within its limit of 6 s"]
+    assert list(failures) == [f"{name} was stopped: 3 items did not come back within its limit of 6 s"]
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_the_number_of_answers_is_500_by_default(tmp_path, monkeypatch):
 @pytest.mark.parametrize("served", [False, True])
 def test_a_swap_in_the_middle_is_reported_once_and_shown_with_its_subsets(tmp_path, served):
     messages = ask(tmp_path, Swapped(), range(24), swap_at=14, served=served)
-    by_canary = "5 of 5 questions that were asked again got another answer than before"
+    by_canary = "5 of 5 repeated questions got another answer than before"
     by_identity = "the service now says that m second answers, and not m first"
     assert messages == ([by_identity] if served else []) + [by_canary]
     result = canary(tmp_path)

@@ -52,5 +52,5 @@ def test_what_is_too_long_is_refused_without_asking_and_counted(tmp_path):
         answers = answers_of(run).as_dict()
     assert answers["too_long"] == {"n": 2, "share": 0.5} and answers["failed"] == {"refused": 2}
     assert answer_notes(Answers.from_dict(answers)) == [
-        "2 questions (50 %) were not asked, because their audio is longer than the model takes"
+        "2 questions (50 %) were not sent, because their audio is longer than the model takes"
     ]

@@ -1,4 +1,4 @@
-"""A question of several rounds: the model's own answers are turns, and no answer is asked for twice."""
+"""A question of several rounds: the model's own answers are turns, and no answer is named twice."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ def test_what_was_answered_is_on_the_disk_before_the_next_round_and_is_not_bough
     with pytest.raises(UserError, match="power"):
         ask(tmp_path, model, [question("a", 3)])
     assert seen == [0, 1, 2] and held(tmp_path) == {}
-    assert_stored(f"2 answers are kept in {tmp_path}, 2 of them in conversations that are not finished")
+    assert_stored(f"2 answers are recorded in {tmp_path}, 2 of them in conversations that are not finished")
     bought.append("power is back")
     ask(tmp_path, model, [question("a", 3)])
-    assert_stored(f"3 answers are kept in {tmp_path}")
+    assert_stored(f"3 answers are recorded in {tmp_path}")
     assert bought == ["a (round 1)", "a (round 2)", "power is back", "a"]
     (one,) = held(tmp_path).values()
     assert [text.text for text, _ in one.turns] == ["to a/0", "to a/1"] and one.answer.text == "to a/2"

@@ -93,7 +93,7 @@ def test_an_unknown_prompt_suggests_and_a_missing_side_says_so():
         ("{{ missing }}", {"there": 1}, "'missing' is undefined"),
         ("{{ empty }}", {"empty": None}, "null"),
         ("{{ choices[9] }}", {"choices": ["a"]}, "cannot be rendered"),
-        ("{{ a | join(', ') }}", {"a": "woman, man"}, "'join' is given the text 'woman, man'; expected a list"),
+        ("{{ a | join(', ') }}", {"a": "woman, man"}, "'join' got the text 'woman, man'; expected a list"),
     ],
 )
 def test_what_is_not_there_is_an_error(text, values, says):

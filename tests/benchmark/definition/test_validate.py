@@ -72,7 +72,7 @@ def test_all_mistakes_come_at_once_with_their_lines(tmp_path):
         (line_of("first-lin]"), "there is no post-processing step called 'first-lin'"),
         (line_of("primary:"), "'accuracy[exact]' is none of the metrics"),
         (line_of("subsets:"), "the subset 'kind' is of 'sort', which no column gives"),
-        (line_of("source: me"), "numbers of 'wer' are given, which is none of the metrics"),
+        (line_of("source: me"), "there are numbers of 'wer', which is none of the metrics"),
         (None, "there is no README.md next to benchmark.yaml"),
     }
     assert text == expected

@@ -476,6 +476,6 @@ def test_a_reply_that_is_the_answer_itself_says_why_it_is_no_verdict(read, reply
     assert read(reply, answer="").reason is None
     messages = read(reply, answer=reply)
     assert messages.reason is not None and messages.reason.endswith(
-        f"in '{reply}' beside words that the answer says too, and these do not count"
+        f"in '{reply}' next to words of the answer, which do not count"
     )
     assert "beside" not in (read("I cannot say.", answer="I cannot say.").reason or "")

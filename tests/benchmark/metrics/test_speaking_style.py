@@ -119,7 +119,7 @@ def test_what_was_not_transcribed_fails_and_counts_as_wrong():
     for name, lowest in (("said_with_emotion", 0.0), ("said_as_told", 0.0), ("said_fittingly", 1.0)):
         metric = load_answer_metric(name)
         (score,) = metric.compute([Answer("a", "red", ("red",), options, "en")])
-        assert (score.status, score.reason) == ("failed", "there is no sound in which emotion is heard")
+        assert (score.status, score.reason) == ("failed", "there is no sound to detect emotion in")
         assert metric.worst(Answer("a", "")).value == lowest
         with pytest.raises(UnknownName):
             load_answer_metric(f"{name}[official/other]")

@@ -154,7 +154,7 @@ def test_of_weights_that_are_noise_only_what_training_decides_cannot_be_determin
     assert [f["check"] for f in wrong(untrained(results))] == ["batch"]
     (level,) = [f for f in untrained(results) if f["check"] == "level"]
     assert level["found"].startswith(
-        "cannot be told, since the weights are noise; of these, the level of the estimates is +"
+        "unknown, because the weights are random; of these, the level of the estimates is +"
     )
 
 

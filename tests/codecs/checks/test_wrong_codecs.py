@@ -212,8 +212,8 @@ def test_the_first_failure_is_reported_and_not_the_last(clips):
 
 def test_where_the_delay_is_unknown_a_right_finding_states_it(clips):
     for name, text in (
-        (f"{PLANTED}:NoiseAt44100", "; the delay could not be told at 44100 Hz, 1 channel; 44100 Hz, 2 channels"),
-        (f"{WRONG}:LevelAlone", "; the delay could not be told at 16000 Hz, 1 channel"),
+        (f"{PLANTED}:NoiseAt44100", "; the delay is unknown at 44100 Hz, 1 channel; 44100 Hz, 2 channels"),
+        (f"{WRONG}:LevelAlone", "; the delay is unknown at 16000 Hz, 1 channel"),
         (f"{PLANTED}:Wide", "come back as they should"),
     ):
         (result,) = wide(load_codec(name), clips)

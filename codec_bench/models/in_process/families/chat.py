@@ -191,7 +191,7 @@ class Chat(Family):
             "max_new_tokens": settings.max_tokens, "min_new_tokens": settings.min_tokens or None,
             "do_sample": settings.sampled, "num_beams": 1, "num_return_sequences": 1, "use_cache": True,
             "temperature": settings.temperature if settings.sampled else 1.0, "top_p": settings.top_p,
-            "top_k": settings.top_k if settings.sampled else 50,  # transformers treats 50 as not given
+            "top_k": settings.top_k if settings.sampled else 50,  # transformers treats 50 as unset
             "repetition_penalty": settings.repetition_penalty, "no_repeat_ngram_size": 0, "length_penalty": 1.0,
             "eos_token_id": self.end_ids, "pad_token_id": self.pad_id, "stop_strings": list(settings.stop) or None,
         }  # fmt: skip
