@@ -1,4 +1,4 @@
-"""Non-speech signals of the length of another: the farthest from speech for a score.
+"""Non-speech signals of another's length: the farthest from speech for a score.
 
 Uniform and normal noise are seeded by the signal's own 16-bit samples: the same everywhere for one signal, different
 for signals of one length.

@@ -1,4 +1,4 @@
-"""Benchmarks: a definition in YAML gives the data, the prompt, the post-processing, the metrics and published numbers.
+"""Benchmarks in YAML: data, prompt, post-processing, metrics, published numbers.
 
 Which file to open
     `definition/`       reads and checks a definition, and builds questions and prompts.
@@ -46,7 +46,7 @@ def load_benchmark(name: str, overrides: Mapping[str, Any] | None = None) -> Ben
 
 
 def has_benchmark(name: str) -> bool:
-    """Whether this is the name of one of the project's benchmarks, or the path of a user's own."""
+    """Whether this names a benchmark of the project, or is the path of a user's own."""
     if not is_path(name):
         return canonical(name) in benchmark_names()
     try:

@@ -1,4 +1,4 @@
-"""Baselines for judges: the answers of another model of the command, or of a stored run."""
+"""Baselines for judges: answers of another model, or of a stored run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Baseline:
     held: dict[str, tuple[str, Alternative]] = field(default_factory=dict)
 
     def of(self, exchange: Exchange) -> Alternative | None:
-        """The baseline's answer to the same question; None without one, or if the question differs."""
+        """The baseline's answer to the same question; None if missing or different."""
         question = exchange.question
         content, preferred = self.held.get(question.id, ("", None))
         return preferred if content == content_of(question.fields, question.expected) else None
@@ -62,7 +62,7 @@ def baseline_of(folder: str | None, baseline_folder: Path | None, benchmark: str
 
 
 def label_of(folder: str | None, model: str | None, benchmark: str) -> str:
-    """A baseline's label in the protocol: the model, for a stored run with a hash of its questions; "" without one.
+    """A baseline's label in the protocol: model and, for a stored run, a hash; or "".
 
     Raises:
         UserError: as `baseline_of`.

@@ -1,4 +1,4 @@
-"""Controls: replacements of a question's sound, the useful ones per benchmark, and their records.
+"""Controls: replaced sounds, the useful ones per benchmark, and their records.
 
 Conventions
     The record keeps the question as the data have it, so every score and judge is about the same item as without the
@@ -93,7 +93,7 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
 
 
 def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
-    """The most informative controls of a benchmark: text alone, options alone, and another sound.
+    """The most informative controls: text alone, options alone, and another sound.
 
     If no text asks the question, silence replaces the text alone.
 
@@ -110,7 +110,7 @@ def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
 def with_controls(
     fitting: Sequence[Benchmark], info: ModelInfo, request: BenchmarkRequest
 ) -> tuple[list[Planned], dict[tuple[str, Control], UserError]]:
-    """The benchmarks with each of their controls, and why requested ones are impossible."""
+    """The benchmarks with their controls, and why requested ones are impossible."""
     mine: list[Planned] = [(one, request.control) for one in fitting]
     without: dict[tuple[str, Control], UserError] = {}
     for one in fitting if request.controls else ():
@@ -137,7 +137,7 @@ def _can_hide_question(one: Benchmark, prompt: Prompt) -> bool:
 
 
 def controlled(questions: Iterable[Question], control: Control, seed: int) -> Iterable[Question]:
-    """Questions under a control: marked as such, each with the item of its replacement sound."""
+    """Questions under a control, each with the item of its replacement sound."""
     return _Controlled(questions, control, seed) if control else questions
 
 
@@ -307,7 +307,7 @@ def _shuffled(audio: Audio, key: bytes) -> Audio:
 
 
 def record_controls(folder: Path) -> bool:
-    """Write the results of a model's controls into its record; returns whether there are any.
+    """Record the results of a model's controls; returns whether there are any.
 
     Args:
         folder: the run folder of the model, which may hold no record.

@@ -1,4 +1,4 @@
-"""The identity of a benchmark by its definition, for comparison with a run of the same name."""
+"""A benchmark's identity by its definition, to compare with a run of its name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codec_bench.store.record import Run
 
 
 def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
-    """The possible identities of a model's run: with one wording per question, and with all.
+    """Possible identities of a model's run: one wording per question, or all.
 
     The rows are unknown before they are read. Nothing is known of a benchmark of codecs.
     """
@@ -32,7 +32,7 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
 
 
 def other_than_defined(run: Run, one: Benchmark) -> list[str]:
-    """How a run differs from its definition, such as `other prompt`; empty if it does not."""
+    """How a run differs from its definition, such as `other prompt`; empty if equal."""
     facts = next(iter(run.systems.values()), None) or {}
     info = ModelInfo(
         str(facts.get("name", "")), family=facts.get("family") or "", reads=facts.get("reads") or "messages"

@@ -1,4 +1,4 @@
-"""Judging: send recorded answers to all judges at once, and record their verdicts as they come.
+"""Judging: send recorded answers to all judges at once, and record the verdicts.
 
 A stopped run requests only the missing verdicts. If one judge cannot be used at all, the others are stopped too.
 """
@@ -266,7 +266,7 @@ def _warning_of(sound: Clip, exchange: Exchange) -> str | None:
 
 
 class RepeatingJudge(Model):
-    """Repeats a request to a judge until its reply is readable. The last reply counts in any case.
+    """Repeats a judge's request until its reply is readable. The last reply counts.
 
     Failed calls are not repeated here: models repeat those themselves.
 
@@ -282,11 +282,11 @@ class RepeatingJudge(Model):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The judge's identity and the limit: a single call's cached reply is not the last one of several."""
+        """The judge's identity and the limit: one call's reply is not the last of many."""
         return {**self._judge.identity, "asked_at_most": self._most}
 
     async def ask(self, request: Request) -> Response:
-        """The first readable reply, or the last one, with the `attempts` and `usage` of all calls."""
+        """The first readable or the last reply, with `attempts` and `usage` of all calls."""
         attempts, used = 0, Counter[str]()
         for _ in range(self._most):
             response = await self._judge.ask(request)
@@ -384,7 +384,7 @@ def _watched(send_requests: SendRequests, notify: Callable[[str], None]) -> Send
 
 
 def judge_notices(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) -> list[str]:
-    """Facts about the judges before they cost anything: their test results and ends of service."""
+    """Facts about judges before they cost anything: tests and ends of service."""
     notices: dict[str, None] = {}
     named = dict.fromkeys(name for one in benchmarks for name in one.metrics if is_judge_metric(name))
     for label, judge in labelled_judges(request).items():

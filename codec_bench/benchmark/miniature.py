@@ -1,4 +1,4 @@
-"""Miniature data sets: a few invented rows of each benchmark, with the columns and types of its definition.
+"""Miniature data sets: a few invented rows with a definition's columns and types.
 
 `write_miniature(name, folder)` writes them in the layout of the real data. With `run --data FOLDER` they try a model or
 an endpoint without the data.
@@ -46,7 +46,7 @@ def load(name: str) -> Benchmark:
 
 
 def write_miniature(name: str, folder: Path) -> Path:
-    """Write the rows of a benchmark to a folder that serves as a mirror; several benchmarks may share it.
+    """Write a benchmark's rows to a folder that serves as a mirror.
 
     Raises:
         UserError: the benchmark reads local files.
@@ -567,7 +567,7 @@ TWO_WAY = ("Speaker_Gender_Recognition", "Synthesized_Voice_Detection")
 
 
 def air_bench_sources() -> list[tuple[str, str]]:
-    """The tasks and sources of the foundation part of AIR-Bench; a task without a source gets one."""
+    """Tasks and sources of AIR-Bench's foundation part; a missing source gets one."""
     conditions = [one.data.where for one in _all().values() if one.data.layout == "air-bench" and one.data.where]
     named = {(str(where["task"]), str(where["dataset"])) for where in conditions if "dataset" in where}
     alone = {str(where["task"]) for where in conditions} - {task for task, _ in named}

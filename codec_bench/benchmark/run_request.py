@@ -1,4 +1,4 @@
-"""A command's request to run benchmarks, its run folders, and the identity of their records."""
+"""A command's request to run benchmarks, its run folders and identities."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def writing(
     shard: str | None = None,
     rescore: bool = False,
 ) -> Iterator[AnswerWriter]:
-    """Open the record of one run for writing. An error before the first answer removes a new record.
+    """Open a run's record for writing; an error before the first answer removes it.
 
     Args:
         request: everything that changes an answer.
@@ -159,7 +159,7 @@ def writing(
 
 
 def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: BenchmarkRequest) -> Scheme:
-    """The scoring scheme of a benchmark; `answer_steps` undo the prompt's format first."""
+    """A benchmark's scoring scheme; `answer_steps` undo the prompt's format first."""
     gpu = has_gpu(request.running.device)
     steps_by_metric = {
         name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()
@@ -187,7 +187,7 @@ def labelled_judges(request: BenchmarkRequest) -> dict[str, str]:
 
 
 def judge_label(judge: str, options: Mapping[str, Any] | None = None) -> str:
-    """A judge's label in the protocol of its verdicts: its name, or for a file its stem and a content hash.
+    """A judge's label in a protocol: its name, or a file's stem and content hash.
 
     The same file at another path is the same judge, and a changed file is another. A model in the options is a part of
     the label, as is a hash of their parameters: `openai-chat` is another judge for each of its models.

@@ -72,7 +72,7 @@ def _row(
 
 
 def write_overview(outcome: Outcome) -> None:
-    """Write `summary.json` with a row for each benchmark and system of all runs in the folder.
+    """Write `summary.json` with a row per benchmark and system of all runs.
 
     Raises:
         UserError: the summary of one of the runs is damaged.

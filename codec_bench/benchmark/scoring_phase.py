@@ -1,4 +1,4 @@
-"""The scoring phase of a benchmark: score the answers in a run folder, without the model or the data."""
+"""The scoring phase: score a run folder's answers, without model or data."""
 
 from __future__ import annotations
 

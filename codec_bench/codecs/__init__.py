@@ -1,4 +1,4 @@
-"""Codecs: their names, and how a codec is built from its name. Each adapter has its own file.
+"""Codecs: their names, and how a codec is built from its name.
 
 Which file to open
     `base.py`       the interface of a codec; `adapt.py` converts any audio for any codec.
@@ -166,7 +166,7 @@ def build_codec(target: Any, name: str, *, device: str = "cpu", **options: Any) 
 
 
 def list_codecs() -> list[CodecRow]:
-    """Every codec that a name alone selects, the built-in ones first. Nothing is loaded."""
+    """Every codec that a name alone selects, built-in ones first. Loads nothing."""
     from codec_bench.codecs import catalogue
 
     rows = [_row(name, _find(name)) for name in [*catalogue.names(), *_collected()]]
@@ -174,7 +174,7 @@ def list_codecs() -> list[CodecRow]:
 
 
 def describe_codec(name: str) -> CodecRow:
-    """The facts of one codec. Only custom code, command files and other packages' codecs are loaded.
+    """The facts of one codec. Loads only custom code, command files and packages.
 
     Args:
         name: as for `load_codec`.
@@ -211,7 +211,7 @@ def codec_names() -> list[str]:
 
 
 def has_codec(name: str) -> bool:
-    """Whether a name is a declared variant, a family with any point, or another package's codec."""
+    """Whether a name is a variant, a family with a point, or another package's codec."""
     from codec_bench.codecs import catalogue
 
     if is_command_file(name):
@@ -249,7 +249,7 @@ def require_codec(name: str | None, requested: str | None = None) -> None:
 
 
 def require_weights(name: str, *, weights: str | None = None, **options: Any) -> None:
-    """Check that a codec takes these options and that its weights are on this machine, without loading.
+    """Check a codec's options and that its weights are here, without loading.
 
     Custom code and codecs of other packages pass, since nothing is known of them.
 
@@ -293,7 +293,7 @@ def is_foreign_codec(name: str | None) -> bool:
 
 
 def is_command_file(name: str) -> bool:
-    """Whether a name is a YAML file that declares an encoder and a decoder program, with or without `@KBPS`."""
+    """Whether a name is a YAML file of encoder and decoder, perhaps with `@KBPS`."""
     return _COMMAND_FILE.match(name.strip()) is not None
 
 

@@ -31,20 +31,20 @@ class CodecFault(Exception):
 
 
 def sentence(error: BaseException) -> str:
-    """An error as one sentence: the message of own errors, any other with the exception's name."""
+    """An error as one sentence: our own's message, or with the exception's name."""
     text = " ".join(str(error).split()) if isinstance(error, UserError | CodecFault) else describe(error)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
 
 
 def fault_of(error: BaseException) -> Diagnostic:
-    """The diagnostic that an exception carries, or its sentence as the message of an `error`."""
+    """The diagnostic of an exception, or its sentence as that of an `error`."""
     carried = next(iter(error.args), None)
     return carried if isinstance(carried, Diagnostic) else Diagnostic("error", type="", message=sentence(error))
 
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """One item after coding: the estimate at the codec's rate, and the bits sent, or why there are none."""
+    """A coded item: the estimate at the codec's rate, and bits or why there are none."""
 
     estimate: Audio
     bits: float | None
@@ -88,7 +88,7 @@ def join_channels(pieces: Sequence[Audio], channels: int) -> Audio:
 
 
 def ready(audio: Audio, info: CodecInfo) -> list[Audio]:
-    """A codec's inputs for a clip: one piece at one of its rates, or one piece for each channel.
+    """A codec's inputs for a clip: one piece at one of its rates, or one per channel.
 
     Raises:
         UserError: the codec takes neither this number of channels, nor one or two.
@@ -98,7 +98,7 @@ def ready(audio: Audio, info: CodecInfo) -> list[Audio]:
 
 @dataclass(frozen=True, slots=True)
 class PreparedBatch:
-    """A batch of any audio, the codec's pieces of it, and the index of each piece's audio."""
+    """A batch of audio, the codec's pieces, and the index of each piece's audio."""
 
     batch: Sequence[Audio]
     pieces: list[Audio]
@@ -143,7 +143,7 @@ def reconstruct_prepared(codec: Any, prepared: PreparedBatch) -> CodedBatch:
 
 
 def encode(codec: Any, pieces: Sequence[Audio]) -> list[Sent]:
-    """Encode a batch. The codec gets copies, since other systems and metrics read the same memory.
+    """Encode a batch of copies, since others read the same memory.
 
     Raises:
         CodecFault: the codec gave another number of items, or codes out of range.
@@ -181,7 +181,7 @@ def copy_codes(item: Sent) -> Sent:
 
 
 def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
-    """Check the codes that a codec with these facts returned for a batch of `count` items.
+    """Check the codes that a codec returned for a batch of `count` items.
 
     Raises:
         CodecFault: another number of items, something other than `Codes` (`Latents` of a continuous codec), codes out

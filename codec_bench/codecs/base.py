@@ -1,4 +1,4 @@
-"""The interface of a codec: the facts that it declares, and how it encodes and decodes batches.
+"""The interface of a codec: its facts, and coding of batches.
 
 Conventions
     A codec gets audio at one of its rates and channel counts (`codecs/adapt.py` converts it). `decode` returns exactly
@@ -84,7 +84,7 @@ class PublishedWeights:
 
 
 class Codec(ABC):
-    """Encodes and decodes batches. Custom codecs may derive from it, or have only `info`, `encode` and `decode`.
+    """Encodes and decodes batches. Custom codecs may derive from it or imitate it.
 
     Class attributes where: `device` for networks, `cpu` for codecs that always run in the CPU workers. batch_s: seconds
         of padded audio that a batch holds at first. The engine halves it when memory runs out.
@@ -130,7 +130,7 @@ class Codec(ABC):
         raise UserError(f"{self.info.name} gives no vectors for its codes")
 
     def conceal(self, codes: Sequence[Codes], dropped: Sequence[np.ndarray]) -> list[Audio]:
-        """Audio of each item with lost packets or frames, by the decoder's own concealment.
+        """Audio of each item with lost packets or frames, concealed by the decoder.
 
         Args:
             codes: as for `decode`; lost parts must not be read. dropped: of each item, bools `(packets or frames,)`.
@@ -158,7 +158,7 @@ class Codec(ABC):
 
 
 class LatentCodec(Codec):
-    """A continuous codec: `encode` gives `Latents`; `info.latents` is the numbers of a frame.
+    """A continuous codec: `encode` gives `Latents` of `info.latents` numbers a frame.
 
     Examples:
         >>> class Mean(LatentCodec):
@@ -183,7 +183,7 @@ class LatentCodec(Codec):
 
 
 class CodecStream(ABC):
-    """Encoder and decoder of one signal in pieces. Joined results equal the whole signal's within rounding.
+    """Codes one signal in pieces; the joined results equal the whole signal's.
 
     Attributes:
         step_samples: samples per channel of a frame of codes: the shortest piece.
@@ -205,7 +205,7 @@ class CodecStream(ABC):
 
     @abstractmethod
     def encode(self, segment: Audio) -> Codes:
-        """The codes that the next piece completes. A short last piece is followed by zeros.
+        """The codes that the next piece completes. Zeros follow a short last piece.
 
         Args:
             segment: `step_samples` samples; the last piece may have fewer.
@@ -213,7 +213,7 @@ class CodecStream(ABC):
 
     @abstractmethod
     def decode(self, codes: Codes) -> Audio:
-        """The samples that the next codes complete: `codes.num_samples`, or fewer if the decoder is late."""
+        """The samples that codes complete: `codes.num_samples`, or fewer if late."""
 
 
 def check_input(audio: Audio, info: CodecInfo) -> None:

@@ -1,4 +1,4 @@
-"""The codecs of `configs/codec/*.yaml`: families, named variants and operating points.
+"""Codecs of `configs/codec/*.yaml`: families, variants and operating points.
 
 Conventions
     `opus.yaml` declares the family `opus`. A variant such as `opus-12k` is a name with fixed options. A point is a
@@ -74,7 +74,7 @@ class Family(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name in the catalogue, its family, the arguments of its adapter, and the family's name."""
+    """A catalogue entry: name, family, the adapter's arguments, the family's name."""
 
     name: str
     family: Family
@@ -110,7 +110,7 @@ def names() -> list[str]:
 
 
 def find(text: str) -> Entry | None:
-    """The entry of a variant (`opus-12k`) or of a family with a point (`opus@12`), or None.
+    """The entry of a variant (`opus-12k`) or family with a point (`opus@12`), or None.
 
     Raises:
         UserError: a family without a point or with one that it does not have, or a variant with a point.

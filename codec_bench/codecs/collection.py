@@ -1,4 +1,4 @@
-"""Codecs of packages with their own interface: `audiocodecs/NAME`, `soundcodec/NAME`, and those of `isolated.py`.
+"""Codecs of packages with their own interface: `PACKAGE/NAME`.
 
 `configs/collection/*.yaml` holds how a package is installed and each codec's facts from the package's own source, with
 `NOASSERTION` for unstated licences. Items are coded one by one, since these packages pad batches without masks, and
@@ -64,7 +64,7 @@ class Member(BaseModel):
 
 
 class Collection(BaseModel):
-    """One file of `configs/collection`: the package, its installation, its licence, and its codecs.
+    """A file of `configs/collection`: package, installation, licence and codecs.
 
     Args:
         env: the environment of `configs/env` in which its codecs run; None runs them in this process.

@@ -1,4 +1,4 @@
-"""A codec that runs two programs, an encoder and a decoder, which a YAML file of the user names.
+"""A codec of two programs, encoder and decoder, in a user's YAML file.
 
 Conventions
     Programs run from an argument list without a shell, in their own temporary folder, with empty standard input; after

@@ -1,4 +1,4 @@
-"""The YAML file of a codec made of programs: its declarations, and whether they can be run."""
+"""The YAML file of a codec of programs, and whether they can be run."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def read_command(path: Path, changes: Mapping[str, object]) -> CommandFile:
 
 
 def bitrate_of(file: CommandFile, path: Path, requested: int | None) -> int | None:
-    """The bitrate of the programs: the requested one, else the file's; None if there is none.
+    """The programs' bitrate: requested, else the file's; None without one.
 
     Raises:
         UserError: the file does not declare it.

@@ -1,4 +1,4 @@
-"""Clips of the embedded speech, on which codecs are measured before they code anything else."""
+"""Clips of the embedded speech for measurements before any other audio."""
 
 from __future__ import annotations
 

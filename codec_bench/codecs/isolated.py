@@ -1,4 +1,4 @@
-"""Codecs of packages that clash with codec-bench's, in a worker process with its own environment.
+"""Codecs of clashing packages, in a worker with its own environment.
 
 Conventions
     `configs/collection/*.yaml` names the environment and holds the facts; `configs/env` its packages and worker code.
@@ -28,7 +28,7 @@ _FLOAT_BITS = 32.0
 
 
 class IsolatedCodec(Collected):
-    """A codec in a worker process. The environment is created for the first codec of its kind.
+    """A codec in a worker; the first of its kind creates the environment.
 
     Args:
         collection: the file of `configs/collection`. codec: its name there. device: `cpu` or `cuda:N`.
@@ -60,7 +60,7 @@ class IsolatedCodec(Collected):
 
     @classmethod
     def find_weights(cls, codec: str, collection: str | None = None) -> str | None:
-        """The folder of the environment, whose worker loads the weights, if it exists; else None."""
+        """The environment's folder, whose worker loads the weights, or None."""
         environment = find_environment(read_env(str(cls._held(collection).env)))
         return None if environment is None else str(environment.folder)
 

@@ -1,4 +1,4 @@
-"""Latents rounded to codes, so that a continuous codec has a bitrate and a rate-quality curve.
+"""Latents rounded to codes, for a bitrate and a rate-quality curve.
 
 Conventions
     Each dimension is rounded to one of 2 ** bits levels evenly between its lowest and highest value over `RANGE_CLIPS`,
@@ -50,7 +50,7 @@ def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
 
 
 def latent_range(codec: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and the highest latent of each dimension over the range clips, `(dimensions, 1)`."""
+    """The least and greatest latent of each dimension, `(dimensions, 1)`."""
     clips = [segment for name in RANGE_CLIPS for segment in ready(embedded_clip(name), codec.info)]
     latents = codec.encode(clips)
     check_encoded(codec.info, latents, len(clips))
@@ -59,7 +59,7 @@ def latent_range(codec: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Quantised(Codec):
-    """A continuous codec whose latents are sent as integers of some bits for each dimension.
+    """A continuous codec whose latents are sent as integers of some bits.
 
     Args:
         bits: of each dimension, 1 to 16. span: the result of `latent_range`, if known.

@@ -1,4 +1,4 @@
-"""Samples from a name, a folder, a manifest or the Hugging Face hub, and rows of tables.
+"""Samples from a name, folder, manifest or the hub, and rows of tables.
 
 Only `identical_audio.py` decodes sound.
 

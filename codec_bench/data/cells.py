@@ -1,4 +1,4 @@
-"""Convert cells of tables that hold sounds or class numbers to clips and class names."""
+"""Convert cells with sounds or class numbers to clips and class names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sound_feature(feature: Any) -> bool | None:
 
 
 def declared_features(schema: Any) -> dict[str, Any]:
-    """The column types that the `datasets` library wrote into the schema of a Parquet or Arrow file."""
+    """The column types that `datasets` wrote into a Parquet or Arrow schema."""
     try:
         declared = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
     except (KeyError, ValueError, TypeError, RecursionError):
@@ -41,7 +41,7 @@ def declared_features(schema: Any) -> dict[str, Any]:
 
 
 def find_class_names(features: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """The class names of each column that is declared to hold their numbers (`ClassLabel`)."""
+    """The class names of each column declared to hold numbers (`ClassLabel`)."""
     names = {
         column: feature.get("names") if isinstance(feature, Mapping) else getattr(feature, "names", None)
         for column, feature in features.items()
@@ -58,7 +58,7 @@ def name_class(value: Any, names: Sequence[Any]) -> Any:
 
 
 def is_sound_name(name: str) -> bool:
-    """Whether a column has a name that is usual for sounds, such as `audio` or `speech_path`."""
+    """Whether a column has a usual name for sounds, such as `audio`."""
     plain = name.strip().lower()
     return plain in ALIASES["audio"] or any(word in plain for word in _SOUND_WORDS)
 
@@ -78,7 +78,7 @@ class SoundPaths:
         self._known: dict[str, bool] = {}
 
     def clip(self, column: str, value: Any, table_path: str) -> Any:
-        """The value of a cell: a clip (or a list of clips) if the column names sound files, else the value itself."""
+        """A cell's value: a clip (or a list of them) for sound files, else itself."""
         if isinstance(value, list):
             return [self.clip(column, item, table_path) for item in value]
         if not isinstance(value, str):
@@ -103,7 +103,7 @@ class SoundPaths:
 
 
 def sound_in_memory(value: Any, name: str) -> Clip | None:
-    """The sound in a cell as {bytes, path} with bytes, or as {array, sampling_rate}; None otherwise."""
+    """A cell's sound as {bytes, path} or {array, sampling_rate}; else None."""
     if not isinstance(value, Mapping):
         return None
     if isinstance(value.get("bytes"), bytes):
@@ -115,7 +115,7 @@ def sound_in_memory(value: Any, name: str) -> Clip | None:
 
 
 def cell_of(row: Mapping[str, Any], column: str) -> Any:
-    """The value of a column; `a.b` is `b` (a key or index) in the column `a`, unless a column has that name."""
+    """A column's value; `a.b` is `b` in column `a`, unless a column is so named."""
     if column in row or "." not in column:
         return row.get(column)
     name, _, rest = column.partition(".")

@@ -1,4 +1,4 @@
-"""Columns of samples that break results down: speaker, language, duration, or a column of the manifest.
+"""Columns that break results down: speaker, language, duration or others.
 
 Conventions
     A value is a text or a finite number; an empty text or a list is no value. A column is numeric if each of its values
@@ -106,7 +106,7 @@ def recorded_values(sample: Sample, columns: Sequence[str]) -> dict[str, Value]:
 
 
 def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name: str) -> dict[str, list[str]]:
-    """The record's entry for the columns that break results down: `{"by": names}`, or nothing.
+    """The record's entry of columns that break results down, or nothing.
 
     Args:
         by: names, or one string with commas; None for none.

@@ -1,4 +1,4 @@
-"""Where a data set is: on the Hugging Face hub, in the hub's cache, in a mirror, or in a folder.
+"""Where a data set is: the hub, its cache, a mirror, or a folder.
 
 Conventions
     No code of a repository is executed. A repository with a loading script is read from the hub's conversion to
@@ -122,7 +122,7 @@ class Repository:
             raise hub_trouble(error, str(self.repo), self.revision, f"the footer of '{path}' of ") from error
 
     def sound(self, named: str, table_path: str) -> str:
-        """The path of a sound file that a row names, relative to the table's folder or the root.
+        """The path of a row's sound file, from the table's folder or the root.
 
         Args:
             named: the path in the row. table_path: the path of the row's table.
@@ -159,7 +159,7 @@ def _member(folder: Path, named: str, archive: str) -> str:
 
 
 def parse_hub_name(where: str) -> tuple[str, str | None, list[str]]:
-    """Parse `hf:REPO[@REVISION][:CONFIG][:SPLIT]` as (repository, revision, the names after it).
+    """Parse `hf:REPO[@REVISION][:CONFIG][:SPLIT]`: (repository, revision, names).
 
     Raises:
         UserError: the name has another form.
@@ -173,7 +173,7 @@ def parse_hub_name(where: str) -> tuple[str, str | None, list[str]]:
 
 
 def find_repository(repo: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Repository:
-    """Find a repository: in the mirror, on the hub, or in the hub's cache if the hub is unreachable.
+    """Find a repository: in the mirror, on the hub, or in the hub's cache.
 
     HF_HUB_OFFLINE selects the cache too.
 

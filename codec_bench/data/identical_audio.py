@@ -1,4 +1,4 @@
-"""Detect generated audio that is the reference audio, whose scores would say nothing."""
+"""Detect generated audio that is the reference audio itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _QUIETEST = 0.5 / 32768
 
 
 def sameness(samples: Sequence[Sample]) -> str | None:
-    """Evidence that the estimates are the references, as the end of a sentence; None if there is none.
+    """Evidence that estimates are the references, as a sentence's end, or None.
 
     Evidence is an estimate that is the file of its own reference, or equality of more than half of the compared pairs.
 
@@ -44,7 +44,7 @@ def sameness(samples: Sequence[Sample]) -> str | None:
 
 
 def equal_sound(one: str, other: str) -> bool | None:
-    """Whether two files hold the same samples; None if one cannot be read or the first is silent."""
+    """Whether two files have the same samples; None if unreadable or silent."""
     try:
         a, b = Audio.read(one), Audio.read(other)
     except AudioError:

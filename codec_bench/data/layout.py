@@ -1,4 +1,4 @@
-"""The configurations, splits, data files and declared types of a data set in the hub's layout."""
+"""Configurations, splits, files and types of a data set in the hub's layout."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Layout:
 
 
 def read_layout(repository: Repository, config: str | None, data_dir: str | None = None) -> Layout:
-    """The splits and data files of one configuration, as the `datasets` library finds them.
+    """The splits and files of a configuration, as `datasets` finds them.
 
     Args:
         config: the configuration; None takes the default one, or the only one.

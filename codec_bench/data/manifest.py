@@ -53,7 +53,7 @@ class Columns:
 
 
 class Sound(NamedTuple):
-    """The sound of a cell: in the cell itself, or in a file outside the manifest's folder.
+    """A cell's sound: in the cell, or in a file outside the manifest's folder.
 
     Args:
         path: a path that `Audio.read` takes.
@@ -89,7 +89,7 @@ def _text(value: Any, field: str) -> str | None:
 def make_row(
     number: int, columns: Columns, names: Sequence[str], values: Sequence[Any], folder: str, needed: Sequence[str]
 ) -> Row:
-    """Build one row from its cells. Its problem continues a sentence such as `line 7 of x.jsonl`.
+    """Build a row from its cells. Its problem continues `line 7 of x.jsonl`.
 
     Args:
         number: of the line or row, from 1.

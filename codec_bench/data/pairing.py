@@ -133,7 +133,7 @@ def _lies_in(path: str, folder: str) -> bool:
 
 
 def stem_of_id(id: str) -> str:
-    """The last part of an id: `a/b` gives `b`. An id has no suffix, so a dot in it stays."""
+    """An id's last part: `a/b` gives `b`. An id has no suffix; dots stay."""
     return id.rpartition("/")[2]
 
 

@@ -1,4 +1,4 @@
-"""Rows of Parquet files. Only the needed columns are read; a sound becomes a clip with its position in the file."""
+"""Rows of Parquet files: needed columns only, sounds as clips with positions."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class ParquetRows:
         return sum(self._rows[path] for path in self._splits[split])
 
     def known_count(self, split: str, enough: int | None) -> int | None:
-        """The number of rows of a split, or at least `enough`, if it is cheap to find out; else None."""
+        """A split's number of rows, or at least `enough`, if cheap; else None."""
         rows = 0
         for path in self._splits[split]:
             if enough is not None and rows >= enough:
@@ -166,7 +166,7 @@ class ParquetRows:
         return rows
 
     def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The rows of a split in order, each with its position. A file is fetched for its first row.
+        """A split's rows in order with positions; a file is fetched for its first row.
 
         Args:
             columns: the columns that each row gets.
@@ -306,7 +306,7 @@ def _columns(file: pq.ParquetFile, features: Mapping[str, Any]) -> dict[str, _Co
 
 
 def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
-    """Open a path or a binary file with dictionary-encoded texts: equal texts, such as a prompt, share memory."""
+    """Open a Parquet file so that equal texts share memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -317,7 +317,7 @@ def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
 
 
 def values_of(column: pa.Array) -> list[Any]:
-    """The values of a column. Rows with equal texts of `open_parquet` share one object.
+    """A column's values. Rows with equal texts share one object.
 
     Raises:
         pyarrow.ArrowInvalid: a damaged file refers to a text outside its dictionary.
@@ -335,7 +335,7 @@ def values_of(column: pa.Array) -> list[Any]:
 
 
 def sound_leaves(file: pq.ParquetFile, name: str) -> list[str] | None:
-    """The leaves of a column that tell which rows have a sound; None if it is not a column of sounds."""
+    """A column's leaves that tell which rows have a sound, or None."""
     column = _columns(file, {name: {"_type": "Audio"}})[name]
     return column.leaves if column.kind == "sound" else None
 
@@ -343,7 +343,7 @@ def sound_leaves(file: pq.ParquetFile, name: str) -> list[str] | None:
 def batches_of(
     file: pq.ParquetFile, leaves: Sequence[str], rows: int, groups: Sequence[int] | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches of some columns, each with its number of rows, from the front of the file.
+    """Batches of some columns, each with its number of rows, from the front.
 
     Args:
         leaves: the columns or parts of columns; without any, the batches hold only nulls.

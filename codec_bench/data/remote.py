@@ -27,7 +27,7 @@ def joined(folder: str, path: str) -> str:
 
 
 def fetched(url: str) -> str:
-    """Copy a small file, such as a manifest, into the cache. It is fetched each time, because it may change.
+    """Copy a small file, such as a manifest, into the cache, anew each time.
 
     Returns:
         The path of the copy, with the URL's file name.
@@ -49,7 +49,7 @@ def fetched(url: str) -> str:
 
 
 def read_listing(url: str) -> Iterator[Row]:
-    """One row per sound file below a URL, sorted by path, with ids as those of a folder.
+    """A row per sound file below a URL, by path, with ids as in a folder.
 
     Raises:
         UserError: there is no such folder, it may not be listed, or the protocol lists no files.

@@ -1,4 +1,4 @@
-"""The role of data's audio for generated audio: a prompt of the voice, a target with the same words, or none."""
+"""The role of the data's audio: prompt of the voice, target, or none."""
 
 from __future__ import annotations
 

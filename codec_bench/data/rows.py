@@ -102,13 +102,13 @@ def stem(name: str) -> str:
 
 
 def tails(name: str) -> list[str]:
-    """The ends of a path without its suffix, from the shortest, then the path: `c`, `b/c`, `a/b/c`, `a/b/c.wav`."""
+    """A path's ends without suffix, then the path: `c`, `b/c`, `a/b/c.wav`."""
     parts = without_suffix(name).replace(os.sep, "/").split("/")
     return ["/".join(parts[-count:]) for count in range(1, len(parts) + 1)] + [name]
 
 
 def distinct_ids(names: Iterable[str], forms: Callable[[str], Sequence[str]]) -> list[str]:
-    """For every name, its shortest form that no other name has, whatever the order of the names.
+    """For every name its shortest unique form, in any order.
 
     Args:
         names: such as `a/x.wav`. Equal names get equal ids.

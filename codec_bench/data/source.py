@@ -49,7 +49,7 @@ _FRONT = 16
 
 
 def data_name(data: Any) -> str:
-    """The name of the data in a record: the path or name, or `samples` for a list of samples."""
+    """The data's name in a record: path or name, or `samples` for a list."""
     return shown(str(data)) if isinstance(data, (str, os.PathLike)) else "samples"
 
 
@@ -98,12 +98,12 @@ class Source:
 
     @cached_property
     def languages(self) -> set[str | None]:
-        """The languages of the whole data set, also in a shard, because they decide which metrics apply."""
+        """The languages of the whole data set: they decide which metrics apply."""
         return {sample.language for sample in self.samples}
 
     @cached_property
     def front(self) -> tuple[str, ...]:
-        """The sound of the first usable samples of the whole data set: all shards check codecs alike."""
+        """The first usable sounds of the whole data: all shards check alike."""
         usable = (sample.audio for sample in self.samples if sample.audio is not None and problem_of(sample) is None)
         return tuple(islice(usable, _FRONT))
 

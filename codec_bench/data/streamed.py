@@ -75,7 +75,7 @@ class ManifestRows:
 
 
 class StreamedRows:
-    """The rows of every split of a data set that the `datasets` library reads: sounds, JSON, CSV, archives."""
+    """Rows of splits that `datasets` reads: sounds, JSON, CSV, archives."""
 
     def __init__(self, repository: Repository, layout: Layout) -> None:
         self._repository, self._layout, self._paths = repository, layout, SoundPaths(repository)

@@ -1,4 +1,4 @@
-"""Rows of a data set, one by one: from the Hugging Face hub, a folder in its layout, or a file.
+"""Rows of a data set, one by one: from the hub, a folder, or a file.
 
 Conventions
     Sounds are clips, without decoding. Only the requested columns of a Parquet file are read, without the sound. A
@@ -50,10 +50,10 @@ class Rows(Protocol):
         """The number of rows of a split, which may need a read of the whole split."""
 
     def known_count(self, split: str, enough: int | None) -> int | None:
-        """The number of rows of a split, or at least `enough`, if it is cheap to find out; else None."""
+        """A split's number of rows, or at least `enough`, if cheap; else None."""
 
     def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The rows at the `chosen` positions of a split (None for all), in order, each with its position."""
+        """A split's rows at the `chosen` positions (None: all), with positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Table:
 
     @property
     def total(self) -> int | None:
-        """How many rows there will be (on the hub, perhaps by the card), or None if only reading would tell."""
+        """The number of rows, perhaps by the hub's card; None if unknown."""
         if not self._counted:
             self._total = self._count()
             self._counted = True
@@ -187,7 +187,7 @@ def open_table(
     sounds: str | None = None,
     in_place: bool = False,
 ) -> Table:
-    """Open the rows of a data set. From the hub, this fetches only the card and footers of Parquet files.
+    """Open a data set's rows. From the hub this fetches card and footers only.
 
     Args:
         where: `hf:REPO[@REVISION][:CONFIG][:SPLIT]`, a folder in the hub's layout, or a Parquet, JSON-lines, CSV or TSV

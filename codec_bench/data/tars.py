@@ -80,7 +80,7 @@ def names_tars(data: str) -> bool:
 
 
 def expanded(data: str) -> list[str]:
-    """The files that a text with braces names: `a-{08..10}.tar` gives `a-08.tar`, `a-09.tar` and `a-10.tar`.
+    """Files that braces name: `a-{08..10}.tar` gives `a-08.tar` to `a-10.tar`.
 
     Raises:
         UserError: the braces count backwards, or name too many files.

@@ -1,4 +1,4 @@
-"""Published lists of speaker verification trials: pairs of recordings, and whether the speaker is the same.
+"""Published speaker verification trials: pairs, and whether one speaker.
 
 Formats `1 ENROLMENT TEST` or `0 ENROLMENT TEST`, one trial a line (VoxCeleb), or Kaldi's `ENROLMENT TEST target` or
     `... nontarget`. A recording is named by the sample's id, with or without the suffix of a sound file.
@@ -20,7 +20,7 @@ _SAME: Mapping[str, int] = {"1": 1, "0": 0, "target": 1, "nontarget": 0}
 
 
 def with_trials(source: Source, path: Path) -> Source:
-    """Add trials to their test samples: the enrolment's id, and 1 for the same speaker or 0.
+    """Add trials to test samples: the enrolment's id, and 1 or 0.
 
     Args:
         source: its samples are changed. path: the list.

@@ -101,7 +101,7 @@ REGISTRY = Registry("feature", "FEATURES", TABLE)
 
 
 def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) -> Feature:
-    """Build a feature from its name, such as `ge2e`, `dnsmos[all-windows]` or `utmos@float16`.
+    """Build a feature by name, such as `ge2e` or `utmos@float16`.
 
     A class with several names in the table gets the name as its argument `model`.
 

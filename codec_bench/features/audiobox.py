@@ -33,7 +33,7 @@ FIXED = {"nth_layer": 13, "use_weighted_layer_sum": True, "output_dim": 1, "proj
 
 
 class Audiobox(NetworkFeature):
-    """The four scores of Audiobox Aesthetics, for speech, music and other sound, 1 to 10.
+    """The four scores of Audiobox Aesthetics, for any sound, 1 to 10.
 
     Windows of 10 s without overlap, the last one zero-padded; a score is the mean over windows, weighted by their own
     lengths. Batches do not change it.
@@ -120,7 +120,7 @@ def _windows(signal: np.ndarray) -> list[np.ndarray]:
 
 
 def settings(path: Path) -> tuple[Head, Mapping[str, tuple[float, float]]]:
-    """Read a configuration's small networks and the training mean and deviation per axis.
+    """Read the small networks, and training mean and deviation per axis.
 
     Raises:
         WeightsError: it cannot be read, lacks a value, or describes another kind of network.

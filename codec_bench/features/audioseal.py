@@ -14,7 +14,7 @@ from codec_bench.networks.batch_shapes import in_shape
 
 
 class AudioSeal(Learned):
-    """The share of watermarked samples by AudioSeal's detector, and the 16-bit message.
+    """AudioSeal's share of watermarked samples, and the 16-bit message.
 
     The signal passes the detector whole. A sample is marked from a probability of 0.5, and a bit is the sigmoid of its
     mean over all samples, as in the package. Batches do not change the result.

@@ -1,4 +1,4 @@
-"""Auto-ATT: how human speech sounds to a Qwen2-Audio trained on listeners' verdicts."""
+"""Auto-ATT: how human speech sounds to a trained Qwen2-Audio."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ON_CPU, ON_GPU = 4, 32
 
 
 class AutoAtt(Feature):
-    """How human speech sounds to Auto-ATT, 1 to 3. Higher is better; trained on Mandarin.
+    """How human speech sounds, 1 to 3. Higher is better; for Mandarin.
 
     Qwen2-Audio gets the speech and the question whether it is Good, Fair or Bad. A softmax over the next token's logits
     of these words gives their shares, which weight 3, 2 and 1. It reads the first 30 s, as the published program does;

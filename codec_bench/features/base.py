@@ -92,7 +92,7 @@ class Feature(ABC):
         """
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """Return the timed words of a signal `(samples,)` at `rate_hz`, float32, if `times_words`."""
+        """Timed words of a signal `(samples,)` at `rate_hz`, if `times_words`."""
         raise NotImplementedError
 
     @abstractmethod

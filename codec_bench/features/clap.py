@@ -39,7 +39,7 @@ INDEX = "relative_position_index"
 
 
 class Clap(PreparedFeature):
-    """The sound embedding of CLAP (HTSAT, without fusion): the mean of unit vectors of windows.
+    """CLAP's sound embedding (HTSAT, unfused): mean unit vector of windows.
 
     A window of 10 s every second. Windows at the end are zero-padded, and samples are rounded to 16 bits first, as
     fadtk does. fadtk pools the windows of all sounds; here each sound has its own mean, so it counts once whatever its

@@ -1,4 +1,4 @@
-"""DNSMOS: opinion scores of a noisy or processed voice without a reference (P.835, P.808)."""
+"""DNSMOS: opinion scores without a reference (P.835, P.808)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _POLYNOMIALS = {
 
 
 class Dnsmos(PreparedFeature):
-    """The four DNSMOS scores of a signal: means over windows of 9.01 s, one second apart. Higher is better, 1 to 5.
+    """The four DNSMOS scores: means over windows of 9.01 s. Higher is better, 1 to 5.
 
     The variant says which windows count, and each variant has its own protocol:
 
@@ -348,7 +348,7 @@ def repeat(signal: np.ndarray) -> np.ndarray:
 
 
 def window_starts(num_samples: int, variant: str | None = None) -> list[int]:
-    """Return the start in seconds of each counted window of a signal of at least `WINDOW` samples."""
+    """Start in seconds of each counted window; at least `WINDOW` samples."""
     if variant == "all-windows":
         return list(range((num_samples - WINDOW) // RATE_HZ + 1))
     # speechmos's arithmetic in double precision. Its rounding decides which windows count.

@@ -87,7 +87,7 @@ class DnsmosPro(EncoderFeature):
 
 
 def tensors_of(path: Path) -> dict[str, bytes]:
-    """Read the tensors' bytes of a TorchScript archive by position; its programs are never run.
+    """Read a TorchScript archive's tensors by position; nothing in it runs.
 
     Raises:
         WeightsError: it is no such archive, or damaged.

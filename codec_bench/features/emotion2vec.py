@@ -1,4 +1,4 @@
-"""emotion2vec+: an embedding of emotional speech, and probabilities of nine emotions."""
+"""emotion2vec+: an embedding, and probabilities of nine emotions."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ NOT_FINITE = Diagnostic("not_finite")
 
 
 class EncoderFeature(NetworkFeature):
-    """A speech encoder with a head that masks padding, so batches do not change results.
+    """A speech encoder with a head that masks padding, exact in batches.
 
     Args:
         weights: a file or folder in place of the published checkpoint, or None.

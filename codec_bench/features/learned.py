@@ -1,4 +1,4 @@
-"""Features built from the rows of `codec_bench.features.scorers` that hold a network."""
+"""Features of the rows of `codec_bench.features.scorers` with a network."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ FFT_SAMPLES = 1024
 
 
 class MelCepstrum(Feature):
-    """The mel-cepstrum as VERSA computes it: 40 coefficients every 5 ms by WORLD's CheapTrick.
+    """VERSA's mel-cepstrum: 40 coefficients every 5 ms by CheapTrick.
 
     The signal in 16-bit units passes a high-pass of 255 taps at 70 Hz; CheapTrick with a transform of 1024 samples
     follows Harvest's pitch between 40 and 800 Hz; the envelope's cepstrum is warped by an all-pass of 0.466. VERSA uses

@@ -1,4 +1,4 @@
-"""NISQA: opinion score and four dimensions of transmitted speech; naturalness of synthetic speech."""
+"""NISQA: quality of transmitted speech; naturalness of synthetic speech."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Nisqa(NetworkFeature):
 
 
 class Nisqa(_Nisqa):
-    """NISQA 2.0's opinion score, noisiness, coloration, discontinuity and loudness. Higher is better.
+    """NISQA 2.0's opinion score and four dimensions. Higher is better.
 
     The mel levels at 48 kHz, 48 bands up to 20 kHz every 10 ms, are cut into segments of 15 frames, four frames apart.
     Six convolutions process each segment, two layers of self-attention all of them, and attention pooling gives each
@@ -150,7 +150,7 @@ class NisqaTts(_Nisqa):
 
 
 def cut_up(signal: np.ndarray, most_frames: int) -> list[np.ndarray]:
-    """Cut a signal `(samples,)` into the fewest equal parts of at most this many frames."""
+    """Cut a signal `(samples,)` into the fewest equal parts of at most so many frames."""
     parts = -(-signal.size // (most_frames * HOP - 1))  # a part of most_frames hops has one frame more
     return np.array_split(signal, parts)
 

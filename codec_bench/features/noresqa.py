@@ -1,4 +1,4 @@
-"""NORESQA-MOS: each frame's part in an opinion score, as reference and as estimate."""
+"""NORESQA-MOS: each frame's part, as reference and as estimate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROW = Network(
 
 
 class NoresqaFrames(SquimFrames):
-    """Each frame's part in NORESQA-MOS's attention and score, as reference and estimate.
+    """Each frame's part in NORESQA-MOS, as reference and estimate.
 
     A wav2vec 2.0 base network, its frames projected to 32 numbers, and the linear parts of the predictor.
 

@@ -73,7 +73,7 @@ class SpeechActivity(Feature):
 
 
 def stretches(signal: np.ndarray, min_speech_ms: int, min_silence_ms: int) -> list[tuple[int, int]]:
-    """Find speech in a finite signal `(samples,)`, float32 at `RATE_HZ`: start and end in samples.
+    """Find speech in a signal `(samples,)` at `RATE_HZ`: start and end samples.
 
     Args:
         min_speech_ms: shorter stretches are dropped. min_silence_ms: shorter silences are bridged.

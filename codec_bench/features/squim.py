@@ -1,4 +1,4 @@
-"""SQUIM Subjective: each frame's part in an opinion score, as reference and as estimate."""
+"""SQUIM Subjective: each frame's part, as reference and as estimate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROW = Network(
 
 
 class SquimFrames(Learned):
-    """Each frame's part in SQUIM Subjective's attention and score, as reference and estimate.
+    """Each frame's part in SQUIM Subjective, as reference and estimate.
 
     A wav2vec 2.0 base network, the last layer projected to 32 numbers, and the linear parts of the predictor. Each
     signal passes alone.

@@ -56,7 +56,7 @@ def protocol_of(stem: str, noise: bool) -> str:
 
 
 class Ttsds2Pitch(Feature):
-    """TTSDS2's mean pitch in Hz, of a signal or of four noises (`ttsds2-pitch[noise]`).
+    """TTSDS2's mean pitch in Hz, or of four noises (`ttsds2-pitch[noise]`).
 
     WORLD's DIO at 22.05 kHz with a frame every 256 samples, refined by StoneMask; the first 1,000 frames (11.6 s).
     Pitch is interpolated linearly through unvoiced frames, and the first and the last voiced pitch continue to the
@@ -97,7 +97,7 @@ class Ttsds2Pitch(Feature):
 
 
 def mean_pitch(signal: np.ndarray) -> np.ndarray:
-    """Compute the mean pitch of a signal `(samples,)` at 22.05 kHz in Hz, float32 `(1,)`."""
+    """Mean pitch in Hz of a signal `(samples,)` at 22.05 kHz, float32 `(1,)`."""
     pyworld = import_world()
     exact = signal.astype(np.float64)
     coarse, times = pyworld.dio(exact, SET_RATE_HZ, frame_period=HOP_SAMPLES / SET_RATE_HZ * 1000)

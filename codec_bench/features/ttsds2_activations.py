@@ -1,4 +1,4 @@
-"""TTSDS2's intelligibility: mean activations of two recognisers, of a signal or of noise."""
+"""TTSDS2's intelligibility: two recognisers' mean activations."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Activations(NetworkFeature):
 
 
 class Ttsds2Wav2vec2(_Activations):
-    """wav2vec 2.0's mean last hidden state, of a signal or of four noises (`ttsds2-wav2vec2[noise]`).
+    """wav2vec 2.0's mean last hidden state (`ttsds2-wav2vec2[noise]`: of noises).
 
     The network is `wav2vec2-base-960h` without its letters. Each signal is brought to zero mean and unit variance.
     Padding is masked layer by layer: batches change a result by less than 1e-5 in float32.
@@ -119,7 +119,7 @@ class Ttsds2Wav2vec2(_Activations):
 
 
 class Ttsds2Whisper(_Activations):
-    """Whisper's mean encoder activations, of a signal or of four noises (`ttsds2-whisper[noise]`).
+    """Whisper's mean encoder activations (`ttsds2-whisper[noise]`: of noises).
 
     The encoder of `whisper-small.en` reads the first 30 s of a signal, zero-padded. The mean over all 13 hidden states
     and all channels leaves one number for each of 1,500 frames of 20 ms; most belong to the zeros where signals are

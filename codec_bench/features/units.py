@@ -20,7 +20,7 @@ LAYERS = (6, 11)
 
 
 class HubertUnits(EncoderFeature):
-    """The units of HuBERT-base: every 20 ms the number of a hidden state's nearest cluster.
+    """HuBERT-base's units: each 20 ms's nearest cluster of a hidden state.
 
     The clusters are those of GSLM and textlesslib, made of the output of block 6. Units of block 11 by the same
     clusters are for SpeechBLEU. The wave is not normalised, as in the base model's training. Batches do not change the

@@ -70,7 +70,7 @@ class _Pass:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnBatch:
-    """A prepared batch: the passes, by index why a signal is in none, and the number of signals."""
+    """A prepared batch: passes, why a signal is in none, and the number."""
 
     passes: list[_Pass]
     obstacles: Mapping[int, Unavailable]

@@ -1,4 +1,4 @@
-"""Codes of mistakes in the definition of a benchmark or prompt and in its rows, and of checked data."""
+"""Codes of mistakes in definitions, prompts, rows and checked data."""
 
 from __future__ import annotations
 

@@ -162,8 +162,7 @@ REGISTRY = Registry("metric", "METRICS", TABLE)
 
 
 def expand(texts: list[str]) -> list[str]:
-    """Replaces the names of groups by those of their metrics and keeps all other names. `dnsmos[all-windows]` gives
-    four.
+    """Replace the names of groups by their metrics': `dnsmos[all-windows]` gives four.
 
     `wer[a+b]` of several recognisers stands for what each gives and what all give together (`metrics.consensus`); what
     of it was also named by itself is measured once. Metrics over frames voiced in both signals bring `voiced_in_both`
@@ -188,7 +187,7 @@ def expand(texts: list[str]) -> list[str]:
 
 
 def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> list[str]:
-    """The metrics and groups that are named, and those of a preset that are not among them.
+    """The named metrics and groups, and those of a preset not among them.
 
     Raises:
         UnknownName: there is no such preset. UserError: there is no metric.
@@ -203,12 +202,12 @@ def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> l
 
 
 def group_names() -> list[str]:
-    """The groups made of topics (`codec_bench.metrics.groups`), and those over several topics."""
+    """Groups of topics (`codec_bench.metrics.groups`), and over several."""
     return [*TOPICS, QUALITY, OFFLINE]
 
 
 def topic_of(name: str) -> str:
-    """The topic of a metric or group, a key of `TOPICS`. Empty for metrics of other packages and custom ones."""
+    """A metric's or group's topic, a key of `TOPICS`; empty for custom ones."""
     member = GROUPS[name][0] if name in GROUPS else name
     return next((topic for topic, members in TOPICS.items() if member in members), "")
 

@@ -1,4 +1,4 @@
-"""Speaker verification of estimates: the equal error rate over the trials of a set."""
+"""Speaker verification of estimates: a set's equal error rate over its trials."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from codec_bench.types import Score
 
 
 class AsvEer(SetDistance):
-    """The equal error rate of speaker verification with estimates as tests and references as enrolment. Lower is
-    better, 0 to 1.
+    """The equal error rate of speaker verification. Lower is better, 0 to 1.
 
     A trial compares an estimate with the reference of another item by the cosine of their embeddings. All pairs are
     trials, so the data need the column `speaker`, and one speaker with two items; at most 2,000 items, chosen by a
@@ -40,7 +39,7 @@ class AsvEer(SetDistance):
 
 
 class AsvEerListed(AsvEer):
-    """The equal error rate of speaker verification over a list of trials. Lower is better, 0 to 1.
+    """The equal error rate over a list of trials. Lower is better, 0 to 1.
 
     As `asv_eer`, over a list (`--trials FILE`), such as VoxCeleb's, so that rates compare with published ones. The list
     names two recordings per trial and whether one speaker is in both. Trials of recordings without data or value are

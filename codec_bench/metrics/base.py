@@ -1,4 +1,4 @@
-"""Base classes of metrics: cheap functions of signals and features with one score per item.
+"""Base classes of metrics: cheap functions with one score per item.
 
 Conventions
     Signals are mono float32 `(samples,)` in [-1, 1] at the metric's own rate; scale-invariant metrics get them uncut.
@@ -26,7 +26,7 @@ from codec_bench.types import Score
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """The inputs of a metric for one item. Only the fields that the metric's class attributes request are filled.
+    """A metric's inputs for one item; only requested fields are filled.
 
     Args:
         id: the sample's id, for messages.
@@ -160,7 +160,7 @@ class Metric(ABC):
         return self.estimate_features, self.reference_features
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """The score of a failed item where failures count as wrong; None without a worst value."""
+        """A failed item's score where failures count as wrong; None without a worst value."""
         if self.higher_is_better is None:
             return None
         end = self.range[0 if self.higher_is_better else 1]
@@ -216,7 +216,7 @@ LENGTH_TOLERANCE_S = 0.1
 
 
 def frames_apart(off_s: float, other: str | None = None) -> Diagnostic | None:
-    """Why results cannot be compared frame by frame if the signals' lengths differ too much; else None.
+    """Why frames cannot be compared if lengths differ too much; else None.
 
     Args:
         off_s: seconds by which the estimate is longer. other: a metric that aligns such signals.
@@ -238,7 +238,7 @@ ALIGNMENT_UNKNOWN = Diagnostic("alignment_unknown")
 
 
 class Compared(NamedTuple):
-    """Result of comparing levels (`audio.level_checks`), in the words of `store.rows.NO_SPEECH`.
+    """The result of comparing levels, in the words of `store.rows.NO_SPEECH`.
 
     Args:
         mismatch: why an estimate of the reference's length does not match it, or why that is undecided, or None.

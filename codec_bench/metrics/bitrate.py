@@ -8,7 +8,7 @@ from codec_bench.types import Score
 
 
 class Bitrate(FeatureMetric):
-    """Bits per second that were sent: packed codes, packets and side information, without container overhead.
+    """Bits sent per second: codes, packets and side information, no containers.
 
     Lower is better. The corpus value is all bits over all seconds, not a mean of rates, so bits sent once per utterance
     weigh as in a transmission. Undefined for a system that sends no bits (synthesised or ready-made audio, or latents

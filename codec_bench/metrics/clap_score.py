@@ -16,7 +16,7 @@ from codec_bench.types import Score
 
 
 class ClapScore(Metric):
-    """The cosine of CLAP's embeddings of the estimate and of its text. Higher is better, -1 to 1.
+    """The cosine of CLAP's embeddings of estimate and text. Higher is better, -1 to 1.
 
     For audio generated from a description, which is the item's text. The audio embedding is that of
     `fad[clap-htsat-unfused]`: the mean of the unit vectors of 10 s windows, one every second. The text is cut to 77

@@ -1,4 +1,4 @@
-"""Metrics that a user's program computes from files, such as licensed POLQA and PEAQ tools."""
+"""Metrics that a user's program computes from files, such as POLQA tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error rates by several recognisers: each `wer`, their mean, the smallest, and their disagreement."""
+"""Error rates by several recognisers: each, mean, smallest, disagreement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOGETHER = ("wer_mean", "wer_smallest", "wer_between")
 
 
 def recognisers_in(variant: str) -> list[str]:
-    """Split a metric's brackets into recognisers: `a@28s+float16+b` gives `a@28s+float16` and `b`.
+    """Split brackets into recognisers: `a@28s+float16+b` gives two.
 
     Raises:
         UserError: one of them is named twice.
@@ -149,7 +149,7 @@ class _OfRates(_Consensus):
 
 
 class WerMean(_OfRates):
-    """The mean of several recognisers' word error rates. Lower is better; insertions can take it above 1.
+    """The mean of several recognisers' word error rates. Lower is better, from 0.
 
     Over a corpus: the mean of the recognisers' corpus rates, over items with a transcript of each. It depends less on
     which voices or codecs suit one recogniser.
@@ -174,7 +174,7 @@ class WerMean(_OfRates):
 
 
 class WerSmallest(_OfRates):
-    """The smallest of several recognisers' word error rates, chosen for each item. Lower is better.
+    """The smallest of several recognisers' word error rates. Lower is better.
 
     Over a corpus: the errors of the chosen recognisers over the words. Reports print it as a word error rate, but it is
     at most each recogniser's own rate and falls with each recogniser added. Compare it with the same recognisers alone.
@@ -191,8 +191,7 @@ class WerSmallest(_OfRates):
 
 
 class WerBetween(_Consensus):
-    """The disagreement of several recognisers: edits between transcripts over transcript words, 0 to 2. No direction is
-    better.
+    """The disagreement of several recognisers, 0 to 2. No direction is better.
 
     It shows how much a word error rate depends on the recogniser. It needs no text. Over all pairs of recognisers: the
     fewest edits between the two transcripts, and the mean length of the two, are summed; the value is the ratio, for a
@@ -208,7 +207,7 @@ class WerBetween(_Consensus):
     source = "counts equal to jiwer 4.0's; the rule of the text is in the protocol"
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """Return one score per item. `detail` holds each transcript and the value of each pair."""
+        """One score per item; `detail` has each transcript and each pair's value."""
         by_recogniser = [one.transcripts(batch) for one in self._each.values()]
         scores: dict[int, Score] = {}
         for index, row in enumerate(zip(*by_recogniser, strict=True)):

@@ -1,4 +1,4 @@
-"""The cost of each metric in CPU seconds per hour of audio, measured on one machine.
+"""Each metric's cost in CPU seconds per hour of audio, on one machine.
 
 The benches write `costs.csv`. It ranks metrics by cost; other machines differ.
 """

@@ -1,4 +1,4 @@
-"""Emotion metrics by emotion2vec+: similarity, agreement with a label, and confidence."""
+"""Emotion by emotion2vec+: similarity, agreement with labels, confidence."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Emotion(FeatureMetric):
 
 
 class EmotionSim(_Emotion):
-    """The cosine of emotion2vec+ large embeddings of reference and estimate. Higher is better; 1 is the same emotion.
+    """The cosine of emotion2vec+ embeddings. Higher is better; 1 is the same emotion.
 
     Each signal is embedded as a whole, so lengths may differ. Embeddings also hold the voice and the language, so
     values of different sets do not compare.
@@ -76,7 +76,7 @@ class EmotionSim(_Emotion):
 
 
 class EmotionAccuracy(_Emotion):
-    """Whether emotion2vec+ large predicts the emotion in the item's id: 1 or 0. Higher is better.
+    """Whether the emotion in the item's id is predicted: 1 or 0. Higher is better.
 
     As CV3-Eval scores: ids begin with the emotion (`happy_high_uttid_1`), and the most probable of nine emotions
     counts. Other ids are undefined. `detail` holds the predicted emotion and its probability.
@@ -131,7 +131,7 @@ class EmotionLabelled(EmotionAccuracy):
 
 
 class EmotionProbability(_Emotion):
-    """The probability of the emotion that emotion2vec+ large predicts, 0 to 1. No direction is better.
+    """The probability of the predicted emotion, 0 to 1. No direction is better.
 
     `detail["probabilities"]` holds all nine emotions by name, `detail["emotion"]` the likeliest. Metrics of answers
     read them (`said_with_emotion`, `said_as_told`, `said_fittingly`).

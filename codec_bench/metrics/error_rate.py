@@ -1,4 +1,4 @@
-"""Word, character and phone error rates of a recogniser's transcript of the estimate."""
+"""Word, character and phone error rates of a recogniser's transcript."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class _RecognisedErrorRate(Metric):
 
 
 class Wer(_RecognisedErrorRate):
-    """Word error rate. Lower is better; 0 is every word right, and insertions can take it above 1.
+    """Word error rate. Lower is better; insertions can take it above 1.
 
     Errors divided by words, summed over the corpus, so long utterances weigh more. The default rule counts characters
     in languages without spaces. Compare it with the rate of the unprocessed audio, because recognisers make errors too.
@@ -241,7 +241,7 @@ class Wer(_RecognisedErrorRate):
 
 
 class WerMacro(_RecognisedErrorRate):
-    """The mean of the utterances' word error rates with equal weights, as in seed-tts-eval. Lower is better.
+    """The mean of utterances' word error rates, as seed-tts-eval. Lower is better.
 
     One short utterance with many insertions can change it much. Items without reference words are undefined; `wer` and
     `hallucinated` count them.
@@ -255,7 +255,7 @@ class WerMacro(_RecognisedErrorRate):
 
 
 class WerBelow50(Wer):
-    """Word error rate over the items whose own rate is at most 50 %. Lower is better, 0 to 0.5.
+    """Word error rate over items of at most 50 %. Lower is better, 0 to 0.5.
 
     A few items with lost or repeated sentences can dominate `wer`. They are undefined here and counted by
     `wer_above_50`. Aggregated as `wer`.
@@ -302,7 +302,7 @@ class WerAbove50(_RecognisedErrorRate):
 
 
 class Cer(_RecognisedErrorRate):
-    """Character error rate. Lower is better. Spaces count as characters, as in jiwer. Aggregated as `wer`."""
+    """Character error rate, with spaces, as jiwer. Lower is better."""
 
     stem = "cer"
     aggregate = "ratio"
@@ -310,7 +310,7 @@ class Cer(_RecognisedErrorRate):
 
 
 class Hallucinated(_RecognisedErrorRate):
-    """The share of utterances with words in the transcript but none in the reference. Lower is better, 0 to 1.
+    """The share of utterances with words where none are expected. Lower is better.
 
     Measured where the reference is empty or the rule removes all of it: silence, noise, music, a hesitation. Items with
     reference words are refused. `detail["insertions"]` counts the words.
@@ -342,7 +342,7 @@ class Hallucinated(_RecognisedErrorRate):
 
 
 class Dwer(_RecognisedErrorRate):
-    """Word error rate against the same recogniser's transcript of the reference audio (dWER). Lower is better.
+    """Word error rate against the reference audio's transcript. Lower is better.
 
     It needs no texts. It measures what the system changed, not the recogniser's own errors. Undefined where the
     recogniser fails on the reference. Aggregated as `wer`. Codec papers and DASB use it.
@@ -372,7 +372,7 @@ class Dwer(_RecognisedErrorRate):
 
 
 class Per(Dwer):
-    """Phone error rate against one phone recogniser's phones of the reference audio. Lower is better.
+    """Phone error rate against the reference audio's phones. Lower is better.
 
     Errors divided by reference phones, aggregated as `wer`. It needs no texts, dictionary or language: the recogniser
     knows phones of some 60 languages, and no language model repairs wrong sounds. So it finds slips of pronunciation
@@ -403,7 +403,7 @@ class Per(Dwer):
 
 
 def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | None]:
-    """Resolve the recognisers in a metric's brackets: by base language, and for all others.
+    """Resolve a metric's recognisers: by base language, and for all others.
 
     Args:
         stem: the metric's name, for messages.
@@ -431,7 +431,7 @@ def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | N
 
 
 def recogniser_on(variant: str, *, gpu: bool) -> str:
-    """Resolve a choice of `configs/recogniser` that depends on the device; else return the name itself."""
+    """Resolve a device-dependent choice of `configs/recogniser`; else the name."""
     from codec_bench.config import config_names, read_config
 
     choice = read_config("recogniser", variant) if variant in config_names("recogniser") else {}
@@ -451,7 +451,7 @@ def _languages_of(name: str) -> tuple[str, ...]:
 
 
 def known_languages(by_language: Mapping[str, str], otherwise: str | None) -> tuple[str, ...]:
-    """The languages of all recognisers together; empty if one of them does not state its own."""
+    """The languages of all recognisers; empty if one does not state its own."""
     if otherwise is None:
         return tuple(by_language)
     known = [_languages_of(name) for name in dict.fromkeys([*by_language.values(), otherwise])]

@@ -28,7 +28,7 @@ PROMPT = "this is the sound of {}"
 
 
 class EventAccuracy(Metric):
-    """Whether CLAP ranks the item's label first in its set: 1, else 0. Higher is better.
+    """Whether CLAP ranks the item's label first: 1, else 0. Higher is better.
 
     The item's text is its label, without regard to case and `_`. Labels stand in the sentence "this is the sound of
     LABEL"; the largest cosine with the sound's embedding wins. Codec-SUPERB does so with ESC-50 and Microsoft's CLAP of
@@ -88,5 +88,5 @@ class EventAccuracy(Metric):
 
 
 def nearest(labels: np.ndarray, sound: np.ndarray) -> int:
-    """The index of the label of norm 1 with the largest cosine: `(labels, numbers)` and `(numbers,)`."""
+    """The unit label with the largest cosine: `(labels, numbers)`, `(numbers,)`."""
     return int((labels @ sound).argmax())

@@ -1,4 +1,4 @@
-"""Distances between the sets of embeddings of references and estimates: FAD, KAD, KID, KL, density, coverage."""
+"""Distances between sets of embeddings: FAD, KAD, KID, KL, density, coverage."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SetDistance(FeatureMetric):
 
 
 class Fad(SetDistance):
-    """The Fréchet distance between the embeddings of references and estimates. Lower is better; a copy has 0.
+    """The Fréchet distance of embeddings. Lower is better; a copy has 0.
 
     It shows whether a system makes all voices alike or leaves the space of natural speech. It is biased upward for
     small
@@ -88,7 +88,7 @@ class Fad(SetDistance):
 
 
 class Kad(SetDistance):
-    """The kernel distance between the embeddings of references and estimates, times 100. Lower is better; a copy has 0.
+    """The kernel distance of embeddings, times 100. Lower is better; a copy has 0.
 
     The squared maximum mean discrepancy with a Gaussian kernel as wide as the median distance between references. It is
     unbiased, so it may be slightly negative, and assumes no Gaussian sets. At least 2 items, at most 2,000 chosen by a
@@ -104,7 +104,7 @@ class Kad(SetDistance):
 
 
 class Kid(SetDistance):
-    """The kernel distance of embeddings with the kernel of KID. Lower is better; a copy has 0.
+    """The kernel distance with KID's kernel. Lower is better; a copy has 0.
 
     The squared maximum mean discrepancy with the kernel `(x . y / dimensions + 1)^3`, over all items in place of random
     subsets, without an item's own partner in the cross term. Items and encoders are those of `kad`. It may be slightly
@@ -119,7 +119,7 @@ class Kid(SetDistance):
 
 
 class Kl(SetDistance):
-    """The Kullback-Leibler divergence, in nats, of Gaussians fitted to the embeddings. Lower is better; a copy has 0.
+    """The KL divergence (nats) of Gaussians fitted to embeddings. Lower is better.
 
     `KL(references || estimates)`: large where the estimates lack the references' variety. It needs more items than
     dimensions and is biased upward for small sets. Published KLs of generated audio compare a tagger's class
@@ -136,7 +136,7 @@ class Kl(SetDistance):
 
 
 class Density(SetDistance):
-    """How densely the estimates lie where the references are. Higher is better; about 1 for one distribution.
+    """How densely estimates lie among references. Higher is better; about 1 if equal.
 
     The mean number of reference balls that hold an estimate, over 5; a ball reaches the fifth neighbour. An item's own
     partner counts, so a codec's density is high. It needs 6 items; at most 2,000, as for `kad`.
@@ -152,7 +152,7 @@ class Density(SetDistance):
 
 
 class Coverage(Density):
-    """The share of references with an estimate within their fifth neighbour's distance. Higher is better; a copy has 1.
+    """The share of references near an estimate. Higher is better; a copy has 1.
 
     Low coverage with high density: the system makes all voices alike. Items and neighbours are those of `density`.
     """

@@ -1,4 +1,4 @@
-"""Groups of metrics by topic, such as `quality`, resolved for this machine and the data.
+"""Groups of metrics by topic, such as `quality`, for this machine and data.
 
 Conventions
     Groups come from `codec_bench.metrics.TOPICS`. A group holds the metrics that can be measured without a download on
@@ -93,7 +93,7 @@ class Chosen:
 
 
 def group_metrics(group: str) -> list[str]:
-    """The metrics of a group without brackets, whether or not they can be measured here."""
+    """The metrics of a group without brackets, measurable here or not."""
     if group == OFFLINE:
         known = [name for members in TOPICS.values() for name in members]
         return [*known, *(name for name in REGISTRY.names() if name not in known)]

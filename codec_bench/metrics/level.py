@@ -20,7 +20,7 @@ PEAK_RATE_HZ = 192_000
 
 
 class LoudnessError(ItemMetric):
-    """The absolute difference of the integrated loudness of estimate and reference, in LU. Lower is better.
+    """The absolute difference of integrated loudness in LU. Lower is better.
 
     Gated BS.1770 loudness of each side at the reference's own rate. A gain of x dB counts x. `detail["louder_lu"]` is
     positive where the estimate is louder. Undefined where a side is shorter than 0.4 s or nowhere above -70 LUFS.
@@ -64,7 +64,7 @@ class _Uncut(ItemMetric):
 
 
 class TruePeak(_Uncut):
-    """The highest level of the estimate's waveform, also between samples, in dB of full scale (dBTP). Lower is better.
+    """The highest level, also between samples, in dBTP. Lower is better.
 
     Above 0 a player or the next encoder will clip; broadcasters require -1 at most (EBU R 128). The estimate is
     resampled from the reference's rate to 192 kHz, and the largest magnitude counts. A clip of full scale that a codec

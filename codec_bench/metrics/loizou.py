@@ -1,4 +1,4 @@
-"""Loizou's measures of enhanced speech: spectral distances, composites, intelligibility indices.
+"""Loizou's measures of enhanced speech: distances, composites, intelligibility.
 
 Written from the publications that the classes name. All read 16 kHz in Hann-windowed frames of 30 ms, a quarter apart.
 """
@@ -168,7 +168,7 @@ def _nearest_peaks(level: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 
 def coherence_index(reference: _Frames, estimate: _Frames, range_db: tuple[float, float]) -> float | None:
-    """The coherence index of the reference's frames in a level range; None for fewer than two frames.
+    """The coherence index of frames in a level range; None for fewer than two.
 
     Digital silence of the estimate counts 0; frames of a silent reference have no level.
 
@@ -247,7 +247,7 @@ class _Loizou(ItemMetric):
 
 
 class FwSegSnr(_Loizou):
-    """The frequency-weighted segmental SNR in dB of spectra in 25 critical bands. Higher is better, -10 to 35.
+    """Frequency-weighted segmental SNR in dB. Higher is better, -10 to 35.
 
     A frame's spectra are divided by their sums, so levels and phases do not matter. A band weighs as its magnitude to
     the power of 0.2. Bands end at 3.8 kHz.
@@ -270,7 +270,7 @@ class FwSegSnr(_Loizou):
 
 
 class Llr(_Loizou):
-    """The log-likelihood ratio of linear predictions of order 16. Lower is better, 0 to 2.
+    """Log-likelihood ratio of linear predictions. Lower is better, 0 to 2.
 
     The mean over the lowest 95 % of the frames, each at most 2. On band-limited signals the predictions amplify
     rounding, so other programs agree less exactly.
@@ -288,7 +288,7 @@ class Llr(_Loizou):
 
 
 class Wss(_Loizou):
-    """Klatt's weighted spectral slope distance between 25 critical bands (ICASSP 1982). Lower is better.
+    """Klatt's weighted spectral slope distance (ICASSP 1982). Lower is better.
 
     Slopes near a spectral peak weigh more. The mean over the lowest 95 % of the frames. It depends on the level.
     """
@@ -301,7 +301,7 @@ class Wss(_Loizou):
 
 
 class CepstralDistance(_Loizou):
-    """The distance in dB of the cepstra of linear predictions of order 16. Lower is better, 0 to 10.
+    """Distance in dB of cepstra of linear prediction. Lower is better, 0 to 10.
 
     The mean over the lowest 95 % of the frames, each at most 10 dB. See `llr` for band-limited signals.
     """
@@ -339,7 +339,7 @@ class _Composite(_Loizou):
 
 
 class Csig(_Composite):
-    """The composite rating of signal distortion from PESQ, LLR and WSS. Higher is better, 1 to 5.
+    """Composite rating of signal distortion. Higher is better, 1 to 5.
 
     The regression was fitted to noisy and enhanced telephone speech. It uses `pesq_wb`.
     """
@@ -350,7 +350,7 @@ class Csig(_Composite):
 
 
 class Cbak(_Composite):
-    """The composite rating of noise from PESQ, WSS and segmental SNR; see `csig`. Higher is better, 1 to 5."""
+    """Composite rating of noise; see `csig`. Higher is better, 1 to 5."""
 
     name = "cbak"
     protocol = "cbak/hu-loizou-pesq-wb"
@@ -358,7 +358,7 @@ class Cbak(_Composite):
 
 
 class Covl(_Composite):
-    """The composite rating of overall quality from PESQ, LLR and WSS; see `csig`. Higher is better, 1 to 5."""
+    """Composite rating of overall quality; see `csig`. Higher is better, 1 to 5."""
 
     name = "covl"
     protocol = "covl/hu-loizou-pesq-wb"
@@ -378,7 +378,7 @@ class _Csii(_Loizou):
 
 
 class CsiiHigh(_Csii):
-    """The coherence speech intelligibility index of loud frames, between 0 and 1. Higher is better.
+    """Coherence intelligibility of loud frames, 0 to 1. Higher is better.
 
     Over frames at the reference's level or above. The magnitude-squared coherence divides the estimate's power into
     signal and distortion, in 16 bands up to 3.7 kHz weighted as in the speech intelligibility index (ANSI S3.5-1997).
@@ -391,7 +391,7 @@ class CsiiHigh(_Csii):
 
 
 class CsiiMid(_Csii):
-    """The coherence index of frames up to 10 dB below the reference's level; see `csii_high`. Higher is better."""
+    """Coherence index of frames up to 10 dB below the level. Higher is better."""
 
     name = "csii_mid"
     protocol = "csii_mid/loizou-16k/2"
@@ -399,7 +399,7 @@ class CsiiMid(_Csii):
 
 
 class CsiiLow(_Csii):
-    """The coherence index of frames more than 10 dB below the reference's level; see `csii_high`. Higher is better."""
+    """Coherence index of frames over 10 dB below the level. Higher is better."""
 
     name = "csii_low"
     protocol = "csii_low/loizou-16k/2"
@@ -407,7 +407,7 @@ class CsiiLow(_Csii):
 
 
 class Ncm(_Loizou):
-    """The normalised covariance of the envelopes of 20 bands from 0.3 to 7.4 kHz, 0 to 1. Higher is better.
+    """Normalised covariance of 20 band envelopes, 0 to 1. Higher is better.
 
     Envelopes are sampled at 32 Hz. A band's squared correlation counts as a signal-to-noise ratio. Bands weigh as in
     the speech intelligibility index (ANSI S3.5-1997).

@@ -15,7 +15,7 @@ FLOORED = "floored"
 
 
 class Lsd(ItemMetric):
-    """Log-spectral distance: the mean over frames of the root mean square difference of log10 powers. Lower is better.
+    """Log-spectral distance: RMS difference of log10 powers. Lower is better.
 
     At the reference's own rate, so that losses above 8 kHz count, with a window of 46 ms (2048 samples at 44.1 kHz) and
     100 frames a second, as in papers on bandwidth extension and full-band codecs. A unit is a factor of 10 in power.

@@ -18,7 +18,7 @@ _FRONT = "versa-world-cheaptrick/order-39-with-c0/alpha-0.466/5ms-16k"
 
 
 class Mcd(ItemMetric):
-    """Mel-cepstral distortion in dB: the mean distance of the mel-cepstra of the frames. Lower is better; a copy has 0.
+    """Mel-cepstral distortion in dB. Lower is better; a copy has 0.
 
     `10 sqrt(2) / ln 10` times the Euclidean distance of 40 mel-cepstral coefficients of WORLD's envelope, as in VERSA.
     The first coefficient counts, and so does the level. Other implementations omit it or take fewer coefficients:

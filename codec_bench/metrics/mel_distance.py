@@ -16,7 +16,7 @@ _PAPER = "Kumar, Seetharaman, Luebs, Kumar, Kumar: High-Fidelity Audio Compressi
 
 
 class MelDistance(SpectralDistance):
-    """Multi-resolution mel-spectrogram distance. Lower is better; 0 for a perfect copy, and no unit.
+    """Multi-resolution mel-spectrogram distance. Lower is better; a copy has 0.
 
     * None: descript-audiotools' `MelSpectrogramLoss` with its defaults, the mel distance of DAC's evaluation script and
       Codec-SUPERB: windows of 2048 and 512 samples with 150 and 80 Slaney mel bands up to half the rate, a hop of a

@@ -7,7 +7,7 @@ from codec_bench.metrics.squim_mos import SquimMos
 
 
 class NoresqaMos(SquimMos):
-    """The opinion score that NORESQA-MOS gives the estimate next to its reference. Higher is better, 1 to 5.
+    """NORESQA-MOS's score next to the reference. Higher is better, 1 to 5.
 
     The network predicts how far below 5 the estimate is; VERSA reports that number, where lower is better. The frames
     are paired, so the signals need one length to 0.1 s; the authors cut or repeat the reference.

@@ -1,4 +1,4 @@
-"""PESQ: the mean opinion score that ITU-T P.862 predicts, wide-band or narrow-band."""
+"""PESQ: the opinion score of ITU-T P.862, wide-band or narrow-band."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAFE_DURATION_S = 19.0
 
 
 def speech_band(signal: np.ndarray, rate_hz: int) -> np.ndarray:
-    """Filter a signal `(samples,)` to 300 to 3000 Hz by a Butterworth filter of order 4, in float64.
+    """Filter a signal `(samples,)` to 300 to 3000 Hz, order 4, float64.
 
     Equal to `scipy.signal.sosfilt`, whose import takes a second. The response decays within the padding of 0.2 s.
     """
@@ -39,7 +39,7 @@ def speech_band(signal: np.ndarray, rate_hz: int) -> np.ndarray:
 
 
 def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
-    """The most utterances that an activity detector with any threshold can find in a signal.
+    """The most utterances that any activity threshold finds in a signal.
 
     Energies of 4 ms frames in the speech band are compared with thresholds from the loudest frame down, in steps of 1
     dB. Stretches of up to 16 ms are dropped, gaps of up to 0.2 s closed, and stretches of at least 176 ms counted.
@@ -105,7 +105,7 @@ class _Pesq(ItemMetric):
 
 
 class PesqWb(_Pesq):
-    """Wide-band PESQ (ITU-T P.862.2) at 16 kHz, a MOS-LQO between 1.0 and 4.64. Higher is better.
+    """Wide-band PESQ (P.862.2) at 16 kHz, 1.0 to 4.64. Higher is better.
 
     The number of the package `pesq`, which wraps the ITU's code and aligns levels and delays itself. It was made for
     speech of 8 to 20 s over telephone networks. It says little about music or speech synthesised by a generative codec.
@@ -133,7 +133,7 @@ class PesqWb(_Pesq):
 
 
 class PesqNb(_Pesq):
-    """Narrow-band PESQ (ITU-T P.862 with the mapping of P.862.1) at 8 kHz, a MOS-LQO between 1.0 and 4.55.
+    """Narrow-band PESQ (P.862.1) at 8 kHz, 1.0 to 4.55. Higher is better.
 
     Higher is better. The number of the package `pesq` on signals at 8 kHz; on signals at 16 kHz it gives a slightly
     lower number, which is another protocol. Limits are those of `pesq_wb`.

@@ -89,7 +89,7 @@ class _Pitch(FeatureMetric):
 
 
 class F0Rmse(_Pitch):
-    """The root mean square difference of the estimate's pitch from the reference's, over frames. Lower is better.
+    """Root mean square difference of pitch over frames. Lower is better.
 
     * None: in cents (1200 to the octave, so high and low voices count alike), over frames voiced in both.
     * `swift`: the same by SwiftF0.
@@ -125,7 +125,7 @@ class F0Rmse(_Pitch):
 
 
 class F0Corr(_Pitch):
-    """Pearson's correlation of the pitch of estimate and reference. Higher is better, -1 to 1.
+    """Pearson's correlation of pitch. Higher is better, -1 to 1.
 
     * None: of the pitches in cents, over frames voiced in both.
     * `swift`: the same by SwiftF0.
@@ -218,7 +218,7 @@ class VuvError(_Pitch):
 
 
 class VoicedInBoth(_Pitch):
-    """The share of the reference's voiced frames that are voiced in the estimate too. Higher is better, 0 to 1.
+    """The share of voiced frames that stay voiced. Higher is better, 0 to 1.
 
     * None: by Boersma's tracker. * `swift`: by SwiftF0. * `world`: by WORLD's Harvest.
 

@@ -1,4 +1,4 @@
-"""Learned metrics: one class for each output in the table `codec_bench.features.scorers`."""
+"""Learned metrics: a class per output in `codec_bench.features.scorers`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANY_LANGUAGE = "any-language"
 
 
 class Predicted(FeatureMetric):
-    """A number that a network predicts for the estimate. Each learned metric derives from this class by its row.
+    """A number that a network predicts for the estimate, by its row.
 
     Args:
         variant: the feature's variant, or `any-language` for a metric of some languages.
@@ -67,7 +67,7 @@ class Predicted(FeatureMetric):
             raise UserError(f"{self.key} has no '@{point}'", hint=f"use {self.key}")
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Why an item is not measured: its language is known and is not one of the metric's."""
+        """Why an item is not measured: its language is not one of the metric's."""
         if super().refusal(text=text, language=language) is None:
             return None
         every = f"{self.key}[{ANY_LANGUAGE}] gives a number for every language"
@@ -86,7 +86,7 @@ class Predicted(FeatureMetric):
 
 
 class PredictedDistance(Predicted):
-    """The distance of a network's embeddings of estimate and reference. Arguments as for `Predicted`."""
+    """The distance of embeddings of estimate and reference; see `Predicted`."""
 
     kind = "pair"
     silence_flags = (SILENT_ESTIMATE, SILENT_REFERENCE)

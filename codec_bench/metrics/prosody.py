@@ -55,7 +55,7 @@ class DurationError(FeatureMetric):
 
 
 class EnergyCorr(FeatureMetric):
-    """Pearson's correlation of the loudness contours of estimate and reference. Higher is better, -1 to 1.
+    """Pearson's correlation of loudness contours. Higher is better, -1 to 1.
 
     Of levels in dB of 25 ms frames every 10 ms, floored 60 dB below the loudest frame. Overall levels do not matter.
     Nothing is warped: lengths may differ by up to 0.1 s. Undefined with fewer than two frames, or where one side's
@@ -95,7 +95,7 @@ class EnergyCorr(FeatureMetric):
 
 
 class SpeakingRateError(Dwer):
-    """The relative error of the estimate's speaking rate. Lower is better; a copy has 0.
+    """The relative error of the speaking rate. Lower is better; a copy has 0.
 
     The rate is a recogniser's words (characters in languages without spaces) by the text rule, which counts "twenty
     one" as one, per second from the first to the last frame within 40 dB of the loudest. One recogniser transcribes
@@ -151,7 +151,7 @@ class SpeakingRateError(Dwer):
 
 
 def speech_s(level: Mapping[str, Any]) -> float:
-    """Seconds from the first to the last frame within 40 dB of the loudest; 0 for digital silence."""
+    """Seconds from first to last frame within 40 dB of the loudest; 0 if silent."""
     levels = np.asarray(level["level_db"], np.float64)
     loud = np.flatnonzero((levels > levels.max() - SPEECH_DB) & (levels > -200.0))
     return float((loud[-1] - loud[0] + 1) * level["hop_s"]) if loud.size else 0.0

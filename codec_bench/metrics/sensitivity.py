@@ -20,7 +20,7 @@ MEASURE = "codec-bench metrics --stability --metrics {}"
 
 @cache
 def shifts_in_spreads() -> dict[str, dict[str, float]]:
-    """By metric and kind of change: the largest mean shift in units of the metric's spread over five codecs.
+    """By metric and change: the largest mean shift in the metric's spreads.
 
     Infinite where the spread is 0, as for the share of clipped samples.
     """
@@ -34,7 +34,7 @@ def shifts_in_spreads() -> dict[str, dict[str, float]]:
 
 
 def sensitive_to(name: str) -> str | None:
-    """The changes that move a metric notably, largest first; None if it was not measured."""
+    """The changes that move a metric notably, largest first; None if unknown."""
     kinds = shifts_in_spreads().get(name)
     if kinds is None:
         return None

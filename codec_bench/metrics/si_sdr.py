@@ -1,4 +1,4 @@
-"""SI-SDR and SDR: the energy that the reference explains of the estimate over the rest."""
+"""SI-SDR and SDR: the energy that the reference explains, over the rest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAFE_RATIO = 1e-6
 
 
 class SiSdr(ItemMetric):
-    """Scale-invariant signal-to-distortion ratio in dB. Higher is better; values end at 144.49 dB.
+    """Scale-invariant SDR in dB. Higher is better; at most 144.49 dB.
 
     `10 log10(|a r|^2 / |a r - e|^2)` with `a = <e, r> / <r, r>`, at the reference's own rate, in float64, without
     torchmetrics' epsilons. Means are not removed. It compares waveforms: one sample of delay costs about 10 dB, so it
@@ -101,7 +101,7 @@ def _dot(x: np.ndarray, y: np.ndarray) -> float:
 
 
 class Sdr(ItemMetric):
-    """BSS Eval's signal-to-distortion ratio in dB: a filter of 512 taps is no distortion. Higher is better.
+    """BSS Eval's SDR in dB after a filter of 512 taps. Higher is better.
 
     The estimate is compared with the best-filtered reference, so a gain, a delay and an equaliser cost little. With one
     source, SAR and the convolution-invariant SDR are the same number, and SIR is infinite. At the reference's own rate;

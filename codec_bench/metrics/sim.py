@@ -31,7 +31,7 @@ EPS = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class SpeakerEncoder:
-    """A feature whose results hold an `embedding`, and the embedding's protocol with its precision."""
+    """A feature with an `embedding`, and its protocol with its precision."""
 
     feature: str
     protocol: str
@@ -72,7 +72,7 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None, others:
 
 
 class Sim(FeatureMetric):
-    """The cosine of the speaker embeddings of reference and estimate. Higher is better; 1 is the same voice.
+    """The cosine of speaker embeddings. Higher is better; 1 is the same voice.
 
     Every encoder has its own scale: compare numbers of one protocol only. `sim` without brackets is WavLM-large
     fine-tuned for speaker verification, the SIM of seed-tts-eval and most papers. Signals are embedded as a whole, so

@@ -18,7 +18,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class Snr(ItemMetric):
-    """The signal-to-noise ratio in dB: the reference's energy over that of the difference. Higher is better.
+    """Signal-to-noise ratio in dB. Higher is better.
 
     `10 log10(|r|^2 / |r - e|^2)` at the reference's own rate, in float64, without torchmetrics' epsilons. Means are not
     removed. The level counts: an estimate at half the level has 6 dB. Like `si_sdr` it compares waveforms, so it says
@@ -54,7 +54,7 @@ class Snr(ItemMetric):
 
 
 class SnrSeg(ItemMetric):
-    """The segmental SNR: the mean of the SNRs of short frames, each between -10 and 35 dB. Higher is better.
+    """Segmental SNR: mean of frames, each -10 to 35 dB. Higher is better.
 
     Hann windows of 30 ms with a hop of a quarter (Loizou's section 11.1): quiet frames count as much as loud ones.
     Frames with a silent reference count -10 dB, exact copies of other frames 35 dB. The last frame is omitted, as in
@@ -91,7 +91,7 @@ class SnrSeg(ItemMetric):
 
 
 class LogWmse(ItemMetric):
-    """logWMSE: the logarithm of the error's energy after a filter of the ear's sensitivity. Higher is better.
+    """logWMSE: log energy of the error, filtered as the ear. Higher is better.
 
     `-4 ln(E(e - r) / E(r) + 1e-8)`, where `E` is the energy after the filter. 73.68 is a copy, 0 an error as loud as
     the reference. The reference serves as the unprocessed signal that gives the scale. Signals at 44.1 kHz. Like `snr`

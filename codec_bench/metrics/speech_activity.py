@@ -1,4 +1,4 @@
-"""Speech activity: the share of speech, and whether speech and silence of the reference stay."""
+"""Speech activity: the share of speech, and whether speech and silence stay."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def active(activity: Mapping[str, Any], samples: int) -> np.ndarray:
 
 
 class SpeechShare(FeatureMetric):
-    """The share of the estimate's time that is speech, 0 to 1. Compare it with the reference's; no direction is better.
+    """The share of time that is speech, 0 to 1. No direction is better.
 
     It shows synthesis that falls silent or goes on without words.
 
@@ -79,7 +79,7 @@ class _Retention(FeatureMetric):
 
 
 class SpeechRetention(_Retention):
-    """The share of the reference's speech, in time, that is speech in the estimate too. Higher is better, 0 to 1.
+    """The share of the reference's speech that stays. Higher is better, 0 to 1.
 
     Undefined where the reference has no speech.
     """
@@ -92,7 +92,7 @@ class SpeechRetention(_Retention):
 
 
 class SilenceRetention(_Retention):
-    """The share of the reference's silence, in time, that is silence in the estimate too. Higher is better, 0 to 1.
+    """The share of the reference's silence that stays. Higher is better, 0 to 1.
 
     Undefined where all of the reference is speech.
     """
@@ -105,7 +105,7 @@ class SilenceRetention(_Retention):
 
 
 class LeadingSilenceError(_Retention):
-    """By how much the silence before the first speech differs from the reference's, in seconds. Lower is better.
+    """Difference of the leading silences in seconds. Lower is better.
 
     Undefined where one side has no speech.
     """

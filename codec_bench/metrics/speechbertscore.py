@@ -1,4 +1,4 @@
-"""SpeechBERTScore: whether each frame of the estimate has a similar frame in the reference."""
+"""SpeechBERTScore: whether frames have similar ones in the reference."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ DEFAULT = "hubert_base"
 
 
 class SpeechBertScore(FeatureMetric):
-    """The mean over the estimate's frames of the greatest cosine with any frame of the reference. Higher is better, at
-    most 1.
+    """The mean greatest cosine of frames with the reference. Higher is better, to 1.
 
     Frames are a hidden state of a self-supervised speech network, so this is a precision of content, whatever the voice
     and speed. Nothing is warped, and lengths may differ. `detail` holds the recall (sides exchanged) and the harmonic

@@ -12,7 +12,7 @@ FRAME_S = 0.02
 
 
 class SquimMos(FeatureMetric):
-    """The opinion score that SQUIM predicts for the estimate next to its reference. Higher is better, 1 to 5.
+    """SQUIM's opinion score next to the reference. Higher is better, 1 to 5.
 
     An attention over the frames of both signals gives how far below 5 the estimate is. The frames are paired, so the
     signals need one length to 0.1 s; torchaudio cuts or repeats the reference.

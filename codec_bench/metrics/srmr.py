@@ -45,7 +45,7 @@ def _gammatone_magnitudes() -> np.ndarray:
 
 
 def srmr(signal: np.ndarray) -> float | None:
-    """The ratio of slow (4 to 14 Hz) to fast modulation energy of 23 gammatone envelopes.
+    """Slow (4 to 14 Hz) over fast modulation energy of 23 gammatone envelopes.
 
     Args:
         signal: float64 `(samples,)` at 16 kHz, not silent.
@@ -80,7 +80,7 @@ def srmr(signal: np.ndarray) -> float | None:
 
 
 class Srmr(ItemMetric):
-    """The speech-to-reverberation modulation energy ratio of the estimate. Higher is better: less reverberant.
+    """Speech-to-reverberation modulation energy ratio. Higher is better.
 
     Clean speech changes its loudness a few times a second; reverberation and noise add faster changes. It reads the
     estimate alone, so it depends on the voice and the text: compare means over the same texts. A gain does not matter.

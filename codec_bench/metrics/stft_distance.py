@@ -46,7 +46,7 @@ class SpectralDistance(ItemMetric):
 
 
 class StftDistance(SpectralDistance):
-    """Multi-resolution magnitude-spectrogram distance. Lower is better; 0 for a perfect copy, and no unit.
+    """Multi-resolution spectrogram distance. Lower is better; a copy has 0.
 
     * None: descript-audiotools' `MultiScaleSTFTLoss` with its defaults, the STFT distance of DAC's evaluation script
     and Codec-SUPERB: periodic Hann windows of 2048 and 512 samples, a hop of a quarter window; the mean absolute

@@ -1,4 +1,4 @@
-"""STOI and ESTOI: intelligibility by the correlation of envelopes with the reference's."""
+"""STOI and ESTOI: intelligibility by correlated envelopes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Intelligibility(ItemMetric):
 
 
 class Stoi(_Intelligibility):
-    """Short-time objective intelligibility. Higher is better; 1 for a perfect copy, and no unit.
+    """Short-time objective intelligibility. Higher is better; a copy has 1.
 
     Both signals are resampled from 16 to 10 kHz by the filter of its definition. A gain does not matter; a delay of 10
     ms costs about 0.15. A silent estimate scores 0. Undefined for a silent reference and for fewer than 30 frames
@@ -68,7 +68,7 @@ class Stoi(_Intelligibility):
 
 
 class Estoi(_Intelligibility):
-    """Extended STOI, which also follows modulated noise. Higher is better; 1 for a perfect copy, and no unit.
+    """Extended STOI, for modulated noise too. Higher is better; a copy has 1.
 
     Signals, variant and limits as for `stoi`. It is deterministic: pystoi adds noise of one machine epsilon before it
     normalises. A digitally silent band of a segment counts as uncorrelated, the average effect of that noise.

@@ -15,7 +15,7 @@ LEVEL = "level"
 
 
 class Transcript(Metric):
-    """The number of words that a recogniser finds. No direction is better. `detail["transcript"]` holds the transcript.
+    """The number of recognised words. No direction is better.
 
     Args:
         variant: the recogniser, or a choice by language, as in `wer[...]`.
@@ -68,7 +68,7 @@ class Transcript(Metric):
 
 
 class SpeakingRate(Transcript):
-    """Words per second of a recogniser's transcript, over the whole signal. No direction is better.
+    """Recognised words per second of the signal. No direction is better.
 
     Words are separated by spaces, as written. For languages without spaces count characters (`@char`).
     `speaking_rate_error` compares with a reference, over speech alone.
@@ -107,7 +107,7 @@ class SpeakingRate(Transcript):
 
 
 class Lid(Metric):
-    """The probability of the language that a recogniser detects in the estimate. No direction is better.
+    """The probability of the detected language. No direction is better.
 
     `detail["language"]` is detected in the first 30 s, without the data's own language. A low probability or another
     language shows an accent or wrong pronunciation.

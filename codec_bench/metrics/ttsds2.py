@@ -1,4 +1,4 @@
-"""Benchmarks of TTSDS2: is the estimates' distribution nearer to the references' or to noise?"""
+"""Benchmarks of TTSDS2: are estimates nearer to references or to noise?"""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Ttsds2(FeatureMetric):
 
 
 class Ttsds2PitchScore(_Ttsds2):
-    """The benchmark `pitch` of TTSDS2's factor prosody, on mean pitches. Higher is better; 100 is the references' set.
+    """TTSDS2's `pitch`, on mean pitches. Higher is better; 100 is the references' set.
 
     `100 n / (n + r)`: `r` is the 2-Wasserstein distance in Hz of the estimates' mean pitches from the references', `n`
     that from the nearest of four sets of noise (uniform, normal, ones, zeros) of the same size and lengths. A value of
@@ -70,8 +70,7 @@ class Ttsds2PitchScore(_Ttsds2):
 
 
 class Ttsds2Wav2vec2Score(_Ttsds2):
-    """The benchmark `wav2vec2_activations` of TTSDS2's factor intelligibility. Higher is better; 100 is the references'
-    set.
+    """TTSDS2's `wav2vec2_activations`. Higher is better; 100 is the references' set.
 
     `100 n / (n + r)`: `r` is the Fréchet distance of wav2vec2-base-960h's mean last hidden states over the estimates
     from those over the references, `n` that from the nearest of four sets of noise, as for `ttsds2_pitch`. A value of
@@ -85,8 +84,7 @@ class Ttsds2Wav2vec2Score(_Ttsds2):
 
 
 class Ttsds2WhisperScore(_Ttsds2):
-    """The benchmark `whisper_activations` of TTSDS2's factor intelligibility. Higher is better; 100 is the references'
-    set.
+    """TTSDS2's `whisper_activations`. Higher is better; 100 is the references' set.
 
     As `ttsds2_wav2vec2`, of the averaged hidden states of whisper-small.en's encoder (1,500 dimensions). The mean of
     the two is TTSDS2's factor intelligibility.

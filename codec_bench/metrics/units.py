@@ -1,4 +1,4 @@
-"""Content by discrete speech units: error rate, n-gram precision and sequence similarity."""
+"""Content by speech units: error rate, n-gram precision, similarity."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Units(FeatureMetric):
 
 
 class Ter(_Units):
-    """Unit error rate: errors in the estimate's discrete units over the reference's units. Lower is better.
+    """Unit error rate: errors over the reference's units. Lower is better.
 
     Units are clusters of HuBERT-base's block 6, runs of equal units counted once, so that durations do not matter.
     Substitutions, deletions and insertions are summed over the corpus as for words; insertions can take it above 1. It
@@ -88,7 +88,7 @@ class Ter(_Units):
 
 
 class SpeechBleu(_Units):
-    """SpeechBLEU: the precision of the estimate's units and pairs of units. Higher is better, 0 to 1.
+    """SpeechBLEU: precision of units and pairs of units. Higher is better, 0 to 1.
 
     BLEU of one reference without smoothing: the geometric mean of the precisions of units and pairs, with a penalty for
     fewer units than the reference. Units are clusters of HuBERT-base's block 11, runs counted once (200 clusters, as in
@@ -107,7 +107,7 @@ class SpeechBleu(_Units):
 
 
 class SpeechTokenDistance(_Units):
-    """SpeechTokenDistance: the Jaro-Winkler similarity of two unit sequences. Higher is better, 0 to 1; 1 is equal.
+    """Jaro-Winkler similarity of unit sequences. Higher is better, 0 to 1.
 
     A similarity under the name of a distance, as in the published program and VERSA. Units are clusters of
     HuBERT-base's block 6 with repeats. Units match if equal and close in time; matches out of order count half; four

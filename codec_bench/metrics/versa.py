@@ -1,4 +1,4 @@
-"""`versa/NAME`: a number of VERSA's report, computed by VERSA's own code in its own environment.
+"""`versa/NAME`: a number of VERSA, by its own code and environment.
 
 `NUMBERS` declares configuration, direction, range and whether a reference is read. Network outputs have no range, since
 VERSA bounds none. Options are those of VERSA's classes, or of an entry in its YAML: `versa/srmr[./speech_cpu.yaml]`.
@@ -98,7 +98,7 @@ FAMILIES = {"universa": Number("universa", None, ANY, False), "arecho": Number("
 
 
 class VersaMetric(Metric):
-    """A number that VERSA computes in a worker process. Both signals are at the reference's own rate.
+    """A number that VERSA computes in a worker, at the reference's own rate.
 
     A configuration that VERSA cannot load, an exception of VERSA, or a reply without the number is a failure of the
     item. The environment is created with the first item.

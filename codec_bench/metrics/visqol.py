@@ -61,7 +61,7 @@ class _Patch:
 
 
 class Visqol(Metric):
-    """ViSQOL's opinion score of the estimate against the reference. Higher is better, 1 to 5 (`audio`: to about 4.73).
+    """ViSQOL's opinion score. Higher is better, 1 to 5 (`audio`: about 4.73).
 
     The estimate is aligned by its envelope and brought to the reference's level. Gammatone spectrograms (80 ms every 20
     ms) are compared in patches: each patch of the reference with its most similar part of the estimate, aligned to the
@@ -108,7 +108,7 @@ class Visqol(Metric):
             raise MissingExtra(self.name, "ai-edge-litert", "visqol")
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """Return one score per item; `detail` holds the mean similarity and the number of patches."""
+        """One score per item; `detail` has mean similarity and number of patches."""
         return [self._score(*item.pair) for item in batch]
 
     def _score(self, reference: np.ndarray, estimate: np.ndarray) -> Score:
@@ -261,7 +261,7 @@ def _moved(signal: np.ndarray, lag: int) -> np.ndarray:
 
 
 def best_lag(reference: np.ndarray, estimate: np.ndarray) -> int:
-    """The samples by which the estimate is early; 0 if more than half of the reference."""
+    """Samples by which the estimate is early; 0 beyond half of the reference."""
     from scipy.fft import irfft, next_fast_len, rfft
 
     longest = max(reference.size, estimate.size)
@@ -274,7 +274,7 @@ def best_lag(reference: np.ndarray, estimate: np.ndarray) -> int:
 
 
 def envelopes(*signals: np.ndarray) -> list[np.ndarray]:
-    """The upper envelope of each: its mean plus the magnitude of the analytic signal of the rest."""
+    """Upper envelopes: the mean plus the magnitude of the analytic signal."""
     transforms = {size: _hilbert(size) for size in {signal.size for signal in signals}}
     out = []
     for signal in signals:

@@ -1,4 +1,4 @@
-"""ViSQOL's mappings from similarities to opinion scores: exponential, support vectors, lattice network."""
+"""ViSQOL's mappings to opinion scores: exponential, SVR, lattice network."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def exponential(similarity: float) -> float:
 
 
 def lattice(path: Path, similarities: np.ndarray, lowest: np.ndarray, spreads: np.ndarray, levels: np.ndarray) -> float:
-    """The score of the lattice network at the median of the listeners. It takes each number by name."""
+    """The lattice network's score at the listeners' median, by named numbers."""
     named = {"fvnsim": similarities, "fvnsim10_": lowest, "fstdnsim": spreads, "fvdegenergy": levels}
     inputs = {f"{name}{band}": [value] for name, values in named.items() for band, value in enumerate(values)}
     inputs["tau"] = [0.5]

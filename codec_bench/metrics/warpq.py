@@ -1,4 +1,4 @@
-"""WARP-Q: the cost of aligning pieces of the estimate with the reference by normalised cepstra."""
+"""WARP-Q: the cost of aligning pieces with the reference by cepstra."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ class _Settings:
 
 
 class WarpQ(ItemMetric):
-    """The raw WARP-Q score: the median cost of aligning short pieces of the estimate with the reference. Lower is
-    better.
+    """The raw WARP-Q score: the median cost of aligning pieces. Lower is better.
 
     Both signals become 13 MFCCs every 4 ms, normalised over 0.8 s. Each piece of the estimate is aligned with its most
     similar part of the reference by subsequence dynamic time warping. So changes of timing cost little, and the order

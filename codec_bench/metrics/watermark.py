@@ -1,4 +1,4 @@
-"""Watermarks: whether the reference's mark and its message survive in the estimate."""
+"""Watermarks: whether mark and message survive in the estimate."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Watermark(FeatureMetric):
 
 
 class WatermarkRetention(_Watermark):
-    """Whether the reference's watermark is detected in the estimate: 1 or 0. Higher is better for those who mark audio.
+    """Whether the watermark is still detected: 1 or 0. Higher is better.
 
     References must be marked beforehand; unmarked ones are refused. A mark is detected in half of the samples or more;
     `detail` holds that share on both sides. The mean over items is the detection rate.
@@ -67,7 +67,7 @@ class WatermarkRetention(_Watermark):
 
 
 class WatermarkBits(_Watermark):
-    """The share of equal bits of the 16-bit watermark message. Higher is better; 0.5 is chance.
+    """The share of equal bits of the watermark's 16. Higher is better; chance 0.5.
 
     Measured whether or not the mark is still detected. See `watermark_kept`.
     """

@@ -18,7 +18,7 @@ class Word(NamedTuple):
 
 
 def read_words(cell: Any, column: str) -> list[Word]:
-    """Read the words of a cell, a list or its JSON. Entries without a word are omitted.
+    """Read the words of a cell, a list or its JSON, without empty entries.
 
     Args:
         column: its name, for the message.

@@ -1,4 +1,4 @@
-"""AASIST: detects synthetic speech by sinc filters, residual blocks and graph attention.
+"""AASIST: detects synthetic speech by sinc filters and graph attention.
 
 Names of tensors are those of the published checkpoint.
 Paper: J. Jung et al., "AASIST", ICASSP 2022. Reference implementation: github.com/clovaai/aasist.
@@ -22,7 +22,7 @@ PLAIN_TEMPERATURE, GRAPH_TEMPERATURE = 2.0, 100.0
 
 
 def sinc_filters() -> Tensor:
-    """Build band-pass filters `(70, 1, 129)` equally spaced in mel, under a Hamming window."""
+    """Build band-pass filters `(70, 1, 129)`, equally spaced in mel, Hamming."""
     edges_hz = 700.0 * (10.0 ** (np.linspace(0.0, 2595.0 * np.log10(1.0 + 8_000 / 700.0), FILTERS + 1) / 2595.0) - 1.0)
     taps = np.arange(TAPS) - (TAPS - 1) / 2.0
     low_pass = [2.0 * edge / 16_000 * np.sinc(2.0 * edge / 16_000 * taps) for edge in edges_hz]
@@ -142,7 +142,7 @@ class AasistNet(WholeSignal, nn.Module):
         self.out_layer = nn.Linear(5 * GRAPH_WIDTH, 2)
 
     def forward(self, waves: Tensor, lengths: object) -> Tensor:
-        """The probability that each item is genuine, float32 `(items, 1)`, from waves `(items, samples)` at 16 kHz."""
+        """Probability of genuine speech `(items, 1)`, of waves `(items, samples)`."""
         x = F.conv1d(waves[:, None], self.filters)[:, None]
         x = self.encoder(F.selu(self.first_bn(F.max_pool2d(x.abs(), 3)))).abs()
         bands = self.pool_S(self.GAT_layer_S(x.amax(dim=3).transpose(1, 2) + self.pos_S))

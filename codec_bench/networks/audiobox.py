@@ -1,4 +1,4 @@
-"""Audiobox Aesthetics: WavLM states mixed for each of four axes, and a small network each.
+"""Audiobox Aesthetics: mixed WavLM states and a small network per axis.
 
 Windows are 10 s, zero-padded. As in the reference, the zeros count for the encoder's group norm and are masked in
 attention, so windows do not depend on each other. Names of tensors are those of the published checkpoint.
@@ -51,7 +51,7 @@ class AudioboxNet(nn.Module):
         self.layer_weights = nn.ParameterDict({axis: nn.Parameter(torch.zeros(states)) for axis in AXES})
 
     def forward(self, waves: torch.Tensor, samples: Sequence[int]) -> torch.Tensor:
-        """Compute four numbers per window, float32 `(windows, 4)`, on the scale of training.
+        """Compute four numbers per window, `(windows, 4)`, on the training scale.
 
         Args:
             waves: float32 `(windows, samples)` at 16 kHz, zero beyond a window's own samples. samples: a window's own.

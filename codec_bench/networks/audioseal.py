@@ -1,4 +1,4 @@
-"""AudioSeal's detector: each sample's watermark and the message's bits, for ragged batches.
+"""AudioSeal's detector: watermark per sample and message bits, ragged.
 
 All convolutions read zeros beyond an item's own ends, so a batch equals its items one by one.
 Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
@@ -105,7 +105,7 @@ class AudioSealNet(WholeSignal, nn.Module):
         return fold_weight_norm({name.replace(".inner_conv.", "."): value for name, value in state.items()})
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Return the share of marked samples and each bit's probability of 1, `(items, 1 + bits)`.
+        """The share of marked samples and the bits' probabilities, `(items, 1 + bits)`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the samples of each item.

@@ -1,4 +1,4 @@
-"""The few shapes of batches on a GPU: a ladder of lengths, and the items per batch on each.
+"""The few batch shapes of a GPU: a ladder of lengths with items on each.
 
 GPU libraries prepare an algorithm for every new shape, and the memory of one shape seldom fits another. So the items of
 a batch lie on one rung, their number times its length is about constant, and the rest is padded.
@@ -55,7 +55,7 @@ def in_shape(
     steps_per_s: float = 1.0,
     unit: int = 1,
 ) -> Any:
-    """Compute `forward(*moving, *still, lengths)`, on a GPU with the batch padded to its shape.
+    """Compute `forward(*moving, *still, lengths)`, padded to a shape on a GPU.
 
     Args:
         forward: a pass whose result does not depend on the padding. The first axis of each result is the items.
@@ -101,7 +101,7 @@ def _repeated(tensor: Tensor, more: int) -> Tensor:
 def filled(
     moving: Sequence[Tensor], lengths: Sequence[int], still: Sequence[Tensor], rows: int, steps: int
 ) -> tuple[list[Tensor], Bounded]:
-    """Pad a batch to a shape: zeros beyond each tensor's end, and copies of the last item.
+    """Pad a batch to a shape: zeros, and copies of the last item.
 
     Args:
         moving, lengths, still: as for `in_shape`. rows, steps: the shape.

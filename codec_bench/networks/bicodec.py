@@ -1,4 +1,4 @@
-"""BiCodec's networks: one content code every 20 ms, and 32 speaker codes an utterance.
+"""BiCodec's networks: a content code per 20 ms, 32 speaker codes.
 
 Names of tensors are those of the published checkpoint. In ragged batches, values beyond an item are zeroed before a
 convolution can read them, so a batch equals its items one by one. Parts for training only are not built. Hidden states
@@ -101,7 +101,7 @@ class SemanticEncoder(nn.Module):
 
 
 class FactorisedQuantiser(nn.Module):
-    """A quantiser in few dimensions that takes the codeword with the nearest direction."""
+    """A quantiser that takes the codeword with the nearest direction."""
 
     def __init__(self, config: BiCodecConfig) -> None:
         super().__init__()
@@ -117,12 +117,12 @@ class FactorisedQuantiser(nn.Module):
         return torch.cat([each.argmax(-1) for each in near]).view(directions.shape[:2])
 
     def lookup(self, codes: Tensor) -> Tensor:
-        """Return latents `(items, latent, frames)` of codes `(items, frames)`; codewords are not normalised."""
+        """Latents `(items, latent, frames)` of codes `(items, frames)`."""
         return self.out_project(self.codebook(codes).transpose(1, 2))
 
 
 class ConditionedDecoder(nn.Module):
-    """From content latents and the speaker's vector to the input of the wave generator."""
+    """From content latents and speaker vector to the generator's input."""
 
     def __init__(self, config: BiCodecConfig) -> None:
         super().__init__()
@@ -213,7 +213,7 @@ class WaveGenerator(nn.Module):
         )
 
     def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
-        """`(items, latent, frames)` to waves `(items, samples)`, unspecified beyond an item's end."""
+        """`(items, latent, frames)` to waves `(items, samples)`, padding unspecified."""
         first, *steps, snake, last = self.model
         x = first(masked(x, frames_mask(lengths, x.shape[-1])))
         for step in steps:
@@ -241,12 +241,12 @@ class BiCodecNet(nn.Module):
         self.register_buffer("_bands", bands, persistent=False)
 
     def mels(self, clips: Tensor) -> Tensor:
-        """Compute magnitude mel spectrograms `(items, bands, frames)` of clips `(items, samples)`."""
+        """Magnitude mel spectrograms `(items, bands, frames)` of `(items, samples)`."""
         spectra = torch.stft(clips, 1024, HOP, 2 * HOP, self._window, return_complex=True)
         return (spectra.abs().transpose(1, 2) @ self._bands).transpose(1, 2)
 
     def encode(self, features: Tensor, clips: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return content codes, int64 `(items, frames)`, and speaker codes, int64 `(items, codes)`.
+        """Content codes `(items, frames)` and speaker codes `(items, codes)`, int64.
 
         Args:
             features: output of the self-supervised encoder, `(items, frames, width)`.
@@ -256,14 +256,14 @@ class BiCodecNet(nn.Module):
         return self.quantizer.search(latents), self.speaker_encoder.search(self.mels(clips))
 
     def decode(self, semantic: Tensor, speaker: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Decode both kinds of codes to float32 `(items, samples)`, unspecified beyond an item's end."""
+        """Decode both codes to float32 `(items, samples)`, padding unspecified."""
         condition = self.speaker_encoder.lookup(speaker)
         x = self.prenet(self.quantizer.lookup(semantic), condition, lengths)
         return self.decoder(x + condition[..., None], lengths)
 
 
 def speech_features(net: SpeechEncoder, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-    """Compute BiCodec's input, `(items, frames, width)`: the mean of three hidden states.
+    """BiCodec's input `(items, frames, width)`: the mean of three hidden states.
 
     Args:
         waves: float32 `(items, samples)` at 16 kHz, each normalised here over its own samples.
@@ -284,7 +284,7 @@ def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def renamed_speech(state: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
-    """Rename the tensors of a Wav2Vec2Model or Wav2Vec2ForPreTraining for `SpeechEncoder`.
+    """Rename tensors of Wav2Vec2 models for `SpeechEncoder`.
 
     Args:
         layers: the number of blocks to keep.

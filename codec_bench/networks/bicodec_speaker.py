@@ -1,4 +1,4 @@
-"""BiCodec's speaker networks: a reference clip to 32 codes, and codes to one vector.
+"""BiCodec's speaker networks: clip to 32 codes, and codes to a vector.
 
 Conventions are those of `bicodec.py`. Reference clips have one length, so nothing is masked.
 """
@@ -40,7 +40,7 @@ class SpeakerBlock(nn.Module):
 
 
 class SpeakerFrames(nn.Module):
-    """From a mel spectrogram to a context vector per frame: an ECAPA-TDNN without pooling."""
+    """Mel spectrogram to a context vector per frame: ECAPA-TDNN unpooled."""
 
     def __init__(self, config: BiCodecConfig) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class SpeakerEncoder(nn.Module):
         self.project = nn.Linear(config.speaker_dim * config.speaker_codes, config.latent)
 
     def sample(self, mels: Tensor) -> Tensor:
-        """Compute vectors to quantise, `(items, codes, dim)`, of mels `(items, mel_bands, frames)`."""
+        """Vectors to quantise `(items, codes, dim)` of `(items, mel_bands, frames)`."""
         return self.perceiver_sampler(self.speaker_encoder(mels).transpose(1, 2))
 
     def search(self, mels: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""BigCodec's networks: residual convolutions with anti-aliased periodic activations, an LSTM, one codebook.
+"""BigCodec's networks: anti-aliased residual convolutions, LSTM, one codebook.
 
 Every activation runs at twice the rate: interpolation, SnakeBeta, low-pass and decimation, with the first and last
 sample repeated at the ends. In a batch, each item's own last sample is repeated, and values beyond it are zeroed before
@@ -67,7 +67,7 @@ class _Decimation(nn.Module):
 
 
 class SnakeBeta(nn.Module):
-    """x + sin²(alpha x) / beta, with one alpha and beta per channel, stored as logarithms."""
+    """x + sin²(alpha x) / beta per channel; both stored as logarithms."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class EncoderBlock(nn.Module):
         return before // self.stride
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """`(items, 2 x channels, time / stride)`, for lengths that are multiples of the stride."""
+        """`(items, 2 x channels, time / stride)`, for multiples of the stride."""
         return _through(self.block, x, lengths)
 
 
@@ -242,7 +242,7 @@ class BigCodecDecoder(nn.Module):
         return layer[0]
 
     def forward(self, latents: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Waves `(items, 1, samples)` of latents `(items, latent_dim, frames)`, with any values beyond each item."""
+        """Waves `(items, 1, samples)` of `(items, latent_dim, frames)`."""
         lengths = uploaded(lengths, latents.device)
         return torch.tanh(_through(self.model, zero_beyond(latents, lengths), lengths))
 

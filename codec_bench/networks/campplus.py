@@ -1,4 +1,4 @@
-"""CAM++: a dense time-delay network with context-aware masks, exact in ragged batches.
+"""CAM++: a dense time-delay network with context masks, exact in batches.
 
 Masked are the convolutions over time, both means of each context-aware mask, and the pooled statistics.
 Paper: H. Wang, S. Zheng, Y. Chen, L. Cheng, Q. Chen, "CAM++: A Fast and Efficient Network for Speaker Verification
@@ -92,7 +92,7 @@ class NormRelu(nn.Module):
 
 
 class Planes(nn.Module):
-    """The residual network over frequency and time, which reduces the bands to an eighth."""
+    """The network over frequency and time; reduces bands to an eighth."""
 
     def __init__(self, planes: int) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class Planes(nn.Module):
         self.bn2 = BatchNorm2d(planes)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Map zero-padded `(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`."""
+        """`(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`."""
         x = self.bn1(self.conv1(x[:, None])).relu_()
         for block in (*self.layer1, *self.layer2):
             x = block(x, mask, mask)
@@ -114,7 +114,7 @@ class Planes(nn.Module):
 
 
 class ContextMask(nn.Module):
-    """A dilated convolution, its channels weighted by context of the item and each segment."""
+    """A dilated convolution with channels weighted by item and segment."""
 
     def __init__(self, inputs: int, outputs: int, dilation: int) -> None:
         super().__init__()

@@ -123,7 +123,7 @@ class Dvae(nn.Module):
         return quantizer
 
     def log_mels(self, waves: Tensor, samples: Sequence[int]) -> Tensor:
-        """Compute log-mels `(items, bands, 1 + samples // 256)` of waves `(items, 1, samples)`.
+        """Log-mels `(items, bands, 1 + samples // 256)` of `(items, 1, samples)`.
 
         The natural logarithm of magnitudes on HTK's mel scale, at least 1e-5. Each wave is mirrored at its own ends, so
         it needs more than 512 samples.
@@ -144,11 +144,11 @@ class Dvae(nn.Module):
         return self.encoder(x, None if lengths is None else lengths // 2)
 
     def encode(self, mels: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Encode log-mels `(items, bands, frames)` to int64 `(items, codebooks, mel frames // 2)`."""
+        """Log-mels `(items, bands, frames)` to int64 `(items, codebooks, frames // 2)`."""
         return self._quantizer.search(self.hidden(mels, lengths).transpose(1, 2)).transpose(1, 2)
 
     def decode(self, codes: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Decode codes `(items, codebooks, frames)` to log-mels `(items, bands, 2 * frames)`."""
+        """Codes `(items, codebooks, frames)` to log-mels `(items, bands, 2 * frames)`."""
         x = self._quantizer.lookup(codes.transpose(1, 2)).transpose(1, 2)
         # Half of the channels are the first of two mel frames, the other half the second.
         x = torch.stack(x.chunk(2, 1), -1).flatten(2)
@@ -166,12 +166,12 @@ class Vocos(nn.Module):
         self.head = ISTFTHead(config.vocos_dim, N_FFT, HOP, padding="center")
 
     def forward(self, mels: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Waves `(items, (frames - 1) * 256)` of `(items, bands, frames)`, with zeros beyond an item's end."""
+        """Waves `(items, (frames - 1) * 256)` of `(items, bands, frames)`, zero-padded."""
         return self.head(self.backbone(mels, lengths), lengths)
 
 
 def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Rename a checkpoint's weights, without constants, with one name for the blocks' gains."""
+    """Rename a checkpoint's weights, without constants, one name per gain."""
     return {
         # The gains are called gamma in the .pt files and weight in the safetensors ones.
         re.sub(r"(decoder_block|convnext)\.(\d+)\.weight$", r"\1.\2.gamma", name): value

@@ -1,4 +1,4 @@
-"""Float32 convolutions over time on a GPU's tensor cores, where `kernels/convolve` beats cuDNN.
+"""Float32 convolutions over time on tensor cores (`kernels/convolve`).
 
 That holds for a stride of one, one group, zero padding, at least 64 channels on both sides, and the measured GPUs.
 """
@@ -24,7 +24,7 @@ class TensorCoreConv1d(torch.nn.Conv1d):
     _taps: torch.Tensor
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """float32 `(items, in, frames)` to `(items, out, frames + 2 padding - dilation (kernel - 1))`."""
+        """`(items, in, frames)` to `(items, out, frames)` less what the kernel cuts off."""
         if x.ndim != 3 or x.shape[2] < FRAMES or x.dtype != torch.float32:
             return super().forward(x)
         padding, dilation = int(self.padding[0]), self.dilation[0]

@@ -1,4 +1,4 @@
-"""DistillMOS: convolutions over a compressed spectrum, a transformer and pooling, per crop of 7.68 s.
+"""DistillMOS: convolutions, transformer and pooling per crop of 7.68 s.
 
 Every crop has one length, so crops of many signals pass together. A short crop ends in silence, where all columns of
 the convolutions' output are equal. So the convolutions read the signal's own frames and a little silence, and that
@@ -36,13 +36,13 @@ FROM_END = 4
 
 
 def columns(num_samples: int) -> int:
-    """Return the frames that the convolutions read of a crop with this many samples; even."""
+    """The frames read of a crop with so many samples; even."""
     needed = -(-(num_samples + EDGE) // HOP)
     return min(FRAMES, -(-(needed + REACH) // 32) * 32)
 
 
 def cropped(signal: np.ndarray) -> list[np.ndarray]:
-    """Cut a signal `(samples,)` into crops, as distillmos does; a short one is its only crop."""
+    """Cut a signal `(samples,)` into crops; a short one is its only crop."""
     over = signal.size - CROP
     if over <= 0:
         return [signal]

@@ -64,7 +64,7 @@ class SentRuns:
 
 
 class Networks:
-    """Both networks on one device, in float32 (TensorFloat-32's 11 bits miss scores to 1e-4).
+    """Both networks on one device in float32 (TensorFloat-32 errs by 1e-4).
 
     Args:
         reflect: whether the P.808 network's mel levels continue a window by its mirror image instead of zeros.
@@ -104,7 +104,7 @@ class Networks:
         ]
 
     def score(self, parts: Sequence[SentRuns]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Compute both networks' raw outputs, `(windows, 3)` and `(windows,)`, for each run."""
+        """Both networks' raw outputs, `(windows, 3)` and `(windows,)`, per run."""
         with computing(self._device, "float32"):
             outputs = fetched([self._passed(batch) for batch in parts])
         results: list[tuple[np.ndarray, np.ndarray]] = []

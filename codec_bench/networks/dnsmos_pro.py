@@ -1,4 +1,4 @@
-"""DNSMOS Pro: four convolutions over a spectrogram, maxima, three linear layers, in ragged batches.
+"""DNSMOS Pro: convolutions, maxima and linear layers, in ragged batches.
 
 Every convolution reads zeros beyond an item's own frames, so a batch equals its items one by one.
 Paper: F. Cumlin, X. Liang, V. Ungureanu, C. K. A. Reddy, C. Schuldt, S. Chatterjee, "DNSMOS Pro: A Reduced-Size DNN for
@@ -94,7 +94,7 @@ class DnsmosProNet(nn.Module):
 
 
 def state_of(tensors: Mapping[str, bytes]) -> dict[str, Tensor]:
-    """Build the state from the bytes of a published file's tensors, `"0"`, `"1"` and so on.
+    """Build the state from a published file's tensors, `"0"`, `"1"` and so on.
 
     Raises:
         ValueError: one is missing, left over or of another size.

@@ -1,4 +1,4 @@
-"""ECAPA-TDNN's speaker head over a self-supervised encoder, exact in ragged batches.
+"""ECAPA-TDNN's head over a speech encoder, exact in batches.
 
 Masked are the instance norm, the wide convolutions, the mean of squeeze-and-excitation, the softmax over time and the
 pooled statistics.
@@ -43,7 +43,7 @@ class ConvReluNorm(nn.Module):
 
 
 class Res2Conv(nn.Module):
-    """Groups of channels: each but the last is convolved with the previous group's result."""
+    """Groups of channels, each convolved with the previous group's result."""
 
     def __init__(self, channels: int, dilation: int, groups: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Res2Conv(nn.Module):
         self.bns = nn.ModuleList(BatchNorm1d(width) for _ in range(groups - 1))
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
-        """Map `(batch, channels, frames)` to the same shape; `valid` is 1 on own frames, `(batch, 1, frames)`."""
+        """`(batch, channels, frames)` to itself; `valid` is 1 on own frames."""
         *parts, last = x.chunk(len(self.convs) + 1, dim=1)
         done: list[Tensor] = []
         for group, conv, norm in zip(parts, self.convs, self.bns, strict=True):
@@ -72,7 +72,7 @@ class SqueezeExcite(nn.Module):
         self.linear2 = nn.Linear(bottleneck, channels)
 
     def forward(self, x: Tensor, valid: Tensor, counts: Tensor) -> Tensor:
-        """Map `(batch, channels, frames)` to the same shape; `counts` is each item's frames, `(batch, 1)`."""
+        """`(batch, channels, frames)` to itself; `counts` is each item's frames."""
         mean = (x.float() * valid).sum(2) / counts
         return x * torch.sigmoid(self.linear2(F.relu(self.linear1(mean)))).unsqueeze(2)
 
@@ -130,7 +130,7 @@ class EcapaTdnn(nn.Module):
         self.linear = nn.Linear(2 * pooled, embedding)
 
     def embed(self, frames: Tensor, counts: Sequence[int]) -> Tensor:
-        """Embed `(batch, frames, features)` as `(batch, embedding)`. Each item has at least two frames."""
+        """Embed `(batch, frames, features)` as `(batch, embedding)`; two frames at least."""
         frame_counts = on_device(counts, frames.device)[:, None]
         valid = (torch.arange(frames.shape[1], device=frames.device) < frame_counts).to(frames.dtype)[:, None]
         x = instance_norm(frames.transpose(1, 2), valid, frame_counts[..., None])
@@ -143,7 +143,7 @@ class EcapaTdnn(nn.Module):
 
 
 class SpeakerNet(EcapaTdnn):
-    """An encoder whose hidden states are mixed by learnt weights, and the head over the mixture.
+    """An encoder with mixed hidden states, and the head over the mixture.
 
     Args:
         others: sizes of the head, see `EcapaTdnn`.
@@ -164,7 +164,7 @@ class SpeakerNet(EcapaTdnn):
 
 
 def instance_norm(x: Tensor, valid: Tensor, counts: Tensor) -> Tensor:
-    """Scale channels to mean 0 and (biased) variance 1 over own frames; zero beyond the end.
+    """Channels to mean 0 and (biased) variance 1 over own frames; then zeros.
 
     Args:
         x: `(batch, channels, frames)`. valid: 1 on an item's own frames, `(batch, 1, frames)`.

@@ -158,6 +158,6 @@ class EfficientNetV2(nn.Module):
         self.conv_head, self.bn2 = _Conv(channels, features), _Norm(features)
 
     def forward(self, images: Tensor) -> Tensor:
-        """From float32 `(images, 3, height, width)` to `(images, features, height / 32, width / 32)` for `SMALL`."""
+        """`(images, 3, height, width)` to `(images, features, height / 32, width / 32)`."""
         x: Tensor = self.bn2(self.conv_head(self.blocks(self.bn1(self.conv_stem(images)))))
         return x

@@ -1,4 +1,4 @@
-"""Arousal, dominance and valence: wav2vec 2.0, the mean over own frames and two linear layers.
+"""Arousal, dominance, valence: wav2vec 2.0, mean and two linear layers.
 
 Paper: J. Wagner et al., "Dawn of the Transformer Era in Speech Emotion Recognition", TPAMI 2023. Reference
 implementation: the model card's `EmotionModel` over transformers 5.

@@ -1,4 +1,4 @@
-"""emotion2vec+: a data2vec 2.0 encoder with a classifier of emotions, exact in ragged batches.
+"""emotion2vec+: data2vec 2.0 and a classifier, exact in batches.
 
 Masked are the five positional convolutions, attention, and the mean over time.
 Papers: Z. Ma et al., "emotion2vec: Self-Supervised Pre-Training for Speech Emotion Representation", Findings of ACL
@@ -61,7 +61,7 @@ class Emotion2vecConfig:
 
 
 class DistanceBias:
-    """Attention bias: a number per frame of distance, and minus infinity beyond an item's end.
+    """Attention bias by distance, and minus infinity beyond an item's end.
 
     The learnt vectors in front have no distance from anything.
 
@@ -128,7 +128,7 @@ class Block(nn.Module):
 
 
 class AudioEncoder(nn.Module):
-    """From waves to the frames of the transformer's second part, under the published names."""
+    """Waves to the frames of the transformer's second part."""
 
     slopes: Tensor
 
@@ -151,7 +151,7 @@ class AudioEncoder(nn.Module):
         return GroupedConv(self.config.width, self.config.kernel, self.config.groups)
 
     def forward(self, waves: Tensor, lengths: Sequence[int], counts: Sequence[int]) -> tuple[Tensor, DistanceBias]:
-        """Return learnt vectors and frames `(batch, extra + frames, width)`, and their attention bias.
+        """Learnt vectors and frames `(batch, extra + frames, width)`, and their bias.
 
         Args:
             waves: `(batch, samples)`, a multiple of the hop. lengths, counts: own samples and frames of each.
@@ -196,7 +196,7 @@ class Emotion2vecNet(nn.Module):
         return self.config.extractor.hop * FRAMES_MULTIPLE
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Compute the mean frame and the emotions' probabilities, float32 `(batch, width + emotions)`.
+        """Mean frame and emotions' probabilities, `(batch, width + emotions)`.
 
         Args:
             waves: float32 `(batch, samples)` at 16 kHz. lengths: samples of each item, at least the extractor's field.
@@ -216,7 +216,7 @@ class Emotion2vecNet(nn.Module):
 
 
 def head_slopes(heads: int) -> Tensor:
-    """Return how much each head's attention falls per frame of distance, float32 `(heads,)`.
+    """How much each head's attention falls per frame, float32 `(heads,)`.
 
     Powers of two, before scaling. Where the number of heads is not one, every second one of the next larger set
     follows.

@@ -1,4 +1,4 @@
-"""EnCodec's layers item by item, in pieces with carried state, and the joining of chunks."""
+"""EnCodec's layers item by item, in pieces with state, and joined chunks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ITEMS_IN_LSTM = 16
 
 
 def meeting_in_lstm(coder: Any, items: Sequence[Any], step: int) -> list[Any]:
-    """Run an encoder or decoder over items `(1, channels, time)` that share the LSTM's steps.
+    """Run layers over items `(1, channels, time)` that share the LSTM's steps.
 
     The LSTM is causal, so padding does not change an item. It repeats the last value: with zeros the state could decay
     to subnormal numbers, which slow a CPU many times.
@@ -169,7 +169,7 @@ def _plain(coder: Any) -> Any:
 
 
 def reflect_ends(hidden: Any, valid: Any, stride: int) -> Any:
-    """Extend rows of `(batch, channels, time)` by reflection to a multiple of the stride."""
+    """Reflect rows of `(batch, channels, time)` to a multiple of the stride."""
     import torch
 
     from codec_bench.networks.seanet import reflection

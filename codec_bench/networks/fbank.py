@@ -1,4 +1,4 @@
-"""Kaldi's filter bank less its mean over each item's own frames, for padded batches."""
+"""Kaldi's filter bank less its mean over own frames, for padded batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fbank(nn.Module):
         self.register_buffer("bands", mel_bands(bands), persistent=False)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-        """Compute bands `(batch, bands, frames)`, zero beyond each item's end, and the frames of each.
+        """Bands `(batch, bands, frames)`, zero-padded, and each item's frames.
 
         Args:
             waves: float32 `(batch, samples)`. lengths: samples of each item, enough for a frame.
@@ -45,7 +45,7 @@ def halved(count: int) -> int:
 
 
 def valid(counts: Sequence[int], time: int, like: Tensor) -> Tensor | None:
-    """Return 1 on own frames, else 0, `(batch, 1, frames)`, like a tensor; None if all are own."""
+    """1 on own frames, else 0, `(batch, 1, frames)`; None if all are own."""
     return None if full(counts, time) else inside(counts, time, like.device)[:, None].to(like.dtype)
 
 

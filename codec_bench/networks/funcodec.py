@@ -1,4 +1,4 @@
-"""FunCodec's network: EnCodec's SEANet with utterance norms, and a residual quantiser.
+"""FunCodec's network: SEANet with utterance norms, a residual quantiser.
 
 Published models have no causal convolution. A group norm with one group follows each: mean and variance over all
 channels and each item's own time, after a transposed convolution before both ends are cut. Hidden states are float32
@@ -61,7 +61,7 @@ class UtteranceNorm(nn.GroupNorm):
 
     # torch's own signature has no lengths, but the norm of a batch needs those of its items.
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:  # type: ignore[override]
-        """Normalise `x`, in place where possible. Values beyond an item's end are arbitrary."""
+        """Normalise `x`, in place if possible; padding is arbitrary."""
         if not x.is_cpu or isinstance(lengths, Bounded) or full(lengths, x.shape[-1]):
             return self._normed(x, lengths)
         out = torch.zeros_like(x)
@@ -92,7 +92,7 @@ class NormedConv(ReflectedConv):
 
 
 class NormedTransposedConv(TrimmedTransposedConv):
-    """A transposed convolution of two strides, its normalisation, and a cut at both ends."""
+    """A transposed convolution of two strides, its norm, and a cut at both ends."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__(inputs, outputs, stride)
@@ -107,7 +107,7 @@ class NormedTransposedConv(TrimmedTransposedConv):
 
 
 class NormedBlock(ResidualBlock):
-    """A dilated convolution and one of one tap, added to the input or its convolution, all normalised."""
+    """A dilated and a one-tap convolution, added to the input, all normalised."""
 
     def __init__(self, channels: int, kernel_size: int, dilation: int, true_skip: bool) -> None:
         super().__init__(channels, kernel_size)

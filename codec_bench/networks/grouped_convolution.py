@@ -30,7 +30,7 @@ ENTRIES = 1 << 28
 
 
 class GroupedConv(Folding, Reducible):
-    """A grouped convolution that keeps channels and frames, with zeros around the frames.
+    """A grouped convolution that keeps channels and frames.
 
     Args:
         kernel: in frames; an even one reads one more frame before a result than behind it.
@@ -44,11 +44,11 @@ class GroupedConv(Folding, Reducible):
         nn.init.kaiming_normal_(self.weight)
 
     def taps(self) -> tuple[Tensor, Tensor]:
-        """Return weights `(width, width / groups, kernel)` and bias, in the type of the products."""
+        """Weights `(width, width / groups, kernel)` and bias, in products' type."""
         return self.weight, self.bias
 
     def fold(self) -> tuple[Tensor, Tensor]:
-        """Build each group's matrix `((BLOCK + kernel - 1) * inputs, BLOCK * outputs)`, and a row's bias."""
+        """Each group's matrix `((BLOCK + kernel - 1) * inputs, BLOCK * outputs)`, bias."""
         weight, bias = self.taps()
         taps = weight.unflatten(0, (self.groups, -1)).permute(0, 3, 2, 1)
         blocks = taps.new_zeros(self.groups, BLOCK + self.kernel - 1, taps.shape[2], BLOCK, taps.shape[3])

@@ -1,4 +1,4 @@
-"""Kaldi's log filter bank at 16 kHz as in torchaudio: 25 ms every 10 ms, none beyond the signal.
+"""Kaldi's log filter bank at 16 kHz, as torchaudio: 25 ms every 10 ms.
 
 torch is imported inside the functions, so the sizes are available without it.
 Reference implementation: torchaudio 2.11 `compliance.kaldi.fbank`, in the order of its operations.
@@ -31,7 +31,7 @@ def samples_of(frames: int) -> int:
 
 
 def analysis_window(shape: Shape) -> Tensor:
-    """Return a frame's window, float32 `(400,)`. Povey's is a Hann window to the power of 0.85."""
+    """A frame's window, float32 `(400,)`: Povey's is Hann to the 0.85."""
     import torch
 
     if shape == "povey":

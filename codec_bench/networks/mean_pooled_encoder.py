@@ -1,4 +1,4 @@
-"""A speech encoder's last hidden state averaged over time, exact in ragged batches.
+"""A speech encoder's last hidden state averaged over time, exact in batches.
 
 Paper: A. Baevski et al., "wav2vec 2.0", NeurIPS 2020. Reference implementation: the mean over time of
 `last_hidden_state` of transformers' Wav2Vec2Model, each item alone.
@@ -19,14 +19,14 @@ WAVE_EPS = 1e-7
 
 
 class MeanOverTime(nn.Module):
-    """Standardises each wave, and averages the last hidden state over the item's own frames."""
+    """Standardises waves and averages the last hidden state over own frames."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.encoder = SpeechEncoder(config)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """From waves `(items, samples)` at 16 kHz and their lengths to float32 `(items, width)`."""
+        """Waves `(items, samples)` at 16 kHz and lengths to float32 `(items, width)`."""
         lengths = uploaded(lengths, waves.device)
         last, frames = self.encoder(standardised(waves, lengths, WAVE_EPS), lengths)
         mask = inside(frames, last.shape[1], last.device)[..., None]

@@ -1,4 +1,4 @@
-"""Mimi frame by frame with carried state, equal to `MimiModel` over the whole signal.
+"""Mimi frame by frame with state, equal to `MimiModel` on the whole.
 
 Every convolution keeps the end of its input (`kernel - stride` samples, dilation included), every transposed
 convolution its additions to incomplete outputs, and both transformers their keys and values within the window, and
@@ -14,7 +14,7 @@ import torch
 
 
 class MimiParts:
-    """The parts of transformers' `MimiModel` in any release, and both directions through them.
+    """The parts of transformers' `MimiModel`, and both ways through them.
 
     Older releases of transformers 5 hold all parts in the model, newer ones in an encoder and a decoder.
 
@@ -44,7 +44,7 @@ def _transformed(transformer: Any, hidden: torch.Tensor, **more: Any) -> torch.T
 
 
 class MimiState:
-    """The state of a batch of streams. Each call takes a piece of one length from every stream.
+    """The state of a batch of streams; calls take pieces of one length.
 
     Args:
         net: transformers' `MimiModel` in eval mode.
@@ -61,12 +61,12 @@ class MimiState:
         }
 
     def latents(self, waves: torch.Tensor) -> torch.Tensor:
-        """Encode the next pieces: `(batch, 1, frames * 1920)` to `(batch, hidden, frames)`."""
+        """Encode pieces `(batch, 1, frames * 1920)` to `(batch, hidden, frames)`."""
         hidden = self._layers(self._parts.to_hidden.layers, waves)
         return self._convolve(self._parts.downsample, self._transform(self._parts.encoder_transformer, hidden))
 
     def waves(self, latents: torch.Tensor) -> torch.Tensor:
-        """Decode the next latents: `(batch, hidden, frames)` to `(batch, 1, frames * 1920)`."""
+        """Decode latents `(batch, hidden, frames)` to `(batch, 1, frames * 1920)`."""
         hidden = self._transform(self._parts.decoder_transformer, self._overlap(self._parts.upsample, latents))
         return self._layers(self._parts.from_hidden.layers, hidden)
 

@@ -1,4 +1,4 @@
-"""NISQA: convolutions over short mel segments, a sequence model, and pooling, in ragged batches.
+"""NISQA: convolutions, a sequence model and pooling, in ragged batches.
 
 Attention, the LSTM and pooling use each item's own segments only, and levels are below the item's own maximum, so a
 batch equals its items one by one. Names of tensors are the published ones.

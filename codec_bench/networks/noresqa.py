@@ -1,4 +1,4 @@
-"""NORESQA-MOS up to where both signals meet: wav2vec 2.0 base and a linear layer, one signal at a time.
+"""NORESQA-MOS per signal: wav2vec 2.0 base and a linear layer.
 
 The predictor pools the frames of both signals by attention and is linear before and after, so each signal adds its own
 part. This module imports torch: import it inside functions.
@@ -43,7 +43,7 @@ class NoresqaNet(WholeSignal, nn.Module):
 
     @staticmethod
     def translated(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The published tensors under this module's names, without those that only training used."""
+        """The published tensors under this module's names, without training's."""
         named = {name.removeprefix("module.").replace(ENCODER, "encoder."): value for name, value in state.items()}
         return {name: value for name, value in named.items() if not name.startswith(UNUSED)}
 

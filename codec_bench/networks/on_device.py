@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class OnDevice(np.ndarray):
-    """Samples `(samples,)` with their copy on a device, `there`. A slice of step 1 has the slice of the copy."""
+    """Samples `(samples,)` with a copy `there` on a device, sliced together."""
 
     there: torch.Tensor | None = None
 

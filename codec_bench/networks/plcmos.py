@@ -1,4 +1,4 @@
-"""PLCMOS v2: convolutions over the log spectrum, two recurrent layers, and a head per rater.
+"""PLCMOS v2: convolutions, two recurrent layers, and a head per rater.
 
 Paper: L. Diener et al., "PLCMOS", Interspeech 2023. Reference implementation: the package speechmos 0.0.1 and its file
 `plcmos_v2.onnx`.
@@ -75,7 +75,7 @@ class PlcmosNet(WholeSignal, nn.Module):
 
     @staticmethod
     def draw(seeds: Sequence[int]) -> Tensor:
-        """Draw the raters of signals, float32 `(signals, 15, 64)`, as the package does after a seed."""
+        """Draw signals' raters, float32 `(signals, 15, 64)`, as the package."""
         raters = [np.random.RandomState(seed).normal(size=(RATERS, RATER)) for seed in seeds]
         return torch.from_numpy(np.stack(raters).astype(np.float32))
 
@@ -92,7 +92,7 @@ class PlcmosNet(WholeSignal, nn.Module):
         return {name: value for name, value in renamed.items() if not name.startswith("onnx::Concat")}
 
     def forward(self, waves: Tensor, raters: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Return each signal's mean score over its raters and the standard error, float32 `(signals, 2)`.
+        """Mean score over raters and standard error, float32 `(signals, 2)`.
 
         Args:
             waves: float32 `(signals, samples)` at 16 kHz, zeros beyond a signal's end. lengths: the samples of each.

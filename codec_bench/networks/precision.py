@@ -1,4 +1,4 @@
-"""The precision of a network: float32 by default, or a faster one with its own protocol.
+"""A network's precision: float32, or a faster one with its protocol.
 
 This project's networks keep the weights of large products in half precision (`half_precision.py`). Other packages' keep
 float32 weights, and torch's autocast casts each operation. The numbers differ, so these are different precisions.
@@ -16,7 +16,7 @@ Precision = Literal["float32", "tf32", "bfloat16", "float16-weights", "bfloat16-
 
 @contextmanager
 def computing(device: str, precision: Precision) -> Iterator[None]:
-    """Run inference at a precision: no TensorFloat-32 except in `tf32`; autocast in `bfloat16`.
+    """Infer at a precision: TensorFloat-32 in `tf32` only; autocast in `bfloat16`.
 
     Sums of products in half precision are in float32, however a GPU splits them.
     """

@@ -70,13 +70,13 @@ def _sent(lengths: Sequence[int], device: Any) -> Any:
 
 
 def each(lengths: Sequence[int], rule: Callable[[Any], Any]) -> Sequence[int]:
-    """Apply a layer's rule, such as `lambda n: -(-n // stride)`, to every length and the tensor."""
+    """Apply a layer's rule, such as `lambda n: -(-n // stride)`, to lengths."""
     here = [rule(length) for length in lengths]
     return type(lengths)(here, rule(lengths.there)) if isinstance(lengths, Lengths) else here
 
 
 def on_device(lengths: Sequence[int], device: Any) -> Any:
-    """Return lengths as a tensor int64 `(items,)` on a device, uploaded only if needed."""
+    """Lengths as int64 `(items,)` on a device, uploaded only if needed."""
     return lengths.there if isinstance(lengths, Lengths) else _sent(lengths, device)
 
 

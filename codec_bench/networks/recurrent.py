@@ -1,4 +1,4 @@
-"""A bidirectional LSTM over a padded batch without packing; padding cannot reach an item.
+"""A bidirectional LSTM over a padded batch; padding reaches no item.
 
 The backward direction begins behind an item's end. There, an additional input closes the input and forget gates, so the
 state stays zero, as at an item's own start. So steps have one shape whatever the lengths, and the host needs no length.
@@ -29,7 +29,7 @@ class BothWays(Folding, nn.LSTM):
         super().__init__(inputs, hidden, layers, batch_first=True, bidirectional=True)
 
     def over(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Map `(items, steps, inputs)` to `(items, steps, 2 x hidden)` over each item's own steps.
+        """`(items, steps, inputs)` to `(items, steps, 2 x hidden)` over own steps.
 
         Values beyond an item's end may be anything finite, and are unspecified in the result.
         """

@@ -1,4 +1,4 @@
-"""ReDimNet: blocks over frequency and time and over time alone, exact in ragged batches.
+"""ReDimNet: blocks over frequency and time, and time, exact in batches.
 
 Masked are the frames at an item's end, which mirror its own samples, the convolutions over time, attention, the means
 of squeeze-and-excitation, and the pooled statistics.
@@ -91,7 +91,7 @@ class MelFrontEnd(nn.Module):
         self.register_buffer("bands", shape, persistent=False)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-        """Compute bands `(batch, bands, frames)`, zero beyond each item's end, and the frames of each.
+        """Bands `(batch, bands, frames)`, zero-padded, and each item's frames.
 
         Args:
             waves: float32 `(batch, samples)`. lengths: samples of each item, more than half a frame.
@@ -132,7 +132,7 @@ class FrequencyExcite(nn.Module):
         self.squeeze, self.exitation = nn.Linear(bands, inner), nn.Linear(inner, bands)
 
     def forward(self, x: Tensor, frame_mask: Tensor | None, counts: Tensor) -> Tensor:
-        """`(batch, channels, bands, frames)` to the same shape; `counts` is the number of own frames, `(batch, 1)`."""
+        """`(batch, channels, bands, frames)` to itself; `counts` are own frames."""
         mean = masked(x, frame_mask).sum((1, 3)) / (counts * x.shape[1])
         return x * torch.sigmoid(self.exitation(F.relu(self.squeeze(mean))))[:, None, :, None]
 
@@ -186,7 +186,7 @@ class Attention(nn.Module):
         self.final_layer_norm = nn.LayerNorm(width, eps=NORM_EPS)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """`(batch, width, frames)` to the same shape; `mask` is minus infinity beyond each item's end."""
+        """`(batch, width, frames)` to itself; `mask` is minus infinity on padding."""
         x = x.transpose(1, 2)
         q, k, v = (
             self.attention[name](x).unflatten(2, (HEADS, -1)).transpose(1, 2) for name in ("q_proj", "k_proj", "v_proj")
@@ -273,7 +273,7 @@ class ReDimStage(nn.ModuleDict):
 
 
 class StatisticsPooling(nn.Module):
-    """Mean and deviation over time, weighted by attention that also reads the plain ones."""
+    """Mean and deviation over time, weighted by attention."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

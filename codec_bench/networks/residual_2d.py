@@ -1,4 +1,4 @@
-"""Residual blocks over frequency and time, for padded batches, exact for every item."""
+"""Residual blocks over frequency and time, exact in padded batches."""
 
 from __future__ import annotations
 

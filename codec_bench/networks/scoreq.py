@@ -1,4 +1,4 @@
-"""SCOREQ and NOMAD: wav2vec 2.0, the mean over own frames on a sphere, a linear layer.
+"""SCOREQ and NOMAD: wav2vec 2.0, normalised mean, a linear layer.
 
 Names of tensors are those of the published checkpoints.
 Paper: A. Ragano, J. Skoglund, A. Hines, "SCOREQ: Speech Quality Assessment with Contrastive Regression", NeurIPS 2024.
@@ -33,7 +33,7 @@ class ScoreqNet(nn.Module):
         self.mos_layer = nn.Linear(encoder.width, 1) if rates else None
 
     def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Return opinion scores, float32 `(items,)`, or embeddings, `(items, width)`, of length 1.
+        """Opinion scores `(items,)`, or unit embeddings `(items, width)`, float32.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.
@@ -50,7 +50,7 @@ class ScoreqNet(nn.Module):
 
 
 class NomadNet(ScoreqNet):
-    """NOMAD: the same encoder, and a linear layer before the result is brought to length 1."""
+    """NOMAD: the same encoder, and a linear layer before normalisation."""
 
     def __init__(self, encoder: EncoderConfig) -> None:
         super().__init__(encoder, rates=False)

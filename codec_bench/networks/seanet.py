@@ -68,7 +68,7 @@ class TrimmedTransposedConv(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions with half of the channels between them, added to one of one tap."""
+    """Two convolutions with half of the channels, added to one of one tap."""
 
     def __init__(self, channels: int, kernel_size: int) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class SeanetDecoder(nn.Module):
 
 
 def reflect(x: torch.Tensor, lengths: Sequence[int], left: int, right: int, stride: int) -> torch.Tensor:
-    """Reflect every item of `x` `(items, channels, time)` by `left` and `right` samples.
+    """Reflect items of `(items, channels, time)` by `left` and `right` samples.
 
     At the end, further samples are added up to a multiple of the stride.
 

@@ -1,4 +1,4 @@
-"""The architectures of self-supervised speech encoders (wav2vec 2.0, HuBERT, WavLM)."""
+"""The architectures of speech encoders (wav2vec 2.0, HuBERT, WavLM)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class EncoderConfig:
         return field
 
     def frames(self, samples: Count) -> Count:
-        """Return the frames of a signal of `samples`, a number or a tensor; 0 below the receptive field."""
+        """Frames of `samples`, a number or tensor; 0 below the receptive field."""
         for _, kernel, stride in self.conv_layers:
             samples = (samples - kernel) // stride + 1
             samples = samples * (samples > 0)

@@ -1,4 +1,4 @@
-"""Speech encoders (wav2vec 2.0, HuBERT, WavLM), exact for every item of a padded batch.
+"""Speech encoders (wav2vec 2.0, HuBERT, WavLM), exact in batches.
 
 Strided convolutions turn a 16 kHz wave into one vector every 20 ms; a wide convolution adds positions before a
 transformer. Masked are the group norm's statistics, the positional convolution, and attention. Parameters have the
@@ -51,7 +51,7 @@ class SpeechEncoder(nn.Module):
         return self.config.hop * FRAMES_MULTIPLE
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-        """Return the last hidden state `(batch, frames, width)` and the number of each item's frames.
+        """Last hidden state `(batch, frames, width)` and each item's frames.
 
         Values beyond an item's own frames are unspecified but finite.
 
@@ -63,7 +63,7 @@ class SpeechEncoder(nn.Module):
         return last, each(lengths, self.config.frames)
 
     def mixed(self, waves: Tensor, lengths: Sequence[int], weights: Tensor) -> Tensor:
-        """Sum the hidden states, each scaled by its weight, as float32 `(batch, frames, width)`.
+        """Sum weighted hidden states, as float32 `(batch, frames, width)`.
 
         Only one hidden state is in memory at a time.
 
@@ -79,7 +79,7 @@ class SpeechEncoder(nn.Module):
     def hidden_states(
         self, waves: Tensor, lengths: Sequence[int], frame_counts: Sequence[int] | None = None
     ) -> Iterator[Tensor]:
-        """Yield each block's input and the last output: `layers + 1` tensors `(batch, frames, width)`.
+        """Yield blocks' inputs and the last output, `(batch, frames, width)` each.
 
         If blocks normalise their input, the last output is taken after the final norm, as in s3prl.
 
@@ -110,7 +110,7 @@ class SpeechEncoder(nn.Module):
 
 
 def padded(signals: Sequence[Any], device: str) -> tuple[Tensor, list[int]]:
-    """Pad signals, float32 `(samples,)`, to `(batch, longest)` on a device; return their lengths too."""
+    """Pad signals `(samples,)` to `(batch, longest)`; return lengths too."""
     lengths = [len(signal) for signal in signals]
     return transfer.padded_rows(signals, max(lengths), device), lengths
 

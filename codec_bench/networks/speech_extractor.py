@@ -41,7 +41,7 @@ class Folding(nn.Module):
 
 
 class StridedConv(Folding, Reducible):
-    """A convolution over `(frames, channels)` as matrix products without a copy of the input.
+    """A convolution over `(frames, channels)` as products without a copy.
 
     With stride s, the s taps of a step are s consecutive rows: in memory, one row s times as wide. So a kernel of k
     taps takes ceil(k / s) products, each shifted by one such row.
@@ -62,7 +62,7 @@ class StridedConv(Folding, Reducible):
         return [chunk.flatten(1).contiguous() for chunk in taps.split(self.stride, 1)]
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Map rows of all items, `(batch * frames, inputs)`, to `(batch * frames / stride, outputs)`.
+        """Rows `(batch * frames, inputs)` to `(batch * frames / stride, outputs)`.
 
         The number of frames is a multiple of the stride. The taps of an item's last rows reach into the next item, but
         these rows are beyond the item's valid frames.
@@ -77,7 +77,7 @@ class StridedConv(Folding, Reducible):
 
 
 class ConvExtractor(nn.Module):
-    """The strided convolutions: one vector per frame of a wave. A group norm uses only own frames."""
+    """The strided convolutions: one vector per frame; norms use own frames."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class ConvExtractor(nn.Module):
             inputs = outputs
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Map waves `(batch, samples)`, a multiple of the hop, to `(batch, samples / hop, channels)`."""
+        """Waves `(batch, samples)` to `(batch, samples / hop, channels)`."""
         layers: list[Any] = list(self.conv_layers)
         first, *rest = layers
         rows = F.gelu(self._first(first, waves, lengths).flatten(0, 1))

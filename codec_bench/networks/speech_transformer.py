@@ -21,7 +21,7 @@ BIAS_ENTRIES = 1 << 28
 
 
 class PositionalConv(GroupedConv):
-    """The weight-normalised grouped convolution that encodes positions, with "same" padding."""
+    """The weight-normalised convolution of positions, "same" padding."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__(config.width, config.conv_pos, config.conv_pos_groups)
@@ -47,7 +47,7 @@ class PositionalConv(GroupedConv):
 
 
 class Attention(Folding, Reducible):
-    """Self-attention, with WavLM's gated position bias by distance and head if configured.
+    """Self-attention, with WavLM's gated position bias if configured.
 
     Args:
         holds_bias: whether this layer holds the table of biases, as the first does for all.
@@ -66,11 +66,11 @@ class Attention(Folding, Reducible):
                 self.relative_attention_bias = nn.Embedding(config.relative_buckets, self.heads)
 
     def reduce(self, dtype: torch.dtype) -> None:
-        """Skip: the projections are cast by themselves, and the gates of the bias stay in float32."""
+        """Skip: projections are cast themselves, gates stay in float32."""
         self._folded = None
 
     def fold(self) -> tuple[Tensor, ...]:
-        """Join the three projections, whose parameters become views, so memory holds them once.
+        """Join the three projections; their parameters become views.
 
         The weights of the two gates follow, each the sum of four outputs of `grep_linear`.
         """
@@ -130,7 +130,7 @@ class AttentionBias:
         return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
 
     def rows(self, rows: slice, gate: Tensor | None, dtype: torch.dtype) -> Tensor:
-        """Return the bias of these querying frames, broadcastable to `(batch, heads, rows, length)`."""
+        """Querying frames' bias, broadcastable to `(batch, heads, rows, length)`."""
         if dtype not in self._masks:
             self._masks[dtype] = self._mask.to(dtype)
         if gate is None:
@@ -183,7 +183,7 @@ class Transformer(Folding):
         self.layer_norm = LayerNorm(config.width)
 
     def hidden_states(self, frames: Tensor, counts: Tensor) -> Iterator[Tensor]:
-        """Yield the input of each block, then the last output, each `(batch, frames, width)`."""
+        """Yield blocks' inputs, then the last output, `(batch, frames, width)`."""
         length = frames.shape[1]
         beyond = torch.arange(length, device=frames.device) >= counts[:, None]
         frames = frames.masked_fill(beyond[..., None], 0.0)
@@ -206,7 +206,7 @@ class Transformer(Folding):
         return F.pad(table[None], (length - 1 - most, length - 1 - most), mode="replicate")[0]
 
     def fold(self) -> Tensor:
-        """Return the position bias from -max_distance to max_distance, beyond which it is constant."""
+        """Position bias up to `max_distance`, beyond which it is constant."""
         first: Any = self.layers[0]
         table = first.self_attn.relative_attention_bias.weight
         buckets = distance_buckets(self.config.max_distance + 1, self.config.relative_buckets, self.config.max_distance)
@@ -214,7 +214,7 @@ class Transformer(Folding):
 
 
 def distance_buckets(length: int, buckets: int, max_distance: int) -> Tensor:
-    """Return the buckets of distances -(length - 1) to length - 1, int64 `(2 * length - 1,)`.
+    """Buckets of distances, int64 `(2 * length - 1,)`.
 
     Half of the buckets are for later frames. In each half, the first half holds one distance each, the following ones
     grow logarithmically up to the largest distance, and the last one holds all larger distances.

@@ -1,4 +1,4 @@
-"""SpeechTokenizer's network: SEANet with a bidirectional LSTM, and eight codebooks.
+"""SpeechTokenizer's network: SEANet with an LSTM, eight codebooks.
 
 Names of tensors are those of the published checkpoint, with weight norm folded.
 Paper: Zhang et al., SpeechTokenizer, https://arxiv.org/abs/2308.16692. Reference: the package `speechtokenizer`

@@ -1,4 +1,4 @@
-"""SQUIM: STOI, PESQ and SI-SDR without a reference, and an opinion score with any clean one.
+"""SQUIM: STOI, PESQ, SI-SDR without a reference; opinion with any clean one.
 
 The networks are torchaudio's own classes.
 Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11 `SQUIM_OBJECTIVE` and
@@ -32,7 +32,7 @@ class SquimNet(WholeSignal, nn.Module):
         return {f"model.{name}": value for name, value in state.items()}
 
     def forward(self, waves: Tensor, lengths: object) -> Tensor:
-        """Compute STOI, PESQ and SI-SDR, float32 `(items, 3)`, of waves `(items, samples)` at 16 kHz."""
+        """STOI, PESQ and SI-SDR, `(items, 3)`, of waves `(items, samples)` at 16 kHz."""
         return torch.stack(self.model(waves), dim=1)
 
 

@@ -1,4 +1,4 @@
-"""SSL-MOS: a speech encoder whose frames are scored and averaged, as SHEET and SingMOS are.
+"""SSL-MOS: scored and averaged frames of an encoder (SHEET, SingMOS).
 
 Every item is scored on its own frames, so a batch equals its items one by one. The mean follows s3prl: it counts one
 frame for each started 20 ms, and the last frame replaces those that the encoder lacks.
@@ -121,7 +121,7 @@ class SingMosNet(SslMosNet):
 
 
 class SingMosProNet(SslMosNet):
-    """SingMOS-Pro: two layers over wav2vec 2.0 large and an embedding of the second domain."""
+    """SingMOS-Pro: wav2vec 2.0 large, a domain's embedding, two layers."""
 
     published = WAV2VEC2_LARGE
     standardises = True

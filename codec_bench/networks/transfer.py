@@ -86,7 +86,7 @@ def place_signals(signals: Sequence[np.ndarray], offsets: Sequence[int], size: i
 
 
 def padded_rows(signals: Sequence[np.ndarray], width: int, device: Any) -> torch.Tensor:
-    """Pad signals, float32 `(samples,)`, with zeros to rows `(signals, width)` on a device."""
+    """Pad signals `(samples,)` to rows `(signals, width)` on a device."""
     count = len(signals)
     return uploaded(place_signals(signals, range(0, count * width, width), count * width, device), device).view(
         count, width
@@ -95,7 +95,7 @@ def padded_rows(signals: Sequence[np.ndarray], width: int, device: Any) -> torch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefetch:
-    """A value from another stream and the event of its completion. Keep it until it is used."""
+    """A value of another stream and its event. Keep it until it is used."""
 
     value: Any
     there: Any
@@ -127,7 +127,7 @@ class UploadStream:
 
 
 def sizes_on_host(net: Any) -> None:
-    """Keep on the host the sizes that transformers' convolutions read to pad their input.
+    """Keep on the host the sizes that transformers reads for padding.
 
     They hold stride and kernel as buffers, which move to the device with the weights; every layer would wait for them.
     """

@@ -1,4 +1,4 @@
-"""Discrete units of speech: the nearest cluster to each frame of a HuBERT, in padded batches.
+"""Discrete units: the nearest cluster to each HuBERT frame, in batches.
 
 Paper: W.-N. Hsu et al., "HuBERT", TASLP 2021; K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw
 Audio", TACL 2021. Reference implementation: transformers 5 `HubertModel` and `KMeans.predict` of scikit-learn.
@@ -38,7 +38,7 @@ class UnitsNet(nn.Module):
         self._layers = tuple(layers)
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Return each frame's nearest centre, int16 `(items, frames, layers)`, or `NOT_A_UNIT`.
+        """Nearest centres, int16 `(items, frames, layers)`, or `NOT_A_UNIT`.
 
         Args:
             waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.

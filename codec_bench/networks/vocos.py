@@ -1,4 +1,4 @@
-"""Vocos: a ConvNeXt backbone at the frame rate and a head that predicts and inverts a spectrogram.
+"""Vocos: a ConvNeXt backbone and a head that inverts a spectrogram.
 
 Names of tensors are the published ones (`backbone.*`, `head.*`). In ragged batches, values beyond an item are zeroed
 before a convolution, and the overlap-add is normalised by the windows of own frames, so a batch equals its items one by
@@ -23,7 +23,7 @@ _WINDOW_FLOOR = 1e-11  # if the windows add up to less than this, no window cove
 
 
 def frames_mask(lengths: torch.Tensor | None, frames: int) -> torch.Tensor | None:
-    """Return which frames belong to an item, float32 `(items, 1, frames)`; None if all do."""
+    """Which frames are an item's, float32 `(items, 1, frames)`; None if all."""
     if lengths is None:
         return None
     return (torch.arange(frames, device=lengths.device) < lengths[:, None]).float()[:, None]
@@ -50,7 +50,7 @@ class AdaLayerNorm(nn.Module):
 
 
 class ConvNeXtBlock(nn.Module):
-    """A depthwise convolution over time, then two layers per frame, added with a gain per channel.
+    """A depthwise convolution and two layers per frame, added with gains.
 
     Args:
         intermediate_dim: width between the two layers. conditions: of an adaptive norm, or None for a plain one.
@@ -145,7 +145,7 @@ class ISTFT(nn.Module):
         return (frames if self.padding == "same" else frames - 1) * self.hop_length
 
     def forward(self, spectrum: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-        """Invert complex64 `(items, n_fft // 2 + 1, frames)` to float32 `(items, samples)`, zero-padded."""
+        """Complex64 `(items, n_fft // 2 + 1, frames)` to `(items, samples)`, zero-padded."""
         frames = spectrum.shape[-1]
         mask = frames_mask(lengths, frames)
         pieces = torch.fft.irfft(spectrum, self.n_fft, dim=1) * self.window[:, None]
@@ -177,7 +177,7 @@ class ISTFTHead(nn.Module):
         self.istft = ISTFT(n_fft, hop_length, padding)
 
     def forward(self, x: torch.Tensor, lengths: torch.Tensor | None = None) -> torch.Tensor:
-        """Map hidden states `(items, frames, dim)` to waves `(items, samples)`, zero beyond an item's end."""
+        """`(items, frames, dim)` to waves `(items, samples)`, zero-padded."""
         magnitude, phase = self.out(x).transpose(1, 2).chunk(2, dim=1)
         return self.istft(torch.polar(magnitude.exp().clamp(max=_LOUDEST), phase), lengths)
 

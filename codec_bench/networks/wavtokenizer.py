@@ -1,4 +1,4 @@
-"""WavTokenizer: SEANet's encoder, one codebook, residual and attention blocks, and Vocos.
+"""WavTokenizer: SEANet's encoder, one codebook, attention, and Vocos.
 
 The decoder's group norms and attention use an item's own frames only, so a batch equals its items one by one. Names of
 tensors are the published ones, weight norm folded.
@@ -59,7 +59,7 @@ class GroupNorm(nn.GroupNorm):
         super().__init__(_GROUPS, channels, _EPS)
 
     def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """Normalise `x` `(items, channels, frames)`. With a mask, values beyond an item's end are zero."""
+        """Normalise `(items, channels, frames)`; with a mask, padding is zero."""
         if mask is None:
             return super().forward(x)
         grouped, inside = x.unflatten(1, (self.num_groups, -1)), mask[:, None]
@@ -145,12 +145,12 @@ class WavTokenizerNet(nn.Module):
         return encodec["quantizer"]["vq"]["layers"][0]["_codebook"].embed
 
     def latents(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Encode waves `(items, 1, samples)` to `(items, latent_dim, frames)`; `lengths` are in samples."""
+        """Waves `(items, 1, samples)` to `(items, latent_dim, frames)`."""
         encodec: Any = self.feature_extractor["encodec"]
         return encodec["encoder"](waves, lengths)
 
     def waves(self, codes: torch.Tensor, frames: Sequence[int]) -> torch.Tensor:
-        """Decode codes `(items, frames)` to waves `(items, samples)`, zero beyond an item's end."""
+        """Codes `(items, frames)` to waves `(items, samples)`, zero-padded."""
         lengths = ragged_lengths(frames, codes.device)
         latents = F.embedding(codes, self.embed).transpose(1, 2)
         return self.head(self.backbone(latents, lengths, _CONDITION), lengths)

@@ -1,4 +1,4 @@
-"""Weight normalisation: computes a checkpoint's weights from their gains and directions."""
+"""Weight normalisation: weights from gains and directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whisper's encoder, and its decoder step by step, for greedy decoding of whole windows.
+"""Whisper's encoder and stepwise decoder, for greedy decoding.
 
 A decoder's step is bound by memory and by the host, so it has few launches and little Python. Queries, keys and values
 of a token are one product; keys and values of the encoder's output are computed once; those of tokens go to
@@ -29,7 +29,7 @@ OUTPUT = "proj_out.weight"
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes of a checkpoint's networks; `*_wide` are those between two linear layers."""
+    """Sizes of a checkpoint's networks; `*_wide` between two linear layers."""
 
     n_mels: int
     width: int
@@ -116,11 +116,11 @@ class WhisperNet:
         return self._encoder_norm(rows).view(shape)
 
     def begin(self, encoded: Tensor, tokens: int) -> Written:
-        """Allocate memory for texts of this many tokens, prompt included, over encoded windows."""
+        """Allocate memory for texts of so many tokens, prompt included."""
         return Written([layer.begin(encoded, tokens) for layer in self._decoder_layers])
 
     def step(self, tokens: Tensor, written: Written) -> Tensor:
-        """Decode tokens `(windows, tokens)` (a prompt or the next one) to `(windows, tokens, width)`.
+        """Tokens `(windows, tokens)` (prompt or next) to `(windows, tokens, width)`.
 
         Args:
             written: of the same windows; the tokens are added to it.
@@ -133,7 +133,7 @@ class WhisperNet:
         return self._decoder_norm(rows).view(shape)
 
     def logits(self, out: Tensor, added: Tensor | None = None) -> Tensor:
-        """Compute logits `(windows, vocabulary)` of `(windows, width)`, plus `added` `(vocabulary,)`."""
+        """Logits `(windows, vocabulary)` of `(windows, width)`, plus `added`."""
         return F.linear(out, self._logits, added)
 
     def logits_added(self, banned: Sequence[int]) -> Tensor:

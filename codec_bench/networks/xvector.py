@@ -1,4 +1,4 @@
-"""The x-vector speaker head over a self-supervised encoder, exact in ragged batches.
+"""The x-vector head over a speech encoder, exact in batches.
 
 Its convolutions have no padding, so own frames never depend on others; only the pooled statistics are masked.
 Paper: D. Snyder et al., "X-vectors", ICASSP 2018. Reference implementation: transformers' WavLMForXVector, whose
@@ -50,7 +50,7 @@ class TimeDelay(nn.Module):
         self.kernel = Linear(inputs * kernel, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`(batch, inputs, frames)` to `(batch, outputs, frames - (kernel - 1) * dilation)`."""
+        """`(batch, inputs, frames)` to `(batch, outputs, frames)` less the kernel's span."""
         weight = self.kernel.weight.unflatten(1, (self.taps, -1)).transpose(1, 2)
         return F.relu(F.conv1d(x.to(weight.dtype), weight, self.kernel.bias, dilation=self.dilation))
 

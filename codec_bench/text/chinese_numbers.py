@@ -45,7 +45,7 @@ _BETWEEN_LETTERS = re.compile(r"(?<![a-zA-Z])([a-zA-Z]+)二([a-zA-Z]+)")
 
 
 def normalised(text: str) -> str:
-    """Apply the whole published normalisation: numbers written out, punctuation as spaces."""
+    """The published normalisation: numbers written out, punctuation as spaces."""
     return spoken(text).translate(_BLANKED)
 
 

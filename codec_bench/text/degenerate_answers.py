@@ -1,4 +1,4 @@
-"""Detect degenerate answers: empty, endless, a copy of the prompt, phonemes, another language.
+"""Detect degenerate answers: empty, endless, copy, phonemes, other language.
 
 A model that does not understand a prompt fails in these ways, often under some wordings only (AudioBench, arXiv
 2406.16020, section on robustness). An item is a word, or a character of a script without spaces. A pattern of an

@@ -1,4 +1,4 @@
-"""Which of two texts, a reference or its correction, a transcript follows where the two disagree.
+"""Which of two texts a transcript follows where the two disagree.
 
 Source: github.com/huggingface/open_asr_leaderboard d1e99b2, `benchmark_fitting/ref_error_utils.py`; equal on the cases
 of tests/golden/text/open_asr_reference_errors.json.
@@ -71,7 +71,7 @@ class _Aligned:
 
 
 def followed(original: str, corrected: str, transcript: str) -> Followed:
-    """Decide which of two references a transcript follows; all three texts are normalised.
+    """Which of two references a transcript follows, all three normalised.
 
     A place counts where the correction lacks or replaces words of the original, or adds words at its beginning or end.
     A transcript follows the original if it has all of its words there, and the correction if it has none of them but

@@ -1,4 +1,4 @@
-"""Word and character error rates as counts, which add up over the parts of a corpus.
+"""Word and character error rates as counts that add up.
 
 Counts equal those of jiwer 4 on every pair, also between equally short edit paths (`kernels.edit_distance.ref`). Lower
 is better; insertions can raise a rate above 1.
@@ -117,12 +117,12 @@ def error_rates(
     unit: Unit = "word",
     normaliser: str = "whisper-en",
 ) -> list[ErrorRate]:
-    """One error rate per pair of texts. Arguments and errors are those of `error_rate`."""
+    """One error rate per pair of texts; see `error_rate`."""
     return [ErrorRate(*row) for row in _counts(reference, estimate, unit, normaliser).tolist()]
 
 
 def compound_error_rates(*, reference: Sequence[str], estimate: Sequence[str]) -> list[ErrorRate]:
-    """One word error rate per pair; neighbouring words that form one word of the other text are hits.
+    """One word error rate per pair; joined and split words are hits.
 
     Insertions, deletions and substitutions equal kaldialign 0.12's `edit_distance(..., merge_compounds=True)`.
 
@@ -140,7 +140,7 @@ def compound_error_rates(*, reference: Sequence[str], estimate: Sequence[str]) -
 
 
 def sequence_error_rates(*, reference: Sequence[np.ndarray], estimate: Sequence[np.ndarray]) -> list[ErrorRate]:
-    """One error rate per pair of integer sequences, such as speech units or codec codes.
+    """One error rate per pair of integer sequences, such as units or codes.
 
     Args:
         reference, estimate: equally many sequences `(length,)` of integers from 0 that fit int32.

@@ -1,4 +1,4 @@
-"""One code for each language, from its many names in data sets or from the script of a text.
+"""One code per language, from its names or from a text's script.
 
 Conventions
     A base code is ISO 639-1 if there is one (`en`, `zh`, `ja`), else ISO 639-3 (`yue`, `fil`). `zh` is Mandarin;
@@ -36,7 +36,7 @@ _CANTONESE = ("hk", "mo", "yue")
 
 
 def base_language(text: str) -> str:
-    """The base code of a language: `en` for en, EN, en-US, en_GB, eng and English; `yue` for zh-HK and Cantonese.
+    """A language's base code: `en` for EN, en-US, eng, English; `yue` for zh-HK.
 
     An unknown language is returned in lower case, up to the first hyphen.
     """
@@ -57,7 +57,7 @@ ALONE_CLASS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _ALONE)
 
 
 def script_language(text: str) -> str:
-    """The language that the script of a text suggests, for manifests without a language.
+    """The language that a text's script suggests, if none is stated.
 
     The script with the most items decides. An item is a character in scripts without spaces, else a word. A text with
     kana is Japanese; other Han characters are Chinese; Latin script is English. Scripts of many languages give `und`.

@@ -63,7 +63,7 @@ _STEPS = {**own_steps.STEPS, **cardinals.steps(), **spelling_variants.STEPS, **p
 
 @cache
 def get_normaliser(name: str) -> Callable[[str], str]:
-    """Return the normaliser of a name, or of several comma-separated names of normalisers and steps.
+    """The normaliser of a name, or of comma-separated names and steps.
 
     Raises:
         UnknownName: there is no such normaliser. MissingExtra: it needs a package that is not installed.

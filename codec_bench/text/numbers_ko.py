@@ -1,4 +1,4 @@
-"""The step `numbers-ko`, before `cardinals-ko`: Korean words around digits, as spoken.
+"""The step `numbers-ko`, before `cardinals-ko`: words around digits.
 
 It writes months with irregular readings (6월 is 유월), percent, units, currencies, signs, fractions, ratios, clock times
 and ranges. Telephone numbers and numbers with leading zeros are read digit by digit, with 공 for zero. Other digits

@@ -1,4 +1,4 @@
-"""The step `numbers-zh`: Chinese numbers as people read them, before wetext, which reads these otherwise.
+"""The step `numbers-zh`: Chinese numbers as people read them, before wetext.
 
     decimals, which wetext takes for dates (12.5); versions and addresses (1.2.3, 192.168.1.1); ranges (2-3年, 10-20,
     5%-10%, 18-25岁) and scores after 比分; four digits before 年 that count years (距今5000年), unlike 2024年, which is read

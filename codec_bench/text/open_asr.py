@@ -1,4 +1,4 @@
-"""The normalisers of the Open ASR leaderboard on four dates, and its joining of split words.
+"""The Open ASR leaderboard's normalisers of four dates, and joined words.
 
 English is Whisper's rule with other spellings; from 22 April 2026 on also with spellings of names, joined spelled-out
 letters, and a list of compounds. German, French, Italian, Portuguese and Spanish are in lower case without symbols,

@@ -10,7 +10,7 @@ from codec_bench.text.rule import Joined, Recipe, Rule
 
 
 def published_rules() -> list[Rule]:
-    """The rules of seed-tts-eval, UltraEval-Audio, AudioBench and the Open ASR leaderboard."""
+    """The rules of seed-tts-eval, UltraEval-Audio, AudioBench and Open ASR."""
     return [*_seed_tts(), *_ultraeval(), *_audiobench(), *_open_asr()]
 
 

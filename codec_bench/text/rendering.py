@@ -1,4 +1,4 @@
-"""Compare the written form of the same words: British or American, digits or words, one word or two.
+"""Compare the written form of the same words, such as digits or spelling.
 
 Source: github.com/huggingface/open_asr_leaderboard d1e99b2, `benchmark_fitting/ref_rendering_utils.py`; equal on the
 cases of tests/golden/text/open_asr_rendering.json.
@@ -59,7 +59,7 @@ _SEEN_BEFORE, _SEEN_AFTER = 30, 20
 
 
 class Rendered(NamedTuple):
-    """Number of places where both texts have the same words with alternative forms, and of those with the same form."""
+    """Places with several written forms in two texts, and how many agree."""
 
     same: int
     places: int

@@ -1,4 +1,4 @@
-"""The class of an error rate's rule: per language, the text steps, the item, and the corpus value."""
+"""An error rate's rule: text steps, item and corpus value per language."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Rule:
         return self.recipes.get(base, self.otherwise)
 
     def rate(self, language: str | None, reference: str = "") -> Literal["wer", "cer"]:
-        """Whether the source calls the result for a language a word or a character error rate."""
+        """Whether the source calls the result a word or a character error rate."""
         recipe = self.recipe(language, reference)
         return recipe.rate if recipe is not None else "wer"
 
@@ -256,7 +256,7 @@ class Rule:
         return compared.value * weight, weight
 
     def corpus(self, compared: Iterable[Compared]) -> float | None:
-        """The corpus value as the source computes it, as a fraction; None if the denominator is 0."""
+        """The corpus value as in the source, a fraction; None if over 0."""
         shares = [self.share(pair) for pair in compared]
         below = math.fsum(share[1] for share in shares)
         return math.fsum(share[0] for share in shares) / below if below else None
@@ -321,7 +321,7 @@ class Rule:
 
 
 def weighted_mean(values: Sequence[float | None], weights: Sequence[float | None]) -> float | None:
-    """The weighted mean of values, as `long-tts-wer` of UltraEval-Audio computes a corpus value.
+    """The weighted mean, as `long-tts-wer` of UltraEval-Audio.
 
     Pairs without a value or a weight are omitted. The result is None if nothing is left or all weights are zero.
     """

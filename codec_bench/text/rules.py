@@ -48,7 +48,7 @@ __all__ = [
 
 
 def get_rule(name: str) -> Rule:
-    """Return a rule by name or alias; `untagged/RULE` removes tags such as `[laughs]` from both texts first.
+    """A rule by name or alias; `untagged/RULE` removes tags from both texts.
 
     Raises:
         UnknownName: there is none.

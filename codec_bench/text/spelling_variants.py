@@ -1,4 +1,4 @@
-"""Variant spellings of the same speech, unified for the rule `by-language` by a table per language.
+"""Variant spellings of the same speech, unified by a table per language.
 
 A table holds only what a language leaves to the writer; `docs/metrics/text_rules.md` names the sources. Different
 speech stays different, even with the same meaning: inflected numbers, "ngàn" and "nghìn", "septante". Numbers are

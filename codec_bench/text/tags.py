@@ -1,5 +1,4 @@
-"""Tags in texts for speech, such as `[laughs]`, `<emotion="happy">`, `(sighs)` and SSML: directions that are not
-spoken.
+"""Tags in texts for speech, such as `[laughs]`, `(sighs)` and SSML: directions.
 
 A tag is: square or angle brackets around anything with a letter, up to 200 characters; round brackets around one to
 three words of Latin letters in lower case, as in `(clears throat)`, or around up to four Han characters. The content of

@@ -18,7 +18,7 @@ _REPLACEMENTS_BLAKE2B = "5caff2d9ae3a9d02"
 
 
 def whisper_rules() -> Any:
-    """Whisper's English rule as an object of whisper-normalizer, without the package's additions.
+    """Whisper's English rule of whisper-normalizer, without its additions.
 
     Raises:
         UserError: the installed package has other rules than Whisper.

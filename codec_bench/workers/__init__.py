@@ -1,4 +1,4 @@
-"""Processes of others: worker code in its own environment and Python, and the user's programs.
+"""Processes of others: workers with their environment, user programs.
 
 Which file to open
     `environment.py`  what an environment contains, and how uv builds it. `host.py`  starts, queries and watches one

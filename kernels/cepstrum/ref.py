@@ -1,4 +1,4 @@
-"""Mel-cepstra of spectral envelopes, and MFCCs with their local normalisation, in NumPy and float64."""
+"""Mel-cepstra of spectral envelopes, and MFCCs, in NumPy and float64."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EPS = 2.0**-30
 
 @functools.lru_cache(maxsize=4)
 def warping(coefficients: int, order: int, alpha: float) -> np.ndarray:
-    """Return the all-pass matrix that warps a cepstrum's frequencies, as SPTK's `freqt`.
+    """The all-pass matrix that warps a cepstrum's frequencies (SPTK `freqt`).
 
     Args:
         coefficients: of the cepstrum. order: of the warped one. alpha: of the all-pass.
@@ -38,7 +38,7 @@ def warping(coefficients: int, order: int, alpha: float) -> np.ndarray:
 
 
 def mel_cepstrum(powers: np.ndarray, order: int, alpha: float) -> np.ndarray:
-    """Compute pysptk's `sp2mc`: the mel-cepstrum of power spectra, `(frames, order + 1)`.
+    """pysptk's `sp2mc`: mel-cepstrum of power spectra, `(frames, order + 1)`.
 
     Args:
         powers: positive, `(frames, fft // 2 + 1)`. order, alpha: as for `warping`.
@@ -61,7 +61,7 @@ def relative_power_db(powers: np.ndarray) -> np.ndarray:
 def mfcc(
     signal: np.ndarray, rate_hz: int, frames: Frames, *, coefficients: int, top_hz: float, lifter: int
 ) -> np.ndarray:
-    """Compute `librosa.feature.mfcc` with its other defaults, float64 `(frames, coefficients)`.
+    """`librosa.feature.mfcc` by default, float64 `(frames, coefficients)`.
 
     128 Slaney bands in dB, down to 80 dB below the signal's loudest, the orthonormal cosine transform, a sine lifter.
 

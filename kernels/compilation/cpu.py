@@ -1,4 +1,4 @@
-"""numba's `njit` with a disk cache: one process compiles, the others wait for its code.
+"""numba's `njit` with a disk cache: one process compiles, others wait.
 
 numba's own cache lets every first process compile, and knows only the function's file. Compiled code also holds
 constants and functions of other files, so here all files count.
@@ -30,7 +30,7 @@ _KERNELS = Path(__file__).resolve().parents[1]
 
 
 def jit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Return `numba.njit` with these options, cached on disk and compiled by one process."""
+    """`numba.njit` cached on disk and compiled by one process."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         compiled = numba.njit(cache=True, **options)(function)
@@ -50,7 +50,7 @@ def _content(root: Path) -> bytes:
 
 
 class SharedCache(FunctionCache):
-    """The cache of one function. The process that compiles holds a lock until it has saved the code."""
+    """A function's cache. The compiling process holds a lock until it saved."""
 
     _lock: int | None = None
 

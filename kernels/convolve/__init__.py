@@ -1,4 +1,4 @@
-"""A float32 convolution over time: `ref` specification, `cpu` torch, `gpu` Triton on tensor cores.
+"""A float32 convolution over time: `ref`, `cpu` torch, `gpu` Triton.
 
     taps = arranged(layer.weight)
     y, implementation = convolve(x, taps, bias, padding=3, dilation=1)          # implementation: "torch" or "triton"
@@ -30,7 +30,7 @@ class Ran(NamedTuple):
 
 
 def arranged(weight: torch.Tensor) -> torch.Tensor:
-    """Rearrange a `Conv1d` weight `(outputs, channels, kernel)` to `(kernel, outputs, channels)`."""
+    """`Conv1d` weights `(outputs, channels, kernel)` as `(kernel, outputs, channels)`."""
     return weight.detach().permute(2, 0, 1).contiguous()
 
 

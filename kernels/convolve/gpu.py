@@ -1,4 +1,4 @@
-"""`ref.py` in Triton: a matrix product per kernel position, without a copy of the windows.
+"""`ref.py` in Triton: a product per kernel position, without window copies.
 
 A program computes a tile of frames and outputs. It reads the frames again for each position, from the multiprocessor's
 cache. Frames are the rows of the products, so the tensor cores read the weights in their memory order.

@@ -8,7 +8,7 @@ import numpy as np
 def convolve(
     x: np.ndarray, taps: np.ndarray, bias: np.ndarray | None = None, padding: int = 0, dilation: int = 1
 ) -> np.ndarray:
-    """Sum over positions and channels: `(items, outputs, frames + 2 padding - dilation (kernel - 1))`."""
+    """Sums: `(items, outputs, frames + 2 padding - dilation (kernel - 1))`."""
     wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (padding, padding)))
     frames = wide.shape[2] - dilation * (len(taps) - 1)
     y = np.zeros((len(x), taps.shape[1], frames))

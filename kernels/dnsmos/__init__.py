@@ -1,1 +1,1 @@
-"""The DNSMOS networks over windows: `ref` is the NumPy specification, `cpu` the numba implementation."""
+"""The DNSMOS networks over windows: `ref` NumPy specification, `cpu` numba."""

@@ -1,4 +1,4 @@
-"""The two DNSMOS networks over many windows of one signal, with shared work computed once.
+"""The two DNSMOS networks over a signal's windows, with shared work.
 
 Windows of 900 frames start every 100 frames. The P.835 network (`sig_bak_ovr`) is a stack of 3x3 convolutions with 2x2
 maxima, so its activations over the whole signal are those of every window, except near a window's zero-padded ends. So

@@ -1,4 +1,4 @@
-"""The P.808 network (`model_v8`) over many windows of one signal, each by itself (see `cpu`)."""
+"""The P.808 network (`model_v8`) over windows, each by itself (see `cpu`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The P.835 network (`sig_bak_ovr`) over many windows, as one long picture with edges (see `cpu`)."""
+"""The P.835 network (`sig_bak_ovr`) over windows, as one long picture."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SigBakOvr(WindowNetwork):
     def start_run(
         self, crew: Crew, signal: np.ndarray, windows: int, period: int | None = None
     ) -> Callable[[], np.ndarray]:
-        """See `WindowNetwork`. The results are `(windows, 3)`: raw SIG, BAK, OVRL, before the polynomials."""
+        """See `WindowNetwork`. Gives `(windows, 3)`: raw SIG, BAK, OVRL."""
         total = FRAMES + HOP_FRAMES * (windows - 1)
         ends = 2 * (windows - 1)
         x, limit = two_layer_input(total, BINS)

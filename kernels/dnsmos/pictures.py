@@ -1,4 +1,4 @@
-"""The base of both DNSMOS networks: pictures, threads, layers, and repeating signals."""
+"""Base of both DNSMOS networks: pictures, threads, layers, repetition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEL_ROWS = 10  # pooled rows of P.808's first layer that are computed at a time;
 
 
 def picture(rows: int, width: int, channels: int) -> np.ndarray:
-    """Allocate zeros for a picture of these rows and columns, its padding and whole tiles.
+    """Zeros for a picture of these rows and columns, padding and whole tiles.
 
     With an odd number of rows or columns, the tiles reach one further after the maxima.
     """
@@ -30,7 +30,7 @@ def picture(rows: int, width: int, channels: int) -> np.ndarray:
 
 
 def two_layer_input(rows: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Allocate a two-layer input, padded by two, and its limits, which are zero in the padding."""
+    """A two-layer input, padded by two, and its limits."""
     rows, columns = -(-rows // TILE) * TILE + 4, -(-width // TILE) * TILE + 4
     return aligned_zeros((rows, columns, 1)), aligned_zeros((rows, columns))
 
@@ -91,7 +91,7 @@ class Crew:
             self._pool = None
 
     def start(self, work: Callable[..., None], *arguments: object) -> Callable[[], None]:
-        """Start `work(scratch, *arguments)`; the returned function waits and raises its exception, if any."""
+        """Start `work(scratch, *arguments)`; the result waits and raises."""
         if self._pool is None:
             self._run(work, *arguments)
             return lambda: None
@@ -103,7 +103,7 @@ class Crew:
             wait()
 
     def pieces(self, count: int, most: int, least: int = 1) -> list[tuple[int, int]]:
-        """Divide range(count) into equal pieces of at most `most`, a multiple of the threads.
+        """Divide range(count) into equal pieces of at most `most`.
 
         There are fewer pieces if they would otherwise be shorter than `least`.
         """
@@ -131,7 +131,7 @@ def taps_of(weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
 
 
 class Layer:
-    """A convolution with its weights, after another one of one channel (`first`), if any."""
+    """A convolution with weights, perhaps after another one (`first`)."""
 
     def __init__(self, convolution: Convolution, first: Convolution | None = None) -> None:
         self.weights, self.bias = transform_weights(convolution[0]), aligned(convolution[1])
@@ -146,7 +146,7 @@ class Layer:
 
 
 def cycle_of(period: int | None, total: int) -> int:
-    """Return the frames after which a signal of this period repeats: even, and at most `total`."""
+    """Frames after which a periodic signal repeats: even, at most `total`."""
     if period is None:
         return total
     cycle = period // math.gcd(period, HOP_SAMPLES)

@@ -1,4 +1,4 @@
-"""The two DNSMOS networks in NumPy and float64, for one window of 144160 samples at 16 kHz.
+"""The DNSMOS networks in NumPy and float64, for one window of 144160 samples.
 
 P.835 (`sig_bak_ovr`): the log power spectrum of 900 frames by trained kernels, seven 3x3 convolutions with three 2x2
 maxima between them, the maximum of each channel, and three dense layers. P.808 (`model_v8`): the same with five
@@ -64,7 +64,7 @@ def p808(window: np.ndarray, weights: Weights, reflect: bool = False) -> np.ndar
 
 
 def mel_levels(signal: np.ndarray, reflect: bool = False) -> np.ndarray:
-    """Compute mel decibels below the loudest, `(900, 120)`: 0 dB becomes 1, and -80 dB or less -1.
+    """Mel decibels below the loudest, `(900, 120)`: 0 dB is 1, -80 dB is -1.
 
     Both ends are extended by zeros (librosa from 0.10 on) or by the mirror image (librosa before).
     """
@@ -78,7 +78,7 @@ def mel_levels(signal: np.ndarray, reflect: bool = False) -> np.ndarray:
 
 @cache
 def mel_filters() -> np.ndarray:
-    """Return Slaney's filters `(120, 161)`, float32: 0 to 8000 Hz, n_fft 321 at 16 kHz, unit area."""
+    """Slaney's filters `(120, 161)`: 0 to 8000 Hz, n_fft 321 at 16 kHz, unit area."""
     edges_hz = _mel_to_hz(np.linspace(0.0, 15.0 + np.log(8.0) * 27.0 / np.log(6.4), MELS + 2))
     ramps = edges_hz[:, None] - np.arange(BINS) * (16000.0 / MEL_SAMPLES)
     widths = np.diff(edges_hz)[:, None]
@@ -92,7 +92,7 @@ def _mel_to_hz(mel: np.ndarray) -> np.ndarray:
 
 
 def convolution(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """Convolve a zero-padded picture `(rows, columns, in)` by 3x3, add bias, rectify; same size."""
+    """Convolve a padded picture `(rows, columns, in)` by 3x3, add bias, rectify."""
     rows, columns, channels = x.shape
     padded = np.pad(x, ((1, 1), (1, 1), (0, 0)))
     y = np.zeros((rows * columns, len(bias)), x.dtype)
@@ -104,7 +104,7 @@ def convolution(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndar
 
 
 def maxima(x: np.ndarray) -> np.ndarray:
-    """Pool 2x2 maxima of a picture `(rows, columns, channels)`; an odd last row or column is dropped."""
+    """2x2 maxima of `(rows, columns, channels)`; odd last ones are dropped."""
     rows, columns = x.shape[0] // 2 * 2, x.shape[1] // 2 * 2
     x = np.maximum(x[0:rows:2], x[1:rows:2])
     return np.maximum(x[:, 0:columns:2], x[:, 1:columns:2])

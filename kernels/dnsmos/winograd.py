@@ -1,4 +1,4 @@
-"""3x3 convolutions by Winograd's F(4x4, 3x3) in numba, and products of frames with a matrix.
+"""3x3 convolutions by Winograd's F(4x4, 3x3) in numba, and products.
 
 A tile of 4x4 outputs depends on 6x6 inputs. Transformed, the convolution over channels is 36 independent matrix
 products: 36 multiplications instead of 144. The evaluation points (0, ±5/8, ±3/2, infinity) keep the relative error
@@ -75,7 +75,7 @@ def _weight_matrix() -> np.ndarray:
 
 
 def aligned_zeros(shape: int | tuple[int, ...]) -> np.ndarray:
-    """Allocate float32 zeros on a cache line. No vector then crosses two lines, which saves an eighth of the time."""
+    """Float32 zeros on a cache line, so no vector crosses two lines."""
     count = int(np.prod(shape))
     memory = np.zeros(count + _PAD, np.float32)
     first = -memory.ctypes.data % _LINE // 4
@@ -90,12 +90,12 @@ def aligned(values: np.ndarray) -> np.ndarray:
 
 
 def whole_blocks(matrix: np.ndarray) -> np.ndarray:
-    """Pad a matrix for `multiply_frames` with zero columns to whole blocks, as float32."""
+    """Pad a matrix for `multiply_frames` to whole blocks, as float32."""
     return aligned(np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % _BLOCK))))
 
 
 def transform_weights(weights: np.ndarray) -> np.ndarray:
-    """Transform weights `(out, in, 3, 3)` to the products' matrices `(36, in, out)`, float32."""
+    """Weights `(out, in, 3, 3)` to the products' matrices `(36, in, out)`."""
     g = _weight_matrix()
     u = np.einsum("ai,ocij,bj->abco", g, weights.astype(np.float64), g)
     return aligned(u.reshape(POINTS * POINTS, *u.shape[2:]))
@@ -306,7 +306,7 @@ def _products(
 
 @jit(nogil=True)
 def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int, out: np.ndarray) -> None:
-    """Multiply a signal's frames by a matrix, each summed in the same order wherever it lies.
+    """Multiply frames by a matrix, each summed in one order.
 
     BLAS does not promise that for a row of a larger product, and starts threads.
 
@@ -386,7 +386,7 @@ def convolve(
     x: np.ndarray, limit: np.ndarray, taps: np.ndarray, row_in: int, weights: np.ndarray, bias: np.ndarray,
     y: np.ndarray, row_out: int, count: int, width: int, pool: bool, work: np.ndarray,
 ) -> None:  # fmt: skip
-    """Convolve `count` rows of tiles by 3x3, add bias, rectify, and pool 2x2 if `pool`.
+    """Convolve rows of tiles by 3x3, add bias, rectify, and perhaps pool.
 
     Args:
         x: input `(rows, columns, in)`, read from row `row_in` to the row after the last tile row. With a first layer,

@@ -1,1 +1,1 @@
-"""Dynamic time warping of vectors: `ref` is the NumPy specification, `cpu` the numba implementation."""
+"""Dynamic time warping of vectors: `ref` NumPy specification, `cpu` numba."""

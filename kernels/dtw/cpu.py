@@ -1,4 +1,4 @@
-"""Dynamic time warping in numba, in float64: `ref`'s costs and paths to the rounding of distances.
+"""Dynamic time warping in numba, float64, equal to `ref` within rounding.
 
 Distances are computed where they are needed, so memory grows with the sequences and the window's width only.
 """
@@ -85,7 +85,7 @@ def _path_within(x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray
 
 @_jit
 def subsequence_costs(patches: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Compute `ref.subsequence_cost` for several patches of one length, float64 `(patches,)`.
+    """`ref.subsequence_cost` of several patches of one length, `(patches,)`.
 
     Args:
         patches: float64 `(patches, frames, dimensions)`. reference: float64 `(more frames, dimensions)`.
@@ -120,7 +120,7 @@ def subsequence_costs(patches: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 @_jit
 def mean_costs_of_vectors(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_starts: np.ndarray) -> np.ndarray:
-    """Compute `ref.mean_cost` of the angles, over pi, between vectors of every pair of sequences.
+    """`ref.mean_cost` of vectors' angles over pi, for every pair of sequences.
 
     Args:
         x, y: float64 `(frames, dimensions)` of length 1, all sequences joined.
@@ -139,7 +139,7 @@ def mean_costs_of_vectors(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_
 
 @_jit
 def mean_costs_of_codes(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_starts: np.ndarray) -> np.ndarray:
-    """Compute `ref.mean_cost` of the angles, over pi, whose cosine is the share of equal codes.
+    """`ref.mean_cost` of angles over pi whose cosine is the share of equal codes.
 
     Args:
         x, y: int64 `(frames, codebooks)` of all joined sequences. x_starts, y_starts: as for vectors.

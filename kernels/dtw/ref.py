@@ -36,7 +36,7 @@ def fast_path(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def halved(x: np.ndarray) -> np.ndarray:
-    """Average neighbouring vectors, `(frames // 2, dimensions)`; an odd last one is omitted."""
+    """Average neighbours: `(frames // 2, dimensions)`, without an odd last one."""
     even = len(x) - len(x) % 2
     return (x[0:even:2] + x[1:even:2]) / 2
 
@@ -88,7 +88,7 @@ def path_within(x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray)
 
 
 def subsequence_cost(patch: np.ndarray, reference: np.ndarray) -> float:
-    """Return the cost of the cheapest alignment of a patch with a part of the reference, per frame.
+    """The cheapest cost per frame of a patch along part of the reference.
 
     The alignment begins and ends anywhere in the reference. A step advances one frame of the patch, three of the
     reference, or both; its cost is the Euclidean distance at its end. It equals `librosa.sequence.dtw(subseq=True,

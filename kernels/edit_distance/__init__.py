@@ -1,1 +1,1 @@
-"""Edit distance with its path: equal, replaced, missing and added items of two sequences."""
+"""Edit distance with its path: equal, replaced, missing, added items."""

@@ -1,4 +1,4 @@
-"""Edit distance of words with compounds (`white paper` equals `whitepaper`), in numba.
+"""Edit distance with compounds (`white paper` equals `whitepaper`).
 
 Costs are 1 each. Ties between shortest paths are broken as by kaldialign 0.12 `edit_distance(...,
 merge_compounds=True)`, so insertions, deletions and substitutions equal its own.
@@ -20,7 +20,7 @@ _jit = jit(nogil=True)
 
 
 def compound_counts(reference: list[str], estimate: list[str]) -> tuple[int, int, int, int]:
-    """Count hits, substitutions, deletions and insertions; hits are the reference's other words.
+    """Count hits (the reference's other words), and three kinds of errors.
 
     Args:
         reference, estimate: words, none of them empty, at most two million on each side.

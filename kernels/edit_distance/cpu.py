@@ -1,4 +1,4 @@
-"""Edit paths in numba, equal to `ref`. One machine word holds 64 cells of the distance table.
+"""Edit paths in numba, equal to `ref`; a machine word holds 64 cells.
 
 Signs of differences between neighbouring cells of 64 reference items are carried along the estimate (Myers 1999 in
 Hyyrö's form of 2003), block by block, so a block needs only its own 64 bit masks. The stored signs give the path. Only
@@ -279,7 +279,7 @@ def align(
     path: np.ndarray,
     whole_bytes: int,
 ) -> np.ndarray:
-    """Compute edit paths of many pairs of sequences, and the number of steps of each kind.
+    """Edit paths of many pairs, and the number of steps of each kind.
 
     Args:
         reference, estimate: int32 items of all sequences, each in [0, symbols).

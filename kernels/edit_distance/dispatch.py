@@ -1,4 +1,4 @@
-"""Edit paths of many pairs: plain while a process has few, then compiled. Both take the same steps."""
+"""Edit paths of pairs: plain for few, then compiled, with equal steps."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ SHORT_REFERENCE, SHORT_ESTIMATE = 65, 10
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text as jiwer 4: at single spaces, and at runs of two or more white characters.
+    """Split a text as jiwer 4: at single spaces and runs of white characters.
 
     A single tab or line break within the text is part of a word. Normalised texts have none.
     """
@@ -55,7 +55,7 @@ def distances(reference: Sequence[int], estimate: Sequence[int]) -> np.ndarray:
 def path(
     reference: Sequence[int], estimate: Sequence[int], whole_bytes: int = WHOLE_BYTES, limit: int | None = None
 ) -> list[int]:
-    """Return the edit path from reference to estimate: HIT, SUBSTITUTION, DELETION or INSERTION per step.
+    """The edit path: HIT, SUBSTITUTION, DELETION or INSERTION per step.
 
     Args:
         reference, estimate: items that can be compared, such as numbers of words or code points.

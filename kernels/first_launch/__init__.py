@@ -31,7 +31,7 @@ def triton_works(device: torch.device | str) -> bool:
 
 @cache
 def triton_fault(device: str) -> str | None:
-    """Return why Triton does not work on `cuda:N`, or None. The first call in a process tries it."""
+    """Why Triton does not work on `cuda:N`, or None; tried once."""
     if find_spec("triton") is None:
         return "the package 'triton' is not installed"
     try:

@@ -1,4 +1,4 @@
-"""WavLM's attention with gated position bias: `ref` specification, `gpu` Triton in half precision.
+"""WavLM's gated attention: `ref` specification, `gpu` Triton in half.
 
     if fuses(q):
         out = attend(q, k, v, gate, by_distance, counts)
@@ -21,7 +21,7 @@ WIDTHS = (16, 32, 64, 128)
 
 
 def fuses(q: torch.Tensor) -> bool:
-    """Return whether Triton computes these queries `(items, heads, frames, width)`: half precision, Triton works."""
+    """Whether Triton computes these queries `(items, heads, frames, width)`."""
     in_half = q.itemsize == 2 and q.is_floating_point()
     return in_half and q.shape[3] in WIDTHS and q.shape[2] * q.stride(2) < 2**31 and triton_works(q.device)
 

@@ -1,4 +1,4 @@
-"""`ref.py` in Triton, in half precision: sums of products, softmax and bias are in float32.
+"""`ref.py` in Triton in half precision; sums and bias in float32.
 
 A program computes some querying frames of an item and a head, over blocks of keys, as FlashAttention (T. Dao, 2023).
 """

@@ -1,4 +1,4 @@
-"""Attention with gated position bias in NumPy: softmax(q k / sqrt(width) + gate * bias of distance) v.
+"""Attention with gated bias: softmax(q k / sqrt(width) + gate * bias) v.
 
 That of S. Chen et al., "WavLM", JSTSP 2022, section III-B, of each item's own frames, in float64.
 """
@@ -11,7 +11,7 @@ import numpy as np
 def attend(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, gate: np.ndarray, by_distance: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
-    """Compute `attend` of the package, float64 `(items, heads, frames, width)`; zeros beyond each item's end."""
+    """The package's `attend`, float64 `(items, heads, frames, width)`, zero-padded."""
     out = np.zeros(q.shape)
     for item, count in enumerate(counts):
         positions = np.arange(count)

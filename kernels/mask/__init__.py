@@ -1,4 +1,4 @@
-"""An activation with zeros beyond each item: `ref` is the specification, `cpu` torch, `gpu` Triton.
+"""An activation with zeros beyond items: `ref`, `cpu` torch, `gpu` Triton.
 
     y, implementation = activate(x, lengths, "snake", alpha)          # implementation: "torch" or "triton"
 

@@ -1,4 +1,4 @@
-"""`ref.py` in torch, float32. A CPU reads the lengths at once and skips the padding."""
+"""`ref.py` in torch, float32. A CPU skips the padding."""
 
 from __future__ import annotations
 

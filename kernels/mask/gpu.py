@@ -1,4 +1,4 @@
-"""The same as `ref.py` in Triton: one pass, which does not read beyond an item's end."""
+"""`ref.py` in Triton: one pass, which reads nothing beyond an item."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An activation of each item's own frames, and zeros beyond them, in NumPy and float64.
+"""An activation of items' own frames, then zeros, in NumPy and float64.
 
 ELU is Clevert et al. 2016 (arXiv:1511.07289) with alpha 1, as in EnCodec; Snake is Ziyin et al. 2020 (arXiv:2006.08195)
 with DAC's 1e-9 added to alpha.
@@ -12,7 +12,7 @@ import numpy as np
 def activate(
     x: np.ndarray, lengths: np.ndarray, activation: str = "identity", alpha: np.ndarray | None = None
 ) -> np.ndarray:
-    """Apply the activation to `x`, `(items, channels, frames)`, and zeros after each item's end."""
+    """Apply it to `(items, channels, frames)`, with zeros after each item."""
     y = np.zeros(x.shape)
     for item, length in enumerate(lengths):
         values = x[item, :, :length].astype(np.float64)

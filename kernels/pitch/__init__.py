@@ -1,1 +1,1 @@
-"""The pitch of a voice over time: `ref` is the NumPy specification, `cpu` the numba implementation."""
+"""The pitch of a voice over time: `ref` NumPy specification, `cpu` numba."""

@@ -163,7 +163,7 @@ def _best_path(
 
 
 def track(signal: np.ndarray) -> np.ndarray:
-    """Track a finite signal `(samples,)` at 16 kHz: pitch in Hz per frame, 0 where unvoiced.
+    """Pitch in Hz per frame of a signal `(samples,)` at 16 kHz; 0 if unvoiced.
 
     Returns:
         float32 `(frames,)`, a frame every 160 samples, the first at the signal's beginning.

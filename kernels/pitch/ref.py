@@ -1,4 +1,4 @@
-"""The specification of the pitch tracker, in plain NumPy and float64, for a signal at 16 kHz.
+"""The pitch tracker's specification in NumPy and float64, at 16 kHz.
 
 Boersma's autocorrelation method. A frame is three of the longest periods under a Hann window; its autocorrelation,
 divided by the window's, is that of the voice. Maxima between the shortest and the longest period are the candidates,
@@ -56,19 +56,19 @@ def window() -> np.ndarray:
 
 
 def num_frames(num_samples: int) -> int:
-    """Return the frames of a signal: one every 160 samples, the first at the signal's beginning."""
+    """The frames of a signal: every 160 samples, the first at its beginning."""
     return -(-num_samples // HOP)
 
 
 def autocorrelation(frames: np.ndarray) -> np.ndarray:
-    """Compute half-sample autocorrelations `(..., LAGS)` of frames `(..., 2 HALF)` by the power spectrum."""
+    """Half-sample autocorrelations `(..., LAGS)` of frames `(..., 2 HALF)`."""
     power = np.abs(np.fft.rfft(frames, FFT)) ** 2
     power[..., -1] /= 2.0  # the last bin here is an inner one of the longer spectrum, where it counts twice
     return np.fft.irfft(power, FINER * FFT)[..., :LAGS]
 
 
 def frame(signal: np.ndarray, number: int) -> np.ndarray:
-    """Return a windowed frame `(2 HALF,)`, less the mean over one longest period on either side of its centre."""
+    """A windowed frame `(2 HALF,)`, less its mean around the centre."""
     padded = np.pad(signal.astype(np.float64), HALF + LONGEST)
     centre = number * HOP + HALF + LONGEST
     mean = padded[centre - LONGEST : centre + LONGEST].mean()
@@ -76,7 +76,7 @@ def frame(signal: np.ndarray, number: int) -> np.ndarray:
 
 
 def candidates(correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return pitch in Hz and strength of voiced candidates of a voice's autocorrelation `(LAGS,)`.
+    """Pitch in Hz and strength of candidates of an autocorrelation `(LAGS,)`.
 
     There are at most 14: the strongest ones after the cost of their octave is subtracted.
     """
@@ -107,7 +107,7 @@ def worth(pitches: np.ndarray, strengths: np.ndarray) -> np.ndarray:
 
 
 def unvoiced(intensity: float) -> float:
-    """Return the unvoiced candidate's strength, for a frame's peak relative to the signal's."""
+    """The unvoiced candidate's strength, by a frame's relative peak."""
     return VOICING + max(0.0, 2.0 - intensity * (1.0 + VOICING) / SILENCE)
 
 
@@ -133,7 +133,7 @@ def track(signal: np.ndarray) -> np.ndarray:
 
 
 def best_path(choices: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Return the strongest path's pitches, from every frame's pitches (0: unvoiced) and strengths."""
+    """The strongest path's pitches, of all pitches (0: unvoiced) and strengths."""
     total, back = choices[0][1], []
     for (before, _), (pitches, strengths) in pairwise(choices):
         cost = np.array([[_transition(f, g) for f in before] for g in pitches])

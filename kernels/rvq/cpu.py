@@ -41,7 +41,7 @@ def search_euclidean(latents: torch.Tensor, embed: torch.Tensor, offsets: torch.
 def search_factorised(
     projected: torch.Tensor, directions: torch.Tensor, steps: torch.Tensor, codebooks: int
 ) -> torch.Tensor:
-    """Compute `ref.search_factorised` from the latents' projections: int64 `(items, codebooks, frames)`.
+    """`ref.search_factorised` of projections: int64 `(items, codebooks, frames)`.
 
     Args:
         projected: `(items, codebooks * dims, frames)`. directions: codewords of length one, `(codebooks, entries,
@@ -70,7 +70,7 @@ def search_factorised(
 
 
 def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
-    """Compute `ref.lookup_euclidean`, float32 `(items, dims, frames)`: a view with contiguous frames."""
+    """`ref.lookup_euclidean`, float32 `(items, dims, frames)`, contiguous frames."""
     items, codebooks, frames = codes.shape
     entries, dims = embed.shape[1:]
     firsts = torch.arange(codebooks).view(-1, 1) * entries
@@ -80,7 +80,7 @@ def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
 
 
 def gather(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
-    """Gather the codewords of all codebooks in order, `(items, codebooks * dims, frames)`."""
+    """The codewords of all codebooks, `(items, codebooks * dims, frames)`."""
     items, codebooks, frames = codes.shape
     words = embed[torch.arange(codebooks, device=codes.device).view(-1, 1), codes]  # items, codebooks, frames, dims
     return words.transpose(2, 3).reshape(items, codebooks * embed.shape[2], frames)

@@ -1,4 +1,4 @@
-"""Search and lookup for every residual quantiser, with the implementation that ran.
+"""Search and lookup for residual quantisers, and which code ran.
 
     quantiser = adopt(model.quantizer)              # transformers' EnCodec, DAC, Mimi or X-codec
     codes, implementation = search(latents, quantiser, codebooks=8) latents, implementation = lookup(codes, quantiser)
@@ -31,7 +31,7 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Euclidean:
-    """Nearest codewords of the residual: EnCodec, X-codec, and, with projections, each half of Mimi.
+    """Nearest codewords of the residual: EnCodec, X-codec, halves of Mimi.
 
     Args:
         embed: float32 `(codebooks, entries, dims)`, contiguous.
@@ -99,7 +99,7 @@ class Factorised:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Quantisers of the same latents whose results are added, as Mimi's semantic and acoustic ones."""
+    """Quantisers of the same latents whose results are added, as Mimi's."""
 
     parts: tuple[Euclidean, ...]
 
@@ -113,7 +113,7 @@ Quantiser = Euclidean | Factorised | Split
 
 
 def adopt(quantizer: Any) -> Quantiser:
-    """Adopt the `.quantizer` of transformers' EncodecModel, DacModel, MimiModel or XcodecModel.
+    """Adopt the `.quantizer` of transformers' codec models.
 
     Rearranged weights are copies: call this again after a change of the model's weights.
 
@@ -144,7 +144,7 @@ def adopt(quantizer: Any) -> Quantiser:
 
 
 def implementation(device: torch.device | str, quantiser: Quantiser) -> Implementation:
-    """Return the implementation for this device; for a split quantiser, that of its first part."""
+    """The implementation for this device; a split quantiser's first."""
     if isinstance(quantiser, Split):
         quantiser = quantiser.parts[0]
     if torch.device(device).type == "cpu":

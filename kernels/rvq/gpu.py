@@ -195,7 +195,7 @@ def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
 
 
 def tiles(dims: int, capability: int) -> tuple[Tile, ...]:
-    """Return the tiles for a residual of these dimensions on a GPU of this compute capability (its first number)."""
+    """Tiles for a residual of these dimensions on a compute capability."""
     return _TILES.get(capability, _NARROW)[128 if dims <= 128 else 256]
 
 
@@ -206,7 +206,7 @@ def chosen_tile(items: int, frames: int, dims: int, capability: int, multiproces
 
 
 def factorised_tile(codebooks: int) -> Tile:
-    """Return the factorised search's tile: registers hold its frames' projections of all codebooks."""
+    """The factorised search's tile, whose projections fit into registers."""
     return Tile(32 if triton.next_power_of_2(codebooks) <= 16 else 16, 128, 4, 3)
 
 

@@ -1,4 +1,4 @@
-"""Search and lookup in torch alone, for devices without Triton, with the whole score table in memory."""
+"""Search and lookup in torch, without Triton, with the whole table."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _FRAMES_AT_ONCE = 64  # bounds the table of differences
 
 
 def search_euclidean(latents: np.ndarray, embed: np.ndarray) -> np.ndarray:
-    """Search the codewords nearest to the residual: int64 `(items, codebooks, frames)`.
+    """Codewords nearest to the residual: int64 `(items, codebooks, frames)`.
 
     Args:
         latents: `(items, dims, frames)`. embed: codewords `(codebooks, entries, dims)`.
@@ -46,7 +46,7 @@ def search_factorised(
     expand: np.ndarray,
     expand_bias: np.ndarray,
 ) -> np.ndarray:
-    """Search the largest cosine to the residual's projection: int64 `(items, codebooks, frames)`.
+    """The largest cosine to the projection: int64 `(items, codebooks, frames)`.
 
     Args:
         latents: `(items, hidden, frames)`.

@@ -1,1 +1,1 @@
-"""Spectrograms and distances between them: `ref` is the NumPy specification and also the implementation."""
+"""Spectrograms and their distances: `ref` is also the implementation."""

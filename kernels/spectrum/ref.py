@@ -1,4 +1,4 @@
-"""Magnitude spectrograms and the distances between them, linear and in mel bands, in float64.
+"""Magnitude spectrograms and their distances, linear and mel, float64.
 
 A spectrogram is `torch.stft`'s with its defaults: a periodic Hann window, a hop of a quarter window, reflected ends,
 frame `t` centred on sample `t * hop`. Long signals are processed in blocks, so memory does not grow.
@@ -34,7 +34,7 @@ class Frames:
 
 @functools.lru_cache(maxsize=32)
 def mel_filters(rate_hz: int, window_samples: int, num_mels: int, top_hz: float | None = None) -> np.ndarray:
-    """Return Slaney's triangular mel filters of unit area, `(window_samples // 2 + 1, num_mels)`.
+    """Slaney's mel filters of unit area, `(window_samples // 2 + 1, num_mels)`.
 
     Linear up to 1 kHz (15 mels), logarithmic above (27 mels for a factor of 6.4). Agrees with `librosa.filters.mel`
     (its defaults) to float32 precision.
@@ -77,7 +77,7 @@ def magnitudes(signal: np.ndarray, frames: Frames) -> Iterator[np.ndarray]:
 def pairs(
     reference: np.ndarray, estimate: np.ndarray, frames: Frames, filters: np.ndarray | None = None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the magnitude spectrograms of two signals of one length, in blocks, side by side.
+    """Yield two signals' magnitude spectrograms, in blocks, side by side.
 
     Args:
         filters: `(bins, bands)` for the magnitudes, or None.
@@ -108,7 +108,7 @@ def distance(
     filters: Sequence[np.ndarray | None],
     weights: Weights,
 ) -> float:
-    """Sum weighted mean absolute differences of magnitudes and their logarithms over resolutions.
+    """Weighted mean differences of magnitudes and logarithms, summed.
 
     For each window, with `X` and `Y` the magnitude spectrograms (through the mel filters, if any) and means over all
     entries: `linear * mean |X - Y| + log * mean |log10 max(X, floor) - log10 max(Y, floor)|`. The result is 0 for equal
@@ -135,7 +135,7 @@ def distance(
 def convergence_distance(
     reference: np.ndarray, estimate: np.ndarray, resolutions: Sequence[Frames], floor: float
 ) -> float:
-    """Average spectral convergence plus mean log-magnitude difference over resolutions.
+    """Mean of spectral convergence plus mean log difference.
 
     With `X` and `Y` the magnitude spectrograms of the reference and of the estimate, each magnitude at least `floor`,
     one resolution gives `|X - Y| / |X|` (Frobenius norms) plus `mean |ln X - ln Y|`.
@@ -160,7 +160,7 @@ def convergence_distance(
 def log_spectral_distance(
     reference: np.ndarray, estimate: np.ndarray, frames: Frames, *, floor: float, added: bool
 ) -> float:
-    """Compute the log-spectral distance: the mean over frames of the RMS difference of log10 powers.
+    """Log-spectral distance: the mean RMS difference of log10 powers.
 
     Args:
         reference, estimate: `(samples,)` of one length. floor: a small number.

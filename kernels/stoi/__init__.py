@@ -1,1 +1,1 @@
-"""STOI and ESTOI of a pair of signals: `ref` is the NumPy specification, `cpu` the numba implementation."""
+"""STOI and ESTOI of two signals: `ref` NumPy specification, `cpu` numba."""

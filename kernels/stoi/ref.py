@@ -33,7 +33,7 @@ ROUNDING = 16
 
 
 def window() -> np.ndarray:
-    """Return the Hann window of silence detector and spectra: 256 points, none of them zero."""
+    """The Hann window of 256 points, none of them zero."""
     return np.hanning(FRAME + 2)[1:-1]
 
 
@@ -55,7 +55,7 @@ def resampling_filter(rate_hz: int) -> tuple[np.ndarray, int, int]:
 
 
 def resample(signal: np.ndarray, rate_hz: int) -> np.ndarray:
-    """Resample `(samples,)` to float64 `(ceil(samples * 10000 / rate_hz),)` at 10 kHz, without delay."""
+    """`(samples,)` at 10 kHz: float64 `(ceil(samples * 10000 / rate_hz),)`."""
     signal = np.asarray(signal, dtype=np.float64)
     if rate_hz == RATE_HZ:
         return signal
@@ -71,7 +71,7 @@ def resample(signal: np.ndarray, rate_hz: int) -> np.ndarray:
 
 
 def band_edges() -> np.ndarray:
-    """Return the first and one-past-last FFT bin of each third-octave band, int64 `(15, 2)`."""
+    """First and one-past-last bin of each third-octave band, int64 `(15, 2)`."""
     bins_hz = np.linspace(0, RATE_HZ, NFFT + 1)[: NFFT // 2 + 1]
     sixths = 2 * np.arange(BANDS)[:, None] + np.array([-1.0, 1.0])
     edges_hz = LOWEST_CENTRE_HZ * 2.0 ** (sixths / 6.0)
@@ -79,13 +79,13 @@ def band_edges() -> np.ndarray:
 
 
 def frames(signal: np.ndarray) -> np.ndarray:
-    """Cut windowed frames `(frames, 256)`. One that would end exactly at the signal's end is omitted."""
+    """Windowed frames `(frames, 256)`, without one that ends at the end."""
     starts = range(0, signal.size - FRAME, HOP)
     return np.array([signal[start : start + FRAME] for start in starts]).reshape(-1, FRAME) * window()
 
 
 def without_silence(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Remove the frames in which the reference is 40 dB or more under its loudest frame."""
+    """Remove frames 40 dB or more under the reference's loudest."""
     clean, processed = frames(reference), frames(estimate)
     if not len(clean):
         return np.zeros(0), np.zeros(0)
@@ -108,7 +108,7 @@ def envelopes(signal: np.ndarray) -> np.ndarray:
 
 
 def segments(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return every run of 30 frames of both envelopes, `(segments, 15, 30)` each, or None."""
+    """Every run of 30 frames of both envelopes, `(segments, 15, 30)`, or None."""
     pair = without_silence(resample(reference, rate_hz), resample(estimate, rate_hz))
     clean, processed = envelopes(pair[0]), envelopes(pair[1])
     if clean.shape[1] < SEGMENT_FRAMES:
@@ -121,12 +121,12 @@ def segments(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple
 
 
 def no_direction(size: int, level: np.ndarray | float) -> np.ndarray | float:
-    """Return the squared norm up to which `size` values around `level` count as constant."""
+    """The squared norm up to which `size` values around `level` are constant."""
     return size * (EPS * (1 + ROUNDING * level)) ** 2
 
 
 def stoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
-    """Compute STOI: the mean correlation of each band over each segment with the clipped estimate.
+    """STOI: the mean correlation per band and segment, estimate clipped.
 
     The estimate is scaled and clipped to the reference.
 
@@ -152,7 +152,7 @@ def stoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | N
 
 
 def estoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
-    """Compute ESTOI: the mean correlation of each segment's spectra, bands normalised over time.
+    """ESTOI: the mean correlation of segments' normalised spectra.
 
     Arguments and result are those of `stoi`.
     """

@@ -1,1 +1,1 @@
-"""ViSQOL's spectrograms and similarities: `ref` is the NumPy specification, `cpu` numba."""
+"""ViSQOL's spectrograms and similarities: `ref` specification, `cpu` numba."""

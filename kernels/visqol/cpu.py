@@ -1,4 +1,4 @@
-"""ViSQOL's spectrograms and similarities in numba, float64: `ref` to the rounding of sums."""
+"""ViSQOL's spectrograms and similarities in numba, equal to `ref`."""
 
 from __future__ import annotations
 

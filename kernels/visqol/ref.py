@@ -20,7 +20,7 @@ LOWEST_DB, RANGE_DB = -45.0, 45.0
 
 @lru_cache(maxsize=8)
 def filters(rate_hz: int, bands: int, low_hz: float, high_hz: float) -> np.ndarray:
-    """Return the gammatone filters with centres from `low_hz` to `high_hz`, lowest band first.
+    """Gammatone filters from `low_hz` to `high_hz`, lowest band first.
 
     Returns:
         float64 `(10, bands)`: for each of the four stages two coefficients of the samples, then two of the outputs.
@@ -49,7 +49,7 @@ def filters(rate_hz: int, bands: int, low_hz: float, high_hz: float) -> np.ndarr
 
 
 def spectrogram(signal: np.ndarray, window: int, hop: int, coefficients: np.ndarray) -> np.ndarray:
-    """Compute every band's RMS in every frame, `(bands, frames)`, each frame filtered from rest.
+    """Every band's RMS in every frame, `(bands, frames)`, filtered from rest.
 
     Args:
         signal: float64 `(samples,)`, more than a window. window, hop: in samples. coefficients: from `filters`.
@@ -73,7 +73,7 @@ def hann(window: int) -> np.ndarray:
 
 
 def levels(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Convert two spectrograms to dB, at least 45 dB below the louder of a frame and -45 dB."""
+    """Two spectrograms in dB, at least 45 dB below the louder and -45 dB."""
     both = []
     for spectrum in (reference, estimate):
         level = 10.0 * np.log10(np.where(spectrum == 0, np.finfo(np.float64).eps, spectrum))
@@ -87,7 +87,7 @@ def levels(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def similarity(reference: np.ndarray, estimate: np.ndarray) -> np.ndarray:
-    """Compute the similarity (NSIM) of two patches of one shape at every cell, `(bands, frames)`."""
+    """NSIM of two patches of one shape at every cell, `(bands, frames)`."""
     mean_r, mean_e = _smoothed(reference), _smoothed(estimate)
     spread_r = _smoothed(reference * reference) - mean_r * mean_r
     spread_e = _smoothed(estimate * estimate) - mean_e * mean_e
@@ -121,7 +121,7 @@ def similarities(patches: np.ndarray, levels: np.ndarray, places: np.ndarray, ra
 
 
 def best_path(alike: np.ndarray, places: np.ndarray, radius: int) -> list[tuple[int, bool]]:
-    """Choose a frame of the estimate for each patch, to maximise the sum of similarities.
+    """Choose a frame of the estimate per patch, for the largest similarity.
 
     A later patch begins at a later frame, unless it adds nothing and counts as lost.
 

@@ -1,4 +1,4 @@
-"""The answering phase: every question is sent to the model, and every answer is recorded.
+"""The answering phase: send every question to the model and record every answer.
 
 Which file to open
     `benchmarks.py`     one command: the model, run folders, and continued runs.

@@ -1,4 +1,4 @@
-"""Local files of batches: the requests of the next one, and the answers of those that have ended."""
+"""Local files of batches: the next requests, and the answers of ended batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
 
 
 def key_of(request: Request, request_part: int = 0) -> str:
-    """The key of one part of a request in a batch: letters and digits, the same in every call."""
+    """The key of a part of a request in a batch: letters and digits, always the same."""
     return f"{hashlib.blake2b(request.id.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}-{request_part}"
 
 
@@ -79,7 +79,7 @@ class AnswerFiles:
         self.batch = str(entry["id"])
 
     async def outcomes(self, request: Request) -> list[Outcome] | None:
-        """The outcomes of the parts of a request; None if the batch ended before one of them.
+        """The outcomes of a request's parts; None if the batch ended before one of them.
 
         Raises:
             UserError: the files cannot be fetched, or every request was refused with the same message.

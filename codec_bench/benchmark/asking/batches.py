@@ -1,4 +1,4 @@
-"""Batch requests: questions go to the service in files, and a later call of the command collects the answers.
+"""Batch requests: questions go in files, and a later call collects the answers.
 
 Conventions
     The record has an entry for each batch: mark, keys of its questions, state, and the service's id once known. It is
@@ -75,7 +75,7 @@ class Batched:
     async def ask_some(
         self, _: Model, requests: Iterable[Request], *, on_stored: Callable[[], None]
     ) -> AsyncGenerator[tuple[Request, Response | None], None]:
-        """Yield every request with its answer, or with None while it waits. New requests are submitted.
+        """Yield each request with its answer, or None while it waits; submit new ones.
 
         Args:
             on_stored: writes what was yielded; called after the answer to a single request.

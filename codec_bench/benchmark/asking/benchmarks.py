@@ -174,7 +174,7 @@ class Preview:
 
 
 def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
-    """Preview the requests of a benchmark to a model. Nothing is sent, and no record is opened.
+    """Preview the requests of a benchmark to a model, without sending or recording.
 
     Raises:
         UserError: the benchmark or the model cannot be used as the command says.

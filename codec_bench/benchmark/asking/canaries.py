@@ -1,4 +1,4 @@
-"""Detect a change of the model behind a service, by its stated name and by repeated questions (canaries).
+"""Detect a change of the model behind a service: by its name and by canaries.
 
 A service may serve another checkpoint under the same name. Greedy decoding nearly always repeats a text, so a different
 answer is a sign of another model, but no proof: floating-point sums depend on the rest of a batch. The numbers are
@@ -30,7 +30,7 @@ EVERY = 500
 
 
 class Watch:
-    """Watches one model in one run. Its canaries are the first greedy questions with a text answer.
+    """Watches a model in a run. Canaries are its first greedy questions for a text.
 
     Args:
         writer: the record of the comparisons.
@@ -57,7 +57,7 @@ class Watch:
         self._spending = spending
 
     async def look_back(self, questions: Iterable[Question], render: Callable[[Question], Request]) -> None:
-        """Repeat questions that the record has answers to, to compare the model with that time."""
+        """Repeat recorded questions, to compare the model with that time."""
         texts = {} if self._off else self._writer.first_texts(QUESTIONS)
         if not texts:
             return

@@ -71,7 +71,7 @@ def estimate_of(
     share: float = 1.0,
     canaries: Callable[[Sequence[Request], int], int] = lambda requests, questions: 0,
 ) -> Estimate | None:
-    """Estimate the cost of requests; None for a model without prices, and if no question is left.
+    """Estimate the cost of requests; None without prices or without questions left.
 
     Args:
         model: it need not be started. requests: the first `READ` of them are read, with their sounds.

@@ -115,7 +115,7 @@ class OwnProcess(Model):
         return description
 
     async def ask(self, request: Request) -> Response:
-        """Get one answer. It fails if the process ends; the next request starts another one."""
+        """Get one answer. It fails if the process ends; the next request starts another."""
         child = None
         try:
             child = await self._started()

@@ -1,4 +1,4 @@
-"""The answering phase of a benchmark: send every question to the model and record every answer.
+"""The answering phase: send every question to the model and record every answer.
 
 Conventions
     Questions are read as the model takes them, so memory does not grow with the benchmark. A question that cannot be
@@ -331,7 +331,7 @@ def _is_sound(value: Any) -> bool:
 
 
 def shown(request: Request) -> str:
-    """A request as text: one paragraph per turn or named input, with `<audio>` for a sound."""
+    """A request as text: a paragraph per turn or named input, `<audio>` for a sound."""
     turns = [f"{m.role}: {' '.join(map(_shown_part, m.content)) or OWN_ANSWER}" for m in request.messages]
     turns += [f"{name}: {_shown_part(value)}" for name, value in request.fields.items()]
     return "\n\n".join(turns)
@@ -342,7 +342,7 @@ def _shown_part(content_part: Any) -> str:
 
 
 class TooLong(UserError):
-    """The sound of a question is longer than the model takes, and the benchmark forbids cutting it."""
+    """A question's sound is too long for the model, and the benchmark forbids cutting."""
 
 
 def check_length(request: Request, info: ModelInfo) -> Request:

@@ -108,7 +108,7 @@ async def send_requests(
 
 
 class Lookup:
-    """A response cache as one model uses it, in a thread of its own: the disk never blocks the event loop."""
+    """A model's response cache in a thread; the disk never blocks the event loop."""
 
     def __init__(
         self, cache: ResponseCache, model: Model, identity: Mapping[str, Any] | None, alias: Mapping[str, Any] | None
@@ -237,7 +237,7 @@ class _Flight:
 
 
 async def send_request(model: Model, request: Request) -> Response:
-    """Get one answer. Whatever the model raises fails this request alone, except that the model is unusable."""
+    """Get one answer. Model errors fail this request alone, unless it is unusable."""
     try:
         by_likelihood = request.wants == "likelihood" and not model.weighs
         coming = weighed(model, request) if by_likelihood else model.ask(request)
@@ -263,7 +263,7 @@ _NAMED = [(name,) for name in ("text", "instruction", "audio", "prompt_audio", "
 
 
 def checked(response: Response) -> Response:
-    """Validate a response for the record: field types, audio, and usage as 64-bit counts.
+    """Validate a response for the record: types, audio, and usage as 64-bit counts.
 
     Other usage is dropped, with a note.
     """

@@ -47,7 +47,7 @@ class Purse:
         return None if self.stopped is None else self.stopped + spent
 
     def reached(self, held_back: int, unit: str = "question") -> UserError:
-        """The error of a reached limit, with the number of held back questions or verdicts."""
+        """The error of a reached limit, with the number of questions or verdicts not sent."""
         were = "s were" if held_back != 1 else " was"
         return UserError(f"{self.why}; {held_back:,} {unit}{were} not sent", hint=self.hint)
 
@@ -92,7 +92,7 @@ class Spending:
         return True
 
     def allows(self, more: int, share: float = 1.0) -> bool:
-        """Whether `more` further requests may be in flight; batched ones cost a share of the usual price."""
+        """Whether `more` requests may be in flight; batched ones cost a part of the price."""
         if self.purse.why is None:
             self.purse.check(more * share * (self._dearest_usd or 0.0))
         return self.purse.why is None

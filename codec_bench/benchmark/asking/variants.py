@@ -1,4 +1,4 @@
-"""Draws of a question (several answers, each a row of the record) and orders of its options.
+"""Draws of a question (several answers, a row each) and orders of its options.
 
 Conventions
     The draws of a question are consecutive. The first keeps the question's id, and thus its request; the others have
@@ -165,7 +165,7 @@ def check_orders(order: object) -> None:
 
 
 def arranged(question: Question, ordering: str, seed: int) -> list[Question]:
-    """A question with its options in each order: one question, or as many as options for `all-rotations`.
+    """A question in each order of its options: once, or per option for all rotations.
 
     Args:
         ordering: one of `ORDERS`. seed: of the run.

@@ -1,4 +1,4 @@
-"""Definitions: a benchmark's YAML, validated and turned into questions and prompts.
+"""Definitions: a benchmark's YAML, validated, as questions and prompts.
 
 Which file to open
     `schema.py`     the fields of a definition and of a prompt; `windows.py` those of long sounds in parts.

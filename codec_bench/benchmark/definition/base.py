@@ -42,7 +42,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One published number: the model, the metric, the value in the metric's unit, and where it was published."""
+    """One published number: model, metric, value in the metric's unit, and source."""
 
     model: str
     metric: str

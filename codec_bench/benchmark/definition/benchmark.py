@@ -44,12 +44,12 @@ class Benchmark:
 
     @property
     def kind(self) -> Literal["understanding", "generation", "qa", "codec"]:
-        """The suite that it belongs to. A `codec` benchmark compares a codec's output with its input."""
+        """The suite of the benchmark. `codec` compares a codec's output with its input."""
         return self.spec.kind
 
     @property
     def language(self) -> str | None:
-        """Language of the expected answers as a base code such as `en`; None if there is no single one."""
+        """Base code of the expected answers' language, such as `en`; None if several."""
         return self.spec.language
 
     @property
@@ -69,7 +69,7 @@ class Benchmark:
 
     @property
     def process(self) -> tuple[str, ...]:
-        """The benchmark's own post-processing, after the steps for the prompt's format (`Prompt.process`)."""
+        """The benchmark's own post-processing, after the prompt's (`Prompt.process`)."""
         return tuple(self.spec.postprocess)
 
     @property
@@ -83,7 +83,7 @@ class Benchmark:
         return self.spec.parameters.model_dump(exclude_none=True, exclude_unset=True)
 
     def decoding(self, info: ModelInfo) -> dict[str, Any]:
-        """Decoding parameters for a model: those of the definition, and defaults for the others.
+        """A model's decoding parameters: the definition's, and defaults for the others.
 
         A transcript is as long as the speech, so models that read fields get only the default temperature. Spoken
         answers get no defaults: without randomness many models speak in loops.
@@ -119,7 +119,7 @@ class Benchmark:
 
     @property
     def own_steps(self) -> dict[str, tuple[str, ...] | None]:
-        """The post-processing of each metric from the raw answer; None for the benchmark's."""
+        """Each metric's post-processing of the raw answer; None for the benchmark's."""
         steps_by_name = dict(self._metrics)
         return {name: steps_by_name[name] for name in self.metrics}
 
@@ -223,7 +223,7 @@ class Benchmark:
 
     @property
     def request_facts(self) -> dict[str, Any]:
-        """Everything that changes a question or an answer, except prompt and model, as JSON values."""
+        """What changes a question or an answer, except prompt and model, as JSON values."""
         # The speaker changes no question, only intervals.
         data = self.data.model_dump(exclude_none=True, exclude={*PINNED, "pins", "obtain", SPEAKER} - {"revision"})
         data["optional"] = [name for name in self.data.optional if name != SPEAKER or name in self.data.columns]

@@ -22,7 +22,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One mistake: its file and line, what is wrong (a code with parameters), and what to do."""
+    """One mistake: file and line, what is wrong (a code), and what to do."""
 
     file: str
     line: int | None
@@ -70,7 +70,7 @@ def fit_lines(document: Mapping[str, Any], schema: type[Strict], file: str, line
 
 
 def fitted(document: Mapping[str, Any], schema: type[Strict], stand_ins: Mapping[str, Any]) -> tuple[Any, set[str]]:
-    """The readable part of a document with mistakes, or None, and the unreadable fields.
+    """The readable part of a faulty document, or None, and the unreadable fields.
 
     Args:
         stand_ins: values of a valid document that replace the unreadable fields.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Joined:
-    """The rows of a table, each with the other table's texts for its key; iterating yields `(key, row)`.
+    """Rows of a table, each with another table's texts; yields `(key, row)`.
 
     Args:
         join: the added columns. other: the other table, read together with the rows.

@@ -1,4 +1,4 @@
-"""Find definitions and build their entries: `matrix`, `extends`, the caller's settings, then the schema.
+"""Find definitions and build entries: `matrix`, `extends`, settings, the schema.
 
 Conventions
     A definition is a file `benchmark.yaml` in a folder of its own: the project's in

@@ -1,4 +1,4 @@
-"""The current state of a benchmark's data on the Hugging Face hub, for a check of the definition.
+"""The current state of a benchmark's data on the hub, to check its definition.
 
 Conventions
     The hub itself answers, never a mirror or the hub's cache (except for files of the same commit). Only text columns
@@ -52,7 +52,7 @@ class Seen:
 
 
 def look(one: Benchmark) -> Seen:
-    """Read the state of a benchmark's data on the hub, at the definition's revision, or else the newest.
+    """Read the state of a benchmark's data on the hub, at its revision or the newest.
 
     Raises:
         UserError: the hub cannot be reached, has no such repository, configuration, split or column, or the first row

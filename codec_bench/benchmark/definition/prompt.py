@@ -1,4 +1,4 @@
-"""Prompts in YAML and Jinja: one is selected for a model and filled with each question.
+"""Prompts in YAML and Jinja: one is selected for a model and filled.
 
 Conventions
     A template may insert values, choose between texts and loop without nesting. It can neither call nor define a
@@ -54,7 +54,7 @@ def check_wording(wording: str) -> None:
 
 
 def canonical(name: str) -> str:
-    """Normalise a name for look-ups: lower case, hyphens in place of underscores and spaces."""
+    """Normalise a name for look-ups: lower case, hyphens for underscores and spaces."""
     return name.strip().lower().replace("_", "-").replace(" ", "-")
 
 
@@ -143,7 +143,7 @@ class Prompt:
 
     @property
     def process(self) -> tuple[str, ...]:
-        """Steps that undo the prompt's format, before the benchmark's own; none for fields, which request no format."""
+        """Steps that undo the prompt's format; none for fields, which have no format."""
         return tuple(self.template.answer) if self.reads == "messages" else ()
 
     @property
@@ -164,7 +164,7 @@ class Prompt:
         return frozenset(name for one in self.parts() for name in part_reads(one) - {one.when})
 
     def render(self, question: Question) -> Request:
-        """Render the request for one question. An assistant's turn without content awaits the model's own answer.
+        """Render one question's request. Empty assistant turns await the model's answer.
 
         Raises:
             UserError: the question lacks a column, or a rendered text is longer than `LIMIT`.
@@ -257,7 +257,7 @@ def choose(
 
 
 def question_values(question: Question) -> dict[str, Any]:
-    """The values for a template: the question's columns without the sounds, and its `language`."""
+    """Values for a template: the question's columns without sounds, and `language`."""
     values = {name: value for name, value in question.fields.items() if not _sounding(value)}
     if question.language is not None:
         values.setdefault("language", question.language)

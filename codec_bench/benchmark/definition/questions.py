@@ -64,7 +64,7 @@ class _ConfigRows:
 
 
 class QuestionStream:
-    """The questions of a benchmark, read lazily. Every iteration starts from the first.
+    """The questions of a benchmark, read lazily. Each iteration starts from the first.
 
     Args:
         constants: fields that every question has.
@@ -323,7 +323,7 @@ def between_others(columns: Sequence[str] | None) -> str | None:
 
 
 def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
-    """The columns that a definition reads and the data lack: (our name, column, setting that names it)."""
+    """Columns that the data lack: (our name, column, setting that names it)."""
     if columns is None:
         return []
     required: list[tuple[str, str, str]] = []

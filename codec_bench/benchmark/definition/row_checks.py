@@ -1,4 +1,4 @@
-"""Mistakes in the rows of data next to a definition, which a run would meet one by one.
+"""Mistakes in the rows of local data, which a run would meet one by one.
 
 Conventions
     Sounds are located, not decoded. A line of JSONL is named by its number, a row of another file by its position. The
@@ -34,7 +34,7 @@ Reader = tuple[str, Chain, AnswerMetric]
 
 
 def row_findings(one: Benchmark) -> Iterator[Finding]:
-    """The mistakes in the rows of a benchmark's own data; none for data of a hub or in special layouts.
+    """Mistakes in the rows of local data; none for data of a hub or special layouts.
 
     Args:
         one: a benchmark whose definition has no mistake.

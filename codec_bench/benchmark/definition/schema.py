@@ -184,7 +184,7 @@ class Join(Strict):
 
 
 class Speaker(Strict):
-    """The column of the speaker. Intervals cluster over speakers, because items of one speaker are alike.
+    """The speaker's column. Intervals cluster over speakers, whose items are alike.
 
     Args:
         column: the data's column. A blank cell, or `None`, `N/A`, `unknown` and the like, names no speaker.
@@ -216,7 +216,7 @@ def _speaker(value: Any) -> Any:
 
 
 class Data(Strict):
-    """Where the rows are, and the columns to read. Needs either `repository` or `path`.
+    """Where the rows are, and the columns to read. Needs `repository` or `path`.
 
     Args:
         repository: a data set on the Hugging Face hub, `OWNER/NAME`.
@@ -336,7 +336,7 @@ _CONFIGS = {
 
 
 class MetricUse(Strict):
-    """A metric with its own post-processing of the raw answer, instead of the benchmark's."""
+    """A metric with its own post-processing, instead of the benchmark's."""
 
     name: str
     postprocess: Names
@@ -383,7 +383,7 @@ def _base_code(language: str) -> str:
 
 
 class Parameters(Strict):
-    """How a model decodes its answers. The defaults are greedy decoding and at most 256 new tokens.
+    """How a model decodes answers. Default: greedy, at most 256 new tokens.
 
     A null parameter is left to the model. `Benchmark.decoding` says which defaults apply to spoken answers and to
     models that read fields.
@@ -408,7 +408,7 @@ class Parameters(Strict):
 
 
 class Passing(Strict):
-    """How several answers to one question (`--repeats`) count as one result, next to their mean.
+    """How several answers to one question count as one result, next to their mean.
 
     Args:
         rules: `all` (every answer must pass), `any` (one must) and `majority` (more than half must).
@@ -421,7 +421,7 @@ class Passing(Strict):
 
 
 class Failures(Strict):
-    """How a benchmark's toolkit counts answers or verdicts that failed or cannot be read.
+    """How a benchmark's toolkit counts failed or unreadable answers and verdicts.
 
     Args:
         toolkit: its name. counts: whether the mean excludes such an item (`left-out`) or counts it `as-wrong`.
@@ -432,7 +432,7 @@ class Failures(Strict):
 
 
 class Submission(Strict):
-    """The file that a benchmark's service scores: a JSON list with an entry for every question.
+    """The file that a benchmark's service scores: a JSON list of all questions.
 
     Args:
         answer: the field of the model's answer.

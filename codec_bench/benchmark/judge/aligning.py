@@ -37,7 +37,7 @@ FIRST: Mapping[str, Callable[[Answer], str | None]] = {
 
 
 def by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
-    """The score of an answer in which a rule reads an option; None if the judge must decide.
+    """The score of an answer with an option that a rule reads; None for the judge.
 
     A question whose right answer is none of its choices has no score.
 

@@ -1,4 +1,4 @@
-"""`rating[RUBRIC]`: a metric by a judge's verdicts, with a rubric in YAML (`configs/judge`).
+"""`rating[RUBRIC]`: a judge's verdicts by a rubric in YAML (`configs/judge`).
 
 Conventions
     Verdicts of the first judge are `rating[RUBRIC]`, those of another `rating[RUBRIC]@JUDGE`. Texts of models and data
@@ -53,7 +53,7 @@ def is_judge_metric(name: str) -> bool:
 
 
 def names_by_judge(name: str, judges: Sequence[str]) -> dict[str, str | None]:
-    """The names of a metric in a record, each with its judge; without a judge, the name alone."""
+    """The names of a metric in a record, each with its judge, if any."""
     if not is_judge_metric(name) or not judges:
         return {name: None}
     return {name: judges[0], **{f"{name}@{judge}": judge for judge in judges[1:]}}
@@ -112,7 +112,7 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
 
 
 def published_judge(name: str) -> tuple[str, str] | None:
-    """The judge of a metric's published numbers: (its name, its end of service and its test result), or None."""
+    """The published numbers' judge: (name, end of service and test result), or None."""
     judge = load_judge_metric(name).rubric.judged_by if is_judge_metric(name) else None
     if judge is None:
         return None
@@ -120,7 +120,7 @@ def published_judge(name: str) -> tuple[str, str] | None:
 
 
 def succeeding_judge(name: str) -> tuple[str, str] | None:
-    """The successor of the judge of the published numbers: (its name, its protocol and test result), or None."""
+    """The published judge's successor: (name, protocol and test result), or None."""
     published = published_judge(name)
     judge = successor(published[0]) if published is not None else None
     if judge is None:
@@ -137,7 +137,7 @@ class Alternative(NamedTuple):
 
 
 class JudgeMetric:
-    """The verdicts of a judge; their mean over all answers. The rubric sets the direction.
+    """A judge's verdicts and their mean over answers. The rubric sets the direction.
 
     Args:
         rubric: name of the rubric.
@@ -174,7 +174,7 @@ class JudgeMetric:
 
     @property
     def is_official(self) -> bool:
-        """Whether it follows a published program, which leaves the reasoning in answers and replies."""
+        """Whether it follows a published program, which keeps reasoning in answers."""
         return self.rubric.reply.startswith(OFFICIAL) or self.rubric_name.endswith("-official")
 
     @property

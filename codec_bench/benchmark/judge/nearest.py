@@ -1,4 +1,4 @@
-"""The option nearest to an answer by an embedding model, so every answer with words is read as some option."""
+"""The option nearest to an answer by an embedding model."""
 
 from __future__ import annotations
 

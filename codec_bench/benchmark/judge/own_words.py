@@ -1,4 +1,4 @@
-"""A judge's own words: its reply without quotations and without repetitions of the judged answer."""
+"""A judge's own words: its reply without quotations and repeated answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class OwnWords:
         self.judge_text = judge_text
 
     def objects(self, keys: Sequence[str]) -> list[dict[str, Any]]:
-        """The reply as one JSON object; else the flat objects with one of the keys on lines of their own."""
+        """The reply as one JSON object; else flat objects with a key, on own lines."""
         text = unfenced(self._rest)
         document = _loaded(text)
         if document is not None:
@@ -76,7 +76,7 @@ class OwnWords:
         return [one for one in judge_objects if one is not None and any(key in one for key in keys)]
 
     def reasoning(self) -> list[str]:
-        """The judge's words outside of objects, and the texts inside a reply that is an object."""
+        """The judge's words outside of objects, and texts inside a reply that is one."""
         document = _loaded(unfenced(self._rest))
         if document is None:
             return [_OBJECT.sub(" ", self.judge_text)]
@@ -106,12 +106,12 @@ class OwnWords:
             yield "\n".join([lines[0], *judge_lines])
 
     def holds(self, line: str) -> bool:
-        """Whether a line of a reply, or its beginning, is a phrase of the answer, ignoring case."""
+        """Whether a reply's line, or its beginning, is a phrase of the answer, any case."""
         phrase = _line(line).casefold()
         return len(phrase) >= PHRASE and phrase in " ".join(self._answer.casefold().split())
 
     def repeats(self, line: str) -> bool:
-        """Whether the answer has these numbers, and the reply does not repeat them at its end."""
+        """Whether the answer has these numbers, and the reply's end does not repeat them."""
         words = " ".join(line.split())
         pattern = re.compile(rf"(?<![\d.]){re.escape(words)}(?![.,]?\d)")
         reply, answer = " ".join(self._reply.split()), " ".join(self._answer.split())

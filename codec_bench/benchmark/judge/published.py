@@ -1,4 +1,4 @@
-"""Published readers of judges' replies, with their quirks; each turns a reply into named numbers.
+"""Published readers of judges' replies, with their quirks: named numbers.
 
 UltraEval-Audio: github.com/OpenBMB/UltraEval-Audio 9b69da6 `audio_evals/evaluator`; AudioBench:
 github.com/AudioLLMs/AudioBench e991641 `src/dataset_src/eval_methods`; AIR-Bench: github.com/OFA-Sys/AIR-Bench
@@ -44,13 +44,13 @@ _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 def air_bench_geval(reply: str) -> dict[str, float]:
-    """The first two space-separated parts of the reply, as Python's `float` reads them."""
+    """The first two space-separated parts of the reply, as Python's floats."""
     pieces = reply.split(" ")
     return {"ref_score": float(pieces[0]), "pred_score": float(pieces[1])}
 
 
 def air_bench_chat(reply: str) -> dict[str, float] | None:
-    """Two whole numbers of at most 10 with one space between them, without line breaks."""
+    """Two whole numbers up to 10 with one space between them, on one line."""
     pieces = reply.strip().replace("\n", "").split(" ")
     if len(pieces) != 2:
         return None
@@ -62,7 +62,7 @@ def air_bench_chat(reply: str) -> dict[str, float] | None:
 
 
 def alpaca_rank(reply: str) -> dict[str, float]:
-    """1 if the first entry of a Python literal names `model_1`, whatever its rank; otherwise 0."""
+    """1 if a Python literal's first entry names `model_1`, whatever its rank; else 0."""
     text = reply.strip()
     if text.startswith("```"):
         text = text[9 if text.startswith("```python") else 3 : -3].strip()
@@ -81,7 +81,7 @@ def chatbot_eval(reply: str) -> dict[str, float]:
 
 
 def instruct_tts(reply: str) -> dict[str, float] | None:
-    """1 if the JSON value of `CONSISTENT` is true, 0 for another value, None for null or unreadable."""
+    """1 if the JSON value of `CONSISTENT` is true, else 0; None if null or unreadable."""
     for text in _candidates(reply):
         try:
             value = json.loads(text)
@@ -113,7 +113,7 @@ def voicebench_open(replies: list[str]) -> dict[str, float]:
 
 
 def voicebench_yes_no(replies: list[str]) -> dict[str, float] | None:
-    """1 if the most frequent reply, in lower case, is exactly `yes`, else 0; None for a tie."""
+    """1 if the most frequent reply, in lower case, is `yes`, else 0; None for a tie."""
     ranked = Counter(reply.lower() for reply in replies).most_common(2)
     if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
         return None  # the published program picks one at random
@@ -121,7 +121,7 @@ def voicebench_yes_no(replies: list[str]) -> dict[str, float] | None:
 
 
 def last_piece(reply: str | None) -> dict[str, float]:
-    """AudioBench's rating: the last word of the reply, as Python's `float` reads it; 0 if unreadable."""
+    """AudioBench's rating: the reply's last word as a float; 0 if unreadable."""
     try:
         return {"score": float((reply or "").split()[-1]), "success": 1}
     except (IndexError, ValueError):
@@ -129,7 +129,7 @@ def last_piece(reply: str | None) -> dict[str, float]:
 
 
 def ifeval_combined(reply: str, followed: bool) -> dict[str, float]:
-    """The number after the last colon of the first line, and whether the rule is followed; all 0 if unreadable."""
+    """The number after the first line's last colon, and whether the rule is followed."""
     try:
         correctness = int(reply.strip().split("\n")[0].split(":")[-1].strip())
     except ValueError:
@@ -145,13 +145,13 @@ def vocalbench_score(reply: str) -> dict[str, float]:
 
 
 def vocalbench_following(reply: str) -> dict[str, float]:
-    """1 for `[Yes]` without `[No]`, 0 for the opposite, and -1, which the program adds too, otherwise."""
+    """1 for `[Yes]` without `[No]`, 0 for the opposite, otherwise -1."""
     yes, no = "[Yes]" in reply, "[No]" in reply
     return {"score": -1 if yes == no else int(yes)}
 
 
 def mmar_rubrics(replies: list[str], criteria: list[dict[str, Any]]) -> dict[str, float]:
-    """The mean rating without the least and the greatest; a rating is the reply's share of the points.
+    """The mean rating without least and greatest; a rating is a share of the points.
 
     A reply must be a list of points, one for each criterion and among its choices; otherwise it is an error.
     """
@@ -176,7 +176,7 @@ def _share_of_points(reply: str, criteria: list[dict[str, Any]]) -> float:
 
 
 def mmau_pro_open(reply: str) -> dict[str, float]:
-    """The number after `OVERALL:`; without one, or if it is 3, the mean of the four marks (3 if missing)."""
+    """The number after `OVERALL:`; if missing or 3, the mean of the marks."""
     match = re.search(r"OVERALL:\s*(\d+(?:\.\d+)?)", reply, re.IGNORECASE)
     overall = float(match[1]) if match is not None else 3.0
     if overall != 3.0:
@@ -186,7 +186,7 @@ def mmau_pro_open(reply: str) -> dict[str, float]:
 
 
 def emergent_tts(reply: str) -> dict[str, float]:
-    """The field `winner` (0, 1 or 2) of the JSON object that json-repair reads, with all six fields.
+    """The field `winner` (0, 1 or 2) of the object that json-repair reads.
 
     Raises:
         MissingExtra: json-repair is not installed.

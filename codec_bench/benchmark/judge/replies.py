@@ -144,7 +144,7 @@ def _rating(own_words: OwnWords, low: float, high: float, reply: str) -> Verdict
 
 @_telling_repeats
 def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdict:
-    """Read two ratings, as `first` and `second`, from the only line of two numbers alone.
+    """Read two ratings, `first` and `second`, from the only line of two numbers.
 
     Args:
         low, high: the range of the rubric; a number outside of it is no rating.
@@ -170,7 +170,7 @@ def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdi
 
 @_telling_repeats
 def read_preferred(reply: str, *, answer: str = "") -> Verdict:
-    """Read the better of two answers, as `first` and `second`: 1 and 0, 0 and 1, or 0.5 each for a tie.
+    """Read the better of two answers as `first` and `second`: 1, 0, or 0.5 for a tie.
 
     The first or the last line of the reply is `first`, `second` or `tie`, also as `A`, `B` or `equal`, after `Better:`
     or `Verdict:` or alone. Contradicting lines are no verdict. `answer` is the judged answer, whose repetitions are
@@ -187,7 +187,7 @@ def read_preferred(reply: str, *, answer: str = "") -> Verdict:
 
 @_telling_repeats
 def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
-    """Read 1 for yes and 0 for no, as `score`, from the start of the first or last line.
+    """Read yes (1) or no (0) as `score` from the start of the first or last line.
 
     `answer` is the judged answer, whose repetitions in the reply are ignored.
     """
@@ -213,7 +213,7 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
 
 @_telling_repeats
 def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> Verdict:
-    """Read the letter of a choice, as `text`, from the first and the last line of the reply.
+    """Read the letter of a choice, as `text`, from the reply's first and last line.
 
     Either line may be a letter alone, `Answer: B`, or `B. the text of choice B`. A letter that is no choice, two
     letters, and the word `none` are no verdict.

@@ -1,4 +1,4 @@
-"""A rubric (`configs/judge`): the prompt of a judge, the reader of its reply, and the scale of a verdict."""
+"""A rubric (`configs/judge`): a judge's prompt, reply reader and verdict scale."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def is_own(name: str) -> bool:
 
 
 def with_own_rubrics(value: Any, folder: str) -> Any:
-    """Replace `rating[PATH]` in a benchmark's definition (or a part of it) by the names of the rubrics.
+    """Replace `rating[PATH]` in a benchmark's definition by the rubrics' names.
 
     Args:
         value: the definition, as YAML values.

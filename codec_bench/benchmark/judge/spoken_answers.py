@@ -1,4 +1,4 @@
-"""Check a spoken answer before a judge hears it, because a judge may praise silence.
+"""Check a spoken answer before the judge, which may praise silence.
 
 The flag of the verdict (`detail["flag"]`) is counted and shown like other flags.
 """

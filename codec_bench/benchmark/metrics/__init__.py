@@ -1,4 +1,4 @@
-"""Metrics of answers by name: `accuracy[exact]`, `wer[answer]@by-language`, `bleu[zh]`, `ifeval[strict]`, ...
+"""Metrics of answers: `accuracy[exact]`, `wer[answer]@by-language`, `bleu[zh]`.
 
 `docs/metrics/answers.md` lists them all. `wer`, `cer` and `hallucinated` are metrics of answers with the argument
 `answer` only; with a recogniser's name they are audio metrics (`codec_bench.metrics`).
@@ -58,7 +58,7 @@ def answer_metric_names() -> list[str]:
 
 
 def is_answer_metric(text: str) -> bool:
-    """Whether a name, with any argument, is that of a metric of answers or of a group of them.
+    """Whether a name, with any argument, is a metric of answers or a group of them.
 
     True for `wer[answer]` and a user's own subclass of `AnswerMetric`; false for `wer[whisper-large-v3]` or `stoi`.
 
@@ -75,12 +75,12 @@ def is_answer_metric(text: str) -> bool:
 
 
 def expand_answer_metrics(texts: list[str]) -> list[str]:
-    """Replace the names of groups by the names of their members; the group `captions` has six."""
+    """Replace the names of groups by their members'; the group `captions` has six."""
     return [member for text in texts for member in GROUPS.get(text, (text,))]
 
 
 def load_answer_metric(text: str) -> AnswerMetric:
-    """Build a metric of answers from its name. Expand groups with `expand_answer_metrics` first.
+    """Build a metric of answers from its name. Expand groups first.
 
     Raises:
         UnknownName: there is no such metric.

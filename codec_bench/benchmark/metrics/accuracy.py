@@ -1,4 +1,4 @@
-"""`accuracy[RULE]`: the share of right answers; the rule decides which answers are right.
+"""`accuracy[RULE]`: the share of right answers by a rule.
 
 The project's own rules `exact`: the answer equals a reference, apart from case, compatibility forms, white space and
     closing marks. `prefix`: the answer begins with the words of a reference. `malefactor` does not begin with the word
@@ -99,7 +99,7 @@ class Accuracy(AnswerMetric):
         self.protocol = f"accuracy/{variant}-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """1 or 0 for each answer; a status without a reference or if a published rule excludes the item."""
+        """1 or 0 for each answer; a status without a reference or if a rule excludes it."""
         barred = [self._barred(answer) for answer in answers]
         open_to_it = [answer for answer, bar in zip(answers, barred) if bar is None]
         decide = self._rule.decide

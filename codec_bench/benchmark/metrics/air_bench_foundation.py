@@ -29,7 +29,7 @@ class Foundation:
 
 
 def letter_of(response: str) -> str | None:
-    """The letter of an answer from A to D, even with only two choices; None without one."""
+    """The letter of an answer, A to D even with two choices; None without one."""
     text = response.strip().replace("\n", "")
     return None if text == "None" else first_or_last_but_one(text, "ABCD")
 

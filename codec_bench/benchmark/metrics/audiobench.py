@@ -1,4 +1,4 @@
-"""AudioBench's rules for right answers, with their quirks (github.com/AudioLLMs/AudioBench e991641, `src/dataset_src`).
+"""AudioBench's rules for right answers, with their quirks (e991641).
 
 `follows` checks the thirteen rules of IFEval-Audio (Y. Gao et al., 2025; `eval_methods/eval_llama_3_70b_combined.py`).
 Quirks: a word needs a word boundary on both sides, a text without letters is in upper and in lower case, and one
@@ -41,13 +41,13 @@ class Spoken:
 
 
 def string_match(pred: str, ref: str, choices: Sequence[str]) -> float:
-    """MMAU's rule, after the first four characters of reference and choices are cut off, label or not."""
+    """MMAU's rule, after four characters are cut off reference and choices."""
     cut = [choice[_LABEL_LENGTH:] for choice in choices]
     return float(choice_strings_match(pred, ref[_LABEL_LENGTH:], cut).match == 1)
 
 
 def spoken_mqa(pred: str, refs: Sequence[str], kind: Literal["arithmetic", "reasoning"]) -> Spoken:
-    """Compare a number, as MAmmoTH's program reads it, with the first reference as text.
+    """Compare a number, as MAmmoTH reads it, with the first reference as text.
 
     A second reference counts as a number that belongs to the first, and never matches. More than two raise an exception
     in the published program.
@@ -106,7 +106,7 @@ _NO_LIMIT = 99999
 
 
 def follows(text: str, rule: Any, target: Any) -> bool:
-    """Whether an answer follows a rule. An empty rule is always followed, an unknown one never.
+    """Whether an answer follows a rule: an empty one always, an unknown one never.
 
     Args:
         rule: 1 to 13, as a number or as text; an empty one is no rule.

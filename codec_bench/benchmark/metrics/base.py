@@ -1,4 +1,4 @@
-"""Metrics of answers: cheap comparisons of a model's text with the expected answers.
+"""Metrics of answers: cheap comparisons of texts with expected answers.
 
 Conventions
     A metric gets the text after the benchmark's post-processing, and no unparsed answers. It raises no exception for a
@@ -100,7 +100,7 @@ class SeparateMetric(AnswerMetric):
 
 
 class WordMetric(SeparateMetric):
-    """A metric that compares the words of an answer with those of its references; undefined if these have none."""
+    """Compares the words of answer and references; undefined without words in these."""
 
     compares = True
 

@@ -1,4 +1,4 @@
-"""`bleu[TOKENISER]`: BLEU by sacreBLEU, for each item, with the sums that give the corpus value.
+"""`bleu[TOKENISER]`: sacreBLEU's BLEU per item, with sums for the corpus value.
 
 K. Papineni et al., "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL 2002; M. Post, "A Call for
 Clarity in Reporting BLEU Scores", WMT 2018. The corpus value is not the mean of the items: it comes from the summed

@@ -1,5 +1,6 @@
-"""Metrics of caption benchmarks: `coco_bleu[1]` to `coco_bleu[4]` and `cider`; with `rouge_l[coco]` the group
-`captions`.
+"""Metrics of caption benchmarks: `coco_bleu[1]` to `coco_bleu[4]` and `cider`.
+
+With `rouge_l[coco]` they are the group `captions`.
 
 X. Chen et al., "Microsoft COCO Captions", 2015; R. Vedantam et al., "CIDEr: Consensus-based Image Description
 Evaluation", CVPR 2015. Formulas as in pycocoevalcap 1.2, to 1e-9 on the same words. The words are the project's own
@@ -28,7 +29,7 @@ Gram = tuple[str, ...]
 
 
 class CocoBleu(WordMetric):
-    """BLEU of caption benchmarks, from 0 to 1. Higher is better. The corpus value is not the mean of the items.
+    """BLEU of captions, 0 to 1. Higher is better. The corpus value is no mean.
 
     Args:
         variant: the longest n-gram, `1` to `4`.
@@ -74,7 +75,7 @@ class CocoBleu(WordMetric):
 
 
 class Cider(AnswerMetric):
-    """CIDEr-D, mostly from 0 to 2 (at most 10). Higher is better. The mean over the set.
+    """CIDEr-D, mostly 0 to 2 (at most 10). Higher is better. The mean over the set.
 
     The weight of an n-gram depends on the number of items in the set whose references contain it, so values of
     different sets, or of a set and a part of it, are not comparable.

@@ -1,4 +1,4 @@
-"""`wer[answer]@RULE`, `cer[answer]@RULE` and `hallucinated[answer]@RULE`: answers that are transcripts.
+"""`wer`, `cer` and `hallucinated`, each `[answer]@RULE`: answers as transcripts.
 
 Rules: `codec_bench.text.rules`.
 """
@@ -103,7 +103,7 @@ class _AnswerErrorRate(AnswerMetric):
 
 
 class Wer(_AnswerErrorRate):
-    """Word error rate of an answer that is a transcript. Lower is better; insertions can raise it above 1.
+    """Word error rate of an answer's transcript. Lower is better; may exceed 1.
 
     For languages without spaces the default rule counts characters.
     """
@@ -112,14 +112,14 @@ class Wer(_AnswerErrorRate):
 
 
 class Cer(_AnswerErrorRate):
-    """Character error rate of an answer that is a transcript. Lower is better. A published rule keeps its own unit."""
+    """Character error rate of an answer's transcript. Lower is better."""
 
     stem = "cer"
     unit_counted = "char"
 
 
 class Hallucinated(_AnswerErrorRate):
-    """The share of answers with words, among questions whose expected answer has none. Lower is better.
+    """The share of answers with words where none are expected. Lower is better.
 
     It is measured if the reference is empty, or the rule leaves nothing of it. Other questions are refused.
     """

@@ -1,4 +1,4 @@
-"""`ifeval[strict]`, `ifeval[loose]`: the share of answers that follow all their instructions, as rules can check them.
+"""`ifeval[strict]`, `ifeval[loose]`: answers that follow all their instructions.
 
 J. Zhou et al., "Instruction-Following Evaluation for Large Language Models", 2023. `loose` also tries an answer without
 its first line, its last line or both, with or without asterisks. `ifeval[strict-instruction]` and
@@ -35,7 +35,7 @@ _SOURCES = {
 
 
 class IfEval(AnswerMetric):
-    """The share of answers that follow all their instructions, or the share of followed instructions. Higher is better.
+    """The share of answers (or instructions) that are followed. Higher is better.
 
     The row needs `instruction_id_list` and `kwargs` (for each instruction a mapping of arguments, or its JSON).
     AudioBench's rules need `rule` and `rule_target`, MMAU-Pro's `task_identifier`, `kwargs` (one mapping) and
@@ -75,7 +75,7 @@ class IfEval(AnswerMetric):
         return [self._one(answer) for answer in answers]
 
     def worst(self, answer: Answer) -> Score:
-        """No instruction is followed. (An empty text would follow some of AudioBench's and MMAU-Pro's.)"""
+        """No instruction is followed. (An empty text would follow some.)"""
         return Score.ok(0.0, self.protocol) if self._rules is not None else super().worst(answer)
 
     def _one(self, answer: Answer) -> Score:
@@ -145,7 +145,7 @@ def followed_instructions(
 
 
 def without_tags(text: str) -> str:
-    """A text without the tags `<1>`, `<2>`, `<3>` at its start and `<|user|>` at its end, which some models write."""
+    """A text without the tags `<1>`, `<2>`, `<3>` before and `<|user|>` after it."""
     if text.startswith(("<1>", "<2>", "<3>")):
         text = text[3:].strip()
     return text[:-8].strip() if text.endswith("<|user|>") else text

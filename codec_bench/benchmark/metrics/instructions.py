@@ -25,7 +25,7 @@ _ABBREVIATION = re.compile(r"(?<!\w)(?:mr|mrs|ms|dr|prof|st|vs|etc|e\.g|i\.e|jr|
 
 
 def language_of(text: str) -> str | None:
-    """The language that langdetect finds in a text (seed 0), or None if the text has no letters.
+    """The language that langdetect finds in a text (seed 0); None without letters.
 
     Raises:
         MissingExtra: langdetect is not installed.

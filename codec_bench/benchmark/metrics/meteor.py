@@ -1,4 +1,4 @@
-"""`meteor[exact-stem]`, `meteor`: word matches with a penalty for broken order, by NLTK.
+"""`meteor[exact-stem]`, `meteor`: word matches less disorder, by NLTK.
 
 S. Banerjee and A. Lavie, "METEOR", ACL workshop 2005. `meteor` matches equal words, equal Porter stems and synonyms,
 like `nltk.translate.meteor_score` (alpha 0.9, beta 3, gamma 0.5) on the same words. Synonyms are from WordNet 3.0, from
@@ -32,7 +32,7 @@ class _NoSynonyms:
 
 
 class Meteor(WordMetric):
-    """METEOR, from 0 to 1. Higher is better. Of several references the best one counts.
+    """METEOR by the best reference, from 0 to 1. Higher is better.
 
     Args:
         variant: `exact-stem` matches no synonyms and needs no WordNet; None matches them.

@@ -27,7 +27,7 @@ class Marked(NamedTuple):
 
 
 def marked(response: str, answer: str, choices: Mapping[str, str], fallback: str | None = None) -> Marked:
-    """Read a letter from A to D and compare the text of its option with the expected answer.
+    """Read a letter from A to D and compare its option's text with the answer.
 
     An empty answer, or `None`, counts as wrong; any other answer without such a letter is excluded.
 
@@ -44,7 +44,7 @@ def marked(response: str, answer: str, choices: Mapping[str, str], fallback: str
 
 
 def marked_in_order(rows: Sequence[tuple[str, str, Mapping[str, str]]]) -> list[Marked | None]:
-    """As the script of June 2025: an empty answer takes the letter of the last answer with one.
+    """As the script of June 2025: an empty answer takes the letter of the last one.
 
     Args:
         rows: of each question in order the answer, the expected answer and the choices, as in `marked`.

@@ -14,7 +14,7 @@ _STATED = re.compile(r"(?:answer is|chose|choose|select|guess is|I choose|I sele
 
 
 def letter_of(response: str, choices: Mapping[str, str]) -> str | None:
-    """The letter that an answer names; None if the rule finds none, which counts as wrong.
+    """The letter that an answer names; None, which is wrong, if the rule finds none.
 
     The last `[[A]]` counts, else the last letter after words such as `answer is`, else the alphabetically first letter
     as `option A`, `Option A` or `(A)`, else the first choice whose text occurs in the answer, even inside of words.

@@ -1,4 +1,4 @@
-"""`pair_accuracy`: the share of pairs whose preferred sound a model finds the likelier.
+"""`pair_accuracy`: the share of pairs whose preferred sound is the likelier.
 
 A tie counts as half, as in SALMon and the ZeroSpeech challenge of 2021, and ties are counted next to the value. A deaf
 model has 0.5.
@@ -20,7 +20,7 @@ TIED = Diagnostic("tied_pair")
 
 
 class PairAccuracy(AnswerMetric):
-    """The share of pairs with the preferred sound the likelier; ties count half. Higher is better, 0.5 is chance.
+    """The share of pairs with the preferred sound likelier. Higher is better.
 
     An answer is a JSON object with two natural logarithms, `preferred` and `other`; `detail` has their difference.
     """

@@ -24,7 +24,7 @@ ORIGINAL = "original"
 
 
 class OriginalFollowed(SeparateMetric):
-    """The share of places with the original reference's words instead of the corrected ones. Lower is better, 0 to 1.
+    """The share of places with the uncorrected words. Lower is better, 0 to 1.
 
     The expected answer is the corrected transcript, and the field `original` the earlier published reference. Where
     they differ, a transcript of the sound has the corrected words; one with the original's has seen them elsewhere, or
@@ -69,8 +69,7 @@ class OriginalFollowed(SeparateMetric):
 
 
 class RenderingFollowed(SeparateMetric):
-    """The share of places with the reference's written form, where the same words have several. Lower is better, 0 to
-    1.
+    """The share of places with the reference's spelling. Lower is better, 0 to 1.
 
     British and American spelling, initials with or without dots and spaces, numbers from 11 to 99 in digits or words,
     and pairs such as `e-mail` and `email`: the sound does not tell which one the reference has. A model that agrees far

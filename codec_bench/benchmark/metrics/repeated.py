@@ -19,8 +19,7 @@ MOST_WRONG = 0.5
 
 
 class Repeated(SeparateMetric):
-    """How well an answer repeats its reference: one minus the error rate, or 0 if that exceeds one half. Higher is
-    better.
+    """One minus the error rate, or 0 if that exceeds one half. Higher is better.
 
     Errors are counted by the rule `by-language`: words, or characters in languages without spaces. `official/uro-bench`
     counts words of English by Whisper's rule and divides by the length of the answer, because its program swaps the

@@ -18,7 +18,7 @@ COCO_BETA = 1.2
 
 
 class RougeL(WordMetric):
-    """ROUGE-L, from 0 to 1. Higher is better. Of several references the best one counts.
+    """ROUGE-L by the best reference, from 0 to 1. Higher is better.
 
     Args:
         variant: `coco` for the version of caption benchmarks; None for rouge-score's.

@@ -1,4 +1,4 @@
-"""`section_accuracy` and `boundary_f1[SECONDS]`: how well an answer divides a song into its sections.
+"""`section_accuracy`, `boundary_f1[SECONDS]`: an answer's sections of a song.
 
 The answer has the form of the step `sections`: `START LABEL` a line, and `END end` at last. `pre-chorus` counts as
 `verse` everywhere, as in the published evaluation with seven labels.
@@ -50,7 +50,7 @@ class _OfSections(SeparateMetric):
 
 
 class SectionAccuracy(_OfSections):
-    """The share of a song's time in which the label of its section is right, 0 to 1. Higher is better.
+    """The share of a song's time with the right label, 0 to 1. Higher is better.
 
     Time of the song that the answer does not cover is wrong. `official/songformer` excludes that time (one right
     section is 1), and compares `end` with `end` if the answer begins after the song.
@@ -84,7 +84,7 @@ class SectionAccuracy(_OfSections):
 
 
 class BoundaryF1(_OfSections):
-    """F1 of the section boundaries within a tolerance of one of the song's, 0 to 1. Higher is better.
+    """F1 of section boundaries within a tolerance, 0 to 1. Higher is better.
 
     The beginning of the first section and the end of the last are boundaries too. Boundaries are matched one to one, as
     many as possible. The tolerances 0.5 and 3 give the published HR.5F and HR3F.

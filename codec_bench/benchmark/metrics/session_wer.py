@@ -1,4 +1,4 @@
-"""`session_wer@RULE`: the joined transcripts of a session's parts, compared with the session's reference."""
+"""`session_wer@RULE`: joined transcripts of a session against its reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of spoken answers that combine the words with emotion2vec+'s reading of the sound.
+"""Metrics of spoken answers: words, and emotion2vec+'s reading of the sound.
 
 `said_with_emotion` is the score of URO-Bench's GenEmotion, `said_as_told` that of VocalBench's instructions about the
 voice, and `said_fittingly` the second half of VocalBench's score for emotion.
@@ -53,7 +53,7 @@ class _SpeakingStyle(SeparateMetric):
 
 
 class EmotionalSpeech(_SpeakingStyle):
-    """How well an answer says its reference in the requested emotion, 0 to 1. Higher is better.
+    """How well an answer says its text in an emotion, 0 to 1. Higher is better.
 
     The probability of the emotion among nine by emotion2vec+ large, times one minus the error rate (at most 1). Errors
     are counted by the rule `by-language`. `official/uro-bench` counts words of English by Whisper's rule and divides by
@@ -104,7 +104,7 @@ class EmotionalSpeech(_SpeakingStyle):
 
 
 class InstructedStyle(_SpeakingStyle):
-    """Whether an answer repeats a text in the requested emotion and at the requested speed: 1 or 0. Higher is better.
+    """Whether text, emotion and speed are as requested: 1 or 0. Higher is better.
 
     `question` is an instruction ("Repeat the following question in sad emotion at half my speaking speed.") and the
     text. An answer counts if less than a fifth of its words is wrong, the likeliest of five emotions is the requested
@@ -164,7 +164,7 @@ class InstructedStyle(_SpeakingStyle):
 
 
 class FittingStyle(_SpeakingStyle):
-    """How fitting the emotion of an answer is to the question, 1 to 5. Higher is better.
+    """How well an answer's emotion fits the question, 1 to 5. Higher is better.
 
     `weights` rates the emotions angry, happy, neutral, sad, surprised from 1 to 5. The value is their mean, weighted by
     the probabilities of emotion2vec+ large. It is the second half of VocalBench's score for emotion.

@@ -1,4 +1,4 @@
-"""Published rules about the words of spoken answers: SpeechMMLU's option and VocalBench's knowledge, with their quirks.
+"""Published rules about spoken words: SpeechMMLU's option, VocalBench's knowledge.
 
 Source: `slm_eval/evaluator/speechmmlu_evaluator.py` of github.com/XiaomiMiMo/MiMo-Audio-Eval d64df78;
 `utils/read_score_knowledge.py` and `utils/whisper_asr/whisper_asr.py` of github.com/SJTU-OmniAgent/VocalBench 5e9cce0.
@@ -17,13 +17,13 @@ _BEFORE_MARK = re.compile(r" ?([!,.?;:])")
 
 
 def speech_mmlu_letter(text: str) -> str | None:
-    """The letter after the first `option`, in upper case, even inside a word (`option be` is B); else None."""
+    """The letter after the first `option`, even inside a word (`option be` is B)."""
     match = _OPTION.search(text.lower())
     return match[1].upper() if match is not None else None
 
 
 def knows(transcript: str, reference: str) -> bool:
-    """Whether the reference occurs in a transcript, even inside of words, after Whisper's English rule.
+    """Whether a transcript has the reference, even inside words (Whisper's rule).
 
     The transcript goes through the rule twice: in transcription, and in comparison.
     """

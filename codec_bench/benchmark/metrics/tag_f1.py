@@ -1,4 +1,4 @@
-"""`tag_f1`: the tags of a closed set that an answer names, compared with the data's."""
+"""`tag_f1`: the tags that an answer names, compared with the data's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_WORDS = 5
 
 
 class TagF1(SeparateMetric):
-    """Micro F1 of the tags that answers name, 0 to 1. Higher is better; 1 is every tag of every item and no other.
+    """Micro F1 of the named tags, 0 to 1. Higher is better.
 
     The value over a set is 2 TP / (2 TP + FP + FN), summed over all items and tags. The expected answer is a
     comma-separated list of tags, of which those among `labels` count. A tag is named if its letters occur as whole

@@ -46,7 +46,7 @@ class Match:
 
 
 def em(pred: Any, ref: Any) -> Match:
-    """Whether answer and reference are equal: as floats for a numeric reference, else as stripped texts with case."""
+    """Whether answer and reference are equal, as floats or else as stripped texts."""
     if type(ref) in (int, float):
         try:
             pred, ref = float(pred), float(ref)
@@ -58,7 +58,7 @@ def em(pred: Any, ref: Any) -> Match:
 
 
 def exist_match(pred: Any, ref: Any) -> Match:
-    """Whether the reference, or one of several, occurs in the answer, even inside of words."""
+    """Whether a reference occurs in the answer, even inside of words."""
     if isinstance(ref, list):
         for one in ref:
             match = exist_match(pred, one)
@@ -72,7 +72,7 @@ def exist_match(pred: Any, ref: Any) -> Match:
 
 
 def prefix_match(pred: str, ref: Any) -> Match:
-    """Whether the answer begins with the reference, ignoring case; `pred` is cut to the reference's length."""
+    """Whether the answer, cut to the reference's length, equals it, ignoring case."""
     pred, ref = pred.lower().strip(), str(ref).lower().strip()
     if pred[: len(ref)] != ref and " " in ref and " " not in pred:
         ref = ref.replace(" ", "")
@@ -80,7 +80,7 @@ def prefix_match(pred: str, ref: Any) -> Match:
 
 
 def qa_exist_match(pred: Any, ref: Any) -> Match:
-    """Whether the answer has the words of a reference in a row; a reference without words always matches."""
+    """Whether an answer has a reference's words in a row; true without words."""
     refs = [ref] if isinstance(ref, str) else list(ref)
     items = _qa_items(str(pred))
     for one in refs:
@@ -91,7 +91,7 @@ def qa_exist_match(pred: Any, ref: Any) -> Match:
 
 
 def choice_strings_match(pred: Any, ref: str, choices: Sequence[str]) -> Match:
-    """MMAU's rule: every word of the right choice, and no word that only wrong choices have."""
+    """MMAU's rule: every word of the right choice and none of only wrong ones."""
     pred = str(pred)
     answer_words, ref_words = _word_set(pred), _word_set(ref)
     wrong = set().union(*(_word_set(choice) for choice in choices if _word_set(choice) != ref_words)) - ref_words
@@ -101,14 +101,14 @@ def choice_strings_match(pred: Any, ref: str, choices: Sequence[str]) -> Match:
 
 
 def mmsu_choices(pred: str, ref: str, choices: Sequence[str]) -> Match:
-    """`choices_eval` with four letters and hyphens as spaces everywhere; an unread answer has no value."""
+    """`choices_eval` with four letters, hyphens as spaces; no value if unread."""
     texts = [*choices, *[""] * (4 - len(choices))]
     match = _choices_eval(pred, ref, [text.replace("-", " ") for text in texts])
     return match if not match.unread else Match(None, match.pred, match.ref, unread=True)
 
 
 def kimi_mmau_choices(pred: str, ref: str, choices: Sequence[str]) -> Match:
-    """`choices_eval` with a letter per choice and hyphens as spaces in the reference only; unread is wrong."""
+    """`choices_eval`, a letter per choice; unread is wrong."""
     return _choices_eval(pred, ref, choices)
 
 
@@ -118,7 +118,7 @@ def kimi_vocalsound_choices(pred: str, ref: str) -> Match:
 
 
 def first_or_last_but_one(pred: str, letters: str) -> str | None:
-    """The first character of a stripped answer if it is one of the letters, else the last but one, else None."""
+    """A stripped answer's first character if it is a letter, else the last but one."""
     if pred[:1] and pred[0] in letters:
         return pred[0]
     return pred[-2] if len(pred) > 1 and pred[-2] in letters else None
@@ -180,7 +180,7 @@ _TAG = re.compile(r"<[123]>")
 
 
 def mcq_abcd(pred: str, ref: str) -> Match:
-    """Read an option by the published wordings and compare it with the reference; unread is wrong."""
+    """Read an option by the published wordings and compare it; unread is wrong."""
     letter = read_option(str(pred))
     ref = str(ref).lower()
     if letter is None:
@@ -189,7 +189,7 @@ def mcq_abcd(pred: str, ref: str) -> Match:
 
 
 def read_option(answer: str) -> str | None:
-    """The letter of the first wording in an answer (with a before b, c and d), or None."""
+    """The letter of the first wording in an answer (with a before b, c, d), or None."""
     text = answer.lower()
     if _TAG.match(text):
         text = text[3:].strip()

@@ -1,4 +1,4 @@
-"""`withheld`: a placeholder for benchmarks whose authors do not publish the expected answers."""
+"""`withheld`: a placeholder where the expected answers are not published."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REASON = (
 
 
 class Withheld(AnswerMetric):
-    """No number: the expected answers are not published. Higher would be better, as for the authors' accuracy.
+    """No number: expected answers are not published. Higher would be better.
 
     Every answer is refused, with the command that writes the file for the authors' service.
 

@@ -1,4 +1,4 @@
-"""Post-processing steps by name. `load_steps(["json-field[content]", "option-letter"])` returns one callable.
+"""Post-processing steps by name, such as `json-field[content]`.
 
 The tables below hold the steps. `transcript[RECOGNISER]`, the transcript of generated audio, must come first; a run
 takes the recogniser of its device (`steps_on`). `official/TOOLKIT/NAME` are published steps with their quirks. The
@@ -56,7 +56,7 @@ _DECISIONS = ("label", "option-letter", "yes-no")
 
 
 def versioned(names: Sequence[str]) -> list[str]:
-    """The steps as a run's identity has them, with the grammar's version for those that read a decision."""
+    """The steps for a run's identity, with the grammar's version where it decides."""
     return [f"{name}/{READING_VERSION}" if _split_step(name)[0] in _DECISIONS else name for name in names]
 
 
@@ -95,7 +95,7 @@ def load_steps(names: Sequence[str]) -> Chain:
 
 
 def steps_on(names: Sequence[str], *, gpu: bool) -> list[str]:
-    """The steps with the recogniser of a GPU or a CPU: `transcript[ultraeval-audio]` differs between them."""
+    """The steps with the recogniser of a GPU or a CPU, where these differ."""
     from codec_bench.metrics.error_rate import recogniser_on
 
     texts = []

@@ -1,4 +1,4 @@
-"""Chains of post-processing steps, which turn a model's answer into the scored text."""
+"""Chains of post-processing steps, from a model's answer to the scored text."""
 
 from __future__ import annotations
 

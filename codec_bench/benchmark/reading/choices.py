@@ -35,7 +35,7 @@ def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
 
 
 def places_of(choices: Mapping[str, Any], *, separate: bool = False) -> dict[str, str]:
-    """The keys of a mapping that hold choices, by upper-case letter in order; keys without a text are omitted.
+    """A mapping's keys with choices, by letter in order; empty ones are omitted.
 
     Args:
         choices: a mapping whose keys are letters or names such as `choice_a`.
@@ -60,13 +60,13 @@ def without_label(text: str) -> str:
 
 
 def label_of(text: str) -> str | None:
-    """The letter before a choice, such as `A` of `(A) Man`; None if there is no letter."""
+    """The letter before a choice, such as `A` of `(A) Man`, or None."""
     match = _LABEL.match(text)
     return (match[1] or match[2]) if match else None
 
 
 def named(text: str, choices: Mapping[str, str], letters: str | None = None) -> set[str]:
-    """The choices that a text names by a letter, a label before the choice, or the text of the choice alone.
+    """The choices that a text names by letter, label or text.
 
     Args:
         choices: the texts by letter; several may be equal.
@@ -83,20 +83,20 @@ def named(text: str, choices: Mapping[str, str], letters: str | None = None) -> 
 
 
 def right_letters(fields: Mapping[str, Any], references: Sequence[str]) -> set[str]:
-    """The letters of the choices that expected answers name; several if a row has its answer twice."""
+    """The letters of the choices that expected answers name, perhaps several."""
     choices = choices_of(fields)
     texts = {plain(choices[letter]) for text in references for letter in named(text, choices)}
     return {letter for letter, text in choices.items() if plain(text) in texts}
 
 
 def chance_of(fields: Mapping[str, Any], references: Sequence[str]) -> float | None:
-    """The probability of a right guess among the choices; None if the row has no choices."""
+    """The probability of a right guess among the choices; None without choices."""
     choices = choices_of(fields)
     return max(1, len(right_letters(fields, references))) / len(choices) if choices else None
 
 
 def from_text(text: str) -> list[Any] | dict[str, str]:
-    """The choices of one text: a list if it is JSON, else those after `(A)`, `(B)`, ... by letter."""
+    """The choices of one text: a JSON list, or those after `(A)`, `(B)`, ..."""
     if text.lstrip().startswith("["):
         try:
             listed = json.loads(text)

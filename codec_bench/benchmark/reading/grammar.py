@@ -35,7 +35,7 @@ class Mention(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Joined mentions: their options, start, end, level of stance, and whether it is hedged or additive."""
+    """Joined mentions: options, start, end, stance, and hedged or additive."""
 
     keys: frozenset[str]
     start: int
@@ -110,7 +110,7 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
 
 
 def decided(text: str, mentions: Sequence[Mention], *, options: int) -> set[str]:
-    """The options that a text decides for: one for a decision, several for an open choice, none otherwise.
+    """The options that a text decides for: one, several if open, or none.
 
     Args:
         text: as `folded` gives it. mentions: in any order. options: how many options there are.

@@ -1,4 +1,4 @@
-"""Find the places where a text names an option: a letter, its text, a synonym, or a word for yes or no."""
+"""Find where a text names an option: letter, text, synonym, yes or no."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ _WORD = rf"(?:(?![{ALONE_CLASS}])[^\W_])"
 
 
 def folded(text: str) -> str:
-    """A text in one form: NFKC, plain apostrophes, no tags around answers, single spaces, no blank lines, and Latin
-    letters for single Cyrillic look-alikes.
-    """
+    """A text in one form: NFKC, no tags, single spaces, Latin for Cyrillic twins."""
     plain = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
     plain = _TAGS.sub(" ", _BOXED.sub(" \n final answer: ", plain))
     lines = (" ".join(line.split()) for line in plain.split("\n"))
@@ -89,7 +87,7 @@ _ORDINALS = compile_pattern("mentions", "ordinals")
 
 
 def letters_of(text: str, allowed: str) -> list[Mention]:
-    """Find every letter that can be an option: not of a name, a note, an article or a list of these.
+    """Find every letter that can be an option and no name, note or article.
 
     "The second option" is B. A letter in brackets or bold print counts. Else the word before it must be a cue or a
     function word (`left` in `cues.yaml`), or it must begin a clause.
@@ -155,7 +153,7 @@ def _yes_no() -> re.Pattern[str]:
 
 
 def yes_no_mentions(text: str) -> list[Mention]:
-    """Find every yes or no that answers: at the start of a clause or after a cue, and alone there."""
+    """Find every yes or no that answers: alone at a clause's start or after a cue."""
     mentions = [Mention(key, *both.span(key)) for key in ("yes", "no") for both in islice(_BOTH.finditer(text), MOST)]
     at = 0
     for _ in range(MOST):

@@ -1,4 +1,4 @@
-"""The step `number`, and numbers in texts, read exactly: `1,234.50`, `-3`, `1/2`, `1e3`, `５０%`.
+"""The step `number`: numbers in texts, read exactly, such as `1,234.50` or `1/2`.
 
 Numbers are fractions: rounding never makes two equal numbers differ.
 """
@@ -35,8 +35,7 @@ _MOST_CUES = 100
 
 
 def number(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """The number after `the answer is`, `answer:`, `####`, `\\boxed{` or `答案是`, or else the only number, or a last bold
-    one.
+    """The number after `the answer is` and the like, else the only or last bold one.
 
     It is written without separators, and as a decimal number if possible: `1,234.50` gives `1234.5`, `1/2` gives `0.5`.
     Number words are not read. Unparsed if there is no number, or if several differ.
@@ -66,7 +65,7 @@ def _strong(text: str, every: Sequence[Fraction]) -> set[Fraction]:
 
 
 def numbers_in(text: str) -> list[Fraction]:
-    """All numbers in a text, in order, in digits of any script; number words are not read."""
+    """All numbers in a text in order, in digits of any script; no number words."""
     folded = unicodedata.normalize("NFKC", text).translate(_MINUS)
     numbers = []
     for match in _NUMBER.finditer(folded):
@@ -79,7 +78,7 @@ def numbers_in(text: str) -> list[Fraction]:
 
 
 def read_number(text: str) -> Fraction | None:
-    """The number that the whole text is, or None; a currency, percent or closing mark may surround it."""
+    """The whole text's number, or None; currency or percent may surround it."""
     folded = unicodedata.normalize("NFKC", text).translate(_MINUS).strip(" \t\r\n$€£¥%.。!*")
     match = _NUMBER.fullmatch(folded)
     if match is None or (match["whole"] is None and match["point"] is None):
@@ -88,7 +87,7 @@ def read_number(text: str) -> Fraction | None:
 
 
 def write_number(value: Fraction) -> str:
-    """A number as text: whole or decimal if possible, otherwise a fraction such as `1/3`."""
+    """A number as text: whole or decimal if possible, else a fraction (`1/3`)."""
     if value.denominator == 1:
         return str(value.numerator)
     below, places = value.denominator, 0

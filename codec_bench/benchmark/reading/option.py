@@ -1,4 +1,4 @@
-"""The steps `option-letter`, `label` and `yes-no`, which read a decision. Two different decisions count as none."""
+"""Steps that read one decision: `option-letter`, `label` and `yes-no`."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ _PRONOUN = compile_pattern("option", "pronoun")
 
 
 def yes_no(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """`yes` or `no`, at the start of a clause or after `the answer is`, in twelve languages.
+    """`yes` or `no` at a clause's start or after `the answer is`, in twelve languages.
 
     Chinese answers are read by their first words (`是的`, `对`, `不是`, `没有`). `no idea` and `there is no audio` are no
     answers. Unparsed if neither occurs, or both.
@@ -176,7 +176,7 @@ def yes_no(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
 
 
 def labels_of(values: Any) -> list[str]:
-    """The labels of a question: a list, the values of a mapping, or a comma-separated text."""
+    """A question's labels: a list, a mapping's values, or a comma-separated text."""
     if isinstance(values, str):
         values = values.split(",")
     if isinstance(values, Mapping):

@@ -17,6 +17,6 @@ def _texts() -> Mapping[str, Mapping[str, str]]:
 
 
 def compile_pattern(group: str, name: str, **parts: str) -> re.Pattern[str]:
-    """Compile a pattern; `@part@` in its text is another entry of the group, or one of `parts`."""
+    """Compile a pattern; `@part@` is another entry of the group or of `parts`."""
     entries = {**_texts()[group], **parts}
     return re.compile(re.sub("@([a-z_]+)@", lambda match: entries[match[1]], entries[name]))

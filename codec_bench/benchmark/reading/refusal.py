@@ -1,4 +1,4 @@
-"""Detect answers that decline: no sound came, the model cannot listen, or it refuses.
+"""Detect answers that decline: no sound came, cannot listen, or refuses.
 
 In English, Chinese, German, French, Spanish, Italian, Portuguese, Japanese, Korean, Russian and Arabic, from the
 opening of an answer.
@@ -32,7 +32,7 @@ def declines(text: str) -> bool:
 
 
 def is_unheard(text: str) -> bool:
-    """Whether an undecided answer says that the model got no sound, or will not judge it."""
+    """Whether an undecided answer says that no sound came, or declines to judge."""
     opening = folded(text[:OPENING])
     return _MISSING.search(opening) is not None or any(
         all(cue(role).search(sentence) for role in ("unable", "sound"))

@@ -1,4 +1,4 @@
-"""The step `sections`: the sections of a song in an answer, one `START LABEL` a line and `END end` at last."""
+"""The step `sections`: a song's sections, `START LABEL` a line, `END end` last."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SPELLED = {"prechorus": "pre-chorus", "instrumental": "inst"}
 
 
 def sections(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-    """The sections of a song, in the published form: `0.0 intro`, `12.5 verse`, and so on up to `201.3 end`.
+    """A song's sections as published: `0.0 intro`, `12.5 verse`, ..., `201.3 end`.
 
     They are read from JSON objects with `start`, `end` and `label`; else from lists or tuples of a start, an end and a
     label; else from lines in the published form. A time is in seconds, or minutes and seconds as `1:05.2`. A section

@@ -1,4 +1,4 @@
-"""Steps that read a part of an answer by its form: JSON fields, tags, markers and lines."""
+"""Steps that read a part of an answer: JSON fields, tags, markers and lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LIGHT = re.compile(r"(?<![^\W_])[*_`](?=\S)|(?<=\S)[*_`](?![^\W_])")
 
 
 def json_field(name: str) -> Step:
-    """The value of a field of a JSON object in the answer, which may be fenced or have words around it.
+    """A field of a JSON object in the answer, fenced or among words.
 
     Numbers and truth values are written as in JSON. An answer without any object is plain text: the additions of models
     are removed (`codec_bench.benchmark.reading.bare_text`), and the score is flagged. So is the only text of an object
@@ -101,7 +101,7 @@ def first_line(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
 
 
 def after(marker: str) -> Step:
-    """The text after the last occurrence of a marker, ignoring case; unparsed if there is none."""
+    """The text after a marker's last occurrence, any case; unparsed without one."""
     pattern = re.compile(re.escape(marker), re.IGNORECASE)
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:

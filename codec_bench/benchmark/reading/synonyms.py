@@ -1,4 +1,4 @@
-"""Synonyms of common labels: the ten digits, male and female, and nouns of emotions."""
+"""Synonyms of common labels: ten digits, male and female, nouns of emotions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORDS = load_yaml(files("codec_bench.benchmark.reading").joinpath("synonyms.yam
 
 @lru_cache(512)
 def phrases_of(labels: tuple[str, ...]) -> Mapping[str, str]:
-    """The label by each of its phrases: the labels themselves, and synonyms of digits, genders and emotions.
+    """The label by each phrase: labels, and synonyms of digits, genders and emotions.
 
     Synonyms of digits apply only if all labels are digits, those of genders if both are labels.
     """

@@ -1,4 +1,4 @@
-"""Read answers that are a JSON object, or a list of options with their probabilities."""
+"""Read answers that are a JSON object, or options with probabilities."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def answer_in(value: Any) -> str | None:
 
 
 def probabilities(text: str, value: Any, key_of: Callable[[str], str | None]) -> set[str] | None:
-    """The likeliest options of a list of probabilities; None for a text that is no such list.
+    """The likeliest options of a list of probabilities; None for another text.
 
     Args:
         text: as `folded` gives it. value: its JSON value, or None. key_of: the option that a text names as a whole.

@@ -1,4 +1,4 @@
-"""UltraEval-Audio's post-processing with its quirks (github.com/OpenBMB/UltraEval-Audio 9b69da6).
+"""UltraEval-Audio's post-processing with its quirks (9b69da6).
 
 `official/ultraeval-audio/json-content`: the `content` of a JSON object or a Python literal; other text is only
     stripped. A fence is cut off by fixed lengths: without the closing fence three characters are lost.
@@ -45,7 +45,7 @@ def json_content(answer: str) -> Any:
 
 
 def extract(answer: Any, key: str) -> Any:
-    """The value of a key, if the answer is a mapping or its JSON; other text stays, all else is `Unparsed`."""
+    """A key's value in a mapping or its JSON; other text stays, else `Unparsed`."""
     if isinstance(answer, str):
         try:
             value = json.loads(answer)

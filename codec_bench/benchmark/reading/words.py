@@ -22,13 +22,13 @@ _BETWEEN = frozenset("a an the t be by any really actually definitely option cho
 
 
 def plain(text: str) -> str:
-    """The normal form of a text: NFKC, lower case, single spaces, no quotes or closing marks around it."""
+    """A text's normal form: NFKC, lower case, single spaces, no quotes around it."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(folded.split()).strip(" \t.,;:!?。、，；：！？\"'“”‘’`*")
 
 
 def words(text: str, *, fold_accents: bool = False) -> list[str]:
-    """The words of a text in lower case, without compatibility forms and, on demand, accents."""
+    """A text's words in lower case, without compatibility forms and maybe accents."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     if fold_accents:
         apart = unicodedata.normalize("NFD", folded)

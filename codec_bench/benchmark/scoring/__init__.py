@@ -1,4 +1,4 @@
-"""Scoring: metrics of recorded answers, and published ways to combine their values.
+"""Scoring: metrics of recorded answers, and published combinations.
 
 Which file to open
     `scoring.py` scores recorded answers, `scheme.py` selects post-processing and metrics, and `options.py` analyses the

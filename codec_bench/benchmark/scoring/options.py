@@ -1,4 +1,4 @@
-"""Effects of the order of options: consistency of a model's choice, and its preference of positions.
+"""Effects of the order of options: consistency, and preference of positions.
 
 Conventions
     An answer names an option by letter or text, as the step `option-letter` reads it; others count as unnamed. The unit
@@ -89,7 +89,7 @@ def choice_of(exchange: Exchange) -> Choice | None:
 
 
 def choices_summary(held: Sequence[Choice], *, rotated: bool) -> dict[str, Any]:
-    """Consistency over rotations, preference of positions, and accuracy by the right answer's position.
+    """Consistency over rotations, preference of positions, accuracy by position.
 
     Args:
         held: the choices, one for each answer. rotated: whether every question was sent in all rotations.

@@ -1,4 +1,4 @@
-"""A benchmark's scoring scheme: the post-processing and the metrics, sorted by their needs."""
+"""A benchmark's scoring scheme: post-processing, and metrics by their needs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Scheme:
         )
 
     def chain_of(self, metric: str) -> Chain:
-        """The post-processing before a metric; that of a published metric keeps the reasoning."""
+        """The post-processing before a metric; a published metric keeps the reasoning."""
         chain = self.chains.get(metric, self.chain)
         return replace(chain, keeps_reasoning=True) if OFFICIAL in metric else chain
 
@@ -106,7 +106,7 @@ class Scheme:
         self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None] | None, *, gpu: bool,
         seed: int | None = None,
     ) -> Plan:  # fmt: skip
-        """The engine's plan for spoken answers in some languages, or in any (None); only if `reads_sound`."""
+        """The engine's plan for spoken answers in some languages, or any (None)."""
         settings = {name: values for name, values in options.items() if name in self.features}
         return build_plan([build_generated()], self._of_sound, settings, languages, gpu=gpu, seed=seed)
 

@@ -1,4 +1,4 @@
-"""Score recorded answers, also again after shards are merged. The model gets no requests.
+"""Score recorded answers, also after a merge. The model gets no requests.
 
 Conventions
     Reading an answer means transcribing a spoken one and applying the benchmark's post-processing. Scoring follows.
@@ -166,7 +166,7 @@ def _read(exchange: Exchange, chain: Chain, spoken: Score | None) -> Reading:
 
 
 def text_of(exchange: Exchange) -> str | None:
-    """The reference text of a spoken answer: the question's `text`, or its first expected answer."""
+    """A spoken answer's reference: the question's `text`, or its first answer."""
     text = exchange.question.fields.get("text")
     return str(text) if text is not None else next(iter(exchange.question.expected), None)
 
@@ -356,7 +356,7 @@ def score_all(
     *,
     gpu: bool = False,
 ) -> dict[str, Any]:
-    """Score answers by all metrics that need neither the whole set nor a judge, and write the scores.
+    """Score answers by all metrics without a set or a judge, and write the scores.
 
     Args:
         todo: numbers of the questions.
@@ -434,7 +434,7 @@ def _spoken_samples(exchange: Exchange) -> list[Sample]:
 
 
 def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
-    """Score all answers by the set metrics. This repeats every time, because one answer changes the others' scores."""
+    """Score all answers by the set metrics, every time: one answer changes all scores."""
     if not scheme.sets:
         return
     sets: dict[int, list[Exchange]] = {}
@@ -460,7 +460,7 @@ def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:
 
 
 def score_sets_again(folder: Path) -> tuple[str, ...]:
-    """Score the answers of a merged record by the set metrics; merging changes no other metric.
+    """Score a merged record's answers by the set metrics; the others stay.
 
     The rules come from the record, without the benchmark's definition or the model.
 

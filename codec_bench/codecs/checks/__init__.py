@@ -1,4 +1,4 @@
-"""Checks that find faulty codecs: for `validate` and `profile` in full, and for `eval` on a few items.
+"""Checks that find faulty codecs: all of them, or a few items for `eval`.
 
 Which file to open
     `signals.py`: polarity, delay, level, clipping, silence. `rates_and_channels.py`: the same over five seconds at
@@ -73,7 +73,7 @@ def finding(check: str, state: State, diagnostic: Diagnostic, value: float | Non
 
 
 def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mark the findings of a network of noise that only training decides as not applicable."""
+    """Mark findings that only training decides as not applicable."""
     return [
         {**f, "state": "not applicable", "found": Diagnostic("untrained", finding=f["found"])}
         if f["check"] in OF_TRAINING and f["state"] == "suspect"

@@ -38,7 +38,7 @@ class DelayEstimate:
 
 
 def align_waves(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, longest_samples: int) -> DelayEstimate:
-    """Align two waveforms `(channels, samples)` with the weighting of the module docstring."""
+    """Align two waveforms `(channels, samples)` with the module's weighting."""
     return _align(reference, estimate, longest_samples, rate_hz)
 
 
@@ -108,7 +108,7 @@ def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: i
 
 
 def quick_size(least: int) -> int:
-    """The smallest even transform length from `least` on without a prime factor above 5."""
+    """The smallest even transform length from `least` without a prime above 5."""
     powers = [3**n * 5**m for n in range(least.bit_length()) for m in range(least.bit_length()) if 3**n * 5**m <= least]
     return min(odd << max(1, (-(-least // odd) - 1).bit_length()) for odd in powers)
 

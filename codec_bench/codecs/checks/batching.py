@@ -67,7 +67,7 @@ class BatchingCheck:
 
 
 def code_flips(codes: Sent, other: Sent) -> tuple[int, int]:
-    """Count the frames in which two items' codes differ, and all frames; a packet is a frame.
+    """Count frames in which two items' codes differ, and all; a packet is a frame.
 
     Latents differ beyond `LATENT_TOLERANCE` of the largest latent.
     """
@@ -109,7 +109,7 @@ def disagreeing(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Aud
 
 
 def batches_of(lengths: Sequence[int]) -> list[list[int]]:
-    """Batches of clips of these lengths: all in three orders, and pairs of the shortest with the longest."""
+    """Batches of clips by length: all in three orders, and shortest with longest."""
     count = len(lengths)
     order = sorted(range(count), key=lambda k: lengths[k])
     pairs = [[order[k], order[-1 - k]] for k in range(count // 2)]

@@ -1,4 +1,4 @@
-"""Invariance of a codec to batch, order and repetition; very short, silent and stereo input."""
+"""A codec under batch, order, repetition, and short, silent or stereo input."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LISTS: list[list[tuple[str, bool]]] = []
 
 
 def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
-    """Findings for every declared rate and channel count, silence, repetition and batches.
+    """Findings for every rate and channel count, silence, repetition and batches.
 
     Args:
         clips: some speech as the codec takes it, of two seconds or so.
@@ -95,7 +95,7 @@ def settled(
 
 @contextmanager
 def opened_files() -> Iterator[list[tuple[str, bool]]]:
-    """The files that Python opens inside, and whether to write to them. Other languages' files are not seen."""
+    """The files that Python opens inside, and whether to write to them."""
     _begin_to_listen()
     _LISTS.append([])
     try:
@@ -116,12 +116,12 @@ def _listen(event: str, args: tuple[Any, ...]) -> None:
 
 
 def tried(check: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The finding of a check; `failed` with the reason if the codec raises an exception."""
+    """The finding of a check; `failed` with the reason if the codec raises."""
     return try_checks(check, lambda: [look()])[0]
 
 
 def try_checks(check: str, look: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The findings of checks; `failed` with the reason if the codec raises an exception."""
+    """The findings of checks; `failed` with the reason if the codec raises."""
     try:
         return look()
     except MemoryError:

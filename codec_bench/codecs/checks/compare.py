@@ -1,4 +1,4 @@
-"""Whether a codec's batches are exact over some clips: `verify-batching` in the codec's process.
+"""Whether a codec's batches are exact (`verify-batching`), in its process.
 
 The clips have drawn lengths. Added are pieces that fit together badly (`codecs/checks/batching.py`).
 """

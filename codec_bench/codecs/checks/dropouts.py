@@ -50,7 +50,7 @@ def find_dropouts(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> 
 
 
 def find_dropped_windows(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray]:
-    """For every window whether it is loud and lost, and whether anything of it remains: bools `(windows,)`."""
+    """Whether each window is loud and lost, and anything remains: `(windows,)`."""
     window = max(1, round(WINDOW_S * rate_hz))
     before, after = _levels_db(reference, window), _levels_db(estimate, window)
     loud = (before > before.max(initial=-np.inf) - _LOUD_DB) & (before > _LEAST_DB)

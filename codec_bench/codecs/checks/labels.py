@@ -1,4 +1,4 @@
-"""Declared facts against sent codes: bitrate, tokens, frame rate, and side information.
+"""Declared facts against sent codes: bitrate, tokens, frame rate, side bits.
 
 Conventions
     `info` declares a bitrate; each stream its frame rate and cardinality, which give a nominal bitrate. Sent are codes,

@@ -28,7 +28,7 @@ class Material:
         self.unreadable: dict[str, str] = {}
 
     def ready(self, audio: Audio) -> list[Audio]:
-        """The codec's inputs for a clip, as in the engine: one piece, or one for each channel."""
+        """A codec's inputs for a clip, as in the engine: one piece, or one per channel."""
         return ready(audio, self._codec.info)
 
     def read(self) -> Iterator[tuple[str, Audio]]:
@@ -42,7 +42,7 @@ class Material:
             yield name, audio
 
     def batches(self, batch_s: float) -> Iterator[list[tuple[str, Audio]]]:
-        """Batches of clips of similar lengths, each of at most `batch_s` padded seconds, or of one clip."""
+        """Batches of similar clips, each of at most `batch_s` padded seconds."""
         window: list[tuple[str, Audio]] = []
         for entry in self.read():
             window.append(entry)
@@ -79,7 +79,7 @@ class Material:
         return [Audio(c.samples[:, : max(1, round(seconds * c.sample_rate_hz))], c.sample_rate_hz) for c in clips]
 
     def exactly(self, seconds: float) -> Audio:
-        """One piece of exactly this length, of repeated clips of one rate and channel count."""
+        """One piece of exactly this length, of repeated clips of one rate."""
         first = self.first_clips[0]
         kind = first.sample_rate_hz, first.channels
         fitting = [c.samples for c in self.first_clips if (c.sample_rate_hz, c.channels) == kind]

@@ -1,4 +1,4 @@
-"""The cheap checks of a run: a few short pieces of its data, coded alone, again, and in two batches.
+"""The cheap checks of a run: short pieces, coded alone, again, and in batches.
 
 Pieces of unequal lengths come from the loudest parts; one is silence. `validate` and `profile` do the rest: very short
 input, further rates and channels, digital silence, and many batches.
@@ -31,7 +31,7 @@ _SENT = (0, 1)
 
 
 def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]], Parcel | Diagnostic]:
-    """The findings of a few pieces, and codes for another process, or why nothing can be sent.
+    """Findings of a few pieces, and codes to send, or why there are none.
 
     Args:
         clips: some audio of the run, at least one; at most `CLIPS` are used.

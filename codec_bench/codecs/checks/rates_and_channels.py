@@ -59,7 +59,7 @@ _DROP_DB = -20.0
 
 
 def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dict[str, Any]]:
-    """The findings for all rates and channel counts; one that is `ok` if nothing is wrong.
+    """Findings for all rates and channel counts; one `ok` if nothing is wrong.
 
     Args:
         clips: some speech. steady: whether the same input gives the same output, so that batches can be compared.
@@ -284,7 +284,7 @@ def _db(one: float, other: float) -> float:
 
 
 def both_ends(codec: Any, clip: Audio) -> list[dict[str, Any]]:
-    """Whether clips with loud ends come back whole: whole frames, parts of a frame, longer ones."""
+    """Whether clips with loud ends come back whole, at several lengths."""
     rate = clip.sample_rate_hz
     hop = max(2, round(rate / (codec.info.frame_rate_hz or 50.0)))
     lengths = [k * hop for k in range(1, _FRAMES + 1)]

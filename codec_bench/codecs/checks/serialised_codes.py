@@ -31,7 +31,7 @@ class CannotSend(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """Codes as they would be sent, and the audio that the encoder's process decoded them to.
+    """Codes as sent, and the audio that the encoder's process decoded them to.
 
     Args:
         codes: the bytes of each item. waves: float32 `(channels, samples)` of each.

@@ -201,7 +201,7 @@ def agreeing(measured: Sequence[DelayEstimate]) -> list[DelayEstimate]:
 
 
 def least_delay(agreed: Sequence[DelayEstimate], rate_hz: int, *, rough: bool = False) -> float:
-    """The smallest delay in samples on which clips agree that coding at a low bitrate does not cause.
+    """The smallest common delay in samples that low bitrates do not cause.
 
     Args:
         agreed: from `agreeing`. rough: whether only some bands were compared.
@@ -220,7 +220,7 @@ def dropout_parameters(dropouts: Dropouts) -> dict[str, float]:
 
 
 def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
-    """The gain of `estimate` over `reference`, both `(channels, samples)`: the median over bands by energy."""
+    """The gain of `estimate` over `reference` in dB: the median of bands by energy."""
     size = quick_size(reference.shape[1])
     spectra = (np.fft.rfft(signal.astype(np.float64), size) for signal in (reference, estimate))
     powers = [(np.abs(spectrum) ** 2).sum(axis=0) for spectrum in spectra]
@@ -249,7 +249,7 @@ def loudest_at(samples: np.ndarray, length: int) -> int:
 
 
 def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
-    """The level at which an estimate is cut although its reference goes on; 0 if it is not."""
+    """The level at which only the estimate is cut; 0 if it is not."""
     top, level = float(np.abs(estimate).max(initial=0.0)), np.abs(reference)
     at_top = np.abs(estimate) >= _FLAT * top
     cut = int((at_top & (level > _FLAT_NEAR * top)).sum())  # a coarse quantiser takes what is lower to its top as well
@@ -259,7 +259,7 @@ def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
 
 
 def count_wraps(reference: np.ndarray, estimate: np.ndarray) -> int:
-    """Count samples that jump to the other end of the scale, like overflowing integers, unlike the reference's."""
+    """Count samples that wrap like overflowing integers, unlike the reference's."""
     from scipy.ndimage import maximum_filter1d
 
     jumps, steps = (np.abs(np.diff(signal, axis=1)) for signal in (estimate, reference))

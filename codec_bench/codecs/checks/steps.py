@@ -1,4 +1,4 @@
-"""The checks of one codec in steps, as the codec's process runs them for `validate`.
+"""The checks of one codec in steps, as its process runs them.
 
 A step gives sections: dictionaries with results, `state` (`ok`, `not applicable` or `failed`), and a `reason` unless
 the state is `ok`. The application `profiling` adds its own steps.
@@ -76,7 +76,7 @@ class CheckJob:
 
 
 class Watched:
-    """A codec that announces each of its calls, so that the parent notices one that hangs."""
+    """A codec that announces its calls, so the parent notices one that hangs."""
 
     def __init__(self, codec: Any, announce: Callable[[], None]) -> None:
         self._codec, self._announce = codec, announce
@@ -118,7 +118,7 @@ class Checking:
         self._batch_s = _BATCH_S
 
     def sections(self, name: str) -> dict[str, dict[str, Any]]:
-        """Run a step and return its sections as JSON values and diagnostics; failures become reasons."""
+        """Run a step; its sections as JSON values and diagnostics, failures as reasons."""
         try:
             results = {section: {"state": "ok", **values} for section, values in self.step(name).items()}
         except NotApplicable as reason:
@@ -254,7 +254,7 @@ class OneShape:
 
 
 def gather_findings(sections: dict[str, Any]) -> None:
-    """Merge all findings of a codec into one list, and drop the sections of steps that only look for faults."""
+    """Merge a codec's findings, without the sections that only look for faults."""
     listed = list(sections["findings"].get("findings", []))
     sent = sections.pop("sent")
     for step, check in (("probe", "odd input"), ("stream", "stream"), ("elsewhere", CHECK)):

@@ -59,7 +59,7 @@ def open_stream(codec: Any) -> AbstractContextManager[Any] | Diagnostic:
 
 
 def stream_clip(stream: AbstractContextManager[Any], clip: Audio) -> Streamed:
-    """Feed a clip step by step, then silence until the decoder has returned all of it, for at most a second."""
+    """Feed a clip step by step, then up to a second of silence to flush it."""
     process = os.getpid()
     with stream as running:
         streamed, process = Streamed(int(running.step_samples)), os.getpid()

@@ -24,7 +24,7 @@ _TRIES = 5
 
 
 class Aac(RatedCodec):
-    """AAC-LC at an average bitrate, at the sample rates at which the encoder reaches it.
+    """AAC-LC at an average bitrate, at the rates that reach it.
 
     The encoder has no constant bitrate. Its `fast` coder is within 2 % of most targets on speech; the default coder
     misses them by 20 % and more with a lower SI-SDR. Above 2.5 bits a sample for one channel it exceeds the target by

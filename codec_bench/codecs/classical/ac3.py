@@ -1,4 +1,4 @@
-"""AC-3 and E-AC-3 (ETSI TS 102 366, Dolby Digital and Plus) through FFmpeg's encoders, at constant bitrate."""
+"""AC-3 and E-AC-3 (ETSI TS 102 366) by FFmpeg, at constant bitrate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADPCM of 4 bits a sample through FFmpeg: IMA's as in QuickTime, Microsoft's, and Yamaha's."""
+"""ADPCM of 4 bits a sample by FFmpeg: IMA's (QuickTime), Microsoft's, Yamaha's."""
 
 from __future__ import annotations
 

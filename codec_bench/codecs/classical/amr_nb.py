@@ -1,4 +1,4 @@
-"""AMR narrow-band (3GPP TS 26.071) through opencore-amr, the fixed-point reference."""
+"""AMR narrow-band (3GPP TS 26.071) by opencore-amr, the fixed-point reference."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Amr(RatedCodec):
         return self.decode_gaps(packets, num_samples, rate_hz, channels)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay, with the standard's concealment of missing packets."""
+        """The decoded signal without delay; the standard conceals missing packets."""
         check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], self._frame_bytes)
         framed = [_header(self.missing) if packet is None else self._header + packet for packet in packets]
         return decode_packets(self.decoder, framed, rate_hz=rate_hz, channels=channels)[:, self._delay_samples :]

@@ -1,4 +1,4 @@
-"""AMR wideband (3GPP TS 26.171, ITU-T G.722.2): VisualOn's encoder from the system, opencore-amr's decoder."""
+"""AMR wideband (G.722.2): VisualOn's encoder, opencore-amr's decoder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AmrWb(Amr):
 
     @classmethod
     def require_weights(cls, weights: str | None, **options: Any) -> None:
-        """Raise MissingResource if the system lacks the encoder's library, before a command begins."""
+        """Raise MissingResource if the system lacks the encoder's library."""
         _encoder()
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""aptX and aptX HD: four sub-bands of adaptive differential PCM for wireless headphones, stereo."""
+"""aptX and aptX HD: four sub-bands of adaptive differential PCM, stereo."""
 
 from __future__ import annotations
 

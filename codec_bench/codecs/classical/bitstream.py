@@ -1,4 +1,4 @@
-"""Classical codecs in this process: FFmpeg's encoders and decoders through PyAV, without files or containers.
+"""Classical codecs by PyAV (FFmpeg) in this process, without files.
 
 Conventions
     Only payload packets are counted. The decoder derives from `Codes` what a container or call set-up carries once
@@ -39,7 +39,7 @@ class Encoder:
     options: Mapping[str, str] | None = None
 
     def encode(self, samples: np.ndarray, rate_hz: int, packets: int) -> list[bytes]:
-        """Encode float32 `(channels, samples)`, extended with silence, into the first `packets` packets.
+        """Encode float32 `(channels, samples)`, padded, into the first `packets` packets.
 
         Raises:
             UserError: FFmpeg does not have the encoder, refuses the settings, or gives fewer packets.
@@ -160,7 +160,7 @@ class BitstreamCodec(Codec):
         return cls(**options).info
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Packets of float32 `(channels, samples)`: as many as decoding every sample needs."""
+        """Packets of float32 `(channels, samples)`: as many as all samples need."""
         assert self._coder is not None
         needed, frame = samples.shape[1] + self._coder.delay_samples, self._coder.encoder.frame_samples
         packets = self._coder.encoder.encode(samples, rate_hz, packets_for(needed, frame))

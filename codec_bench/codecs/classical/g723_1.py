@@ -13,7 +13,7 @@ DELAY_SAMPLES = 60  # the encoder looks one subframe (7.5 ms) ahead
 
 
 class G7231(BitstreamCodec):
-    """G.723.1 at its higher rate, the only one of FFmpeg's encoder, with the decoder's post-filter.
+    """G.723.1 at 6.3 kbit/s, FFmpeg's only rate, with post-filter.
 
     There is no discontinuous transmission. A packet is one frame of 24 bytes, 1.6 % above the declared rate: 6.4 kbps.
     Packets of other sizes, of the other rate or comfort noise, are refused.

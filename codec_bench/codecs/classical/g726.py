@@ -14,7 +14,7 @@ _FRAME = {16000: 4096, 24000: 2736, 32000: 2048, 40000: 1640}
 
 
 class G726(RatedCodec):
-    """G.726 in packets of 20 ms, without delay. As in ITU-T I.366.2, the first code is in the highest bits.
+    """G.726 in packets of 20 ms, no delay, first code highest (ITU-T I.366.2).
 
     Args:
         bitrate_bps: 16000, 24000, 32000 or 40000.

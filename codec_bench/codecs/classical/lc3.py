@@ -63,7 +63,7 @@ class Lc3(RatedCodec):
         return self.decode_gaps(packets, num_samples, rate_hz, channels)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay, with liblc3's concealment of missing packets."""
+        """The decoded signal without delay; liblc3 conceals missing packets."""
         with _coder("Decoder", rate_hz, channels) as coder:
             size = coder.get_frame_bytes(self.bitrate_bps)
             check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], size)

@@ -14,7 +14,7 @@ _KBPS = {**dict.fromkeys((16000, 22050, 24000), _MPEG_2), **dict.fromkeys((32000
 
 
 class Mp2(RatedCodec):
-    """Layer II at the sample rates whose MPEG version has that bitrate. Frames include their headers.
+    """Layer II at the rates whose MPEG version has the bitrate, headers included.
 
     Args:
         bitrate_bps: one of the format's bitrates.

@@ -22,7 +22,7 @@ DELAY_SAMPLES = 576 + 528 + 1
 
 
 class Mp3(RatedCodec):
-    """MP3 at a constant bitrate, with the bit reservoir, at the sample rates whose MPEG version has that bitrate.
+    """MP3 at constant bitrate with the bit reservoir, at its MPEG version's rates.
 
     Args:
         bitrate_bps: one of the format's bitrates.
@@ -34,7 +34,7 @@ class Mp3(RatedCodec):
         super().__init__("mp3", bitrate_bps, sample_rates_hz=rates, channels=(1, 2), causal=False)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Frames of one item with header and side information: a decoder needs both in every frame."""
+        """Frames of one item with header and side information, as decoders need."""
         frame = 1152 if rate_hz >= 32000 else 576
         encoder = Encoder("libmp3lame", "fltp", frame, self.bitrate_bps)
         return encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + DELAY_SAMPLES, frame))

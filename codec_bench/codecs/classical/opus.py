@@ -33,7 +33,7 @@ _ONE_FRAME = 0xFC  # the first byte of a packet without its last two bits, which
 
 
 class Opus(RatedCodec):
-    """Opus at a constant bitrate, 20 ms frames, tuned for any sound (`application=audio`).
+    """Opus at constant bitrate, 20 ms frames, for any sound (`application=audio`).
 
     `voip` is not used: its adaptive high-pass filter has a delay that depends on frequency.
 
@@ -64,7 +64,7 @@ class Opus(RatedCodec):
         return resample(out[:, start : start + num_samples * (_DECODED_HZ // rate_hz)], _DECODED_HZ, rate_hz)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal with libopus' concealment of missing packets, without forward error correction.
+        """The decoded signal with libopus' concealment, without error correction.
 
         An empty frame means a lost one (RFC 6716, section 3.2.1), and libopus conceals it. Its first byte is that of
         the last packet that arrived, at first that of the next.
@@ -73,7 +73,7 @@ class Opus(RatedCodec):
 
 
 def delay_samples(packets: Sequence[bytes], rate_hz: int) -> int:
-    """The delay of these packets' decoded signal, in samples at 48 kHz, for audio encoded at `rate_hz`.
+    """Delay of decoded packets in samples at 48 kHz, for audio at `rate_hz`.
 
     The first five bits of a packet name its mode (RFC 6716, section 3.1). The most frequent mode decides.
     """

@@ -1,4 +1,4 @@
-"""RealAudio 14.4 (an early code-excited linear predictor at 8 kbit/s) through FFmpeg's encoder and decoder."""
+"""RealAudio 14.4 (early CELP at 8 kbit/s) by FFmpeg."""
 
 from __future__ import annotations
 

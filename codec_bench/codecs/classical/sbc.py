@@ -58,7 +58,7 @@ def delay_samples(subbands: int) -> int:
 
 
 def frame_of(bitrate_bps: int, rate_hz: int, channels: int) -> Frame | None:
-    """The frame of FFmpeg's encoder at its longest delay; None if the format has none (A2DP 1.3, appendix B).
+    """The longest-delay frame of FFmpeg's encoder; None without one (A2DP 1.3, B).
 
     Four sub-bands above 270 kbps (mono) and 420 kbps (stereo), else eight. Stereo is joint below 180 and above 420
     kbps.
@@ -74,7 +74,7 @@ def frame_of(bitrate_bps: int, rate_hz: int, channels: int) -> Frame | None:
 
 
 class Sbc(RatedCodec):
-    """SBC at a constant bitrate: 16 blocks, loudness allocation, at the sample rates whose frames come within 5 %.
+    """SBC at constant bitrate within 5 %: 16 blocks, loudness allocation.
 
     Args:
         bitrate_bps: 24000 to 512000, of all channels together.
@@ -107,7 +107,7 @@ class Sbc(RatedCodec):
 
 
 class Msbc(BitstreamCodec):
-    """mSBC, the wide-band speech codec of Bluetooth's hands-free profile: 16 kHz mono, 15 blocks, bit pool 26.
+    """mSBC, Bluetooth's wide-band speech: 16 kHz mono, 15 blocks, bit pool 26.
 
     57 bytes every 7.5 ms are 60.8 kbps. The transport's three bytes a frame (64 kbps) are not counted.
     """

@@ -1,4 +1,4 @@
-"""Vorbis I through libvorbis (in libsndfile) at a quality, not at a bitrate; decoded by FFmpeg."""
+"""Vorbis I by libvorbis (libsndfile) at a quality; decoded by FFmpeg."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BLOCK = 16384  # libsndfile holds all samples of a call on its stack
 
 
 class Vorbis(BitstreamCodec):
-    """Vorbis at a variable bitrate. The headers are not counted: the receiver makes them again.
+    """Vorbis at variable bitrate, without headers, which the receiver makes again.
 
     Args:
         quality: 0 to 10, as of `oggenc -q`.

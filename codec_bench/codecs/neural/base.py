@@ -1,4 +1,4 @@
-"""Base classes of neural codec adapters: passes over ragged batches, checks of codes, float32 precision."""
+"""Bases of neural codecs: ragged batches, checks of codes, float32."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PublishedCodec(Codec):
 
     @classmethod
     def find_weights(cls, **options: Any) -> str | None:
-        """The folder of the published weights (the first checkpoint's) on this machine; None if some are missing."""
+        """The folder of the published weights on this machine; None if some are missing."""
         from codec_bench.weights import lookup
 
         checkpoints = [lookup(name.format(**options)) for name in cls.checkpoints]
@@ -79,7 +79,7 @@ class PublishedCodec(Codec):
             find_all((name.format(**options) for name in cls.checkpoints), weights)
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
-        """The vectors of codes, float32 `(frames, dimensions)`: the sum over codebooks, as the decoder gets it."""
+        """The vectors of codes, float32 `(frames, dimensions)`, summed over codebooks."""
         if self._quantiser is None:
             return super().vectors(values)
         from codec_bench.kernels.rvq.dispatch import lookup
@@ -90,7 +90,7 @@ class PublishedCodec(Codec):
             return lookup(there, self._quantiser).value[0].T.float().cpu().numpy()
 
     def first(self, codebooks: int) -> PublishedCodec:
-        """The same codec with its first codebooks only, on the same networks, if the codebooks are residual."""
+        """The codec with its first codebooks only, if these are residual."""
         if not self.residual:
             raise UserError(f"{self.info.name} decodes no fewer codebooks than it has")
         fewer = copy(self)
@@ -299,7 +299,7 @@ def of_transformers(
 
 
 def stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:
-    """Stack arrays `(rows, columns)` to `(batch, rows, length)`, zeros after each item's end."""
+    """Stack arrays `(rows, columns)` to `(batch, rows, length)`, zero-padded."""
     out = np.zeros((len(items), items[0].shape[0], length), items[0].dtype)
     for row, item in zip(out, items):
         row[:, : item.shape[1]] = item
@@ -334,7 +334,7 @@ def code_info(
 
 
 def check_stream(item: Codes, info: CodecInfo, shape: tuple[int, int], cardinality: int) -> None:
-    """Check that codes are one stream of this shape, each code from 0 to `cardinality - 1`.
+    """Check that codes are one stream of this shape, codes below `cardinality`.
 
     Raises:
         UserError: they are not.
@@ -345,7 +345,7 @@ def check_stream(item: Codes, info: CodecInfo, shape: tuple[int, int], cardinali
 def check_streams(
     item: Codes, info: CodecInfo, shapes: Sequence[tuple[int, int]], cardinalities: Sequence[int]
 ) -> None:
-    """Check that codes are streams of these shapes, each code from 0 to its `cardinality - 1`.
+    """Check that codes are streams of these shapes, codes below `cardinality`.
 
     Raises:
         UserError: they are not.

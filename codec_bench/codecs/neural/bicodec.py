@@ -1,4 +1,4 @@
-"""BiCodec, the codec of Spark-TTS: 50 codes a second for the content, and 32 an utterance for the speaker.
+"""BiCodec of Spark-TTS: 50 content codes a second, 32 speaker codes.
 
 Convolutions see zeros beyond an item's end, attention is masked, and the wave is normalised over its own samples. The
 reference clip always has 6 s. Silence extends items to 400 samples (25 ms), which the reference refuses, and fills the
@@ -83,7 +83,7 @@ class BiCodec(PublishedCodec):
         return self._net.encode(speech_features(self._speech, waves, lengths), clips, frames)
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item: the reference's output, then silence up to the item's length."""
+        """Audio of each item: the reference's output, then silence to its length."""
         for item in codes:
             shapes = [(1, _frames(item.num_samples)), (1, _SPEAKER_CODES)]
             check_streams(item, self.info, shapes, [_CODEWORDS, _SPEAKER_ENTRIES])
@@ -112,7 +112,7 @@ class BiCodec(PublishedCodec):
 
 
 def prepared(wave: np.ndarray) -> np.ndarray:
-    """Normalise a wave as BiCodec does, float64 `(samples,)`, at least 400 samples long.
+    """Normalise a wave as BiCodec does: float64 `(samples,)`, at least 400.
 
     Peaks below 0.1 (from 0.001 up) are raised to 0.1. Then the samples between the 90th and 99th percentile of the
     magnitudes above 0.01 are brought to 0.2 on average, by a factor of 0.1 to 10, and peaks above 1 to 1. With at most
@@ -133,7 +133,7 @@ def prepared(wave: np.ndarray) -> np.ndarray:
 
 
 def reference_clip(wave: np.ndarray) -> np.ndarray:
-    """The first 6 s of a wave at 16 kHz, repeated if shorter; it identifies the speaker."""
+    """The first 6 s of a 16 kHz wave, repeated if shorter, for the speaker."""
     return np.resize(wave, _CLIP_SAMPLES)
 
 

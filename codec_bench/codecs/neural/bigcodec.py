@@ -1,4 +1,4 @@
-"""BigCodec, one codebook at 80 frames a second at 16 kHz, in batches that equal the reference one item at a time.
+"""BigCodec: one codebook, 80 frames a second, 16 kHz, exact in batches.
 
 Convolutions look both ways and activations repeat an item's last sample: both are masked layer by layer
 (`networks/bigcodec.py`). The LSTMs run only forwards. As in the reference, n samples have n // 200 + 1 frames: zeros

@@ -1,4 +1,4 @@
-"""ChatTTS's audio codec: a quantised mel spectrogram at 46.875 frames a second, decoded by Vocos.
+"""ChatTTS's codec: a quantised mel spectrogram (46.875 Hz) and Vocos.
 
 Spectrograms are computed per item, convolutions see zeros beyond an item's end, and overlap-add uses its own windows.
 Silence extends items to 513 samples (21 ms), which the original refuses, and fills up to 511 samples that it does not

@@ -1,4 +1,4 @@
-"""DAC at 16, 24 and 44.1 kHz through transformers, in batches that equal transformers one item at a time.
+"""DAC at 16, 24 and 44.1 kHz by transformers, exact in batches.
 
 Every item is followed by zeros to its own multiple of the hop, as in DAC's preprocessing; everything beyond is zeroed
 before every convolution (`networks/dac.py`). The whole signal is coded at once, as in transformers and the paper,

@@ -1,4 +1,4 @@
-"""Read a DAC checkpoint of the original package into transformers' model, unpickling tensors only.
+"""Read an original DAC checkpoint into transformers' model, tensors only.
 
 Weight normalisation (a direction and a gain) is folded into one weight, as in transformers' published files.
 """
@@ -35,7 +35,7 @@ def load_original(net: Any, path: Path) -> Any:
 
 
 def renamed(state: dict[str, Any]) -> dict[str, Any]:
-    """Rename tensors to transformers' names and fold gains into weights; unknown names stay."""
+    """Rename tensors for transformers and fold gains; unknown names stay."""
     out = {}
     for name, tensor in state.items():
         if name.endswith("weight_g"):

@@ -1,4 +1,4 @@
-"""EnCodec 24 kHz and 48 kHz through transformers, in batches that equal the `encodec` package one item at a time.
+"""EnCodec at 24 and 48 kHz by transformers, exact in batches.
 
 24 kHz: convolutions and LSTM are causal. Where a length is no multiple of a stride, each item's reflection is written
 into the padding, layer by layer. Items of up to six frames reflect appended zeros: they share passes with equals only.
@@ -113,7 +113,7 @@ class Encodec(PublishedCodec):
             return self._decode_apart(codes) if self._device == "cpu" else self._decode_causal(codes)
 
     def streaming(self) -> AbstractContextManager[CodecStream]:
-        """Code one signal 320 samples at a time with carried state (24 kHz); the first codes come with sample 2240."""
+        """Code a signal by 320 samples with state (24 kHz); codes from sample 2240 on."""
         if self._chunked:
             raise UserError(f"{self.info.name} normalises over whole chunks of a second: it cannot go frame by frame")
         from codec_bench.codecs.neural.encodec_stream import EncodecStream

@@ -1,4 +1,4 @@
-"""EnCodec 24 kHz in pieces: the codes and waves of the whole signal, with carried state.
+"""EnCodec 24 kHz in pieces: equal to the whole signal, with carried state.
 
 Convolutions keep the end of their input, transposed ones their last input, LSTMs their states. Ends that are no
 multiple of a stride are reflected, as in the whole signal. The model also reflects the first samples of every layer's

@@ -1,4 +1,4 @@
-"""FunCodec's time-domain models, up to 32 codebooks at 25 or 50 frames a second at 16 kHz, in exact batches.
+"""FunCodec's time-domain models at 16 kHz, exact in batches.
 
 An own network on `networks/seanet.py`, since the toolkit brings its trainer and forty packages. Speech is coded at a
 power of one; each item's scale is sent as 32 bits, and multiplied back as in the toolkit's `inference` (its scripts do
@@ -133,7 +133,7 @@ class FunCodec(NeuralCodec):
         return code_info(name, _RATE_HZ, _hop(model), _CARDINALITY, codebooks)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the reference gives them for that item alone, and its scale."""
+        """Codes of each item, as the reference alone gives them, and its scale."""
         return [
             replace(item, side_bits=float(_SCALE_BITS), side={"scale": _scale(audio.samples)})
             for item, audio in zip(super().encode(batch), batch)

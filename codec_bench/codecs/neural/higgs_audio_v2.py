@@ -1,4 +1,4 @@
-"""The tokenizer of Higgs Audio v2 (Boson AI) through transformers, in batches equal to one item at a time.
+"""The tokenizer of Higgs Audio v2 by transformers, exact in batches.
 
 The encoder's HuBERT has no mask, so items are followed by zeros to a multiple of 960 samples, and only equal lengths
 share a pass. In the decoder everything beyond an item is zeroed before each convolution (`networks/dac.py`).

@@ -12,7 +12,7 @@ from codec_bench.types import Audio, Latents
 
 
 class CausalLatents(NeuralCodec):
-    """A continuous codec without look-ahead: zeros after an item's last frame change none of its own.
+    """A continuous codec without look-ahead: padding changes no own frame.
 
     An adapter's `_search` returns latents `(items, dimensions, frames)`, and `_waves` decodes them.
     """

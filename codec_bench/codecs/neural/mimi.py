@@ -1,4 +1,4 @@
-"""Mimi through transformers: the whole signal at once, or frame by frame with the same codes and waves.
+"""Mimi by transformers: whole, or frame by frame with equal results.
 
 The convolutions and both transformers (a window of 250 positions, 10 s) are causal. Every item is first followed by
 zeros to a multiple of 1920 samples, as in Kyutai's code and as frame-by-frame coding needs; transformers pads layer by
@@ -115,7 +115,7 @@ class Mimi(NeuralCodec):
 
     @contextmanager
     def streaming(self) -> Iterator[CodecStream]:
-        """Code one signal frame by frame with carried state: 1920 samples are one frame of codes."""
+        """Code a signal frame by frame with state: 1920 samples a frame."""
         yield _MimiStream(self)
 
     def _latents(self, waves: Any) -> Any:

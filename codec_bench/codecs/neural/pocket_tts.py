@@ -1,4 +1,4 @@
-"""The audio tokenizer of Pocket TTS (Kyutai) through transformers: a Mimi without codebooks.
+"""The audio tokenizer of Pocket TTS (Kyutai): a Mimi without codebooks.
 
 Convolutions and both transformers (a window of 250 positions) are causal. Every item is followed by zeros to a multiple
 of 1920 samples, as transformers' extractor does.

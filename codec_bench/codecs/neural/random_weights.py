@@ -1,4 +1,4 @@
-"""Networks of seeded noise for tests and benches, whose codes and waves follow the input."""
+"""Networks of seeded noise for tests, whose codes and waves follow the input."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def seeded(seed: int = 0) -> Iterator[None]:
 
 
 def spread_codewords(codebooks: Iterable[Any], latents: Any) -> None:
-    """Fill codebooks `(entries, dims)` with noise about as wide as their residuals of latents `(frames, dims)`."""
+    """Fill codebooks `(entries, dims)` with noise as wide as their residuals."""
     import torch
 
     residual = latents
@@ -42,28 +42,28 @@ def spread_codewords(codebooks: Iterable[Any], latents: Any) -> None:
 
 
 def calm_residual_units(*parts: Any) -> None:
-    """Scale the last convolution of DAC's residual units, whose sums would grow with depth."""
+    """Scale the last convolutions of DAC's residual units against growing sums."""
     for block in (block for one in parts for block in one.block):
         for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
             unit.conv2.weight.mul_(0.3)
 
 
 def calm_branches(net: Any, *ends: str) -> None:
-    """Scale the last weights of residual branches by the ends of their names; their sums would grow with depth."""
+    """Scale the last weights of residual branches against growing sums."""
     for name, parameter in net.named_parameters():
         if name.endswith(ends):
             parameter.mul_(0.3)
 
 
 def raise_layer_scales(*transformers: Any) -> None:
-    """Raise the layer scales, which have no effect at their published first value, 0.01."""
+    """Raise the layer scales, which do nothing at the published 0.01."""
     for layer in (layer for transformer in transformers for layer in transformer.layers):
         layer.self_attn_layer_scale.scale.fill_(0.3)
         layer.mlp_layer_scale.scale.fill_(0.3)
 
 
 def fill_with_noise(net: Any) -> None:
-    """Fill convolutions and linear layers with power-preserving noise and small biases."""
+    """Fill convolutions and linear layers with power-preserving noise."""
     import torch
     from torch import nn
 

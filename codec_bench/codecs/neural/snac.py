@@ -1,4 +1,4 @@
-"""SNAC through its package, in batches that equal it one item at a time, with reproducible noise.
+"""SNAC by its package, exact in batches, with reproducible noise.
 
 Convolutions see zeros beyond an item's end. The package pads items to whole blocks (of the coarsest codebook, and of
 the attention's window at 32 and 44.1 kHz), so attention never crosses an item's end. The decoder multiplies noise into

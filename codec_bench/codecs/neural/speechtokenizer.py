@@ -1,4 +1,4 @@
-"""SpeechTokenizer, eight codebooks at 50 frames a second at 16 kHz, in batches equal to one item at a time.
+"""SpeechTokenizer: eight codebooks, 50 frames a second, exact in batches.
 
 An own network on `networks/seanet.py`, since the package imports its trainer with accelerate and matplotlib.
 Convolutions reflect each item at its own end. The encoder's LSTM runs backwards from each item's own last frame. Items

@@ -1,4 +1,4 @@
-"""The acoustic tokenizer of VibeVoice (Microsoft) through transformers: 64 real numbers 7.5 times a second.
+"""VibeVoice's acoustic tokenizer by transformers: 64 numbers at 7.5 Hz.
 
 As in transformers' extractor, a clip is first brought to -25 dB of full scale (lower if it would clip). The factor is
 sent next to the latents and undone by the decoder, so the codec is not causal, although its networks are. The encoder's

@@ -1,4 +1,4 @@
-"""WavTokenizer, one codebook at 75 or 40 frames a second, in batches that equal the reference one item at a time.
+"""WavTokenizer: one codebook at 75 or 40 frames a second, exact in batches.
 
 Encoder: each item is reflected at its own end, layer by layer; the LSTM runs only forwards. Decoder: normalisation and
 attention use an item's own frames, convolutions see zeros beyond it, and overlap-add its own windows. Items too short

@@ -1,4 +1,4 @@
-"""X-codec through transformers, in batches that equal transformers one item at a time.
+"""X-codec by transformers, exact in batches.
 
 The encoder's HuBERT or WavLM has no mask, so items are followed by zeros to a multiple of 320 samples, and only equal
 lengths share a pass. In the decoder everything beyond an item is zeroed before each convolution (`networks/dac.py`).

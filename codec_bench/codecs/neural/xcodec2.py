@@ -1,4 +1,4 @@
-"""X-codec2 and NeuCodec through transformers, in batches that equal transformers one item at a time.
+"""X-codec2 and NeuCodec by transformers, exact in batches.
 
 Padding would change results everywhere (features normalised over time, filters that repeat the ends, attention), so
 only items of exactly equal length share a pass. X-codec2's feature extractor adds at least one zero, so whole frames

@@ -76,7 +76,7 @@ LAYOUTS = (
 
 
 def find_layout(tree: Tree, named: str | None = None) -> tuple[Layout, list[str]] | None:
-    """The layout of a folder or of a named file in it, with its text files; None if there is none.
+    """The layout of a folder or of a file in it, with its texts, or None.
 
     Raises:
         UserError: the folder has several layouts, or several lists of a single-list layout.

@@ -94,7 +94,7 @@ class FileRows:
 
 
 def open_minimax(repository: Repository, *, language: str) -> FileRows:
-    """The sentences of one language (such as `english`), each with a recording of its speaker.
+    """One language's sentences (such as `english`), each with a recording.
 
     Raises:
         UserError: the files cannot be found.
@@ -127,7 +127,7 @@ def open_minimax(repository: Repository, *, language: str) -> FileRows:
 
 
 def open_seed_tts(repository: Repository, *, listed: str) -> FileRows:
-    """The lines of a list such as `zh/hardcase.lst`, with sounds in `audio` (the voice) and `source_audio`.
+    """Lines of a list such as `zh/hardcase.lst`: `audio` and `source_audio`.
 
     Raises:
         UserError: the list cannot be found or read.
@@ -187,7 +187,7 @@ def open_tagged(
     sounds: tuple[str, ...],
     keep: Callable[[Mapping[str, Any]], bool],
 ) -> FileRows:
-    """The rows of a table of tags, each with its sound, or with its path if it is missing.
+    """Rows of a table of tags, each with its sound, or the missing one's path.
 
     A sound `14/214.mp3` may be stored as `14/214.low.mp3`, as in MTG-Jamendo's smaller version.
 
@@ -223,7 +223,7 @@ def open_tagged(
 
 
 def open_transcribed(repository: Repository, *, listed: str, folder: str | None) -> FileRows:
-    """The lines of a list (or files of a folder) of transcripts, with the sound, or its name, in `audio`.
+    """Lines of transcripts (a list or files), with the sound or name in `audio`.
 
     Args:
         listed: path of the list or folder. folder: the folder below which sounds are found by name.
@@ -417,7 +417,7 @@ def repository_of(where: str, revision: str | None, mirror: str | os.PathLike[st
 
 
 def open_air_bench(repository: Repository, *, track: str, keep: Callable[[Mapping[str, Any]], bool]) -> FileRows:
-    """The questions of AIR-Bench, each with its sound, or the expected path, in the column `audio`.
+    """AIR-Bench's questions, each with its sound or expected path in `audio`.
 
     The column `renamed` says whether the sound's suffix differs from its row's.
 

@@ -70,7 +70,7 @@ def open_zerospeech(repository: Repository, *, subset: str) -> FileRows:
 
 
 def open_story_cloze(repository: Repository, *, subset: str) -> FileRows:
-    """The pairs of Spoken StoryCloze by number, with the columns `audio`, `other_audio` and `story`.
+    """Pairs of Spoken StoryCloze by number: `audio`, `other_audio`, `story`.
 
     Args:
         subset: the folder of the sounds, such as `tSC`.

@@ -1,4 +1,4 @@
-"""Sentences in several styles of speech, as rows: a text to speak in a style, with a recording of its speaker as voice.
+"""Sentences in several styles: a text to speak, and a recording as voice.
 
 `esd` reads the folders of ESD, the Emotional Speech Dataset: `SPEAKER/SPEAKER.txt` has a line
 `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION` for each recording below `SPEAKER/EMOTION`. Each of five emotions has the same
@@ -101,7 +101,7 @@ class _Speaker:
 
 
 def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
-    """The test sentences with each emotion, and the next sentence, with the same emotion or neutral, as voice.
+    """Test sentences per emotion; voice: the next one, same emotion or neutral.
 
     Ids begin with the emotion's name in emotion2vec+, such as `angry_0011_000371`. The name of a missing recording
     replaces it.
@@ -144,7 +144,7 @@ def _of_esd(repository: Repository, root: Path, speaker: str) -> _Speaker:
 def open_expresso(
     repository: Repository, table: Table, *, voice: str, keep: Callable[[Mapping[str, Any]], bool]
 ) -> FileRows:
-    """Sentences in each style except neutral, and the speaker's next sentence of eight or more words as voice.
+    """Sentences per style; voice: the speaker's next one of eight or more words.
 
     Ids begin with the style, such as `sad_ex01_sad_00345`.
 

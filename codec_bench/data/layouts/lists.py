@@ -1,4 +1,4 @@
-"""Lists of one utterance a line: LJSpeech, LibriSpeech, ESD, Seed-TTS, and the data folders of Kaldi and ESPnet.
+"""Lists of one utterance a line: LJSpeech, LibriSpeech, ESD, Seed-TTS, Kaldi.
 
 Formats https://keithito.com/LJ-Speech-Dataset/ (README), https://www.openslr.org/12,
     https://hltsingapore.github.io/ESD/, https://github.com/BytedanceSpeech/seed-tts-eval,
@@ -46,7 +46,7 @@ _HEADS = {name for names in ALIASES.values() for name in names}
 
 
 def read_ljspeech(tree: Tree, files: Sequence[str]) -> Reading:
-    """Read `wavs/ID.wav` for each line `ID|TEXT|NORMALISED TEXT`; the third field has numbers written out."""
+    """Read `wavs/ID.wav` per line `ID|TEXT|NORMALISED TEXT` (numbers written out)."""
     (file,) = files
     folder = posixpath.dirname(file)
 
@@ -92,14 +92,14 @@ ESD_SPEAKERS = {"zh": range(1, 11), "en": range(11, 21)}
 
 
 def esd_words(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, str | None, str]]:
-    """Number, id, words and emotion of each line `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION`; no words without a tab."""
+    """Number, id, words and emotion of a line `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION`."""
     for number, line in lines:
         id, *fields = (field.strip() for field in line.split("\t"))
         yield number, id, fields[0] if fields else None, fields[1] if len(fields) > 1 else ""
 
 
 def claims_esd(tree: Tree, file: str) -> bool:
-    """Whether the file is `0011/0011.txt` with lines `0011_000001<tab>WORDS<tab>EMOTION`."""
+    """Whether it is `0011/0011.txt` with `0011_000001<tab>WORDS<tab>EMOTION`."""
     name = posixpath.splitext(posixpath.basename(file))[0]
     return posixpath.basename(posixpath.dirname(file)) in (name, "") and tree.first_line(file).startswith(f"{name}_")
 
@@ -128,7 +128,7 @@ SEED_TTS_FIELDS = ("name", "prompt_text", "audio", "text", "source_audio")
 
 
 def seed_tts_fields(line: str) -> dict[str, Any] | None:
-    """The fields of `NAME|WORDS OF THE PROMPT|PROMPT|TEXT`, perhaps with `|RECORDING`; None for another line."""
+    """Fields of `NAME|WORDS OF THE PROMPT|PROMPT|TEXT[|RECORDING]`, or None."""
     fields = [field.strip() for field in line.split("|")]
     if len(fields) not in _LIST_OF_PROMPTS or not fields[0]:
         return None
@@ -141,7 +141,7 @@ def claims_seed_tts(tree: Tree, file: str) -> bool:
 
 
 def read_seed_tts(tree: Tree, files: Sequence[str]) -> Reading:
-    """Read texts for synthesis, each with the recording of its voice. Paths begin at the list's folder."""
+    """Read texts for synthesis, each with its voice's recording."""
     (file,) = files
     folder = posixpath.dirname(file)
 
@@ -177,7 +177,7 @@ def claims_always(tree: Tree, file: str) -> bool:
 
 
 def read_kaldi(tree: Tree, files: Sequence[str]) -> Reading:
-    """Read `wav.scp` with `text`, `utt2spk`, `utt2lang` and `segments` next to it. Commands are not run."""
+    """Read `wav.scp` with `text`, `utt2spk`, `utt2lang`, `segments`; no commands."""
     (file,) = files
     folder = posixpath.dirname(file)
     there = {name: posixpath.join(folder, name) for name in ("text", "utt2spk", "utt2lang", "segments")}

@@ -1,4 +1,4 @@
-"""Folders of `datasets.save_to_disk`: Arrow files next to `dataset_info.json` and `state.json`.
+"""Folders of `datasets.save_to_disk`: Arrow files and their descriptions.
 
 Format: https://huggingface.co/docs/datasets/process#save (`Dataset.save_to_disk`, `DatasetDict.save_to_disk`).
 """

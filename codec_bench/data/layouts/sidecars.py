@@ -1,4 +1,4 @@
-"""Text files next to sound files: LibriTTS, VCTK, `a.wav` with `a.txt` or `a.lab`, and TextGrid files of words.
+"""Text files next to sounds: LibriTTS, VCTK, `.txt`, `.lab`, TextGrid.
 
 Formats https://www.openslr.org/60, https://datashare.ed.ac.uk/handle/10283/3443, Montreal Forced Aligner's corpora
     (https://montreal-forced-aligner.readthedocs.io/en/latest/user_guide/corpus_structure.html).
@@ -53,7 +53,7 @@ def claims_libritts(tree: Tree, file: str) -> bool:
 
 
 def read_libritts(tree: Tree, files: Sequence[str]) -> Reading:
-    """Read `ID.original.txt` as the text, and `ID.normalized.txt` as the text with numbers written out."""
+    """Read `ID.original.txt`, and `ID.normalized.txt` with numbers written out."""
     there = set(files)
 
     def rows() -> Iterator[Row]:
@@ -79,7 +79,7 @@ def _without_sound(count: int, tree: Tree, files: Sequence[str]) -> Iterator[Row
 
 
 def claims_vctk(tree: Tree, file: str) -> bool:
-    """Whether the file is in a folder of texts, and a sound of its name in another folder."""
+    """Whether the file is in a folder of texts, and its sound in another one."""
     return _is_in_text_folder(file) and bool(_vctk_sounds(tree, file))
 
 
@@ -94,7 +94,7 @@ def _vctk_sounds(tree: Tree, file: str) -> list[str]:
 
 
 def read_vctk(tree: Tree, files: Sequence[str]) -> Reading:
-    """Read `txt/SPEAKER/ID.txt` as the text of `wav*/SPEAKER/ID.wav`, or of ID_mic1 and ID_mic2."""
+    """Read `txt/SPEAKER/ID.txt` for `wav*/SPEAKER/ID.wav` (or ID_mic1, ID_mic2)."""
     known = [file for file in tree.texts if re.search(r"(^|/)(speaker-info|update|log)\.txt$", file)]
     files = [file for file in files if _is_in_text_folder(file)]
     texts = {stem(file): file for file in files}
@@ -114,7 +114,7 @@ def read_vctk(tree: Tree, files: Sequence[str]) -> Reading:
 
 
 def claims_sidecar(tree: Tree, file: str) -> bool:
-    """Whether a sound next to the file has its name, and the file has words, not phone times."""
+    """Whether a sound has the file's name, and the file has words."""
     return without_suffix(file) in tree.by_base and not _TIMES.match(tree.first_line(file))
 
 

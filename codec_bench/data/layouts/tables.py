@@ -1,4 +1,4 @@
-"""Tables and JSON lines: Hugging Face's audiofolder, Common Voice, NeMo's manifests, Lhotse's manifests, tar files.
+"""Tables and JSON lines: audiofolder, Common Voice, NeMo, Lhotse, tar files.
 
 Formats https://huggingface.co/docs/datasets/audio_dataset, https://commonvoice.mozilla.org/datasets,
     https://docs.nvidia.com/nemo-framework/user-guide/latest/nemotoolkit/asr/datasets.html,
@@ -98,7 +98,7 @@ def claims_common_voice(tree: Tree, file: str) -> bool:
 
 
 def read_common_voice(tree: Tree, files: Sequence[str]) -> Reading:
-    """Read `validated.tsv`, else `train.tsv`, `dev.tsv` and `test.tsv`, or the named file; sounds are in `clips`."""
+    """Read the named file, `validated.tsv`, or train, dev, test; sounds in `clips`."""
     named = {posixpath.basename(file): file for file in files}
     chosen = [named[name] for name in _COMMON_VOICE if name in named]
     chosen = chosen[:1] if chosen and posixpath.basename(chosen[0]) == _COMMON_VOICE[0] else chosen
@@ -164,7 +164,7 @@ def _lhotse_kind(item: Mapping[str, Any]) -> str | None:
 
 
 def kind_of_lhotse(tree: Tree, file: str) -> str | None:
-    """Whether a file holds `recordings`, `supervisions` or `cuts`; None for another file."""
+    """Whether a file holds `recordings`, `supervisions` or `cuts`; else None."""
     return _lhotse_kind(_first_object(tree, file))
 
 
@@ -174,7 +174,7 @@ def claims_lhotse(tree: Tree, file: str) -> bool:
 
 
 def read_lhotse(tree: Tree, files: Sequence[str]) -> Reading:
-    """Read cuts, or else supervisions with their recordings; each supervision is a segment of a recording."""
+    """Read cuts, or supervisions with recordings, each a segment of one."""
     kinds: dict[str, list[str]] = {}
     for file in files:
         kinds.setdefault(kind_of_lhotse(tree, file) or "", []).append(file)

@@ -26,7 +26,7 @@ _SOUND_FOLDERS = ("wavs", "wav", "audio", "clips")
 
 
 class Unclear(Exception):
-    """A name that means no sound, or more than one; the message continues `line 3 of x.csv`."""
+    """A name of no sound or several; the message continues `line 3 of x.csv`."""
 
 
 class Absent(str):
@@ -83,7 +83,7 @@ class Tree:
         return os.path.join(self.root, file)
 
     def find_sound(self, name: str, folder: str = "") -> str:
-        """The sound file that a list names: by its path from `folder`, with or without suffix, or by its stem.
+        """The sound that a list names: by path from `folder`, or by its stem.
 
         Raises:
             Unclear: there is none, there are several, or the path leads out of the folder.

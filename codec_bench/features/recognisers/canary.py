@@ -1,4 +1,4 @@
-"""Transcripts by NVIDIA's Canary through transformers: Parakeet's encoder and a decoder.
+"""Transcripts by NVIDIA's Canary: Parakeet's encoder and a decoder.
 
 Front end and encoder are Parakeet's; `parakeet.py` explains why padding changes nothing.
 """

@@ -1,4 +1,4 @@
-"""Transcripts by CTC recognisers of letters: HuBERT and wav2vec 2.0 through transformers.
+"""Transcripts by CTC: HuBERT and wav2vec 2.0 through transformers.
 
 Padding changes no result. Large models normalise each frame by itself, attention is masked, and the positional
 convolution reads zeros beyond an item's end. wav2vec2-base normalises its first convolution over the whole signal
@@ -142,7 +142,7 @@ class Ctc(PiecewiseRecogniser):
 
 
 class CtcPhones(Ctc):
-    """Phones of speech by a CTC recogniser: the most probable phone per frame, collapsed.
+    """Phones by CTC: the most probable phone per frame, collapsed.
 
     It knows the phones of some 60 languages in eSpeak's IPA. No dictionary and no language model corrects them.
     Otherwise as `Ctc`.
@@ -175,7 +175,7 @@ def normalised(signal: np.ndarray) -> np.ndarray:
 
 
 def own_group_norm(channels: torch.Tensor, norm: torch.nn.GroupNorm, frames: torch.Tensor) -> torch.Tensor:
-    """Apply a group norm, one channel per group, with statistics of each item's own frames.
+    """Apply a group norm, a channel per group, to each item's own frames.
 
     Args:
         channels: `(batch, channels, frames)`, overwritten.

@@ -1,4 +1,4 @@
-"""FunASR's models, built without running code of their folder, and their front end.
+"""FunASR's models and front end, without running code of a folder.
 
 A published folder holds `config.yaml`, `model.pt`, `am.mvn` and a vocabulary. FunASR's loader unpickles the weights,
 sets the number of threads, seeds torch, contacts a server and logs; here its classes are built from the configuration
@@ -42,7 +42,7 @@ _STATE_ENTRIES = ("state_dict", "model_state_dict", "model")
 
 
 def require(purpose: str) -> None:
-    """Raise MissingExtra if FunASR is not installed. Importing it would take ten seconds."""
+    """Raise MissingExtra without FunASR, whose import takes ten seconds."""
     if importlib.util.find_spec("funasr") is None:
         raise MissingExtra(purpose, "funasr", "asr")
 

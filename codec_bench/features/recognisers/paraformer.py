@@ -38,7 +38,7 @@ ALLOWED: dict[str, tuple[str | None, ...]] = {
 
 
 class Paraformer(funasr.FunasrFeature):
-    """Transcripts by Paraformer: Mandarin, and the English words in it, without punctuation.
+    """Transcripts by Paraformer: Mandarin with English words, unpunctuated.
 
     FunASR calls both published models `paraformer-zh`, one on each hub:
 

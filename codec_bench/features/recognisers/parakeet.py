@@ -1,4 +1,4 @@
-"""Transcripts by NVIDIA's Parakeet through transformers: FastConformer with CTC or TDT.
+"""Transcripts by NVIDIA's Parakeet: FastConformer with CTC or TDT.
 
 Padding changes no result. The front end normalises each band over the whole recording, so every piece passes it alone.
 Frames beyond a piece's end are zero, attention is masked, and the transducer stops at each piece's own last frame (that

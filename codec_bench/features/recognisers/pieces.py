@@ -34,7 +34,7 @@ class PieceTranscript:
 
 
 class PiecewiseRecogniser(Feature):
-    """A recogniser of transformers that takes signals of at most `whole_s` seconds whole.
+    """A recogniser of signals of at most `whole_s` seconds.
 
     Time and memory of attention grow with the square of the length. So a longer signal is cut where it is quietest (0.1
     s frames) between the 20th and the 30th second of each piece, and the texts are joined by a space. On a CPU a batch
@@ -100,7 +100,7 @@ class PiecewiseRecogniser(Feature):
 
     @abstractmethod
     def transcribe(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[PieceTranscript]:
-        """Transcribe pieces `(samples,)` of at least `shortest` samples, in their languages."""
+        """Transcribe pieces `(samples,)` of at least `shortest` samples."""
 
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
         """Return why a signal cannot be transcribed, or None."""

@@ -40,7 +40,7 @@ MODEL_FILES = ("en-us/mdef", "en-us.lm.bin", "cmudict-en-us.dict")
 
 
 class Pocketsphinx(Feature):
-    """Transcripts by PocketSphinx: lower-case words without punctuation, numbers spelled out.
+    """Transcripts by PocketSphinx: lower-case words, numbers spelled out.
 
     The recogniser adapts its noise and channel estimates to earlier signals; here they are reset for every signal, and
     the channel is estimated from the whole signal. Signals longer than 30 s are cut where they are quietest (0.1 s

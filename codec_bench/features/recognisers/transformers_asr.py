@@ -1,4 +1,4 @@
-"""Transcripts by recognisers that run through their own processors of transformers.
+"""Transcripts by recognisers with their own transformers processors.
 
 Padding changes no result. The processor gets every piece alone, because front ends normalise over their input. Prompts
 are padded on the left and spectrograms on the right, both masked. Tokens beyond a piece's own frames are dropped: a

@@ -1,4 +1,4 @@
-"""Configuration, front end and tokens of a recogniser's folder in transformers' layout."""
+"""Configuration, front end and tokens of a folder of transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transcripts by Whisper through CTranslate2 or torch, decoded greedily in batches.
+"""Transcripts by Whisper through CTranslate2 or torch, greedy, batched.
 
 Signals are mono float32 `(samples,)` at 16 kHz. A window is 30 s of log-mel spectrogram, `(n_mels, 3000)`. Languages
 are base codes (`en`, `zh`, `yue`), as Whisper writes them.
@@ -262,7 +262,7 @@ class Whisper(PreparedFeature):
     def compute(
         self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None
     ) -> list[Result | Unavailable]:
-        """Transcribe signals `(samples,)`, float32 at 16 kHz; `languages` as for `prepare`."""
+        """Transcribe signals `(samples,)`, float32 at 16 kHz (see `prepare`)."""
         self.load()
         return self.compute_prepared(self.prepare(signals, languages))
 
@@ -275,7 +275,7 @@ class Whisper(PreparedFeature):
         ]
 
     def timed(self, signal: np.ndarray) -> list[Word]:
-        """As `Feature.timed`, by the decoder's attention. Raises `Unavailable` for a refused signal.
+        """`Feature.timed` by the decoder's attention; may raise `Unavailable`.
 
         Reference implementation: faster-whisper 1.2.1 `transcribe(..., word_timestamps=True)`: the same words and
         times.

@@ -88,7 +88,7 @@ def window_bytes(facts: Facts, compute_type: str) -> int:
 
 
 class Point(NamedTuple):
-    """The options after the `@` of a name: library (None: the device's), windows, number type."""
+    """Options after a name's `@`: library, windows, number type."""
 
     backend: Backend | None
     windows: Windows
@@ -125,7 +125,7 @@ def parse_point(model: str, point: str | None) -> Point:
 
 
 def protocol_id(model: str, point: str | None = None) -> str:
-    """Return the id of a recogniser, without its weights; the library is not part of it.
+    """A recogniser's id without weights and library.
 
     Raises:
         UserError: no such model or point.
@@ -177,7 +177,7 @@ def _is_here(model: str, backend: Backend, weights: str | None) -> bool:
 
 
 def languages_of(model: str) -> tuple[str, ...]:
-    """Return base codes of a model's languages, with other codes of the same languages."""
+    """Base codes of a model's languages, with their other codes."""
     return facts_of(model).languages
 
 
@@ -223,7 +223,7 @@ def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
 
 
 def declared_bands(folder: Path, otherwise: int) -> int:
-    """Read the mel bands in preprocessor_config.json; `otherwise` for older checkpoints without it."""
+    """The mel bands of preprocessor_config.json, else `otherwise`."""
     path = folder / "preprocessor_config.json"
     if not path.is_file():
         return otherwise

@@ -1,4 +1,4 @@
-"""Whisper's network in torch, for checkpoints of transformers (`codec_bench.networks.whisper`).
+"""Whisper's network in torch, for checkpoints of transformers.
 
 Every window has 3000 frames and every prompt of a batch as many tokens as the others, so nothing is padded.
 

@@ -146,7 +146,7 @@ class Ge2e(Feature):
 
 
 class Ge2eVad(Ge2e):
-    """Resemblyzer's speaker embedding, long silences removed as in its `preprocess_wav`.
+    """Resemblyzer's embedding without long silences, as `preprocess_wav`.
 
     Protocol `ge2e/resemblyzer-0.1/webrtcvad-2.0`: as `ge2e`, and the raised signal is cut to the speech of webrtcvad
     (see `spoken`). A signal without speech has no embedding; Resemblyzer would embed silence.
@@ -234,7 +234,7 @@ def partial_starts(num_samples: int) -> list[int]:
 
 
 def mel_spectrograms(signals: Sequence[np.ndarray], device: str = "cpu") -> list[torch.Tensor]:
-    """Compute librosa's mel power spectra of signals, silent to the end of their last partial.
+    """librosa's mel power spectra, silent to the end of the last partial.
 
     Frames of 25 ms every 10 ms, the first centred on the first sample, zeros around; periodic Hann window; 40 Slaney
     bands of unit area up to 8 kHz; power, not its logarithm.

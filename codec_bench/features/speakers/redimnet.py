@@ -16,7 +16,7 @@ FRONT_END = (
 
 
 class ReDimNetB5(SpeakerEncoder):
-    """ReDimNet b5's speaker embedding, trained on VoxCeleb 2, fine-tuned with a large margin.
+    """ReDimNet b5's embedding, VoxCeleb 2, large-margin fine-tuning.
 
     Protocol `redimnet-b5-vox2-ft-lm/redimnet`: 72 mel bands every 15 ms of the pre-emphasised wave, less their mean
     over the signal; the network; the raw embedding, without a norm. It needs 257 samples. Padding is masked layer by

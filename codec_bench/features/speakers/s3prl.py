@@ -1,4 +1,4 @@
-"""Embeddings of any upstream of s3prl: the mean over time of its last hidden state."""
+"""Embeddings of any s3prl upstream: the last hidden state's mean."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAFE_LOADING = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 
 
 class S3prl(Feature):
-    """The mean over time of an s3prl upstream's last hidden state, such as `s3prl[hubert_base]`.
+    """The mean last hidden state of an upstream, such as `s3prl[hubert_base]`.
 
     Protocol `s3prl-VERSION/NAME/mean-of-last`. Only signals of equal length share a batch, so an embedding does not
     depend on other signals. Checkpoints are read with `weights_only`; one with more than tensors and plain values is

@@ -1,4 +1,4 @@
-"""Speaker embeddings of WavLM-base-plus with the x-vector head, as transformers publishes them."""
+"""Speaker embeddings of WavLM-base-plus with the x-vector head."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FIXED = {
 
 
 class WavlmBasePlusSv(WavlmSv):
-    """The speaker embedding of `microsoft/wavlm-base-plus-sv`: WavLM-base-plus and an x-vector head.
+    """The speaker embedding of `microsoft/wavlm-base-plus-sv` (x-vector).
 
     Its similarities have another scale than those of `wavlm-large-sv`. "SIM" in papers does not mean this model unless
     they name it.

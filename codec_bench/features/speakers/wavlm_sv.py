@@ -1,4 +1,4 @@
-"""WavLM-large with ECAPA-TDNN: the "SIM" of most papers on text to speech and codecs."""
+"""WavLM-large with ECAPA-TDNN: the "SIM" of most papers."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from codec_bench.networks.kaldi import samples_of
 
 
 class WespeakerResnet34(FbankEncoder):
-    """WeSpeaker's ResNet34 embedding, trained on VoxCeleb 2, fine-tuned with a large margin.
+    """WeSpeaker's ResNet34 embedding, VoxCeleb 2, large-margin fine-tuning.
 
     Protocol `wespeaker-voxceleb-resnet34-lm/wespeaker`: Kaldi's filter bank of 80 bands with Hamming's window, of
     samples in steps of 16 bits and without dither, less its mean over the signal; the network; the raw embedding,
