@@ -236,7 +236,7 @@ class WerBetween(_Consensus):
             values[name] = counts.errors / length if length else None
             errors, words = errors + counts.errors, words + length
         if not words:
-            return Score.undefined(Diagnostic("no_words_features"), self.protocol)
+            return Score.undefined(Diagnostic("no_words_heard"), self.protocol)
         detail = {"pairs": values, "transcripts": dict(transcripts)}
         return Score.ok(errors / words, self.protocol, numerator=errors, denominator=words, detail=detail)
 

@@ -105,7 +105,7 @@ def test_orders_in_words_and_rows():
         == "the same option is named in all rotations of 0.400 ±0.200 of 9 questions, without 1 that lack an answer"
     )
     assert "A 75.0 % (without a preference 50.0 %), B 25.0 %" in details[1] and details[2].endswith("A 1.000")
-    assert details[3].startswith("3 answers (10 %)") and details[4].startswith("2 questions kept")
+    assert details[3].startswith("3 answers (10 %)") and details[4].startswith("2 questions have no new order")
     assert [row["right"] for row in place_rows(CHOICES)] == ["100.0", "–"] and place_rows(CHOICES)[0][
         "named_spread"
     ] == "±5.0"
