@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codec_bench.apps.listening.digits import EMBEDDED as DIGITS
+from codec_bench.apps.listening.checks import EMBEDDED as DIGITS
 from codec_bench.data import REGISTERED, open_source
 from codec_bench.stats.verdict import FEWEST_TO_COMPARE
 from codec_bench.types import Audio

@@ -13,8 +13,8 @@ import soundfile
 
 from codec_bench import compare, merge, site
 from codec_bench.apps.leaderboards.codecs import codec_board
+from codec_bench.apps.site.contradictions import placed
 from codec_bench.apps.site.folder import SiteFolder
-from codec_bench.apps.site.same_sounds import placed
 from codec_bench.report.data_warnings import warned_notes
 from codec_bench.report.page.columns import data_sets
 from codec_bench.stats.summary import summarise

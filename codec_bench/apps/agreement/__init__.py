@@ -2,15 +2,13 @@
 
 Which file to open
     `api.py`, `metrics_api.py`   the verbs: raters of the same items, and metrics over the same runs.
-    `ratings.py`                 files of people's ratings. `material.py`, `raters.py` and `chosen_options.py` read
-    runs.
-    `panel.py`, `consensus.py`   all pairs of raters, by subset, and their majority and mean.
+    `ratings.py`                 files of people's ratings. `material.py` and `raters.py` read runs.
+    `panel.py`                   all pairs of raters, by subset, and their majority and mean.
     `coefficients.py`            correlations, kappas and shares of two raters, with their intervals.
-    `score_columns.py`, `metric_correlations.py`   the values of metrics as columns, and redundant metrics.
-    `p1401.py`, `p1401_words.py`   how well metrics predict people's votes, by ITU-T P.1401.
+    `metric_correlations.py`     the values of metrics as columns, and redundant metrics.
+    `p1401.py`                   how well metrics predict people's votes, by ITU-T P.1401.
     `stability.py`               how metrics react to inaudible changes.
-    `words.py`, `metric_words.py`, `page/`         tables and notes for the terminal, and the page.
-    `command.py`                 the commands.
+    `words.py`, `page/`          tables and notes for the terminal, and the page. `command.py` has the commands.
 """
 
 from __future__ import annotations

@@ -5,17 +5,26 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 
 import numpy as np
 
-from codec_bench.apps.agreement.chosen_options import Options
-from codec_bench.apps.agreement.consensus import TIES, preference, undecided
 from codec_bench.apps.agreement.material import RatedRuns
 from codec_bench.apps.agreement.p1401 import Standard, Values, Votes, p1401
-from codec_bench.apps.agreement.panel import Agreement, Compared, Panel, Rater, compare_raters, farthest, with_consensus
-from codec_bench.apps.agreement.raters import RatedItem, Scale, open_runs
+from codec_bench.apps.agreement.panel import (
+    TIES,
+    Agreement,
+    Compared,
+    Panel,
+    Rater,
+    compare_raters,
+    farthest,
+    preference,
+    undecided,
+    with_consensus,
+)
+from codec_bench.apps.agreement.raters import READ, RatedItem, Scale, letters_in, name_of, open_runs
 from codec_bench.apps.agreement.ratings import (
     KINDS,
     UNCLEAR,
@@ -27,12 +36,16 @@ from codec_bench.apps.agreement.ratings import (
     Ratings,
     read_ratings,
 )
+from codec_bench.benchmark.reading.choices import choices_of, named
 from codec_bench.config.option import names
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.record import Run
 
 APART = 20
 MOST_AMONG = 6
+NO_OPTION = "(none)"
+UNREAD = "no option could be read"
 
 
 def agreement(
@@ -308,3 +321,58 @@ def _notes(panel: Panel, ties: str, scale_is_open: bool) -> list[str]:
             "the scale of the people is not known, so no rating counts as out of range; --scale LOW-HIGH says it"
         )
     return notes
+
+
+@dataclass(slots=True)
+class Options:
+    """Options of the questions of runs.
+
+    Args:
+        choices: by item, the options of its question by letter.
+        read: by reader and item, the option; None where it read none.
+    """
+
+    choices: dict[RatedItem, Mapping[str, str]] = field(default_factory=dict)
+    read: dict[str, dict[RatedItem, str | None]] = field(default_factory=lambda: defaultdict(dict))
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> Options:
+        """Read the options of runs; raises UserError for a run without answers."""
+        options = cls()
+        for run in runs:
+            if not has_answers(run):
+                raise UserError(
+                    f"'{run.folder}' holds no answers, so no option was read", hint="name a run of a benchmark"
+                )
+            name = name_of(run)
+            (system,) = run.systems
+            for exchange in exchanges(run):
+                item = RatedItem(name, system, exchange.question.id)
+                options.choices[item] = choices_of(exchange.question.fields)
+                parsed = exchange.reading.parsed if exchange.reading is not None else None
+                options.read[READ][item] = None if parsed is None else options.named(parsed, item)
+            for judge, id, letter in letters_in(run, system):
+                options.read[judge][RatedItem(name, system, id)] = letter
+        return options
+
+    def named(self, text: str, item: RatedItem) -> str:
+        """Return the letter of an option if known, from its letter or text."""
+        plain = " ".join(text.split()).casefold()
+        choices = self.choices.get(item, {})
+        option = named(text, choices)
+        if option:
+            return min(option)
+        return NO_OPTION if plain in ("none", "no option", "-") else plain.upper() if len(plain) == 1 else plain
+
+    def raters(self, items: Sequence[RatedItem], labels: dict[str, int]) -> list[Rater]:
+        """List aligning judges and the runs' reading; new options extend `labels`."""
+        all_raters = []
+        for reader in sorted(self.read, key=lambda name: name == READ):
+            answers = [self.read[reader].get(item) for item in items]
+            values = [np.nan if label is None else float(labels.setdefault(label, len(labels))) for label in answers]
+            unread = sum(label is None for label in answers)
+            missing = {UNREAD: unread} if unread else {}
+            all_raters.append(
+                Rater(reader, "run" if reader == READ else "judge", np.array(values, np.float64), {}, missing)
+            )
+        return all_raters

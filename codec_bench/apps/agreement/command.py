@@ -64,9 +64,9 @@ def agreement(
     People rated the same answers or sounds.
     """
     from codec_bench.apps.agreement.api import agreement as agreement_of
-    from codec_bench.apps.agreement.p1401_words import standard_csv
     from codec_bench.apps.agreement.page import write_agreement_page
     from codec_bench.apps.agreement.raters import open_runs
+    from codec_bench.apps.agreement.words import standard_csv
 
     opened = open_runs(runs)
     result = agreement_of(
@@ -103,7 +103,7 @@ def _write(result: Any, form: str, as_csv: Callable[[Any], str] | None = None) -
 def _print_standard(standard: Standard | None) -> None:
     if standard is None:
         return
-    from codec_bench.apps.agreement import p1401_words as written
+    from codec_bench.apps.agreement import words as written
     from codec_bench.report.table import wide_table
 
     out = console()
@@ -204,8 +204,8 @@ def metrics(
 
 
 def _stability(only: str | None, data: str, limit: int, form: str) -> None:
-    from codec_bench.apps.agreement.metric_words import stability_csv
     from codec_bench.apps.agreement.stability import metric_stability
+    from codec_bench.apps.agreement.words import stability_csv
 
     stability = metric_stability(only or "all-offline", data=data, limit=limit)
     if not _write(stability, form, stability_csv):
@@ -213,7 +213,7 @@ def _stability(only: str | None, data: str, limit: int, form: str) -> None:
 
 
 def _print_stability(stability: StabilityTable) -> None:
-    from codec_bench.apps.agreement.metric_words import stability_rows
+    from codec_bench.apps.agreement.words import stability_rows
     from codec_bench.report.table import wide_table
 
     out = console()
@@ -227,9 +227,9 @@ def _print_stability(stability: StabilityTable) -> None:
 
 
 def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None, least: float, form: str) -> None:
-    from codec_bench.apps.agreement.metric_words import metric_agreement_csv
     from codec_bench.apps.agreement.metrics_api import metric_agreement
     from codec_bench.apps.agreement.ratings import RatingProblem, in_words
+    from codec_bench.apps.agreement.words import metric_agreement_csv
 
     if not runs:
         raise UserError("--agree needs runs", hint="codec-bench metrics --agree RUN")
@@ -241,13 +241,13 @@ def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None
 
 
 def _print_metrics(result: MetricAgreement) -> None:
-    from codec_bench.apps.agreement import metric_words as written
+    from codec_bench.apps.agreement import words as written
     from codec_bench.report.table import wide_table
 
     out = console()
     for heads, rows in (written.metric_rows(result), written.matrix_rows(result)):
         out.print(wide_table(heads, rows, out.width))
-    heads, rows = written.pair_rows(result)
+    heads, rows = written.metric_pair_rows(result)
     out.print(wide_table(heads, rows[:_MOST_PAIRS], out.width))
     if len(rows) > _MOST_PAIRS:
         talk(f"{len(rows) - _MOST_PAIRS:,} more pairs, which agree less, are in --format csv")

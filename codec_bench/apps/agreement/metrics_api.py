@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from codec_bench.apps.agreement.metric_correlations import LEAST, MetricAgreement, metric_agreement_of
+from codec_bench.apps.agreement.metric_correlations import LEAST, MetricAgreement, Scored, metric_agreement_of, scored
 from codec_bench.apps.agreement.p1401 import Standard, Values, Votes, p1401, ranges_of
 from codec_bench.apps.agreement.raters import open_runs
 from codec_bench.apps.agreement.ratings import (
@@ -21,7 +21,6 @@ from codec_bench.apps.agreement.ratings import (
     Ratings,
     read_ratings,
 )
-from codec_bench.apps.agreement.score_columns import Scored, scored
 from codec_bench.config.option import names
 from codec_bench.errors import UserError
 from codec_bench.store.record import Run

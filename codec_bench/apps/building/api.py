@@ -1,17 +1,42 @@
-"""Build data sets: the function behind `codec-bench build`."""
+"""Build data sets: the function behind `codec-bench build`.
+
+Build a data set: threads make items, each is recorded when done, and all are written at the end.
+An item passes its stages (synthesis, checks, recognition) in one thread. The number of items in progress fills every
+model and core. The engine is not used: its stages lead in one direction, while a failed check requests another voice.
+Requests go to `Model.ask` on one event loop, with the pauses, retries and batches of a benchmark's run.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from codec_bench.apps.building.data_set import benchmark_text, card_text, check_benchmark, write_dropped, write_tables
+from codec_bench.apps.building.described import Described
+from codec_bench.apps.building.item import BuildItem, Funnel, Maker
+from codec_bench.apps.building.joined import Joined
+from codec_bench.apps.building.mixtures import Mixtures
+from codec_bench.apps.building.page import write_build_page
+from codec_bench.apps.building.recipe import DescribedRecipe, Recipe
+from codec_bench.apps.building.recipe_base import UNIT
+from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe
+from codec_bench.apps.building.record import FOLDER, BuildRecord, Distinct
+from codec_bench.apps.building.review import Reviewed, read_decisions, take_answers, write_sheets
+from codec_bench.apps.building.sources import EXCLUDED_BY_RECIPE
+from codec_bench.apps.building.speech import MetricLoader
+from codec_bench.apps.building.spoken import SpokenTexts
 from codec_bench.errors import UserError
+from codec_bench.store.files import write_json, write_text
+from codec_bench.store.folders import FolderLock
 
-if TYPE_CHECKING:
-    from codec_bench.apps.building.build import Built
+_AT_ONCE, _EVERY_S, _REPORT_S = 32, 2.0, 10.0
+_TOOLS = ("numpy", "scipy", "soxr", "soundfile", "pyarrow")
 
 
 def build(
@@ -68,9 +93,8 @@ def build(
         (2, 2)
     """
     from codec_bench.api.load_metric import load_metric
-    from codec_bench.apps.building.build import build_items, make_maker
-    from codec_bench.apps.building.push import push as push_set
-    from codec_bench.apps.building.push import target_of
+    from codec_bench.apps.building.data_set import push as push_set
+    from codec_bench.apps.building.data_set import target_of
     from codec_bench.apps.building.recipe import read_recipe
 
     if private and push is None:
@@ -90,3 +114,162 @@ def build(
         return replace(built, pushed=push_set(built.folder, target))
     finally:
         maker.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A data set that was built.
+
+    Args:
+        built: how many items this call made; earlier calls made the others.
+        target: how many items the recipe requests; None for all texts or recordings.
+        pushed: the address on the hub.
+        sheets: the review sheets that were written.
+    """
+
+    folder: Path
+    funnel: Funnel
+    built: int
+    target: int | None = None
+    pushed: str | None = None
+    sheets: tuple[Path, ...] = ()
+
+    @property
+    def shortage(self) -> str:
+        """What is missing and where most items dropped; empty if complete."""
+        funnel = self.funnel
+        if not funnel.usable:
+            return f"0 of {funnel.items:,} items were kept, so no benchmark.yaml was written; {funnel.most_fell()}"
+        reviewed = funnel.dropped["review"].total() if "review" in funnel.dropped else 0
+        if self.target is not None and funnel.usable + reviewed < self.target:
+            return (
+                f"the recipe asks for {self.target:,} items, of which {funnel.usable:,} could be kept; "
+                f"{funnel.most_fell()}"
+            )
+        return ""
+
+
+def make_maker(recipe: Recipe, folder: Path, load: MetricLoader) -> Maker:
+    """Create the maker of a recipe, whose paths are relative to `folder`."""
+    check_benchmark(recipe)
+    if isinstance(recipe, SpokenRecipe):
+        return SpokenTexts(recipe, folder, load)
+    if isinstance(recipe, DescribedRecipe):
+        return Described(recipe, folder)
+    return Joined(recipe, folder, load) if isinstance(recipe, JoinedRecipe) else Mixtures(recipe, folder)
+
+
+def build_items(
+    recipe: Recipe,
+    maker: Maker,
+    out: Path,
+    notify: Callable[[str], None],
+    *,
+    review: bool = False,
+    reviewed: Sequence[Path] = (),
+) -> Built:
+    """Make all items that are not done yet, and write the data set.
+
+    Raises:
+        UserError: the folder cannot be written, is being written by another process, or holds another build; or none of
+            the reviewers' files answers a sheet of it.
+    """
+    lock = FolderLock(out / FOLDER)
+    try:
+        facts = {
+            **maker.facts(),
+            "versions": {"codec-bench": version("codec-bench"), **{t: version(t) for t in _TOOLS}},
+        }
+        record = BuildRecord(out, {"recipe": recipe.model_dump(mode="json"), **facts})
+        try:
+            for source in facts["sources"]:
+                for excluded in source["left_out"]:
+                    if excluded["reason"] != EXCLUDED_BY_RECIPE:
+                        recordings = (
+                            f"{excluded['count']:,} of {source['recordings']:,} recordings of '{source['name']}'"
+                        )
+                        notify(f"{recordings} are left out, each because {excluded['reason']}")
+            keys = list(maker.keys())
+            done = record.done()
+            waiting = [key for key in keys if key not in done]
+            if done and waiting:
+                notify(f"{len(keys) - len(waiting):,} of {len(keys):,} items are done already; the build goes on")
+            _make(maker, waiting, record, notify)
+            if reviewed:
+                decisions, problems = take_answers(reviewed, out)
+                for problem in problems:
+                    notify(problem)
+            else:
+                decisions = read_decisions(out)
+            after = Reviewed(Distinct(record, maker, keys, recipe), decisions)
+            funnel = _write(recipe, maker, keys, after, out, facts)
+            sheets = write_sheets(after, maker, keys, out, recipe.full_title, recipe.seed) if review else []
+        finally:
+            record.close()
+    finally:
+        lock.release()
+    for sentence in funnel.never_usable():
+        notify(sentence)
+    return Built(out, funnel, len(waiting), getattr(recipe, "count", None), sheets=tuple(sheets))
+
+
+def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, notify: Callable[[str], None]) -> None:
+    """Make items ahead of the record by a bounded number, which bounds memory."""
+    pending_keys = iter(keys)
+    new: list[BuildItem] = []
+    written = reported_at = time.monotonic()
+    count = 0
+    with ThreadPoolExecutor(maker.parallel, "build") as pool:
+        running: set[Future[BuildItem]] = set()
+        try:
+            while True:
+                for key in pending_keys:
+                    running.add(pool.submit(maker.make, key))
+                    if len(running) >= 2 * maker.parallel:
+                        break
+                if not running:
+                    break
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                new += _results(finished)
+                for future in finished:
+                    future.result()  # raises what stopped an item; the others are kept
+                now = time.monotonic()
+                if len(new) >= _AT_ONCE or now - written > _EVERY_S:
+                    record.write(new)
+                    count, written, new = count + len(new), now, []
+                if now - reported_at > _REPORT_S:
+                    notify(f"{count:,} items are made")
+                    reported_at = now
+        finally:
+            started = [future for future in running if not future.cancel()]
+            wait(started)
+            record.write(new + _results(started))
+
+
+def _results(futures: Iterable[Future[BuildItem]]) -> list[BuildItem]:
+    """Return the finished items; the next build repeats those that an error stopped."""
+    return [future.result() for future in futures if future.exception() is None]
+
+
+def _write(
+    recipe: Recipe, maker: Maker, keys: list[str], record: Reviewed, out: Path, facts: Mapping[str, Any]
+) -> Funnel:
+    funnel = Funnel.of(record.outcomes(keys), maker.steps)
+    sounds = record.outcomes(keys, sounds=True)
+    columns = {**maker.columns, **({UNIT: "text"} if recipe.duplicates == "keep" else {})}
+    write_tables(out, sounds, columns, count=funnel.usable, size_bytes=record.sound_bytes())
+    write_dropped(out, record.outcomes(keys), maker.steps)
+    write_json(out / "funnel.json", funnel.as_dict())
+    numbers = {name: list[float]() for name, kind in maker.columns.items() if kind == "number"}
+    for outcome in record.outcomes(keys):
+        for name, values in numbers.items():
+            if outcome.row is not None and outcome.row.get(name) is not None:
+                values.append(outcome.row[name])
+    groups = [name for name in funnel.groups if name in maker.columns]
+    if funnel.usable:
+        write_text(out / "benchmark.yaml", benchmark_text(recipe, groups, funnel.usable))
+    else:  # a definition of an earlier build would name items that are gone
+        (out / "benchmark.yaml").unlink(missing_ok=True)
+    write_text(out / "README.md", card_text(recipe, facts, funnel, numbers, record.sentence(funnel.usable)))
+    write_build_page(out, recipe, maker, funnel, numbers, record, keys, facts["sources"])
+    return funnel

@@ -17,15 +17,16 @@ import numpy as np
 from codec_bench.apps.building.asking import ModelCalls
 from codec_bench.apps.building.candidates import (
     Candidate,
+    Segment,
     ask_for_check,
     ask_for_options,
     ask_for_questions,
+    cut,
     read_candidates,
     read_options,
 )
 from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, at_once, draws, listened, tried
 from codec_bench.apps.building.recipe import Classes, DescribedRecipe, Fact
-from codec_bench.apps.building.segments import Segment, cut
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.audio.hash import content_hash

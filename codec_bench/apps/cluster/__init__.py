@@ -1,11 +1,10 @@
 """Shards on the machines of a cluster: submission, progress and merging.
 
 Which file to open
-    `slurm.py`       parts of a run as an array of jobs under Slurm. `command.py` has the commands `slurm` and
-    `progress`.
+    `slurm.py`       parts of a run as an array of jobs under Slurm. `command.py` has `slurm` and `progress`.
     `parts.py`       progress of parts, and the folders for shards of a Ray driver.
-    `ray.py`         the driver of a run on a Ray cluster; `actor.py` runs the shards, `queue.py` orders them, and
-                     `connection.py` finds the cluster and chooses the number of actors.
+    `ray.py`         the driver of a run on a Ray cluster; `queue.py` orders the shards, and `connection.py` finds the
+                     cluster, chooses the number of actors, and is the actor that runs shards.
 """
 
 from __future__ import annotations

@@ -21,10 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.cluster.actor import Ended, NodeContext, ShardActor, ShardProgress
 from codec_bench.apps.cluster.connection import (
     ClusterSize,
     ConnectionKind,
+    Ended,
+    NodeContext,
+    ShardActor,
+    ShardProgress,
     check_there,
     connected,
     first_line,

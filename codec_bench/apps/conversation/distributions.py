@@ -2,21 +2,40 @@
 
 The sessions are the independent units: several turns of one session are not. Missing values and sessions without any
 are counted by reason.
+
+Quantiles with Woodruff's intervals: that of the share below, inverted at the order statistics.
+Over clusters the share has an effective number of values. `sparse_tail` notes that an end is cut at a last value.
+Reference: Woodruff 1952, "Confidence intervals for medians and other position measures".
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from codec_bench.apps.conversation.measures import MEASURES, VOICE, Value
-from codec_bench.apps.conversation.quantiles import quantile
-from codec_bench.apps.conversation.session import Session
+from codec_bench.apps.conversation.session import Partner, Session
 from codec_bench.apps.conversation.voice import trimmed_mean
-from codec_bench.stats.intervals import interval
+from codec_bench.stats.cluster_variance import jackknife_error, t_quantile
+from codec_bench.stats.intervals import (
+    FEW_UNITS,
+    FEWEST_UNITS,
+    LEVEL,
+    Interval,
+    check_level,
+    effective_items,
+    interval,
+    item_table,
+    ratios,
+    unit_codes,
+    unit_sums,
+)
+from codec_bench.stats.notes import Note, too_few
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 MEANS = ("share", "count", "1/s", "1/turn", "points", "words/min", "Hz", "dB", "")
@@ -85,3 +104,82 @@ def _usage(sessions: Sequence[Session]) -> dict[str, float]:
     for session in sessions:
         total.update(session.usage)
     return {name: float(count) for name, count in total.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """The smallest `value` that at least this `share` of the values does not exceed."""
+
+    share: float
+    value: float
+    interval: Interval
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"value": self.value, "ci95": self.interval.ends, "note": self.interval.note}
+
+
+def quantile(
+    values: Sequence[float], share: float, *, clusters: Sequence[Hashable | None] | None = None, level: float = LEVEL
+) -> Quantile | None:
+    """Compute a quantile of finite values with its interval; None without values."""
+    if not len(values):
+        return None
+    check_level(level)
+    table, codes = item_table(values), unit_codes(clusters, len(values))
+    ordered = np.sort(table[:, 0])
+    value = _at(ordered, share)
+    table[:, 0] = table[:, 0] <= value
+    units = unit_sums(table, codes)
+    if len(units) < FEWEST_UNITS:
+        small_sample = too_few(len(units), FEWEST_UNITS, "an interval")
+        return Quantile(share, value, Interval(None, None, len(units), "", small_sample, level))
+    below = float(table[:, 0].mean())  # more than `share` where several values are equal to the quantile
+    error = jackknife_error(ratios(units.sum(axis=0) - units), below, units[:, 1]) or 0.0
+    items = effective_items(below, error, ordered.size, units[:, 1], level)
+    reach = t_quantile(level, math.inf) * math.sqrt(share * (1 - share) / items)
+    ends = _at(ordered, share - reach), _at(ordered, share + reach + 1 / items)
+    note: Note | None = Note("sparse_tail") if share - reach <= 0 or share + reach >= 1 else None
+    if note is None and len(units) < FEW_UNITS:
+        note = Note("few_units", units=len(units))
+    return Quantile(share, value, Interval(*ends, len(units), "woodruff", note, level))
+
+
+def _at(ordered: np.ndarray, share: float) -> float:
+    """Return the smallest ordered value that at least this share does not exceed."""
+    return float(ordered[min(max(0, math.ceil(share * ordered.size - 1e-9) - 1), ordered.size - 1)])
+
+
+def price_before(name: str, model: Partner, seconds: Sequence[float]) -> str:
+    """Describe the least cost of sessions of `seconds`; empty without prices."""
+    if model.prices is None or not model.prices.known or not seconds:
+        return ""
+    sound_s = sum(seconds)
+    least, _, unknown = model.prices.bounds(sound_s=sound_s, text_bytes=0, characters=0, most_tokens=None, speaks=True)
+    missing = ", ".join(dict.fromkeys([*unknown, "how long answers are"]))
+    day = model.prices.date or "an unknown day"
+    return (
+        f"{name}: {len(seconds)} sessions with at least {sound_s:.0f} s of sent sound will cost at least {least:.2g} "
+        f"USD by the prices of {day}; not known: {missing}"
+    )
+
+
+def priced(model: Partner, session: Session) -> dict[str, float]:
+    """Return the usage of a session, with its cost where prices and counts give one."""
+    if model.prices is None or not session.sent_s:
+        return session.usage
+    sent = {"sent_audio_s": session.duration_s} if model.prices.counts("audio_minute") else {}
+    return model.prices.priced({**session.usage, **sent}, sent=True, came=bool(session.packets))
+
+
+def cost_words(system: Mapping[str, Any]) -> str:
+    """Describe the cost of a system's sessions; empty without any."""
+    if not system["priced"]:
+        return ""
+    usage, count = system["usage"], sum(system["sessions"].values())
+    unsure = usage.get("cost_unsure_usd", 0.0)
+    low = f"{usage['cost_usd'] - unsure:.3g} to " if unsure else ""
+    return (
+        f"{system['priced']} of {count} sessions cost {low}{usage['cost_usd']:.3g} USD by what was counted and the "
+        "prices of its config"
+    )

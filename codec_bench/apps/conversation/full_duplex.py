@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.conversation.activity import Stretch
 from codec_bench.apps.conversation.script import Script
+from codec_bench.apps.conversation.turn_ends import Stretch
 from codec_bench.audio.resample import resample
 from codec_bench.config import fit
 from codec_bench.errors import UserError

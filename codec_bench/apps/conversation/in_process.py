@@ -13,16 +13,16 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from codec_bench.apps.conversation.session import FRAME_S, STALLED_S, Partner, ServiceEvent, TooSlow
-from codec_bench.apps.conversation.streaming import Stream, StreamingModel
 from codec_bench.apps.conversation.turn_ends import RATE_HZ, TurnEnd
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import to_signal
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.retries import RequestFailed
 from codec_bench.types import Audio, Message, Request, Response
@@ -311,3 +311,37 @@ def _there(response: Response, label: str) -> Response:
 
 def _int16(samples: np.ndarray) -> bytes:
     return np.clip(np.rint(np.asarray(samples, np.float32) * 32768.0), -32768, 32767).astype("<i2").tobytes()
+
+
+class Stream(Protocol):
+    """One conversation with a model."""
+
+    def step(self, frame: np.ndarray) -> np.ndarray:
+        """Take a frame of the user, and return what the model says now.
+
+        Args:
+            frame: float32 `(samples,)` in [-1, 1] at the model's `rate_hz`; 20 ms.
+
+        Returns:
+            float32 `(samples,)` at the model's `output_rate_hz`, of any length; longer audio is queued.
+        """
+        ...
+
+
+class StreamingModel(Model):
+    """A model that takes audio frame by frame and may speak at any time, for `codec-bench converse`.
+
+    Attributes
+        rate_hz: of its input. output_rate_hz: of its output.
+    """
+
+    rate_hz: int = 24_000
+    output_rate_hz: int = 24_000
+
+    @abstractmethod
+    def open(self, instructions: str) -> Stream:
+        """Begin a conversation; `step` is called by one thread at a time."""
+
+    async def ask(self, request: Request) -> Response:
+        """Refuse the request: the model has no single responses."""
+        return Response.refused(Diagnostic("converses_only", model=self.info.name))

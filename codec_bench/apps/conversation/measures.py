@@ -1,6 +1,6 @@
 """Measures of two tracks on one clock: turns, latencies, interruptions, pauses, backchannels, overlap, audio delivery.
 
-Times are in seconds of the session. Speech is by energy (`activity.py`), exact to 10 ms; what depends on the service is
+Times are in seconds of the session. Speech is by energy, exact to 10 ms; what depends on the service is
 exact to a frame. A model's stretch below `BACKCHANNEL_S`, mostly while the user has the floor (first to last speech of
 a turn, pauses included), is a backchannel unless cut off; others are turns. An event is answered by turns between its
 first speech and the next event. Without marks, audio after a gap with user speech is another answer. Missing values
@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from codec_bench.apps.conversation.activity import PROTOCOL as ACTIVITY
-from codec_bench.apps.conversation.activity import Stretch, speech_of_model
 from codec_bench.apps.conversation.playback import Packet
 from codec_bench.apps.conversation.script import NO_ANSWER
 from codec_bench.apps.conversation.session import Session
+from codec_bench.apps.conversation.turn_ends import PROTOCOL as ACTIVITY
+from codec_bench.apps.conversation.turn_ends import Stretch, speech_of_model
 from codec_bench.apps.conversation.user import UserEvent
 from codec_bench.config import load_yaml
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from codec_bench.apps.conversation.activity import THRESHOLD_DBFS, WINDOW_S, levels_dbfs
+from codec_bench.apps.conversation.turn_ends import THRESHOLD_DBFS, WINDOW_S, levels_dbfs
 
 
 class TooMuch(Exception):

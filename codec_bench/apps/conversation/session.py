@@ -3,6 +3,9 @@
 Time is the event loop's monotonic clock, in seconds from the user's first sample. As with a microphone, frame n is due
 at (n + 1) frames. Audio plays on arrival (`playback.py`). Both tracks are 16 bits and begin at 0. A session is refused
 as slower than real time if the 99th percentile of lateness exceeds a frame, or one frame exceeds `STALLED_S`.
+
+A simulated network in both directions, with delays drawn by seed.
+A WebSocket runs over TCP: loss is a further delay, and no message overtakes another.
 """
 
 from __future__ import annotations
@@ -10,16 +13,15 @@ from __future__ import annotations
 import asyncio
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from codec_bench.apps.conversation.network import NetworkLink
 from codec_bench.apps.conversation.playback import Packet, Playback, TooMuch
-from codec_bench.apps.conversation.script import Script, random_of
+from codec_bench.apps.conversation.script import Network, Script, random_of
 from codec_bench.apps.conversation.user import User, UserEvent
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model
@@ -384,3 +386,27 @@ async def _send(line: _Line, user: User, tasks: Sequence[asyncio.Task[None]], lo
             raise _Over(f"the clock went back by {before_s - sent_s:.3f} s")
         line.held.sent_s.append(round(sent_s, 5))
         before_s, number = sent_s, number + 1
+
+
+class NetworkLink:
+    """One direction; `random` draws per message and transmission, `act` receives."""
+
+    def __init__(self, network: Network, random: np.random.Generator, act: Callable[[Any], Awaitable[None]]) -> None:
+        self.network, self.random, self.act = network, random, act
+        self._waiting: asyncio.Queue[tuple[float, Any]] = asyncio.Queue()
+        self._last_s = 0.0
+
+    def put(self, message: Any) -> None:
+        """Send a message."""
+        late_s = self.network.delay_s + self.network.jitter_s * self.random.random()
+        while self.random.random() < self.network.loss:
+            late_s += self.network.again_s
+        self._last_s = max(self._last_s, asyncio.get_running_loop().time() + late_s)
+        self._waiting.put_nowait((self._last_s, message))
+
+    async def run(self) -> None:
+        """Deliver every message at its time, until cancelled."""
+        while True:
+            when_s, message = await self._waiting.get()
+            await asyncio.sleep(when_s - asyncio.get_running_loop().time())
+            await self.act(message)

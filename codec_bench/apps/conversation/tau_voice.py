@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from codec_bench.apps.conversation.activity import THRESHOLD_DBFS, WINDOW_S, Stretch, levels_dbfs, stretches
 from codec_bench.apps.conversation.measures import OFFICIAL_TAU, STOPS_WITHIN_S, YIELDS_WITHIN_S, Value
 from codec_bench.apps.conversation.script import ASIDES
 from codec_bench.apps.conversation.session import Session
+from codec_bench.apps.conversation.turn_ends import THRESHOLD_DBFS, WINDOW_S, Stretch, levels_dbfs, stretches
 
 TICK_S, SILENT_S = 0.2, 1.0
 YIELDS, STOPS, ANSWERS = (round(seconds / TICK_S) for seconds in (YIELDS_WITHIN_S, STOPS_WITHIN_S, 2.0))

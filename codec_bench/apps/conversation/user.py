@@ -10,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from codec_bench.apps.conversation.activity import Stretch, levels_dbfs, speech_of_user, user_threshold_dbfs
 from codec_bench.apps.conversation.playback import Playback
 from codec_bench.apps.conversation.script import ASIDES, NO_ANSWER, Conversation, Event, Script, random_of
+from codec_bench.apps.conversation.turn_ends import Stretch, levels_dbfs, speech_of_user, user_threshold_dbfs
 from codec_bench.audio.clip import Clip, clip_content
 from codec_bench.audio.resample import to_signal
 from codec_bench.errors import AudioError, UserError, first_of

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codec_bench.apps.conversation.distributions import QUANTILES
+from codec_bench.apps.conversation.distributions import QUANTILES, cost_words
 from codec_bench.apps.conversation.measures import MEASURES, shown
-from codec_bench.apps.conversation.prices import cost_words
 
 ARROWS = {True: " ↑", False: " ↓", None: ""}
 

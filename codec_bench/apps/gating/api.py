@@ -92,7 +92,7 @@ def gate_freeze(runs: PathLike | Sequence[PathLike], *, out: PathLike, system: s
         >>> frozen.system, frozen.items, frozen.repeats
         ('g722', 8, 1)
     """
-    from codec_bench.apps.gating.baseline import write_baseline
+    from codec_bench.apps.gating.run_scores import write_baseline
 
     folders = [runs] if isinstance(runs, str | os.PathLike) else list(runs)
     repeats = _read_runs(folders, system)
@@ -126,8 +126,8 @@ def gate_calibrate(
         >>> found.repeats, found.metrics["snr"].detectable  # of one run the spread between repeats is unknown
         (1, None)
     """
-    from codec_bench.apps.gating.baseline import read_baseline
     from codec_bench.apps.gating.repeats import measure_spread
+    from codec_bench.apps.gating.run_scores import read_baseline
     from codec_bench.apps.gating.spec import ALPHA, POWER, GateSpec, MetricSpec, RunLimits, write_spec
     from codec_bench.apps.gating.verdicts import count_failed, find_units, shared_parts
     from codec_bench.config import fit
@@ -200,7 +200,7 @@ def gate_check(
         >>> found.passed, found.metrics[0].verdict
         (True, 'same')
     """
-    from codec_bench.apps.gating.baseline import read_baseline
+    from codec_bench.apps.gating.run_scores import read_baseline
     from codec_bench.apps.gating.spec import GateSpec, read_spec
     from codec_bench.apps.gating.verdicts import judge_run
     from codec_bench.stats.bounds import is_rate

@@ -81,7 +81,7 @@ def check(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compare a run with a baseline. Exits with 1 if it regressed."""
-    from codec_bench.apps.gating import formats
+    from codec_bench.apps.gating import words
     from codec_bench.apps.gating.api import gate_check
     from codec_bench.apps.gating.words import CHECK_HEADS, NOTES, check_notes, check_rows, conclusion
     from codec_bench.report.table import wide_table
@@ -89,9 +89,9 @@ def check(
 
     result = gate_check(runs, against=against, spec=spec, system=system)
     if junit is not None:
-        write_text(junit, formats.junit_xml(result))
+        write_text(junit, words.junit_xml(result))
     if markdown is not None:
-        write_text(markdown, formats.markdown(result))
+        write_text(markdown, words.markdown(result))
     if page is not None:
         from codec_bench.apps.gating.page import write_page
 

@@ -3,8 +3,8 @@
 Which file to open
     `api.py`        the verb `judge_check`: sounds and texts with known answers for a judge, and its score.
     `sounds.py`     the generated sounds with true statements. `claims.py` has the questions.
-    `question.py`   one question to a judge; `questions.py` writes benchmarks of all and reads the replies.
     `planted.py`    answers of known quality (`planted.yaml`), for the rubrics of judges of texts.
+    `questions.py`  benchmarks of all questions, and their replies.
     `figures.py`    figures from replies: Youden's J, changed verdicts, biases, refusals. `words.py` describes them.
     `compare.py`    the verb `judge_compare`: another judge marks the same answers.
     `strengths.py`  the verb `judge_strengths`: systems ranked by verdicts on pairs of answers.

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from codec_bench.apps.judging.question import JudgeQuestion
 from codec_bench.apps.judging.sounds import KINDS, PlantedSound, make_sound
 from codec_bench.benchmark.judge.replies import read_letter, read_yes_no
 
@@ -24,6 +23,26 @@ CHOSEN = (
     "with A or B alone."
 )
 LONGER = " This is what anybody hears who listens to the whole recording with attention, from its beginning to its end."
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeQuestion:
+    """One question to a judge.
+
+    Args:
+        unit: the sound or fact; questions on one are dependent.
+        kind: of the sound, or of the planted answer. repeat: from 0.
+    """
+
+    id: str
+    unit: str
+    kind: str
+    repeat: int
+
+    @property
+    def same(self) -> str:
+        """The common id of all repeats."""
+        return self.id.rpartition("~")[0]
 
 
 @dataclass(frozen=True, slots=True)

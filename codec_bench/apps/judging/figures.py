@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from codec_bench.apps.judging.claims import Claim
+from codec_bench.apps.judging.claims import Claim, JudgeQuestion
 from codec_bench.apps.judging.planted import BETTER, KINDS, LENGTHS, RIGHT
-from codec_bench.apps.judging.question import JudgeQuestion
 from codec_bench.stats import interval
 from codec_bench.store.judge_tests import Figure, PartTest
 

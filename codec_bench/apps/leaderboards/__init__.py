@@ -1,16 +1,13 @@
 """Leaderboards: published rows with the user's, codecs next to published ones, and the certainty of ranks.
 
 Which file to open
-    `api.py`, `codecs.py`          the verbs: a leaderboard of models, and codecs by quality and cost with delta rates.
-    `definition.py`                the YAML of a board. `board.py` is its arithmetic: columns, groups, the average.
-    `own_rows.py`                  rows of the user's runs; `raters.py` their judges.
-    `rank_uncertainty.py`          ranks under other rules and with other items, from `ranking.py` and
-    `leave_one_out.py`.
-    `item_discrimination.py`       items that separate systems.
-    `pareto.py`                    the front of quality and cost. `fronts.py` and `heatmap.py` are the pictures.
-    `best.py`                      the best rows of a column.
-    `latex.py`                     the table of a board in LaTeX, with significance letters.
-    `command.py`, `codecs_command.py`, `json_values.py`   the commands, and their output.
+    `api.py`, `codecs.py`   the verbs: a leaderboard of models, and codecs by quality and cost with delta rates.
+    `board.py`              the arithmetic of a board: columns, groups, the average.
+    `own_rows.py`           rows of the user's runs; `raters.py` their judges.
+    `rank_uncertainty.py`   ranks under other rules and with other items, from `ranking.py`.
+    `command.py`, `codecs_command.py`   the commands; the latter with the picture of quality and cost.
+    `formats.py`            a board in LaTeX, with best rows and significance letters, and as a heat map.
+    `json_values.py`        a board as JSON, with the items that separate systems.
 """
 
 from __future__ import annotations

@@ -4,6 +4,11 @@ A table has one metric by one protocol over the same data from one source. Own b
 real-time factor is seconds of computing per second of audio on the run's machine. Tokens, look-ahead and parameters are
 the codec's facts, the last from a profile. Points without the cost, with findings, or with too few values
 (`stats.verdict`) are on no front. Later runs of a system replace earlier ones over the same data.
+
+Pareto fronts of quality and cost, with their certainty.
+Lower cost is better. A point is on the front if no other is as cheap and as good, with one strictly better; equal
+points are all on it. Certainty comes from draws of values around the observed ones, with the jackknife's covariance
+over shared units and Student's t. Costs are fixed.
 """
 
 from __future__ import annotations
@@ -22,14 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.leaderboards.leave_one_out import Changes, changes_of, sizes_of, together
-from codec_bench.apps.leaderboards.pareto import pareto_front
+from codec_bench.apps.leaderboards.ranking import Changes, UnitEffects, changes_of, drawn_values, sizes_of, together
 from codec_bench.config import config_names, read_config
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report import numbers
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
-from codec_bench.stats.intervals import Interval
+from codec_bench.stats.intervals import FEWEST_UNITS, Interval
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import SystemSummary
 from codec_bench.stats.verdict import SUSPECT, barred
@@ -52,6 +56,7 @@ DIMENSIONS = {
 }
 """The three sides of a codec, each with its metrics by preference."""
 LOCAL_RUNS = "your runs"
+DRAWS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,3 +393,46 @@ def _delta_rate(
     except UserError as error:
         return DeltaRate(test[0].family, None, None, error.message)
     return DeltaRate(test[0].family, value, interval)
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Which points are on the front, and in which share of draws (or None)."""
+
+    on: tuple[bool, ...]
+    shares: tuple[float, ...] | None = None
+
+
+def pareto_front(
+    *,
+    costs: Sequence[float] | np.ndarray,
+    values: Sequence[float] | np.ndarray,
+    higher_is_better: bool,
+    items: UnitEffects | None = None,
+    seed: int = 0,
+    draws: int = DRAWS,
+) -> Front:
+    """Compute the front of points with a cost and a value each.
+
+    Args:
+        costs: lower is better.
+        items: leave-one-out changes of the values, rows in the order of the points; None if unknown.
+    """
+    price = np.asarray(costs, np.float64)
+    good = np.asarray(values, np.float64) * (1 if higher_is_better else -1)
+    on = tuple(bool(one) for one in _on_front(price, good[None])[0])
+    if items is None or items.units < FEWEST_UNITS:
+        return Front(on)
+    sign = 1 if higher_is_better else -1
+    drawn = sign * drawn_values(np.asarray(values, np.float64), [items], seed=seed, draws=draws)
+    return Front(on, tuple(float(share) for share in _on_front(price, drawn).mean(axis=0)))
+
+
+def _on_front(price: np.ndarray, good: np.ndarray) -> np.ndarray:
+    """Return which points are on the front in each draw, bool `(draws, points)`."""
+    on = np.ones(good.shape, bool)
+    for point in range(len(price)):
+        cheaper, as_cheap = price < price[point], price <= price[point]
+        as_good, better = good >= good[:, point : point + 1], good > good[:, point : point + 1]
+        on[:, point] = ~((as_cheap & better) | (cheaper & as_good)).any(axis=1)
+    return on

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from codec_bench.apps.leaderboards.board import Board, Column, Likeness, Row, Trust
-    from codec_bench.apps.leaderboards.item_discrimination import Items
+    from codec_bench.apps.leaderboards.json_values import Items
 
 CODECS = "codecs"
 """The name of the board of codecs."""
@@ -78,7 +78,7 @@ def leaderboard(
 ) -> None:  # fmt: skip
     """Show a published leaderboard with your runs in it."""
     from codec_bench.apps.leaderboards.api import leaderboard as read_board
-    from codec_bench.apps.leaderboards.item_discrimination import board_items
+    from codec_bench.apps.leaderboards.json_values import board_items
     from codec_bench.config.option import names
 
     if name == CODECS:
@@ -111,7 +111,7 @@ def leaderboard(
     if latex is not None:
         _write_latex(board, seed, latex)
     if figures is not None and board.likeness is not None:
-        from codec_bench.apps.leaderboards.heatmap import write_heatmap
+        from codec_bench.apps.leaderboards.formats import write_heatmap
 
         for path in write_heatmap(board.likeness, figures, f"correlations-{board.name}"):
             talk(f"written: {path}")
@@ -121,7 +121,7 @@ def _write_latex(board: Board, seed: int, file: Path) -> None:
     """Write a board's table in LaTeX, with ranks if available."""
     from dataclasses import replace
 
-    from codec_bench.apps.leaderboards.latex import board_latex
+    from codec_bench.apps.leaderboards.formats import board_latex
     from codec_bench.apps.leaderboards.rank_uncertainty import trust
     from codec_bench.store.export import opened
 
@@ -181,7 +181,7 @@ def _print_likeness(likeness: Likeness) -> None:
 
 
 def _print_items(item_tables: Sequence[Items]) -> None:
-    from codec_bench.apps.leaderboards.item_discrimination import SHOWN
+    from codec_bench.apps.leaderboards.json_values import SHOWN
 
     if not item_tables:
         talk("no run has a value for this board, so there are no items to tell of")
@@ -211,7 +211,7 @@ def _span(span: tuple[int, int] | None) -> str:
 
 
 def _print_board(board: Board) -> None:
-    from codec_bench.apps.leaderboards.best import best_rows
+    from codec_bench.apps.leaderboards.formats import best_rows
     from codec_bench.report.table import wide_table
 
     of_group = {column.group: column for column in board.columns}

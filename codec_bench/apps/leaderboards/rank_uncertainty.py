@@ -13,8 +13,17 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.leaderboards.board import Board, Likeness, Row, Trust
-from codec_bench.apps.leaderboards.leave_one_out import Changes, changes_of, together
-from codec_bench.apps.leaderboards.ranking import Points, RankDraws, UnitEffects, rank_draws, redundancy, robustness
+from codec_bench.apps.leaderboards.ranking import (
+    Changes,
+    Points,
+    RankDraws,
+    UnitEffects,
+    changes_of,
+    rank_draws,
+    redundancy,
+    robustness,
+    together,
+)
 from codec_bench.errors import UserError
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.correlation import correlations, similar_first

@@ -8,9 +8,8 @@ Which file to open
     `sheet.py`      from a run to a page and its key; `page/` has its template, style and scripts.
     `webmushra.py`  the same for webMUSHRA: its configuration, and its results.
     `answers.py`    the files from raters, and their problems.
-    `checks.py`     checks of raters: questions before the test, gold questions and traps. `digits.py` makes digits in
-    noise
-                    for the hearing check, from the recordings of `spoken_digits/`.
+    `checks.py`     checks of raters: questions before the test, gold questions, traps, and a hearing check with digits
+                    in noise (`spoken_digits/`).
     `ratings.py`    answers with their systems: one row each, with its status.
     `screening.py`  rules that mark raters, and exclude them where named.
     `outcome.py`    the values of the systems with their intervals; `crossed.py` means over raters and items.

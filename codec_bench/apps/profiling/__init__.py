@@ -1,22 +1,19 @@
 """Profiles of codecs.
 
 Which file to open
-    `api.py`         the verb; `command.py` the command.
+    `api.py`         the verb; `command.py` the command, with its tables.
     `steps.py`       the measurements of one codec in order, in a worker process (`engine/own_worker.py`).
     `settings.py`    clips, repeats and conditions; `codecs/checks/material.py` loads the audio.
-    `several_codecs.py`  one profile of several codecs, and the run that scores them; `curves.py` rate-quality curves.
-    `rate.py`        bitrates and the use of codebooks (`codebook_use.py`).
-    `speed.py`, `complexity.py`, `latency.py`, `streaming.py`, `stability.py`   one measurement each.
-    `perturbations.py`  changes of the input for `stability.py`; `stability_rows.py` its rows.
-    `loss.py`        lost frames (`frame_loss.py`), their quality (`scoring.py`) and `bit_errors.py`; `robust_rows.py`
-    rows.
-    `first_codebooks.py`, `latent_bits.py`, `speaker_swap.py`   fewer codebooks, rounded latents, exchanged global
-    codes.
+    `several_codecs.py`   one profile of several codecs, and the run that scores them; `curves.py` rate-quality curves.
+    `codebook_use.py`     bitrates and the use of codebooks.
+    `speed.py`       speed, parameters and operations; `latency.py` look-ahead and streaming.
+    `stability.py`   re-encoding and changes of the input. `loss.py` lost frames (`frame_loss.py`) and flipped bits.
+    `changed_codes.py`    fewer codebooks, rounded latents, exchanged global codes; `scoring.py` scores a few clips.
     `phones.py`      mutual information of codes and phones; `abx.py` ABX error rates.
-    `language.py`    token statistics: `ngrams.py`, `zipf.py` and `token_model.py`, over `token_corpus.py`.
+    `language.py`    token statistics: `ngrams.py` and `token_model.py`, over `token_corpus.py`.
     `probes.py`      probes of codes by small classifiers (`classifiers.py`).
-    `rows.py`        rows of terminal and page with texts of `rows.yaml`, from `cells.py`, `language_rows.py` and
-                     `probe_rows.py`; `table.py` prints them, and `page/` shows them.
+    `rows.py`        rows of terminal and page with texts of `rows.yaml`, from `cells.py`, `robust_rows.py` and
+                     `probe_rows.py`; `page/` shows them.
 """
 
 from __future__ import annotations

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
+from codec_bench.apps.profiling.cells import ProfileCell, ProfileRow, ProfileSection
+from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
+from codec_bench.codecs.checks import wrong
 from codec_bench.config.profile_request import ProfileRequest
+from codec_bench.report import numbers
+from codec_bench.report.table import blocks, summary_notes, summary_table
+from codec_bench.stats.summary_types import Summary, SystemSummary
 from codec_bench.terminal.request import command, values_of
+
+_LEAST_COLUMNS = 14
 
 
 @command(ProfileRequest)
@@ -39,8 +53,6 @@ def profile(request: ProfileRequest) -> None:
     if request.json:
         sys.stdout.write(json.dumps(result.as_dict(), ensure_ascii=False) + "\n")
     else:
-        from codec_bench.apps.profiling.table import profile_tables
-
         out = console()
         out.print(profile_tables(result.facts, width=out.width))
     for name, faults in result.faults.items():
@@ -56,3 +68,109 @@ def _describe_saved(folder: Path, count: int) -> str:
 
     measured = len(codecs_measured(folder))
     return f"{measured} of {count} codecs are measured and kept in {folder}"
+
+
+def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
+    """Build all tables; codecs are spread over as many blocks as `width` columns need."""
+    names = list(profile["codecs"])
+    heads = [head(profile, name).replace(numbers.SUSPECT, f"\n{numbers.SUSPECT.strip()}") for name in names]
+    parts: list[Any] = []
+    shown = sections(profile)
+    widths = [
+        max(
+            _LEAST_COLUMNS, *map(len, heads[k].splitlines()), *(len(row.cells[k].text) for s in shown for row in s.rows)
+        )
+        + 2
+        for k in range(len(names))
+    ]
+    labelled = max((len(_label(row)) for section in shown for row in section.rows), default=0) + 2
+    for block in blocks(widths, max(width - labelled, max(widths))):
+        parts.append(_block(shown, [heads[k] for k in block], block))
+    missing = reasons(shown, [label(profile, name) for name in names])
+    if missing:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
+        for texts in missing:
+            table.add_row(*(Text(numbers.plain(text)) for text in texts))
+        parts += [Text("why there is no number", style="bold"), table]
+    if excluded := profile["how"].get("skip"):
+        parts.append(Text(f"left out by --skip: {', '.join(excluded)}"))
+    quality = _quality(profile)
+    if quality.systems:
+        notes = map(Text, summary_notes(quality))
+        parts += [Text("quality", style="bold"), summary_table(quality, width=width), *notes]
+    parts += [Text(f"{sentence}.", style="yellow") for sentence in numbers.uncurved(profile["labels"].values())]
+    if profile["bd_rate"]:
+        parts.append(_delta_rates(profile))
+    parts.append(_findings(profile))
+    return Group(*parts)
+
+
+def _block(shown: list[ProfileSection], labels: list[str], places: list[int]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for text in labels:
+        table.add_column(Text(text), justify="right")
+    for section in shown:
+        if all(row.cells[k].text == "–" for row in section.rows for k in places):
+            continue
+        table.add_row(Text(section.title, style="bold"), *[""] * len(places))
+        for row in section.rows:
+            if all(row.cells[k].text == "–" for k in places):
+                continue
+            table.add_row(_label(row), *(_text(row.cells[k]) for k in places))
+    return table
+
+
+def _label(row: ProfileRow) -> Text:
+    name = Text(f"  {row.label}")
+    if row.unit:
+        name.append(f" {row.unit}", style="dim")
+    return name
+
+
+def _text(cell: ProfileCell) -> Text:
+    return Text(numbers.plain(cell.text), style="yellow" if cell.flag else "dim" if cell.text == "–" else "")
+
+
+def _quality(profile: Mapping[str, Any]) -> Summary:
+    """Convert the metrics of all codecs to a run's summary, for `summary_table`."""
+    return Summary(
+        systems={
+            label(profile, name): SystemSummary.from_dict(
+                {
+                    "metrics": codec["quality"]["metrics"],
+                    "checks": {"findings": wrong(codec["findings"].get("findings", []))},
+                }
+            )
+            for name, codec in profile["codecs"].items()
+            if "metrics" in codec["quality"]
+        }
+    )
+
+
+def _delta_rates(profile: Mapping[str, Any]) -> Group:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("metric", "codec", "BD-rate", ""):
+        table.add_column(column, justify="right" if column == "BD-rate" else "left")
+    for texts in delta_rates(profile):
+        table.add_row(*map(Text, texts))
+    head = Text(f"bitrate at equal quality against {numbers.plain(profile['anchor'])}; lower is better", style="bold")
+    return Group(head, table)
+
+
+def _findings(profile: Mapping[str, Any]) -> Any:
+    rows = findings(profile)
+    if not rows:
+        return Text("checks: nothing suspect", style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("codec", "check", "", "found"):
+        table.add_column(column)
+    for name, finding in rows:
+        style = "red" if finding["state"] == "failed" else "yellow"
+        table.add_row(
+            Text(name),
+            Text(finding["check"]),
+            Text(finding["state"], style=style),
+            Text(numbers.plain(finding["found"])),
+        )
+    return Group(Text("checks: look at these", style="bold"), table)

@@ -1,7 +1,7 @@
 """Tokens for language models: sections `language` and `transformer`.
 
-Streams are modelled separately and their bits per second added, so the sum is an upper bound. `ngrams.py`, `zipf.py`
-and `token_model.py` define the numbers.
+Streams are modelled separately and their bits per second added, so the sum is an upper bound. `ngrams.py` and
+`token_model.py` define the numbers.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.profiling import token_model
-from codec_bench.apps.profiling.ngrams import ORDERS, EntropyRate, entropy_rates
+from codec_bench.apps.profiling.ngrams import ORDERS, EntropyRate, entropy_rates, heaps_exponent, zipf_exponent
 from codec_bench.apps.profiling.token_corpus import TokenCorpus, TokenStream
-from codec_bench.apps.profiling.zipf import heaps_exponent, zipf_exponent
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
 from codec_bench.messages import Diagnostic

@@ -7,10 +7,8 @@ from functools import partial
 from typing import Any
 
 from codec_bench.apps.profiling.cells import ProfileCell, ProfileSection, row_of, rows_of, spread_text
-from codec_bench.apps.profiling.language_rows import language_section
-from codec_bench.apps.profiling.probe_rows import probes_section
-from codec_bench.apps.profiling.robust_rows import first_codebooks, loss, rounded, swap
-from codec_bench.apps.profiling.stability_rows import stability
+from codec_bench.apps.profiling.probe_rows import language_section, probes_section
+from codec_bench.apps.profiling.robust_rows import first_codebooks, loss, rounded, stability, swap
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
 

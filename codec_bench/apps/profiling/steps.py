@@ -11,23 +11,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar
 
-from codec_bench.apps.profiling import (
-    bit_errors,
-    complexity,
-    first_codebooks,
-    language,
-    latency,
-    latent_bits,
-    loss,
-    probes,
-    speaker_swap,
-    speed,
-    stability,
-    streaming,
-)
+from codec_bench.apps.profiling import changed_codes, language, latency, loss, probes, speed, stability
 from codec_bench.apps.profiling.abx import AbxItems
+from codec_bench.apps.profiling.codebook_use import RateCounter
 from codec_bench.apps.profiling.phones import PhoneCounter
-from codec_bench.apps.profiling.rate import RateCounter
 from codec_bench.apps.profiling.token_corpus import TokenCorpus
 from codec_bench.audio.encode import write_flac
 from codec_bench.codecs.adapt import copy_codes, decode, encode
@@ -200,15 +187,15 @@ class Measuring(Checking):
             raise NotApplicable(Diagnostic("not_coded"))
         return self._tokens
 
-    _complexity = _section("complexity", complexity.measure)
+    _complexity = _section("complexity", speed.measure_complexity)
     _latency = _section("latency", latency.measure)
-    _streaming = _section("streaming", streaming.measure)
+    _streaming = _section("streaming", latency.measure_streaming)
     _stability = _section("stability", stability.measure)
     _loss = _section("loss", loss.measure)
-    _bit_errors = _section("bit_errors", bit_errors.measure)
-    _codebooks = _section("codebooks_kept", first_codebooks.measure, "metrics", "texts")
-    _latents = _section("latent_bits", latent_bits.measure, "metrics", "texts")
-    _swap = _section("speaker_swap", speaker_swap.measure, "speakers")
+    _bit_errors = _section("bit_errors", loss.measure_bit_errors)
+    _codebooks = _section("codebooks_kept", changed_codes.measure_first_codebooks, "metrics", "texts")
+    _latents = _section("latent_bits", changed_codes.measure_latent_bits, "metrics", "texts")
+    _swap = _section("speaker_swap", changed_codes.measure_speaker_swap, "speakers")
 
     def _cpu(self) -> dict[str, dict[str, Any]]:
         """Measure the speed of the same codec on the CPU, next to that on a GPU."""

@@ -3,9 +3,8 @@
 Which file to open
     `scorer.py`    `Scorer`: items in, scores out, in this process, with workers; `client.py` the same over HTTP.
     `items.py`     one item: its fields, and the checks of its audio.
-    `rewards.py`   one number from several metrics, by a YAML file; `codec_bench/rewards.py` adapts to training
-    libraries.
-    `server.py`    the HTTP service; `wire.py` parses its requests, and `verl_omni.py` has verl-omni's protocol.
+    `rewards.py`   one number of several metrics, by a YAML file; `codec_bench/rewards.py` is for training libraries.
+    `server.py`    the HTTP service; `wire.py` parses its requests, also by verl-omni's protocol.
     `recorder.py`  the run of a recording service. `ray.py` has the service on a Ray cluster.
     `page/`        the page at `/`. `command.py` is the command.
 """

@@ -1,12 +1,10 @@
 """A static site over many runs: leaderboards, comparisons and audio, from disk or any host.
 
 Which file to open
-    `api.py`              the verb: adds runs and other sites to a site.
-    `make.py`             adds runs and finishes a site, whose files `folder.py` manages.
+    `api.py`              the verb: adds runs and other sites to a site, and finishes it; `folder.py` manages its files.
     `records.py`          a site's content of one run.
-    `boards.py`           its leaderboards and index; `best.py` marks the best rows, and `published.py` writes the
-                          published boards.
-    `contradictions.py`   contradicting runs; `same_sounds.py` runs over the same audio. `merge.py` imports other sites.
+    `boards.py`           its leaderboards with the best rows, and the index; `published.py` the published boards.
+    `contradictions.py`   contradicting runs, and runs over the same audio. `merge.py` imports other sites.
     `assets/`             the pages' markup, style and scripts. `command.py` is the command.
 """
 

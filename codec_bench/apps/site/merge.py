@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.site.boards import boards_of, index_of
-from codec_bench.apps.site.contradictions import contradictions
+from codec_bench.apps.site.contradictions import contradictions, placed
 from codec_bench.apps.site.folder import SOUNDS, SiteFolder
-from codec_bench.apps.site.same_sounds import placed
 from codec_bench.errors import UserError
 from codec_bench.report.page.sound import is_sound
 from codec_bench.store.files import read_json, write_json

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.apps.site.contradictions import sounds_of
 from codec_bench.apps.site.folder import SCHEMA, SiteFolder
-from codec_bench.apps.site.same_sounds import sounds_of
 from codec_bench.benchmark import has_benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
 from codec_bench.errors import UserError, beginning

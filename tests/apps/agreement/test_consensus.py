@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from codec_bench.apps.agreement.consensus import majority, mean_rating, preference, undecided
+from codec_bench.apps.agreement.panel import majority, mean_rating, preference, undecided
 
 VALUES = (0.0, 1.0, 2.0, np.nan)
 TABLE = np.array(list(product(VALUES, repeat=4))).T

@@ -80,7 +80,7 @@ def test_a_build_that_was_stopped_goes_on_and_makes_nothing_twice(mixing, sounds
         return real(self, key)
 
     monkeypatch.setattr(Mixtures, "make", failing)
-    monkeypatch.setattr("codec_bench.apps.building.build._AT_ONCE", 1)
+    monkeypatch.setattr("codec_bench.apps.building.api._AT_ONCE", 1)
     messages = []
     for _ in range(20):
         try:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from codec_bench.apps.cluster import actor, connection, queue, ray
+from codec_bench.apps.cluster import connection, queue, ray
 from codec_bench.apps.cluster.connection import ClusterSize
 from codec_bench.data import Source, part_of
 from codec_bench.engine.evaluation import Evaluation
@@ -108,8 +108,8 @@ def on_ray(tmp_path, monkeypatch):
         ran.append((shard, workers))
         return record_of(part_of(requests.source, shard), folder, shard)
 
-    monkeypatch.setattr(actor, "execute_shard", execute_shard)
-    monkeypatch.setattr(actor, "start_workers", lambda running, folder, cores: nullcontext(object()))
+    monkeypatch.setattr(connection, "execute_shard", execute_shard)
+    monkeypatch.setattr(connection, "start_workers", lambda running, folder, cores: nullcontext(object()))
     monkeypatch.setattr(ray, "check_there", lambda address: None)
     monkeypatch.setattr(ray, "LOOK_S", 0.0)
     monkeypatch.setattr(ray, "head_answers", lambda stand_in: bool(stand_in.answers))

@@ -13,13 +13,11 @@ import pytest
 import soundfile
 
 from codec_bench.apps.conversation import api
-from codec_bench.apps.conversation.activity import speech_of_model
-from codec_bench.apps.conversation.in_process import CascadeSession, Streaming
+from codec_bench.apps.conversation.in_process import CascadeSession, Streaming, StreamingModel
 from codec_bench.apps.conversation.measures import measure
 from codec_bench.apps.conversation.script import Conversation, Script
 from codec_bench.apps.conversation.session import hold
-from codec_bench.apps.conversation.streaming import StreamingModel
-from codec_bench.apps.conversation.turn_ends import Energy, Silero, TurnEnd
+from codec_bench.apps.conversation.turn_ends import Energy, Silero, TurnEnd, speech_of_model
 from codec_bench.apps.conversation.user import ScriptedUser, Sounds
 from codec_bench.data import open_source
 from codec_bench.errors import UserError

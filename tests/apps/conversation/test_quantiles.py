@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from codec_bench.apps.conversation.quantiles import quantile
+from codec_bench.apps.conversation.distributions import quantile
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])

@@ -13,11 +13,10 @@ from scipy import stats
 from scipy.signal import resample_poly
 
 from codec_bench import Audio, gate_calibrate, gate_check, gate_freeze, load_metric
-from codec_bench.apps.gating.formats import junit_xml, markdown
 from codec_bench.apps.gating.page import write_page
 from codec_bench.apps.gating.repeats import PairedRuns, measure_loss, measure_spread
 from codec_bench.apps.gating.spec import GateSpec, MetricSpec
-from codec_bench.apps.gating.words import check_notes
+from codec_bench.apps.gating.words import check_notes, junit_xml, markdown
 from codec_bench.codecs.adapt import reconstruct
 from codec_bench.codecs.classical.opus import Opus
 from codec_bench.data import open_source

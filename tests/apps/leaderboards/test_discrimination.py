@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.apps.leaderboards.item_discrimination import item_discrimination
+from codec_bench.apps.leaderboards.json_values import item_discrimination
 
 
 def test_it_is_the_correlation_with_the_rest():

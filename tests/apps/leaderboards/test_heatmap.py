@@ -9,7 +9,7 @@ import re
 import pytest
 
 from codec_bench.apps.leaderboards.api import leaderboard
-from codec_bench.apps.leaderboards.heatmap import write_heatmap
+from codec_bench.apps.leaderboards.formats import write_heatmap
 
 BOARD = "ultraeval-understanding"
 

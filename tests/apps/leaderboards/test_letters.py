@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from codec_bench.apps.leaderboards.latex import significance_letters
+from codec_bench.apps.leaderboards.formats import significance_letters
 
 
 def letters(text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.apps.leaderboards.pareto import pareto_front
+from codec_bench.apps.leaderboards.codecs import pareto_front
 from codec_bench.apps.leaderboards.ranking import UnitEffects
 
 

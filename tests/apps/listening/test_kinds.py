@@ -15,9 +15,8 @@ from scipy import stats
 
 import codec_bench
 from codec_bench.apps.agreement.ratings import read_ratings
-from codec_bench.apps.listening.checks import beeping, make_checks
+from codec_bench.apps.listening.checks import beeping, make_checks, read_digits, triplet
 from codec_bench.apps.listening.crossed import crossed_interval
-from codec_bench.apps.listening.digits import read_digits, triplet
 from codec_bench.apps.listening.key import REFERENCE, read_key
 from codec_bench.apps.listening.sound import alike
 from codec_bench.audio.encode import write_flac

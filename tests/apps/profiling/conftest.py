@@ -33,10 +33,10 @@ def files():
 def measured(files):
     """Runs one measurement on one of the codecs of the assets, with small settings."""
 
-    def run(module, name, **settings):
+    def run(measure, name, **settings):
         codec = load_codec(f"{ODD}:{name}")
         small = {"clip_s": 1.0, "latency_s": 2.0, "stream_s": 1.0, "robust_clips": 2, "robust_s": 1.5, **settings}
-        return module.measure(codec, Material(files, codec), Settings(**small))
+        return measure(codec, Material(files, codec), Settings(**small))
 
     return run
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codec_bench import Audio
-from codec_bench.apps.profiling import first_codebooks, speaker_swap
+from codec_bench.apps.profiling import changed_codes
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks.material import Material
@@ -19,7 +19,7 @@ from codec_bench.errors import UserError
 
 def test_fewer_codebooks_have_the_quality_of_fewer_bits(measured, files):
     """The first of two codebooks of 256 holds the sample in 8 bits; the ratio is summed up here."""
-    result = measured(first_codebooks, "Coarse", robust_metrics=("snr",))
+    result = measured(changed_codes.measure_first_codebooks, "Coarse", robust_metrics=("snr",))
     assert [point["codebooks"] for point in result["points"]] == [1, 2] and result["codebooks"] == 2
     assert [point["bps"] for point in result["points"]] == [128000.0, 256000.0]
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
@@ -34,7 +34,7 @@ def test_fewer_codebooks_have_the_quality_of_fewer_bits(measured, files):
 
 
 def test_the_metrics_of_a_group_are_scored_each(measured):
-    result = measured(first_codebooks, "Coarse", robust_metrics=("dnsmos",))
+    result = measured(changed_codes.measure_first_codebooks, "Coarse", robust_metrics=("dnsmos",))
     of_group = {"dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"}
     assert set(result["metrics"]) == of_group
     for point in result["points"]:
@@ -42,8 +42,8 @@ def test_the_metrics_of_a_group_are_scored_each(measured):
 
 
 def test_the_sweep_doubles_and_ends_with_all():
-    assert first_codebooks.sweep(8) == [1, 2, 4, 8] and first_codebooks.sweep(18) == [1, 2, 4, 8, 16, 18]
-    assert first_codebooks.sweep(2) == [1, 2]
+    assert changed_codes.sweep(8) == [1, 2, 4, 8] and changed_codes.sweep(18) == [1, 2, 4, 8, 16, 18]
+    assert changed_codes.sweep(2) == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_sweep_doubles_and_ends_with_all():
 )
 def test_what_has_no_first_codebooks_says_so(measured, name, why):
     with pytest.raises(NotApplicable, match=why):
-        measured(first_codebooks, name)
+        measured(changed_codes.measure_first_codebooks, name)
 
 
 def test_speech_in_the_clips_reaches_the_metrics(measured, files, monkeypatch):
@@ -66,7 +66,7 @@ def test_speech_in_the_clips_reaches_the_metrics(measured, files, monkeypatch):
     monkeypatch.setattr(SectionScorer, "__call__", transcribe)
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
     texts = {files[0][0]: "good morning"}
-    result = first_codebooks.measure(
+    result = changed_codes.measure_first_codebooks(
         codec, Material(files, codec), Settings(robust_metrics=("snr",)), ("wer[pocketsphinx]",), texts
     )
     assert seen == [["good morning", None]] * 2 and list(result["metrics"]) == ["snr", "wer[pocketsphinx]"]
@@ -76,7 +76,7 @@ def test_first_codebooks_of_a_network_are_those_of_the_smaller_operating_point()
     large, small = (Mimi(count, weights="random") for count in (8, 4))
     clip = Audio(0.1 * np.random.default_rng(0).standard_normal(24000 // 2), 24000)
     (all_codes,), (base,) = large.encode([clip]), small.encode([clip])
-    cut = first_codebooks._cut(all_codes, 4)
+    cut = changed_codes._cut(all_codes, 4)
     np.testing.assert_array_equal(cut.streams[0].values, base.streams[0].values)
     fewer = large.first(4)
     np.testing.assert_array_equal(fewer.decode([cut])[0].samples, small.decode([base])[0].samples)
@@ -94,7 +94,7 @@ def test_an_exchanged_level_is_that_of_the_other_clip(files, name):
     material = Material(files, codec)
     loud, soft = material.first_clips[0], Audio(0.05 * material.first_clips[1].samples, 16000)
     (a, b) = codec.encode([loud, soft])
-    out = codec.decode([speaker_swap.exchange_voice(a, b, codec.info.global_side)])[0]
+    out = codec.decode([changed_codes.exchange_voice(a, b, codec.info.global_side)])[0]
     assert np.abs(out.samples).max() == pytest.approx(np.abs(soft.samples).max(), abs=1 / 255)
     shape = lambda wave: wave / np.abs(wave).max()  # noqa: E731
     np.testing.assert_allclose(shape(out.samples), shape(loud.samples), atol=0.02)
@@ -104,7 +104,7 @@ def test_an_exchanged_level_is_that_of_the_other_clip(files, name):
 def test_similarity_is_to_the_clip_whose_sound_it_is(files, name):
     codec = load_codec(f"tests/apps/profiling/assets/odd_codecs.py:{name}")
     speakers = {name: ("ann", "bob")[k % 2] for k, (name, _) in enumerate(files)}
-    measured = speaker_swap.measure(
+    measured = changed_codes.measure_speaker_swap(
         codec, Material(files, codec), Settings(voice_metric="si_sdr", swap_pairs=3), speakers
     )
     assert measured["pairs"] == 3 and measured["speakers_known"]
@@ -119,11 +119,11 @@ def test_the_voice_of_bicodec_is_exchanged(files):
     a, b = codec.encode([one, other])
     text, speaker = b.streams  # made-up weights hear the same speaker in every clip
     b = replace(b, streams=(text, replace(speaker, values=4095 - speaker.values)))
-    mixed = speaker_swap.exchange_voice(a, b)
+    mixed = changed_codes.exchange_voice(a, b)
     assert mixed.streams[0] is a.streams[0] and mixed.streams[1] is b.streams[1]
     out, actual = codec.decode([mixed, a])
     assert out.num_samples == one.num_samples and not np.allclose(out.samples, actual.samples, atol=1e-3)
-    measured = speaker_swap.measure(codec, material, Settings(voice_metric="sim[ge2e]", swap_pairs=1), {})
+    measured = changed_codes.measure_speaker_swap(codec, material, Settings(voice_metric="sim[ge2e]", swap_pairs=1), {})
     assert (
         measured["pairs"] == 1
         and not measured["speakers_known"]
@@ -132,11 +132,13 @@ def test_the_voice_of_bicodec_is_exchanged(files):
 
 
 def test_an_exchange_needs_two_speakers_and_a_global_part(files, measured):
-    assert speaker_swap.pairs_of(["a", "a", "b"]) == [(0, 2), (1, 2), (2, 0), (2, 1)]
-    assert speaker_swap.pairs_of([None, None]) == [(0, 1), (1, 0)]
+    assert changed_codes.pairs_of(["a", "a", "b"]) == [(0, 2), (1, 2), (2, 0), (2, 1)]
+    assert changed_codes.pairs_of([None, None]) == [(0, 1), (1, 0)]
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Voice")
     with pytest.raises(NotApplicable, match="all of one speaker"):
-        speaker_swap.measure(codec, Material(files, codec), Settings(), {name: "ann" for name, _ in files})
+        changed_codes.measure_speaker_swap(
+            codec, Material(files, codec), Settings(), {name: "ann" for name, _ in files}
+        )
     pcm = load_codec("tests/apps/profiling/assets/odd_codecs.py:Pcm")
     with pytest.raises(NotApplicable, match="once per utterance"):
-        speaker_swap.measure(pcm, Material(files, pcm), Settings(), {})
+        changed_codes.measure_speaker_swap(pcm, Material(files, pcm), Settings(), {})

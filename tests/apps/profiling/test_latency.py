@@ -18,7 +18,7 @@ from codec_bench.codecs.checks.steps import NotApplicable
     [("Pcm", 0, 0), ("Late", -40, -40), ("LooksAhead", 40, 40), ("Averaging", 0, 0), ("Framed", 79, 0)],
 )
 def test_the_look_ahead_is_what_the_codec_is_configured_to_have(measured, name, ahead, beyond):
-    result = measured(latency, name)
+    result = measured(latency.measure, name)
     assert (result["lookahead_samples"], result["beyond_frame_samples"]) == (ahead, beyond)
     assert result["lookahead_ms"] == pytest.approx(ahead / 16)
     late = 40 if name == "Late" else 0  # the listener waits for output that is late
@@ -30,7 +30,7 @@ def test_the_look_ahead_is_what_the_codec_is_configured_to_have(measured, name, 
 
 
 def test_a_codec_that_looks_at_everything_is_reported(measured):
-    result = measured(latency, "Complete")
+    result = measured(latency.measure, "Complete")
     assert result["whole_signal"]
     assert result["lookahead_samples"] > 0.6 * 2 * 16000
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codec_bench.apps.profiling import latent_bits
+from codec_bench.apps.profiling import changed_codes
 from codec_bench.apps.profiling.robust_rows import rounded_figures
 from codec_bench.apps.profiling.rows import reasons, sections
 from codec_bench.apps.profiling.settings import Settings
@@ -50,7 +50,7 @@ class FourLevels:
 
 def measured(codec, files, **settings):
     small = {"robust_clips": 2, "latent_bits": (2, 4, 8), "robust_metrics": ("snr",), **settings}
-    return latent_bits.measure(codec, Material(files, codec), Settings(**small))
+    return changed_codes.measure_latent_bits(codec, Material(files, codec), Settings(**small))
 
 
 def test_the_curve_is_that_of_a_plain_loop(files):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codec_bench import Codes, CodeStream, Latents
-from codec_bench.apps.profiling import bit_errors, loss
+from codec_bench.apps.profiling import loss
 from codec_bench.apps.profiling.frame_loss import (
     SILENT,
     GilbertElliott,
@@ -92,7 +92,7 @@ def test_what_stands_in_place_of_dropped_frames_as_in_a_plain_loop():
 
 def test_a_codec_that_dies_on_loss_is_distinguished_from_one_that_does_not(measured):
     """Both have the same samples when everything arrives."""
-    robust, fragile = (measured(loss, name, **SMALL) for name in ("Blocks", "Differences"))
+    robust, fragile = (measured(loss.measure, name, **SMALL) for name in ("Blocks", "Differences"))
     assert robust["undisturbed"] == fragile["undisturbed"] and robust["frame_ms"] == 5.0
     for good, bad in zip(robust["points"], fragile["points"]):
         assert (good["channel"], good["lost"]) == (bad["channel"], bad["lost"])
@@ -103,7 +103,7 @@ def test_a_codec_that_dies_on_loss_is_distinguished_from_one_that_does_not(measu
 
 
 def test_quality_falls_with_loss_and_bursts_have_their_parameters(measured):
-    result = measured(loss, "Blocks", **SMALL)
+    result = measured(loss.measure, "Blocks", **SMALL)
     values = [point["quality"]["silence"]["si_sdr"]["value"] for point in result["points"][:2]]
     assert result["undisturbed"]["si_sdr"]["value"] > values[0] > values[1]
     assert result["points"][2]["parameters"] == pytest.approx(
@@ -114,7 +114,7 @@ def test_quality_falls_with_loss_and_bursts_have_their_parameters(measured):
 
 def test_the_time_to_recover_is_that_of_the_predictor(measured):
     """After the frame the error of a one-tap predictor fades by a known factor with every sample."""
-    result = measured(loss, "Leaky", **SMALL, recovery_db=-40.0)
+    result = measured(loss.measure, "Leaky", **SMALL, recovery_db=-40.0)
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Leaky")
     from codec_bench.data import open_source
 
@@ -175,11 +175,11 @@ def test_one_bit_is_turned_round_and_no_more():
     codes = Codes((CodeStream(np.zeros((2, 5), int), 8, 50.0), CodeStream(np.full((1, 5), 4), 5, 50.0)), 100, 16000)
     places = set()
     for _ in range(200):
-        changed = bit_errors.turned(packets, rng)
+        changed = loss.turned(packets, rng)
         bits = [(a ^ b).bit_count() for x, y in zip(packets.packets, changed.packets) for a, b in zip(x, y)]
         assert sum(bits) == 1
         places.add(tuple(bits))
-        other = bit_errors.turned(codes, rng)
+        other = loss.turned(codes, rng)
         apart = [
             int(a) ^ int(b)
             for one, two in zip(codes.streams, other.streams)
@@ -191,20 +191,20 @@ def test_one_bit_is_turned_round_and_no_more():
 
 
 def test_a_wrong_bit_is_audible_once_or_for_ever(measured):
-    once, forever = (measured(bit_errors, name, loss_s=1.0) for name in ("Blocks", "Differences"))
+    once, forever = (measured(loss.measure_bit_errors, name, loss_s=1.0) for name in ("Blocks", "Differences"))
     assert once["refused"] == forever["refused"] == 0.0 and once["longest_ms"] <= 5.0
     assert forever["longest_ms"] > 100 and forever["wave_snr_db"] < once["wave_snr_db"]
 
 
-@pytest.mark.parametrize("module", [loss, bit_errors])
-def test_a_codec_that_decodes_something_else_than_its_codes_is_not_robust(module, measured):
+@pytest.mark.parametrize("measure", [loss.measure, loss.measure_bit_errors])
+def test_a_codec_that_decodes_something_else_than_its_codes_is_not_robust(measure, measured):
     with pytest.raises(NotApplicable, match="its output does not depend on its codes"):
-        measured(module, "Smuggling", **SMALL)
+        measured(measure, "Smuggling", **SMALL)
 
 
 def test_latents_have_no_bits(measured):
     with pytest.raises(NotApplicable, match="it is not discrete"):
-        measured(bit_errors, "Leaky")
+        measured(loss.measure_bit_errors, "Leaky")
 
 
 def test_a_decoder_that_refuses_is_counted(opus, monkeypatch):
@@ -220,7 +220,7 @@ def test_a_decoder_that_refuses_is_counted(opus, monkeypatch):
         return original(items) if items[0].packets == codes[0].packets else refuse()
 
     monkeypatch.setattr(codec, "decode", decode)
-    measured = bit_errors.measure(codec, material, Settings())
+    measured = loss.measure_bit_errors(codec, material, Settings())
     assert measured["refused"] == 1.0 and measured["disturbed_ms"] is None and measured["wave_snr_db"] is None
 
 

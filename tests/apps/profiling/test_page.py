@@ -12,9 +12,9 @@ import pytest
 from page_in_browser import complaints, open_page, resize, texts
 from rich.console import Console
 
+from codec_bench.apps.profiling.command import profile_tables
 from codec_bench.apps.profiling.page import write_profile_page
 from codec_bench.apps.profiling.rows import findings, reasons, sections
-from codec_bench.apps.profiling.table import profile_tables
 from codec_bench.audio.encode import write_flac
 from codec_bench.types import Audio
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codec_bench import CodecInfo, Codes, CodeStream
-from codec_bench.apps.profiling.rate import RateCounter
+from codec_bench.apps.profiling.codebook_use import RateCounter
 from codec_bench.codecs.adapt import CodecFault, fault_of
 from codec_bench.codecs.checks.steps import OneShape
 

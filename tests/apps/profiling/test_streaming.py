@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.apps.profiling import streaming
+from codec_bench.apps.profiling import latency
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks.material import Material
@@ -14,7 +14,7 @@ from codec_bench.types import Audio
 
 
 def test_carried_state_equals_offline(measured):
-    result = measured(streaming, "Averaging")
+    result = measured(latency.measure_streaming, "Averaging")
     assert result["equals_offline"] and result["codes_equal"] == 1.0 and result["wave_difference"] == 0.0
     assert result["step_ms"] == 5.0 and result["missing_samples"] == 0
     for role in ("encode_ms", "decode_ms"):
@@ -22,39 +22,39 @@ def test_carried_state_equals_offline(measured):
 
 
 def test_the_first_output_waits_for_its_step(measured):
-    result = measured(streaming, "Averaging")
+    result = measured(latency.measure_streaming, "Averaging")
     assert result["first_output_ms"] > result["step_ms"] and result["real_time_factor"] > 0
     assert result["largest_lag_ms"] >= max(result[role]["p50"] for role in ("encode_ms", "decode_ms"))
 
 
 def test_a_lag_adds_up_only_while_steps_take_longer_than_they_last():
-    assert streaming.largest_lag_ms([3.0, 3.0, 3.0], 10.0) == 3.0
-    assert streaming.largest_lag_ms([15.0, 15.0, 15.0], 10.0) == 25.0
-    assert streaming.largest_lag_ms([25.0, 1.0, 1.0, 1.0], 10.0) == 25.0
-    assert streaming.largest_lag_ms([1.0, 25.0, 1.0], 10.0) == 25.0
+    assert latency.largest_lag_ms([3.0, 3.0, 3.0], 10.0) == 3.0
+    assert latency.largest_lag_ms([15.0, 15.0, 15.0], 10.0) == 25.0
+    assert latency.largest_lag_ms([25.0, 1.0, 1.0, 1.0], 10.0) == 25.0
+    assert latency.largest_lag_ms([1.0, 25.0, 1.0], 10.0) == 25.0
 
 
 def test_forgotten_state_is_seen(measured):
-    result = measured(streaming, "Forgetting")
+    result = measured(latency.measure_streaming, "Forgetting")
     assert not result["equals_offline"]
     assert result["wave_difference"] > 1e-3 and result["codes_equal"] < 0.99
 
 
 def test_frames_stream_to_the_last_incomplete_one(measured):
-    result = measured(streaming, "Framed", stream_s=0.5031)
+    result = measured(latency.measure_streaming, "Framed", stream_s=0.5031)
     assert result["equals_offline"] and result["missing_samples"] == 0
 
 
 def test_a_codec_without_streams_says_so(measured):
     with pytest.raises(NotApplicable, match="cannot stream"):
-        measured(streaming, "Pcm")
+        measured(latency.measure_streaming, "Pcm")
 
 
 SMALL = "examples/small_codec.py:Small16"
 
 
 def streamed(codec, files):
-    return streaming.measure(codec, Material(files, codec), Settings(stream_s=0.8))
+    return latency.measure_streaming(codec, Material(files, codec), Settings(stream_s=0.8))
 
 
 def test_a_late_decoder_equals_offline_once_silence_has_brought_out_the_rest(files):

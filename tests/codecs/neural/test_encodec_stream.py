@@ -138,8 +138,8 @@ def test_two_streams_do_not_meet():
 def test_the_profile_streams_it(tmp_path):
     import soundfile
 
+    from codec_bench.apps.profiling.latency import measure
     from codec_bench.apps.profiling.settings import Settings
-    from codec_bench.apps.profiling.streaming import measure
     from codec_bench.codecs.checks.material import Material
 
     codec, path = built(), tmp_path / "a.wav"

@@ -20,11 +20,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.profiling.language_rows import language_lines
-from codec_bench.apps.profiling.probe_rows import probe_points
-from codec_bench.apps.profiling.robust_rows import codebook_figures, loss_figures, rounded_figures
+from codec_bench.apps.profiling.probe_rows import language_lines, probe_points
+from codec_bench.apps.profiling.robust_rows import codebook_figures, loss_figures, noise_figures, rounded_figures
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
-from codec_bench.apps.profiling.stability_rows import noise_figures
 from codec_bench.errors import first_of
 from codec_bench.report import numbers
 from codec_bench.report.page.markup import SHARED, Layout, moment, render

@@ -1,19 +1,41 @@
-"""A leaderboard as a table in LaTeX, with ranks, rank intervals and significance groups.
+"""A leaderboard in LaTeX, with ranks, rank intervals and significance groups, and as a heat map.
 
 The best value is bold, indistinguishable own rows have ≈ (`best`). Partial or unfinished rows are not compared. Own
 rows that share a letter are not distinguishable (compact letter display). Published rows have no items, and so no
 letters or rank intervals.
+
+The best rows in each column, and those not distinguishable from them.
+Candidates are comparable rows: full questions, codecs without findings, output with speech. If the best row has too few
+values of the shared questions, nobody is the best. `stats.verdict` compares own rows; published rows have no items for
+a test.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 from string import ascii_lowercase
+from typing import TYPE_CHECKING
 
-from codec_bench.apps.leaderboards.best import best_rows
-from codec_bench.apps.leaderboards.board import Board, Column, Row, Trust
+from codec_bench.apps.leaderboards.board import Board, Column, Likeness, Row, Trust
+from codec_bench.report.figures.draw import COLOURS, INK, Drawing
 from codec_bench.report.numbers import ARROWS, BOLD
+from codec_bench.report.open_run import open_run
 from codec_bench.report.paper import latex_table, latex_text
+from codec_bench.stats.breakdown import MetricParts, parts_of
+from codec_bench.stats.recorded import RecordedRun
+from codec_bench.stats.verdict import speechless, verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HEADS = ("first", "second", "rows", "spearman", "low", "high", "kendall", "note")
+_SQUARE = 0.3
+"""Inches of a square."""
+_PALE = 0.85
+"""Numbers are dark up to this correlation."""
 
 
 def board_latex(board: Board) -> str:
@@ -122,3 +144,106 @@ def _letter(number: int) -> str:
     if number < len(ascii_lowercase):
         return ascii_lowercase[number]
     return f"({ascii_lowercase[number // 26 - 1]}{ascii_lowercase[number % 26]})"
+
+
+def best_rows(board: Board, column: Column) -> tuple[set[int], set[int]]:
+    """Return the best rows of a column, and those alike; empty below two values."""
+    sign = -1 if column.counts == "error" else 1
+    values = {
+        n: sign * row.cells[column.name]
+        for n, row in enumerate(board.rows)
+        if row.compared and column.name in row.cells and not _out(row, column)
+    }
+    if len(values) < 2:
+        return set(), set()
+    run_rows = [n for n in values if not board.rows[n].published]
+    best = {n for n in values if values[n] == max(values.values())}
+    if len(run_rows) > 1 and column.subset is None:
+        outcome = verdict(_parts([board.rows[n] for n in run_rows], column), (), sign > 0)
+        if best & {run_rows[k] for k in outcome.barred}:
+            return set(), set()
+        if best & {run_rows[k] for k in outcome.best}:
+            return best, {run_rows[k] for k in outcome.alike} - best
+    return best, set()
+
+
+def _out(row: Row, column: Column) -> bool:
+    """Whether the run reports findings of the system, or output without speech."""
+    if row.published:
+        return False
+    source = row.sources[column.name]
+    with closing(open_run(source.folder)) as run:
+        recorded = RecordedRun(run)
+        if source.system in recorded.suspects:
+            return True
+        scores = recorded.scores(source.system, source.metric)
+        return speechless(scores.speechless, len(scores.numbers)) is not None
+
+
+def _parts(rows: Sequence[Row], column: Column) -> dict[int, MetricParts]:
+    """Return the questions' contributions to own values, with common question numbers."""
+    numbers: dict[str, int] = {}
+    scores = {}
+    for index, row in enumerate(rows):
+        source = row.sources[column.name]
+        with closing(open_run(source.folder)) as run:
+            ids = dict(run.query("SELECT number, id FROM samples"))
+            parts = parts_of(RecordedRun(run), source.system, source.metric)
+        scores[index] = replace(parts, numbers=[numbers.setdefault(ids[n], len(numbers)) for n in parts.numbers])
+    return scores
+
+
+def write_heatmap(likeness: Likeness, folder: Path, stem: str) -> list[Path]:
+    """Write the correlations as SVG, PDF and CSV; returns the files.
+
+    Blue is positive and orange negative, which suits all kinds of colour blindness; squares hold their number.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        UserError: the folder cannot be written.
+    """
+    return Drawing().write(lambda: _figure(likeness), folder, stem, HEADS, _rows(likeness))
+
+
+def _rows(likeness: Likeness) -> list[tuple[object, ...]]:
+    return [
+        (
+            likeness.columns[p.first], likeness.columns[p.second], p.rows, p.spearman.value, p.spearman.low,
+            p.spearman.high, p.kendall.value, p.spearman.note,
+        )
+        for p in likeness.pairs
+    ]  # fmt: skip
+
+
+def _figure(likeness: Likeness) -> Figure:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+
+    names = likeness.order
+    size = _SQUARE * len(names)
+    figure = Figure(figsize=(size, size))
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1))
+    colours = LinearSegmentedColormap.from_list("rho", [COLOURS[1], "white", COLOURS[0]])
+    for row, first in enumerate(names):
+        for column, second in enumerate(names[:row]):
+            correlation = likeness.value(first, second)
+            value = None if correlation is None else correlation.value
+            if value is None:
+                axes.text(column, row, "–", ha="center", va="center", color=INK)
+                continue
+            axes.fill_between(
+                [column - 0.48, column + 0.48], row - 0.48, row + 0.48, color=colours((value + 1) / 2), linewidth=0
+            )
+            ink = INK if abs(value) < _PALE else "white"
+            axes.text(column, row, f"{value:.2f}".replace("0.", ".", 1), ha="center", va="center", color=ink, size=6)
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_xticks(range(len(names)), names, rotation=90)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.set_xlabel("Spearman's rho of every two columns over the rows of the board; more is better in every column")
+    return figure
