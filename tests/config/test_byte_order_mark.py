@@ -7,7 +7,7 @@ import json
 import pytest
 
 from codec_bench.apps.agreement.ratings import read_ratings
-from codec_bench.apps.conversation.official import read_chunks
+from codec_bench.apps.conversation.full_duplex import read_chunks
 from codec_bench.config import load_yaml
 from codec_bench.data import Source, open_source, with_trials
 from codec_bench.store.imported import read_versa

@@ -977,8 +977,8 @@ class Sites(Target):
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Takes the site over with one file changed: what is not as it was written is refused."""
+        from codec_bench.apps.site.api import take_over
         from codec_bench.apps.site.folder import SiteFolder
-        from codec_bench.apps.site.merge import take_over
 
         position = data[0] % len(self.files) if data else 0
         self.files[position].write_bytes(data[1:])

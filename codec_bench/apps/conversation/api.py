@@ -12,16 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.conversation.distributions import price_before, priced, summarise
-from codec_bench.apps.conversation.full_duplex import script_of
+from codec_bench.apps.conversation.full_duplex import WORDS, official, read_chunks, read_words, script_of
 from codec_bench.apps.conversation.in_process import CascadeSession, Streaming, StreamingModel
-from codec_bench.apps.conversation.judged import SessionQuestion, judge_all, questions, spent, verdicts
+from codec_bench.apps.conversation.judged import (
+    SessionQuestion,
+    asks,
+    by_rule,
+    judge_all,
+    questions,
+    questions_of,
+    spent,
+    verdicts,
+)
 from codec_bench.apps.conversation.measures import PROTOCOL, Value, from_people, measure, turns_of
-from codec_bench.apps.conversation.official import WORDS, official, read_chunks, read_words
 from codec_bench.apps.conversation.script import Conversation, Script, conversations_of, read_script
 from codec_bench.apps.conversation.services import SERVICES
 from codec_bench.apps.conversation.session import FRAME_S, Partner, Session, hold
 from codec_bench.apps.conversation.session_files import check_states, folder_of, read_session, write_session
-from codec_bench.apps.conversation.spoken_questions import asks, by_rule, questions_of
 from codec_bench.apps.conversation.tau_voice import tau_voice
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.apps.conversation.turn_ends import TurnEnd

@@ -51,7 +51,7 @@ def converse(
     Measures are latency, interruptions, pauses and more.
     """
     from codec_bench.apps.conversation.api import converse as converse_with
-    from codec_bench.apps.conversation.words import rows, sentences
+    from codec_bench.apps.conversation.distributions import rows, sentences
     from codec_bench.terminal.progress import progress_line
     from codec_bench.terminal.stopping import stopping
 

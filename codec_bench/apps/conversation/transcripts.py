@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.apps.conversation.full_duplex import INPUT, WORDS, Word, is_of_session
 from codec_bench.apps.conversation.measures import Value, turns_of
-from codec_bench.apps.conversation.official import INPUT, WORDS, Word, is_of_session
 from codec_bench.apps.conversation.script import NO_ANSWER
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.session_files import FACTS, content_hash

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.apps.conversation.full_duplex import Word, read_words
 from codec_bench.apps.conversation.measures import OFFICIAL_15, VOICE, Value
-from codec_bench.apps.conversation.official import Word, read_words
 from codec_bench.apps.conversation.script import Conversation
 from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.resample import resample

@@ -3,9 +3,8 @@
 Which file to open
     `api.py`           the verbs `gate_freeze`, `gate_calibrate` and `gate_check`.
     `run_scores.py`    a gate's input: scores of one system of a run, and the Parquet file of a baseline.
-    `spec.py`          the YAML file with margins and limits.
     `repeats.py`       the statistics: differences against a margin, the spread of repeats, detectable regressions.
-    `verdicts.py`      the verdict on each metric, and the limits.
+    `verdicts.py`      the YAML file with margins and limits; the verdict on each metric.
     `words.py`         sentences of codes, the table, JUnit XML and Markdown.
     `page/`            the page, with the audio of the items that moved most.
     `command.py`       the command line. `pytest_plugin.py` is the fixture `codec_bench_gate`.

@@ -17,8 +17,7 @@ from codec_bench.errors import UnknownName, UserError
 if TYPE_CHECKING:
     from codec_bench.apps.gating.repeats import Spread
     from codec_bench.apps.gating.run_scores import RunScores
-    from codec_bench.apps.gating.spec import GateSpec
-    from codec_bench.apps.gating.verdicts import GateResult
+    from codec_bench.apps.gating.verdicts import GateResult, GateSpec
 
 PathLike = str | os.PathLike[str]
 MORE_REPEATS = (2, 3, 5, 10)
@@ -128,8 +127,17 @@ def gate_calibrate(
     """
     from codec_bench.apps.gating.repeats import measure_spread
     from codec_bench.apps.gating.run_scores import read_baseline
-    from codec_bench.apps.gating.spec import ALPHA, POWER, GateSpec, MetricSpec, RunLimits, write_spec
-    from codec_bench.apps.gating.verdicts import count_failed, find_units, shared_parts
+    from codec_bench.apps.gating.verdicts import (
+        ALPHA,
+        POWER,
+        GateSpec,
+        MetricSpec,
+        RunLimits,
+        count_failed,
+        find_units,
+        shared_parts,
+        write_spec,
+    )
     from codec_bench.config import fit
     from codec_bench.stats.intervals import folded
 
@@ -201,8 +209,7 @@ def gate_check(
         (True, 'same')
     """
     from codec_bench.apps.gating.run_scores import read_baseline
-    from codec_bench.apps.gating.spec import GateSpec, read_spec
-    from codec_bench.apps.gating.verdicts import judge_run
+    from codec_bench.apps.gating.verdicts import GateSpec, judge_run, read_spec
     from codec_bench.stats.bounds import is_rate
 
     baseline = read_baseline(Path(against))

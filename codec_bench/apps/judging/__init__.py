@@ -2,10 +2,10 @@
 
 Which file to open
     `api.py`        the verb `judge_check`: sounds and texts with known answers for a judge, and its score.
-    `sounds.py`     the generated sounds with true statements. `claims.py` has the questions.
+    `sounds.py`     the generated sounds with true statements, and the questions about them.
     `planted.py`    answers of known quality (`planted.yaml`), for the rubrics of judges of texts.
-    `questions.py`  benchmarks of all questions, and their replies.
-    `figures.py`    figures from replies: Youden's J, changed verdicts, biases, refusals. `words.py` describes them.
+    `figures.py`    benchmarks of all questions; figures from replies: Youden's J, changed verdicts, biases,
+                    refusals. `words.py` describes them.
     `compare.py`    the verb `judge_compare`: another judge marks the same answers.
     `strengths.py`  the verb `judge_strengths`: systems ranked by verdicts on pairs of answers.
     `page/`         the pages of a test and of a comparison.

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.apps.judging.figures import QuestionPlan, read_replies, write_questions
 from codec_bench.apps.judging.page import write_check_page
 from codec_bench.apps.judging.planted import fits, text_rubrics
-from codec_bench.apps.judging.questions import QuestionPlan, read_replies, write_questions
 from codec_bench.apps.judging.sounds import KINDS, TWO_CHANNELS
 from codec_bench.benchmark.asking.benchmarks import Preview
 from codec_bench.benchmark.definition.loader import is_path

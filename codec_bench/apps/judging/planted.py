@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import NamedTuple
 
-from codec_bench.apps.judging.claims import JudgeQuestion
+from codec_bench.apps.judging.sounds import JudgeQuestion
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
 from codec_bench.benchmark.metrics.base import Answer

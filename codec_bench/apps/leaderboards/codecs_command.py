@@ -118,7 +118,6 @@ def _print_board(board: CodecBoard) -> None:
 
 
 def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
-    from codec_bench.apps.leaderboards.codecs import AXES
     from codec_bench.report.table import wide_table
 
     called, unit, factor = AXES[axis]

@@ -10,7 +10,7 @@ Which file to open
     `stability.py`   re-encoding and changes of the input. `loss.py` lost frames (`frame_loss.py`) and flipped bits.
     `changed_codes.py`    fewer codebooks, rounded latents, exchanged global codes; `scoring.py` scores a few clips.
     `phones.py`      mutual information of codes and phones; `abx.py` ABX error rates.
-    `language.py`    token statistics: `ngrams.py` and `token_model.py`, over `token_corpus.py`.
+    `language.py`    token statistics and the entropy of n-grams; `token_model.py` a small language model.
     `probes.py`      probes of codes by small classifiers (`classifiers.py`).
     `rows.py`        rows of terminal and page with texts of `rows.yaml`, from `cells.py`, `robust_rows.py` and
                      `probe_rows.py`; `page/` shows them.

@@ -15,7 +15,7 @@ from codec_bench.apps.profiling.cells import (
     rows_of,
     spread_text,
 )
-from codec_bench.apps.profiling.ngrams import ORDERS
+from codec_bench.apps.profiling.language import ORDERS
 from codec_bench.apps.profiling.probes import PROBES, TASKS
 
 _READS = {

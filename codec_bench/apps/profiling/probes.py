@@ -20,7 +20,7 @@ import numpy as np
 
 from codec_bench.apps.profiling import classifiers
 from codec_bench.apps.profiling.abx import NO_SPEECH
-from codec_bench.apps.profiling.token_corpus import TokenCorpus
+from codec_bench.apps.profiling.token_model import TokenCorpus
 from codec_bench.audio.resample import to_signal
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment

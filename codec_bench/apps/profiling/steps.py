@@ -15,7 +15,7 @@ from codec_bench.apps.profiling import changed_codes, language, latency, loss, p
 from codec_bench.apps.profiling.abx import AbxItems
 from codec_bench.apps.profiling.codebook_use import RateCounter
 from codec_bench.apps.profiling.phones import PhoneCounter
-from codec_bench.apps.profiling.token_corpus import TokenCorpus
+from codec_bench.apps.profiling.token_model import TokenCorpus
 from codec_bench.audio.encode import write_flac
 from codec_bench.codecs.adapt import copy_codes, decode, encode
 from codec_bench.codecs.checks import steps

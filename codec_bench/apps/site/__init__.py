@@ -1,10 +1,10 @@
 """A static site over many runs: leaderboards, comparisons and audio, from disk or any host.
 
 Which file to open
-    `api.py`              the verb: adds runs and other sites to a site, and finishes it; `folder.py` manages its files.
+    `api.py`              the verb: adds runs and other sites, and finishes a site; `folder.py` manages its files.
     `records.py`          a site's content of one run.
     `boards.py`           its leaderboards with the best rows, and the index; `published.py` the published boards.
-    `contradictions.py`   contradicting runs, and runs over the same audio. `merge.py` imports other sites.
+    `contradictions.py`   contradicting runs, and runs over the same audio.
     `assets/`             the pages' markup, style and scripts. `command.py` is the command.
 """
 

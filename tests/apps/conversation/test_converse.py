@@ -12,9 +12,9 @@ import soundfile
 import yaml
 
 from codec_bench import converse
+from codec_bench.apps.conversation.distributions import sentences
 from codec_bench.apps.conversation.session_files import content_hash, read_session
 from codec_bench.apps.conversation.user import Sounds
-from codec_bench.apps.conversation.words import sentences
 from codec_bench.data import open_source
 from codec_bench.errors import DamagedRecord, UserError
 

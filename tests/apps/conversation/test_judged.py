@@ -8,9 +8,9 @@ import shutil
 import pytest
 
 from codec_bench import converse
+from codec_bench.apps.conversation.full_duplex import INPUT, WORDS
 from codec_bench.apps.conversation.judged import VERDICTS
 from codec_bench.apps.conversation.measures import BEHAVIOURS, OFFICIAL, OFFICIAL_15
-from codec_bench.apps.conversation.official import INPUT, WORDS
 from codec_bench.errors import DamagedRecord, UserError
 
 from .conftest import MODEL

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from codec_bench.apps.conversation.full_duplex import WORDS, latency_s, official, read_words, takes_turn
 from codec_bench.apps.conversation.measures import OFFICIAL
-from codec_bench.apps.conversation.official import WORDS, latency_s, official, read_words, takes_turn
 from codec_bench.errors import UserError
 
 from .test_measures import event, written

@@ -11,8 +11,8 @@ import pytest
 from page_in_browser import complaints, open_page, resize, texts, until
 
 from codec_bench.apps.conversation.distributions import summarise
+from codec_bench.apps.conversation.full_duplex import WORDS
 from codec_bench.apps.conversation.measures import OFFICIAL_15, Value, measure
-from codec_bench.apps.conversation.official import WORDS
 from codec_bench.apps.conversation.page import RATE_HZ, _both, write_conversation_page
 
 from .server import tone

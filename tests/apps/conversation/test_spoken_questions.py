@@ -10,7 +10,7 @@ import soundfile
 import yaml
 
 from codec_bench import converse
-from codec_bench.apps.conversation.official import WORDS
+from codec_bench.apps.conversation.full_duplex import WORDS
 from codec_bench.errors import UserError
 
 from .conftest import MODEL
@@ -79,7 +79,7 @@ def test_the_questions_are_sent_and_the_transcribed_answers_marked(benchmark, se
 
 
 def test_big_bench_audio_is_known_and_others_state_why_not(service, tmp_path, monkeypatch):
-    from codec_bench.apps.conversation import spoken_questions
+    from codec_bench.apps.conversation import judged as spoken_questions
     from codec_bench.benchmark.definition.base import Question
     from codec_bench.benchmark.definition.benchmark import Benchmark
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from codec_bench.apps.conversation.official import WORDS, read_words
+from codec_bench.apps.conversation.full_duplex import WORDS, read_words
 from codec_bench.apps.conversation.session_files import read_session, write_session
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.audio.resample import to_signal

@@ -14,8 +14,8 @@ import pytest
 
 from codec_bench.apps.conversation import api
 from codec_bench.apps.conversation import voice as voices
+from codec_bench.apps.conversation.full_duplex import WORDS
 from codec_bench.apps.conversation.measures import OFFICIAL_15, PARTS, VOICE
-from codec_bench.apps.conversation.official import WORDS
 from codec_bench.apps.conversation.script import Conversation
 from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.resample import to_signal

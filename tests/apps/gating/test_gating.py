@@ -15,7 +15,7 @@ from scipy.signal import resample_poly
 from codec_bench import Audio, gate_calibrate, gate_check, gate_freeze, load_metric
 from codec_bench.apps.gating.page import write_page
 from codec_bench.apps.gating.repeats import PairedRuns, measure_loss, measure_spread
-from codec_bench.apps.gating.spec import GateSpec, MetricSpec
+from codec_bench.apps.gating.verdicts import GateSpec, MetricSpec
 from codec_bench.apps.gating.words import check_notes, junit_xml, markdown
 from codec_bench.codecs.adapt import reconstruct
 from codec_bench.codecs.classical.opus import Opus

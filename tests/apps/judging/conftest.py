@@ -18,9 +18,8 @@ import soundfile
 from local_http import Connection, LocalServer
 
 from codec_bench.apps.judging.api import judge_check
-from codec_bench.apps.judging.claims import claims
 from codec_bench.apps.judging.planted import FACTS, RIGHT, _answers
-from codec_bench.apps.judging.sounds import make_sound
+from codec_bench.apps.judging.sounds import claims, make_sound
 
 ANSWER = re.compile(r"<(answer|first|second) [0-9a-f]{12}>\n(.*?)\n</\1", re.DOTALL)
 FAILS = ""
@@ -46,7 +45,7 @@ def truth():
 def cached_sounds():
     """A sound is the same each time that it is made, and is made once for all tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codec_bench.apps.judging.claims.make_sound", cache(make_sound))
+        patch.setattr("codec_bench.apps.judging.sounds.make_sound", cache(make_sound))
         yield
 
 

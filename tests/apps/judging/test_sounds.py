@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from codec_bench.apps.judging.claims import claims
-from codec_bench.apps.judging.sounds import KINDS, RATE_HZ, make_sound
+from codec_bench.apps.judging.sounds import KINDS, RATE_HZ, claims, make_sound
 from codec_bench.data import open_source
 from codec_bench.types import Audio
 

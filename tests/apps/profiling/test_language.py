@@ -10,7 +10,7 @@ import pytest
 from codec_bench import Codes, CodeStream
 from codec_bench.apps.profiling.language import SpokenContent, language, transformer
 from codec_bench.apps.profiling.rows import sections
-from codec_bench.apps.profiling.token_corpus import MOST_CODES, TokenCorpus
+from codec_bench.apps.profiling.token_model import MOST_CODES, TokenCorpus
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
 

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from codec_bench.apps.profiling.ngrams import ORDERS, entropy_rates, grassberger_bits
+from codec_bench.apps.profiling.language import ORDERS, entropy_rates, grassberger_bits
 
 
 def markov(rng, states, codes):

@@ -9,7 +9,7 @@ from codec_bench import Audio, Codes, CodeStream
 from codec_bench.apps.profiling import classifiers, probes
 from codec_bench.apps.profiling.probe_rows import probes_section
 from codec_bench.apps.profiling.probes import TASKS, Labels, measure
-from codec_bench.apps.profiling.token_corpus import TokenCorpus
+from codec_bench.apps.profiling.token_model import TokenCorpus
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
 

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from codec_bench.apps.profiling.token_corpus import TokenStream
-from codec_bench.apps.profiling.token_model import CONTEXT, _windows, fit
+from codec_bench.apps.profiling.token_model import CONTEXT, TokenStream, _windows, fit
 from codec_bench.codecs.checks.steps import NotApplicable
 
 

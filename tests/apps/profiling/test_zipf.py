@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from codec_bench.apps.profiling.ngrams import heaps_exponent, zipf_exponent
+from codec_bench.apps.profiling.language import heaps_exponent, zipf_exponent
 
 
 def drawn(exponent, entries, codes, seed=0):

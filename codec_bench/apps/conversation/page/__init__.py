@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import soundfile
 
+from codec_bench.apps.conversation.distributions import rows, sentences
+from codec_bench.apps.conversation.full_duplex import WORDS, Chunk, read_chunks
 from codec_bench.apps.conversation.measures import MEASURES, Value, shown, turns_of
-from codec_bench.apps.conversation.official import WORDS, Chunk, read_chunks
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.session_files import folder_of
-from codec_bench.apps.conversation.words import rows, sentences
 from codec_bench.audio.resample import resample
 from codec_bench.errors import beginning
 from codec_bench.report.page.markup import SHARED, Layout, render
