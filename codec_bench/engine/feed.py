@@ -22,6 +22,8 @@ from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.types import Sample
 
 LEAST_ROOM = 4 << 20
+SMALL = 8
+"""While no sample has needed more than `LEAST_ROOM`, so many count as one in a batch."""
 MOST_ROOM = 256 << 20
 """Smallest and largest room for a sample of unknown size, in bytes."""
 
@@ -68,7 +70,7 @@ class Feed:
     ) -> None:
         self._dispatcher, self._arena, self._keep, self._folder = dispatcher, arena, keep, folder
         self._ahead = SamplePrefetch(put_large_first(todo))
-        self._admit, self._at_once = admit, 2 * READ_AT_ONCE * readers
+        self._admit, self._readers = admit, readers
         self.reading = 0
         self._exhausted = False
         self._room = LEAST_ROOM
@@ -77,6 +79,10 @@ class Feed:
     def more(self) -> bool:
         """Whether samples are left to read, or are being read."""
         return not self._exhausted or self.reading > 0
+
+    @property
+    def _weight(self) -> float:
+        return 1.0 if self._room > LEAST_ROOM else 1 / SMALL
 
     @property
     def waits(self) -> bool:
@@ -90,8 +96,9 @@ class Feed:
     def request(self, has_room: Callable[[int], bool]) -> bool:
         """Request samples while `has_room`, called with the samples in work, allows it."""
         # Samples that cannot be read are done at once, and are recorded between the calls.
-        for _ in range(self._at_once):
-            if self._exhausted or self.reading >= self._at_once or not has_room(self.reading):
+        at_once = int(2 * READ_AT_ONCE / self._weight) * self._readers
+        for _ in range(at_once):
+            if self._exhausted or self.reading >= at_once or not has_room(self.reading):
                 return False
             entry = self._ahead.next()
             if entry is None:
@@ -154,7 +161,7 @@ class Feed:
             self._arena.shrink(work.room, result.used)
             then(result)
 
-        self._dispatcher.put(READING, work, 1.0, done)
+        self._dispatcher.put(READING, work, self._weight, done)
 
     def _on_read(
         self,

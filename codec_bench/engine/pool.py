@@ -138,7 +138,7 @@ class Pool:
     Args:
         devices: `cpu`, or one entry per worker of a GPU. cpu_workers: processes for work on the CPU.
         log: takes the workers' output. cores: for the CPU workers together; None for all.
-        loading_s: limit for loading a stage.
+        loading_s: limit for loading a stage. spare: CPU workers, of `cpu_workers`, that `start_spare` starts.
     """
 
     def __init__(
@@ -148,14 +148,21 @@ class Pool:
         log: IO[bytes] | int,
         cores: int | None = None,
         loading_s: float = math.inf,
+        spare: int = 0,
     ) -> None:
         self._loading_s = loading_s
+        self.spare = spare
         self._log = log
         self._numbers = itertools.count()
         self._specs: dict[str, StageSpec] = {}
         self._gpus = [d for d in devices if d != "cpu"]
         self._threads = max(1, (cores or cpu_count()) // max(1, cpu_workers))
-        self.workers = [self._start(d) for d in [*self._gpus, *["cpu"] * cpu_workers]]
+        self.workers = [self._start(d) for d in [*self._gpus, *["cpu"] * (cpu_workers - spare)]]
+
+    def start_spare(self) -> None:
+        """Start the CPU workers that were not started at first."""
+        self.spare, count = 0, self.spare
+        self.workers += [self._start("cpu") for _ in range(count)]
 
     def _start(self, device: str, owner: str = "") -> PoolWorker:
         arguments = [device, str(max(1, self._gpus.count(device)))]

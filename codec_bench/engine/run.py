@@ -47,6 +47,8 @@ from codec_bench.types import ESTIMATE_WORDS, SPOKEN, TRIALS, WORDS, Sample, Sco
 
 WRITE_ITEMS = 256
 WRITE_S = 1.0
+FIRST_S, LOOK_S, SHORT_S = 1.0, 0.1, 1.0
+"""Spare workers start if the first item takes `FIRST_S`, or if `LOOK_S` later the others will take `SHORT_S`."""
 FETCHED_S = 0.02  # how often it is looked for sound that was fetched
 _READ_AT_FIRST = 8
 SOUND_DIGITS = 16  # 64 bits of a hash: of a million sounds, two that differ share them once in forty million runs
@@ -163,13 +165,15 @@ class Engine:
             self._settings.keep,
             writer.folder,
             self._admit,
-            len(self._pool.fitting("cpu")),
+            len(self._pool.fitting("cpu")) + self._pool.spare,
         )
         check_clips = clips if self._settings.check else ()
         self.checks = RunChecks(self._dispatcher, self._pool, self.plan.systems, check_clips, writer.folder, checked)
         try:
             while feed.more or self._in_flight or self.checks.open:
                 at_once = feed.request(self._has_room)
+                if self._pool.spare and self._is_slow(start, len(samples) * len(self.plan.systems) - len(finished)):
+                    self._pool.start_spare()
                 self._dispatcher.fill()
                 at_once = self._dispatcher.run_here() or at_once
                 self._write(force=False)
@@ -178,7 +182,8 @@ class Engine:
                     self.checks.finish()
                     self._dispatcher.fill()
                 if feed.more or self._in_flight or self.checks.open:
-                    for event in self._pool.events(0.0 if at_once else FETCHED_S if feed.waits else 1.0):
+                    waits_s = FETCHED_S if feed.waits else LOOK_S if self._pool.spare else 1.0
+                    for event in self._pool.events(0.0 if at_once else waits_s):
                         self._dispatcher.follow(event)
                     self._pool.detach(self._arena.trim())
             self._write(force=True)
@@ -195,6 +200,12 @@ class Engine:
         main_cpu_s = now.user + now.system - start_cpu.user - start_cpu.system
         workers, stages = len(self._pool.workers), self._dispatcher.stages
         return sum_timings(perf_counter() - start, main_cpu_s, workers, self._spent, self.plan, stages, self._cache)
+
+    def _is_slow(self, start: float, items: int) -> bool:
+        first, now, done = self._spent.first_item_at, perf_counter(), self._spent.items
+        if first is None:
+            return now - start > FIRST_S
+        return now - first > LOOK_S and (now - first) * (items - done) > SHORT_S * done
 
     def _todo(
         self, samples: Iterable[tuple[int, Sample]], finished: set[tuple[int, int]]

@@ -97,13 +97,14 @@ def run_on() -> dict[str, Any]:
 
 @contextmanager
 def start_workers(
-    running: Running, folder: Path, cores: int | None = None, items: int | None = None
+    running: Running, folder: Path, cores: int | None = None, items: int | None = None, is_cheap: bool = False
 ) -> Iterator[Workers]:
     """Start the workers of a run, and end them with the block.
 
     Args:
         folder: takes the workers' output. cores: that the workers share; None for all.
-        items: of the run, if known: no more CPU workers are started.
+        items: of the run, if known: no more CPU workers are started. is_cheap: whether the engine starts all CPU
+            workers but the first, once the run takes longer than they take to start.
 
     Raises:
         UserError: the folder cannot be written, or this machine has no such device.
@@ -120,7 +121,7 @@ def start_workers(
         # A worker's share of the cores does not depend on the number of items.
         threads = max(1, (cores or cpu_count()) // workers)
         started = workers if items is None else max(1, min(workers, items))
-        pool = Pool(each, started, log, threads * started, loading_s)
+        pool = Pool(each, started, log, threads * started, loading_s, started - 1 if is_cheap else 0)
         try:
             yield Workers(pool, path)
         finally:
@@ -147,9 +148,12 @@ def start_engine(
     settings = EngineSettings(batch_s, limit_s, keep=keep, check=check, impatient=impatient)
     if devices != ("cpu",):
         settings = replace(settings, look_ahead=ON_A_GPU)
-    started = start_workers(running, folder, items=items) if workers is None else nullcontext(workers)
+    is_cheap = devices == ("cpu",) and not plan.features and all(system.stage is None for system in plan.systems)
+    started = (
+        start_workers(running, folder, items=items, is_cheap=is_cheap) if workers is None else nullcontext(workers)
+    )
     with started as used, closing(FeatureCache(cache_folder() / "features.sqlite" if running.cache else None)) as cache:
-        yield Engine(plan, settings, used.pool, cache, str(used.log)), len(used.pool.workers)
+        yield Engine(plan, settings, used.pool, cache, str(used.log)), len(used.pool.workers) + used.pool.spare
 
 
 def numbers_to_save(save_audio: str | int | None, samples: int) -> frozenset[int]:

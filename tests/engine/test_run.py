@@ -330,9 +330,9 @@ def test_rows_that_fail_at_once_wait_for_no_worker(run_it, monkeypatch):
         return events(self, timeout_s)
 
     monkeypatch.setattr(Pool, "events", recorded)
-    rows = Source("rows", [Sample(f"row-{k}", None) for k in range(100)])
+    rows = Source("rows", [Sample(f"row-{k}", None) for k in range(1000)])
     run = run_it(codec="g711-ulaw", data=rows, metrics="si_sdr")
-    assert run.counts()["failed_items"] == 100
+    assert run.counts()["failed_items"] == 1000
     assert len(waits) > 10 and sum(waits) <= 1.0, waits
 
 
