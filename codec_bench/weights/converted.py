@@ -65,15 +65,17 @@ def _key(convert: Callable[[], Any], source: Path, identity: tuple[object, ...])
     real = source.resolve()
     content = real.name if source.is_symlink() and real.parent.name == "blobs" else file_hash(source)
     computed_by = (torch.__version__, torch.backends.cpu.get_cpu_capability(), convert.__qualname__)
-    code = _code_hash(convert.__code__.co_filename)
+    code = _code_hash(Path(convert.__code__.co_filename).parent)
     return hashlib.blake2b(repr((content, code, computed_by, identity)).encode(), digest_size=20).hexdigest()
 
 
 @cache
-def _code_hash(caller: str) -> str:
-    """Return a hash of the code that conversions consist of."""
+def _code_hash(caller: Path) -> str:
+    """Return a hash of the code that may take part in a conversion: networks, weights, and the caller's folder."""
     digest = hashlib.blake2b(digest_size=20)
-    for path in (*sorted(_NETWORKS.glob("*.py")), *sorted(Path(__file__).parent.glob("*.py")), Path(caller)):
+    for path in (
+        path for folder in (_NETWORKS, Path(__file__).parent, caller) for path in sorted(folder.rglob("*.py"))
+    ):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
