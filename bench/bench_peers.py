@@ -1,22 +1,38 @@
-"""Times signal metrics next to the packages that people use, on the same clips, and checks how far the numbers are apart.
+"""Times metrics and a recogniser next to the packages that people use, on the same clips, and compares the numbers.
 
     python bench/bench_peers.py [--recordings DIR] [--count 24]
 
-Each side runs on one thread. A peer that is not installed has no row.
+Each side runs on one thread. A peer that is not installed has no row. `codec-bench` takes and checks audio as `load_metric`
+does (silence, other audio in place of the estimate); `codec-bench, the metric alone` does not, as the packages.
+
+Whisper has the shape of `tiny` and random weights, in one folder for faster-whisper and CTranslate2 and the same weights in
+the layout of transformers for torch.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
+import tempfile
 import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from common import Cases, Options, Rows, bench, clips, each, race, worst
 
 from codec_bench import Audio, load_metric
+from codec_bench.features import load_feature
+from codec_bench.metrics import build_metric
+from codec_bench.metrics.base import Inputs
 
+TOKENS = 26
+"""Of a transcript, as many as test-clean's 20 words take on average."""
+CLIPS = 8
+"""Of the recogniser, which takes a second for each."""
+ALIKE = 0.9
+"""The least share of clips on which torch writes the same text; a near tie may fall the other way."""
 RATE = 16_000
 Pairs = list[tuple[np.ndarray, np.ndarray]]
 
@@ -76,6 +92,7 @@ PEERS: dict[str, tuple[str, str, Callable[[Pairs], list[float]], float]] = {
     "dnsmos_ovrl, speechmos": ("dnsmos", "speechmos", speechmos, 1e-3),
 }  # fmt: skip
 """By case: our metric, the peer's package, its values, and how far they may be apart."""
+WHISPER = "whisper-tiny, faster-whisper"
 
 
 def compare(case: str, pairs: Pairs, material: str, repeats: int) -> Rows:
@@ -91,13 +108,52 @@ def compare(case: str, pairs: Pairs, material: str, repeats: int) -> Rows:
     apart = worst(zip(theirs(), ours(), strict=True), tolerance, case)
     agreement = {"codec-bench": f"at most {apart:.1e} apart"}
     calls = {package: theirs, "codec-bench": ours}
+    if name == "si_sdr":
+        alone = build_metric(name)
+        items = [Inputs(str(k), RATE, reference=x, estimate=y) for k, (x, y) in enumerate(pairs)]
+        calls["codec-bench, the metric alone"] = lambda: [score.value for score in alone.compute(items)]
     return race(
         case, calls, repeats=repeats, warmup=0, agreement=agreement, n=len(pairs), note=f"{material}, one thread"
     )
 
 
+def whisper(signals: list[np.ndarray], material: str, repeats: int) -> Rows:
+    """The rows of faster-whisper, and how many texts are equal."""
+    import ct2_whisper
+    from faster_whisper import WhisperModel
+    from whisper_folder import GREEDY, SIZES, write
+
+    os.environ["OMP_NUM_THREADS"] = "1"  # of CTranslate2 in this project's workers
+    with tempfile.TemporaryDirectory() as folder:
+        converted = write(Path(folder) / "ct2", SIZES["tiny"], tokens=TOKENS)
+        model = WhisperModel(str(converted), device="cpu", compute_type="float32", cpu_threads=1, local_files_only=True)
+        layouts = {"ct2": converted, "torch": ct2_whisper.write_transformers(converted, Path(folder) / "torch")}
+        features = {by: load_feature("whisper-tiny", weights=str(layout)) for by, layout in layouts.items()}
+        for feature in features.values():
+            feature.load()
+
+    def theirs() -> list[str]:
+        segments = (model.transcribe(signal, language="en", **GREEDY)[0] for signal in signals)
+        return ["".join(segment.text for segment in one).strip() for one in segments]
+
+    def ours(by: str) -> list[str]:
+        return [result["transcript"] for result in features[by].compute(signals, ["en"] * len(signals))]
+
+    texts, agreement = theirs(), {}
+    if len(set(texts)) < len(texts) / 2:
+        raise SystemExit("most texts are the same, so their agreement shows nothing")
+    for by, least in (("ct2", 1.0), ("torch", ALIKE)):
+        equal = sum(one == other for one, other in zip(texts, ours(by), strict=True))
+        if equal < least * len(texts):
+            raise SystemExit(f"{by} writes {equal} of {len(texts)} texts as faster-whisper does")
+        agreement[f"codec-bench, {by}"] = f"{equal} of {len(texts)} texts equal"
+    calls = {"faster-whisper": theirs, **{f"codec-bench, {by}": partial(ours, by) for by in features}}
+    note = f"{material}, {TOKENS} tokens, one thread"
+    return race(WHISPER, calls, repeats=repeats, warmup=0, agreement=agreement, n=len(signals), note=note)
+
+
 @bench(
-    "codec-bench", "torchmetrics", "pystoi", "pesq", "speechmos", "asem", "onnxruntime", "torch",
+    "codec-bench", "torchmetrics", "pystoi", "pesq", "speechmos", "asem", "faster-whisper", "ctranslate2", "onnxruntime", "torch",
     recordings=None, count=24, repeats=3, threads=1,
 )  # fmt: skip
 def main(options: Options) -> Cases:
@@ -110,4 +166,11 @@ def main(options: Options) -> Cases:
     rng = np.random.default_rng(0)
     pairs = [(x, (x + 0.01 * rng.standard_normal(x.size)).astype(np.float32)) for x in references]
     cases = [case for case, (_, package, *_) in PEERS.items() if importlib.util.find_spec(package) is not None]
-    yield from each(cases, lambda case: compare(case, pairs, material, options.repeats))
+
+    def measure(case: str) -> Rows:
+        if case == WHISPER:
+            material_s, signals = clips(options.recordings, CLIPS, RATE)
+            return whisper(signals, material_s, options.repeats)
+        return compare(case, pairs, material, options.repeats)
+
+    yield from each([*cases, WHISPER] if importlib.util.find_spec("faster_whisper") else cases, measure)

@@ -12,6 +12,7 @@ marks.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
 import string
 import sys
@@ -27,6 +28,8 @@ from common import QUIET_SHARE, ROOT, Row, digest, git, rows_of
 from codec_bench.metrics.costs import COSTS, FIELDS
 
 NOT_QUIET = "not measured on a quiet machine yet"
+COSTS_OF_STAGES = "{device costs}"
+"""In the note of a claim: the digest of the stages' costs, so that rows of older costs support no claim."""
 NOT_COMPARABLE = "no rows of one commit, size and precision"
 PRECISION = re.compile(r"bfloat16|float16|float32")
 DEVICE_COSTS = ROOT / "tests" / "golden" / "device_costs.csv"
@@ -153,10 +156,15 @@ class Standing:
 
     def where(self) -> str:
         """The machine and the day, and the reason where it was not quiet."""
-        row = self.row
-        gpu = f"{row['gpu']}, " if self.claim.gpu else ""
-        machine = f"{gpu}{re.sub(r'[(]R[)]| Processor', '', row['machine']).strip()}, {row['cores']} cores, {row['date'][:10]}, {row['commit']}"
-        return machine if self.quiet else f"{machine}; {NOT_QUIET} (load {row['load']})"
+        place = place_of(self.row, self.claim.gpu)
+        return place if self.quiet else f"{place}; {NOT_QUIET} (load {self.row['load']})"
+
+
+def place_of(row: Row, on_gpu: bool = False) -> str:
+    """The machine, the day and the commit of a row."""
+    gpu = f"{row['gpu']}, " if on_gpu else ""
+    machine = re.sub(r"[(]R[)]| Processor", "", row["machine"]).strip()
+    return f"{gpu}{machine}, {row['cores']} cores, {row['date'][:10]}, {row['commit']}"
 
 
 def short(number: float, digits: int | None = None) -> str:
@@ -175,11 +183,12 @@ def complete(row: Row) -> bool:
 def measurements(claim: Claim) -> Iterator[Standing]:
     """The complete rows for a claim, oldest first. A row of a changed tree stands for nothing."""
     rows = rows_of(claim.stem)
+    notes = [note.replace(COSTS_OF_STAGES, costs_id()) for note in claim.note]
     for index, row in enumerate(rows):
         named = row["case"] == claim.case and row["variant"] == claim.variant and claim.gpu == (row["gpu"] != "none")
         if not named or row["tree"] != "clean" or claim.unit not in ("", row["unit"]):
             continue
-        if not all(note in row["note"] for note in claim.note):
+        if not all(note in row["note"] for note in notes):
             continue
         if claim.against is None:
             if row["p50"] and (claim.value != "recorded" or row["ratio_to_baseline"]):
@@ -256,12 +265,14 @@ def records_table() -> str:
 
 def drift_table() -> str:
     """How far scores in half precision are from float32, and batches from single items, from the newest row of each."""
-    lines = ["| what | compared | of how many | middle | greatest |", "|---|---|--:|--:|--:|"]
     rows = [row for row in rows_of("precision") if row["unit"] != "share" and row["tree"] == "clean"]
-    for row in {(row["case"], row["unit"], row["variant"]): row for row in rows}.values():
-        greatest = row["agreement"].removeprefix("at most ")
-        lines.append(f"| {row['case']}, {row['unit']} | {row['variant']} | {row['n']} | {row['p50']} | {greatest} |")
-    return "\n".join(lines) + f"\n\n{row['note']}. Measured on {row['machine']}, {row['date'][:10]}.\n"
+    newest = {(row["case"], row["unit"], row["variant"]): row for row in rows}.values()
+    lines = [
+        (f"{row['case']}, {row['unit']}", row["variant"], row["n"], row["p50"], row["agreement"].removeprefix("at most "),
+         f"{place_of(row)} ({row['note']})")
+        for row in newest
+    ]  # fmt: skip
+    return with_places(("what", "compared", "of how many", "middle", "greatest", "on"), lines)
 
 
 CORE_HOUR, GPU_HOUR = 0.04, 3.0
@@ -284,6 +295,7 @@ def cost_table() -> str:
     for label, (claim, factor) in each.items():
         row = standing(claims()[claim])
         sizes = (None if row is None else row.number() * factor * count for count in (1e6, 1e7, 1e8))
+        label += f" ({NOT_QUIET})" if row is not None and not row.quiet else ""
         lines.append(f"| {label} | {' | '.join(NOT_QUIET if one is None else _two_digits(one) for one in sizes)} |")
     return "\n".join(lines) + "\n"
 
@@ -296,19 +308,17 @@ def _two_digits(number: float) -> str:
 
 def design_table(stem: str, units: Iterable[str]) -> str:
     """The designs of a bench with what was counted of each, from the newest rows."""
-    values = {
-        (r["case"], r["unit"]): r["p50"]
-        for r in rows_of(stem)
-        if r["case"].startswith("design: ") and r["tree"] == "clean"
-    }
-    if not values:
+    rows = [r for r in rows_of(stem) if r["case"].startswith("design: ") and r["tree"] == "clean"]
+    if not rows:
         return f"{NOT_QUIET[0].upper()}{NOT_QUIET[1:]}.\n"
+    newest = {row["case"]: row for row in rows}
+    values = {(r["case"], r["unit"]): r["p50"] for r in rows if r["commit"] == newest[r["case"]]["commit"]}
     units = [unit for unit in units if any(unit == known for _, known in values)]
-    lines = [f"| design | {' | '.join(units)} |", f"|---|{'--:|' * len(units)}"]
-    for case in dict.fromkeys(case for case, _ in values):
+    lines = []
+    for case, row in newest.items():
         cells = (f"{float(values[case, unit]):.3f}" if (case, unit) in values else "–" for unit in units)
-        lines.append(f"| {case.removeprefix('design: ')} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        lines.append((case.removeprefix("design: "), *cells, place_of(row)))
+    return with_places(("design", *units, "on"), lines)
 
 
 def interval_table() -> str:
@@ -357,7 +367,7 @@ def sentence(names: str) -> str:
     measurements = [standing(claims()[name.strip()]) for name in names.split(",")]
     if None in measurements:
         return f"({NOT_QUIET})"
-    if len({one.row["commit"] for one in measurements}) > 1:
+    if not all(one.is_comparable(measurements[0]) for one in measurements):
         return f"({NOT_COMPARABLE})"
     values = sorted({one.value() for one in measurements}, key=lambda text: float(text.removesuffix("x").split()[0]))
     shown = values[0] if len(values) == 1 else f"{values[0].removesuffix('x')} to {values[-1]}"
@@ -423,6 +433,11 @@ DEVICE_STAGES = {
     ("half", "Quality"): ("dnsmos",),
 }
 """The cases of gpu_stages.csv that a stage of the virtual clock consists of."""
+
+
+def costs_id() -> str:
+    """The digest of `device_costs()`, as `bench_device.py` writes it into its rows."""
+    return hashlib.sha256(device_costs().encode()).hexdigest()[:10]
 
 
 def device_costs() -> str:

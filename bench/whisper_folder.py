@@ -69,6 +69,7 @@ class Size:
 
 SIZES = {
     "reduced": Size(64, 2, 2, 2, 80, "multilingual", "whisper-tiny"),
+    "tiny": Size(384, 4, 4, 6, 80, "multilingual", "whisper-tiny"),
     "large-v3": Size(1280, 32, 32, 20, 128, "v3", "whisper-large-v3"),
 }
 

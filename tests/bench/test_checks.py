@@ -383,6 +383,26 @@ def test_peers(bench, monkeypatch, error):
     fails(module.compare, case, pairs, "noise", 1)
 
 
+def test_peers_of_whisper(bench, monkeypatch):
+    module = bench("bench_peers")
+    import whisper_folder
+
+    monkeypatch.setitem(whisper_folder.SIZES, "tiny", whisper_folder.SIZES["reduced"])
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    rng, build = np.random.default_rng(0), module.load_feature
+    signals = [rng.normal(0, 0.1 * level, module.RATE).astype(np.float32) for level in (1, 2)]
+    passes(module.whisper, signals, "noise", 1)
+
+    def other(name, *, weights):
+        feature = build(name, weights=weights)
+        right = feature.compute
+        feature.compute = lambda *arguments: [one | {"transcript": one["transcript"] + " w1"} for one in right(*arguments)]
+        return feature
+
+    monkeypatch.setattr(module, "load_feature", other)
+    fails(module.whisper, signals, "noise", 1)
+
+
 def test_device(bench, monkeypatch):
     module = bench("bench_device")
     import simulated_device

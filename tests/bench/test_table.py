@@ -163,6 +163,65 @@ def test_rows_of_another_commit_size_or_precision_are_not_compared(folder, monke
         assert table.sentence("mine, next") == f"({table.NOT_COMPARABLE})"
 
 
+def test_a_sentence_joins_no_rows_of_another_size(folder, monkeypatch):
+    measured(6.0, 2.0)
+    around = np.array([0.9, 1.0, 1.1])
+    for case, n in (("more", 1), ("most", 2)):
+        common.append_rows(
+            "stoi", [common.row(case, name, s * around, n=n) for name, s in (("theirs", 8), ("ours", 2))]
+        )
+    common.rows_of.cache_clear()
+    claims = {
+        name: table.Claim(name, "stoi", case, "ours", "what", "theirs", against="theirs")
+        for name, case in (("mine", "speech"), ("more", "more"), ("most", "most"))
+    }
+    monkeypatch.setattr(table, "claims", lambda: claims)
+    assert table.sentence("mine, more") == "3.0 to 4.0 times"
+    assert table.sentence("mine, most") == f"({table.NOT_COMPARABLE})"
+
+
+def test_designs_of_two_commits_are_marked_and_never_mixed(folder):
+    for commit, case, values in (
+        ("0123456789", "design: a", {"coverage": 0.9, "width": 2}),
+        ("9876543210", "design: b", {"coverage": 0.8, "width": 3}),
+        ("9876543210", "design: a", {"coverage": 0.7}),
+    ):
+        common.START["commit"] = commit
+        common.append_rows("gate", [{"case": case, "unit": unit, "p50": value} for unit, value in values.items()])
+        if case.endswith("b"):
+            common.START["commit"] = "5555555555"
+            common.append_rows("gate", [{"case": "design: c", "unit": "width", "p50": 4}])
+    common.rows_of.cache_clear()
+    text = table.design_table("gate", ("coverage", "width"))
+    assert "| a | 0.700 | – | a |" in text and "| b | 0.800 | 3.000 | a |" in text and "| c | – | 4.000 | b |" in text
+    assert "9876543210" in text and "5555555555" in text and "0123456789" not in text
+
+
+def test_a_row_of_older_costs_supports_no_claim_of_the_virtual_clock(folder, monkeypatch):
+    monkeypatch.setattr(common, "machine", lambda: {"machine": "m", "cores": "16", "gpu": "none", "python": "3"})
+    claim = table.Claim("clock", "device", "100,000", "half", "what", "", value="given", note=(table.COSTS_OF_STAGES,))
+    assert claim.stem == "device"
+    clock = {"case": "100,000", "variant": "half", "n": 1, "unit": "s", "p50": "1500"}
+    common.append_rows("device", [{**clock, "note": f"stage costs {table.costs_id()}"}, clock])
+    common.rows_of.cache_clear()
+    assert [row.value() for row in table.measurements(claim)] == ["1500x"]
+    monkeypatch.setattr(common, "machine", lambda: {"machine": "m", "cores": "16", "gpu": "NVIDIA H200", "python": "3"})
+    stage = common.row("sim", "batch", np.array([2.0]), n=8, note="8 items, 40.0 s of audio")
+    common.append_rows("gpu_stages", [stage])
+    common.rows_of.cache_clear()
+    assert not list(table.measurements(claim))
+
+
+def test_costs_of_a_busy_machine_are_marked(folder, monkeypatch):
+    claim = table.Claim("cost", "stoi", "speech", "ours", "what", "", value="given", says="{} s")
+    names = ("whole-codecs-seconds", "gpu-seed", "million-main", "million-bytes", "ten-report", "ten-compare")
+    monkeypatch.setattr(table, "claims", lambda: dict.fromkeys(names, claim))
+    for load, marks in (("0.10", 0), ("9.0", 8)):
+        (common.DATA / "stoi.csv").unlink(missing_ok=True)
+        measured(6.0, 2.0, load=load)
+        assert table.cost_table().count(table.NOT_QUIET) == marks
+
+
 def test_every_line_that_says_the_same_belongs_to_a_comparison():
     claims = table.claims()
     assert claims["gpu-sim-float16"].head == "gpu-sim" and claims["gpu-sim"].head == "gpu-sim"
