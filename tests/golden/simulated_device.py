@@ -49,7 +49,7 @@ READ_S = 0.0024
 """Seconds of a core for a second of a file: reading, resampling to 16 kHz and hashing a FLAC at 24 kHz (11.9 ms for 5
 s).
 """
-COSTS = Path(__file__).parent / "device_costs.csv"
+COSTS_FILE = Path(__file__).parent / "device_costs.csv"
 METRICS_MS = 22.26
 """What the signal metrics of an utterance of 7.42 s take of a core."""
 READY_S = 0.00004
@@ -108,7 +108,7 @@ _ESTIMATES = {
 def _measured(precision: str, trees: tuple[str, ...]) -> dict[str, Cost]:
     """The estimates, with the seconds of the newest rows of an H200 where rows of such trees exist."""
     costs = dict(_ESTIMATES[precision])
-    with COSTS.open(encoding="utf-8", newline="") as file:
+    with COSTS_FILE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["precision"] == precision and row["tree"] in trees:
                 cost, batch_s, audio_s = costs[row["stage"]], float(row["batch_s"]), float(row["audio_s"])
