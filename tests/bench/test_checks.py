@@ -396,7 +396,9 @@ def test_peers_of_whisper(bench, monkeypatch):
     def other(name, *, weights):
         feature = build(name, weights=weights)
         right = feature.compute
-        feature.compute = lambda *arguments: [one | {"transcript": one["transcript"] + " w1"} for one in right(*arguments)]
+        feature.compute = lambda *arguments: [
+            one | {"transcript": one["transcript"] + " w1"} for one in right(*arguments)
+        ]
         return feature
 
     monkeypatch.setattr(module, "load_feature", other)
