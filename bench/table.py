@@ -156,8 +156,8 @@ class Standing:
 
     def where(self) -> str:
         """The machine and the day, and the reason where it was not quiet."""
-        place = place_of(self.row, self.claim.gpu)
-        return place if self.quiet else f"{place}; {NOT_QUIET} (load {self.row['load']})"
+        measured_on = place_of(self.row, self.claim.gpu)
+        return measured_on if self.quiet else f"{measured_on}; {NOT_QUIET} (load {self.row['load']})"
 
 
 def place_of(row: Row, on_gpu: bool = False) -> str:
