@@ -240,6 +240,7 @@ def prepare() -> None:
     for module in pkgutil.walk_packages(codec_bench.__path__, "codec_bench."):
         if not module.name.endswith(("__main__", ".gpu")) and not module.name.startswith(NOT_IMPORTED):
             importlib.import_module(module.name)
+    read_tables()
     # A forked process has none of the other threads, and what waits for them waits for ever. ONNX Runtime starts one
     # when imported.
     until = time.monotonic() + 30
@@ -252,6 +253,26 @@ def prepare() -> None:
     use_huge_pages()
     gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
+
+
+def read_tables() -> None:
+    """Reads what every process would read before its first codec and its first kernel, for half a second."""
+    from codec_bench.benchmark.definition import loader
+    from codec_bench.codecs import catalogue, collection
+    from codec_bench.config import registry
+    from codec_bench.machine import environment
+
+    registry.plugins()
+    catalogue.families()
+    collection.entries()
+    environment.versions()
+    loader.definitions()
+    loader._index()
+    with suppress(ImportError):
+        from numba.core.registry import cpu_target
+
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
 
 
 def unregister_exit() -> None:
