@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import sys
@@ -128,6 +129,13 @@ def drop_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format a table as `write_csv` writes it."""
+    file = io.StringIO()
+    write_csv(file, head, rows)
+    return file.getvalue()
 
 
 def write_csv(file: IO[str], head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

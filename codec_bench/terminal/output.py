@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +83,21 @@ def guard_output() -> Iterator[None]:
 def print_json(value: Any) -> None:
     """Print a value as one line of JSON."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print sentences on standard output; text from data is never markup."""
+    for line in lines:
+        console().print(line, markup=False)
+
+
+def print_wide(heads: Sequence[str], rows: Sequence[Sequence[Any]], notes: Iterable[str] = ()) -> None:
+    """Print a `wide_table` for this terminal, then its notes."""
+    from codec_bench.report.table import wide_table
+
+    out = console()
+    out.print(wide_table(heads, rows, out.width))
+    print_lines(notes)
 
 
 def talk(text: str) -> None:

@@ -15,7 +15,7 @@ from codec_bench.config.option import SEVERAL
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.store.files import write_text
 from codec_bench.terminal.options import By, Json
-from codec_bench.terminal.output import console, talk
+from codec_bench.terminal.output import print_lines, print_wide, talk
 from codec_bench.terminal.request import columns
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from codec_bench.apps.agreement.p1401 import Standard
     from codec_bench.apps.agreement.panel import Agreement
     from codec_bench.apps.agreement.ratings import Kind
-    from codec_bench.apps.agreement.stability import StabilityTable
 
 METRIC_FORMATS = ("table", "json", "csv")
 _MOST_PAIRS = 40
@@ -104,17 +103,14 @@ def _print_standard(standard: Standard | None) -> None:
     if standard is None:
         return
     from codec_bench.apps.agreement import words as written
-    from codec_bench.report.table import wide_table
 
-    out = console()
-    out.print("against the votes, by ITU-T P.1401", markup=False)
+    print_lines(["against the votes, by ITU-T P.1401"])
     for heads, rows in (written.fit_rows(standard), written.against_rows(standard)):
         if rows:
-            out.print(wide_table(heads, rows[:_MOST_ROWS], out.width))
+            print_wide(heads, rows[:_MOST_ROWS])
         if len(rows) > _MOST_ROWS:
             talk(f"{len(rows) - _MOST_ROWS:,} more rows are in the data that are printed as JSON")
-    for note in written.standard_notes(standard):
-        out.print(note, markup=False)
+    print_lines(written.standard_notes(standard))
 
 
 def _scale(text: str | None) -> tuple[float, float] | None:
@@ -128,36 +124,28 @@ def _scale(text: str | None) -> tuple[float, float] | None:
 
 def _print(result: Agreement) -> None:
     from codec_bench.apps.agreement import words as written
-    from codec_bench.report.table import wide_table
 
-    out = console()
-    show = lambda heads_and_rows: out.print(wide_table(heads_and_rows[0], heads_and_rows[1], out.width))  # noqa: E731
-    show(written.rater_rows(result))
+    print_wide(*written.rater_rows(result))
     (reference, rater, *heads), rows = written.pair_rows(result)
     # A wrapped table repeats its first column, which must name both.
-    show(([f"{reference} and {rater}", *heads], [[f"{a} and {b}", *cells] for a, b, *cells in rows]))
-    for note in written.agreement_notes(result):
-        out.print(note, markup=False)
+    print_wide([f"{reference} and {rater}", *heads], [[f"{a} and {b}", *cells] for a, b, *cells in rows])
+    print_lines(written.agreement_notes(result))
     for column in written.columns_of(result):
         heads, rows = written.subset_rows(result, column)
-        show((heads, rows[:_MOST_ROWS]))
+        print_wide(heads, rows[:_MOST_ROWS])
         if len(rows) > _MOST_ROWS:
             talk(f"{len(rows) - _MOST_ROWS:,} more rows by {column} are on the page")
-    for note in written.subset_notes(result):
-        out.print(note, markup=False)
+    print_lines(written.subset_notes(result))
     _print_standard(result.standard)
     first = written.crossed(result)[0]
-    out.print(f"rows: {first.reference}; columns: {first.rater}", markup=False)
-    show(written.confusion_rows(first))
+    print_lines([f"rows: {first.reference}; columns: {first.rater}"])
+    print_wide(*written.confusion_rows(first))
     if result.apart:
         heads, rows = written.apart_rows(result)
-        out.print(
-            f"the items on which they differ most ({len(rows[:_SHOWN])} of {len(rows)} that the page shows)",
-            markup=False,
-        )
-        show((heads, rows[:_SHOWN]))
+        print_lines([f"the items on which they differ most ({len(rows[:_SHOWN])} of {len(rows)} that the page shows)"])
+        print_wide(heads, rows[:_SHOWN])
     if result.problems:
-        show(written.problem_rows(result))
+        print_wide(*written.problem_rows(result))
         count = sum(one["count"] for one in result.problems)
         talk(f"{count:,} ratings of the file were not used or need a look; the table above says which")
 
@@ -205,25 +193,18 @@ def metrics(
 
 def _stability(only: str | None, data: str, limit: int, form: str) -> None:
     from codec_bench.apps.agreement.stability import metric_stability
-    from codec_bench.apps.agreement.words import stability_csv
+    from codec_bench.apps.agreement.words import stability_csv, stability_rows
 
     stability = metric_stability(only or "all-offline", data=data, limit=limit)
-    if not _write(stability, form, stability_csv):
-        _print_stability(stability)
-
-
-def _print_stability(stability: StabilityTable) -> None:
-    from codec_bench.apps.agreement.words import stability_rows
-    from codec_bench.report.table import wide_table
-
-    out = console()
+    if _write(stability, form, stability_csv):
+        return
     for metric in dict.fromkeys(row.metric for row in stability.rows):
-        out.print(wide_table(*stability_rows(stability, metric), out.width))
-    out.print(
+        print_wide(*stability_rows(stability, metric))
+    note = (
         f"{len(stability.clips)} clips through {', '.join(stability.systems)}. A spread is the standard deviation of "
-        "the metric's means over these codecs. A place changes if that codec alone were changed so.",
-        markup=False,
+        "the metric's means over these codecs. A place changes if that codec alone were changed so."
     )
+    print_lines([note])
 
 
 def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None, least: float, form: str) -> None:
@@ -242,18 +223,15 @@ def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None
 
 def _print_metrics(result: MetricAgreement) -> None:
     from codec_bench.apps.agreement import words as written
-    from codec_bench.report.table import wide_table
 
-    out = console()
-    for heads, rows in (written.metric_rows(result), written.matrix_rows(result)):
-        out.print(wide_table(heads, rows, out.width))
+    print_wide(*written.metric_rows(result))
+    print_wide(*written.matrix_rows(result))
     heads, rows = written.metric_pair_rows(result)
-    out.print(wide_table(heads, rows[:_MOST_PAIRS], out.width))
+    print_wide(heads, rows[:_MOST_PAIRS])
     if len(rows) > _MOST_PAIRS:
         talk(f"{len(rows) - _MOST_PAIRS:,} more pairs, which agree less, are in --format csv")
     for cluster in result.clusters:
         if len(cluster) > 1:
-            out.print(f"say the same (from {result.least:g}): {', '.join(cluster)}", markup=False)
-    for note in written.metric_agreement_notes(result):
-        out.print(note, markup=False)
+            print_lines([f"say the same (from {result.least:g}): {', '.join(cluster)}"])
+    print_lines(written.metric_agreement_notes(result))
     _print_standard(result.standard)

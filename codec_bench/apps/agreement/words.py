@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from codec_bench.apps.agreement.stability import StabilityTable
 from codec_bench.report.numbers import interval_notes, number, plain, spread
 from codec_bench.stats.correlation import Coefficient
 from codec_bench.stats.summary_types import Counted
-from codec_bench.store.export import write_csv
+from codec_bench.store.export import csv_text
 
 PLACES = 3
 NAMES = {
@@ -71,9 +70,7 @@ def stability_rows(stability: StabilityTable, metric: str) -> Rows:
 
 def stability_csv(stability: StabilityTable) -> str:
     """Write all rows, as `codec_bench.metrics.sensitivity` reads them."""
-    file = io.StringIO()
-    write_csv(file, STABILITY_FIELDS, ([_field(row, name) for name in STABILITY_FIELDS] for row in stability.rows))
-    return file.getvalue()
+    return csv_text(STABILITY_FIELDS, ([_field(row, name) for name in STABILITY_FIELDS] for row in stability.rows))
 
 
 def _field(row: Any, name: str) -> Any:
@@ -126,7 +123,6 @@ def metric_agreement_notes(agreement: MetricAgreement) -> list[str]:
 
 def metric_agreement_csv(agreement: MetricAgreement) -> str:
     """Write one line per pair of metrics, in the order of the clusters."""
-    out = io.StringIO()
     columns = [f"{name}_{unit}{end}" for unit in ("items", "systems") for name in COEFFICIENTS for end in _ENDS]
     rows = []
     for pair in agreement.pairs:
@@ -139,21 +135,13 @@ def metric_agreement_csv(agreement: MetricAgreement) -> str:
         rows.append(
             [pair.first, pair.second, *counts, *(value for three in numbers for value in three), judges or None]
         )
-    write_csv(out, ["first", "second", "same", "items", "units", "left_out", "systems", *columns, "judges"], rows)
-    return out.getvalue()
+    return csv_text(["first", "second", "same", "items", "units", "left_out", "systems", *columns, "judges"], rows)
 
 
 def rater_rows(agreement: Agreement) -> Rows:
     """Build one row per rater: counts and missing ratings."""
-    rows = [
-        [
-            plain(one.name),
-            ROLES[one.role],
-            f"{one.rated:,}",
-            ", ".join(f"{n:,} {plain(why)}" for why, n in one.missing.items()),
-        ]
-        for one in agreement.raters
-    ]
+    missing = lambda one: ", ".join(f"{n:,} {plain(why)}" for why, n in one.missing.items())  # noqa: E731
+    rows = [[plain(one.name), ROLES[one.role], f"{one.rated:,}", missing(one)] for one in agreement.raters]
     return ["rater", "is", "rated", "without a rating"], rows
 
 
@@ -189,12 +177,9 @@ def subset_notes(agreement: Agreement) -> list[str]:
     notes = sorted(
         {f"{'interval or value missing' if none else '* interval'} in subsets: {note}" for note, none in of_subset}
     )
-    more = (
-        [f"{len(notes) - _NOTES} more notes on subsets are in the data that --json prints"]
-        if len(notes) > _NOTES
-        else []
-    )
-    return [*map(plain, notes[:_NOTES]), *more]
+    if len(notes) > _NOTES:
+        notes[_NOTES:] = [f"{len(notes) - _NOTES} more notes on subsets are in the data that --json prints"]
+    return list(map(plain, notes))
 
 
 def subset_rows(agreement: Agreement, column: str) -> Rows:
@@ -226,10 +211,8 @@ def problem_rows(agreement: Agreement) -> Rows:
 def confusion_rows(pair: Compared) -> Rows:
     """Build the confusion of rater (columns) and reference (rows)."""
     confusion = pair.confusion
-    rows = [
-        [plain(name), *(f"{count:,}" for count in counts)] for name, counts in zip(confusion.rows, confusion.counts)
-    ]
-    return ["", *map(plain, confusion.columns)], rows
+    rows = zip(confusion.rows, confusion.counts)
+    return ["", *map(plain, confusion.columns)], [[plain(name), *map("{:,}".format, counts)] for name, counts in rows]
 
 
 def apart_rows(agreement: Agreement) -> Rows:
@@ -249,12 +232,9 @@ def apart_rows(agreement: Agreement) -> Rows:
 
 def agreement_notes(agreement: Agreement) -> list[str]:
     """Explain missing numbers and intervals, one sentence each."""
+    counted = lambda coefficient, n: Counted.from_dict({**coefficient.as_dict(), "n": n})  # noqa: E731
     entries = [
-        (
-            f"{pair.reference} and {pair.rater}",
-            NAMES[name],
-            Counted.from_dict({**coefficient.as_dict(), "n": pair.overall.n}),
-        )
+        (f"{pair.reference} and {pair.rater}", NAMES[name], counted(coefficient, pair.overall.n))
         for pair in agreement.pairs
         for name, coefficient in pair.overall.coefficients.items()
     ]
@@ -263,9 +243,8 @@ def agreement_notes(agreement: Agreement) -> list[str]:
 
 def coefficient_text(coefficient: Coefficient) -> str:
     """Format a coefficient with its interval."""
-    return " ".join(
-        filter(None, (number(coefficient.value, PLACES), spread(Counted.from_dict(coefficient.as_dict()), PLACES)))
-    )
+    ends = spread(Counted.from_dict(coefficient.as_dict()), PLACES)
+    return " ".join(filter(None, (number(coefficient.value, PLACES), ends)))
 
 
 def _values(agreement: Agreement, column: str) -> list[str]:
@@ -335,26 +314,13 @@ def _p(p: float | None) -> str:
 
 def standard_csv(standard: Standard) -> str:
     """Write one table of metrics and pairs; `second` is empty for a metric."""
-    out = io.StringIO()
     tests = ("f_rmse", "p_rmse", "f_rmse_star", "p_rmse_star", "z_pearson", "p_pearson", "p_dependent", "p_outliers")
     figures = [f"{name}{end}" for name in ("rmse", "outlier_ratio", "pearson", "spearman") for end in _ENDS]
-    heads = [
-        "metric",
-        "second",
-        "level",
-        "mapping",
-        "n",
-        "left_out",
-        "rmse_star",
-        *figures,
-        "coefficients",
-        "note",
-        *tests,
-    ]
+    heads = ["metric", "second", "level", "mapping", "n", "left_out", "rmse_star", *figures]
+    heads += ["coefficients", "note", *tests]
     rows: list[list[Any]] = [_fit_line(fit, one) + [None] * len(tests) for fit in standard.fits for one in fit.mapped]
     rows += [_against_line(one, len(figures) + 4, tests) for one in standard.compared]
-    write_csv(out, heads, rows)
-    return out.getvalue()
+    return csv_text(heads, rows)
 
 
 def _fit_line(fit: Fit, one: Mapped) -> list[Any]:

@@ -25,7 +25,7 @@ OTHER = "other"
 
 def _unreadable(reason: Diagnostic, detail: str) -> Dropped:
     """Build the error of an unreadable reply: a general reason, and the reply."""
-    return Dropped(Failure("writing", reason, " ".join(detail.split())[:200]))
+    return Dropped("writing", reason, " ".join(detail.split())[:200])
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +190,8 @@ def _lines(value: Any) -> Sequence[_TimedLine]:
             for line in lines or ()
         ]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise Dropped(Failure("topics", Diagnostic("lines_unreadable"), f"{type(error).__name__}: {error}")) from error
+        raise Dropped("topics", Diagnostic("lines_unreadable"), f"{type(error).__name__}: {error}") from error
     times = [time for line in candidates for time in (line["start_s"], line["end_s"])]
     if not candidates or times != sorted(times) or times[0] < 0:
-        raise Dropped(Failure("topics", Diagnostic("lines_out_of_order")))
+        raise Dropped("topics", Diagnostic("lines_out_of_order"))
     return candidates

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +9,7 @@ import typer
 
 from codec_bench.errors import UserError
 from codec_bench.terminal.options import Json
-from codec_bench.terminal.output import console, table, talk
+from codec_bench.terminal.output import console, print_json, table, talk
 
 
 def build(
@@ -49,7 +47,7 @@ def build(
 
         lines, excluded = write_script(recipe, script, seed=seed, limit=limit)
         if as_json:
-            sys.stdout.write(json.dumps({"script": str(script), "lines": lines, "left_out": excluded}) + "\n")
+            print_json({"script": str(script), "lines": lines, "left_out": excluded})
         talk(f"{script} has {lines:,} lines to read")
         for reason, count in excluded.items():
             talk(f"{count:,} items are left out: {reason}")
@@ -78,7 +76,7 @@ def build(
             "pushed": built.pushed,
             "sheets": list(map(str, built.sheets)),
         }
-        sys.stdout.write(json.dumps({**report, **funnel.as_dict()}) + "\n")
+        print_json({**report, **funnel.as_dict()})
     else:
         rows = [(step, str(left), reason, str(count or "")) for step, left, reason, count in funnel.rows()]
         console().print(table(("step", "items", "dropped because", "dropped"), rows))

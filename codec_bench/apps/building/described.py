@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from codec_bench.apps.building.candidates import (
     read_candidates,
     read_options,
 )
-from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, at_once, draws, listened, tried
+from codec_bench.apps.building.item import BuildItem, Dropped, Maker, at_once, draws, listened, tried
 from codec_bench.apps.building.recipe import Classes, DescribedRecipe, Fact
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
@@ -36,7 +37,6 @@ from codec_bench.benchmark.judge.replies import read_yes_no
 from codec_bench.config import read_config
 from codec_bench.errors import AudioError, UserError
 from codec_bench.messages import Diagnostic
-from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.types import Audio, Request, Sample
 
@@ -84,11 +84,8 @@ class Described(Maker):
         self._shared = SharedSounds()
         self._asking = ModelCalls(ResponseCache.of_user())
         try:
-            used = {
-                "writer": recipe.writer,
-                "judge": recipe.judge,
-                "topics": recipe.topics.by if recipe.topics else None,
-            }
+            topics = recipe.topics.by if recipe.topics else None
+            used = {"writer": recipe.writer, "judge": recipe.judge, "topics": topics}
             self._models = {name: self._asking.load(one, folder) for name, one in used.items() if one is not None}
             self.parallel = at_once(model.concurrency for model in self._models.values())
             self._segments = self._cut()
@@ -139,11 +136,8 @@ class Described(Maker):
         else:
             with ThreadPoolExecutor(self.parallel) as pool:
                 ask = partial(self._ask_model, "topics")
-                segments = [
-                    one
-                    for held in pool.map(lambda sample: cut(sample, topics, ask), self.recordings.samples)
-                    for one in held
-                ]
+                held = pool.map(lambda sample: cut(sample, topics, ask), self.recordings.samples)
+                segments = list(chain.from_iterable(held))
         keys = [(f"{one.key}-q{n + 1}" if each > 1 else one.key, one, n) for one in segments for n in range(each)]
         return {key: (segment, number) for key, segment, number in keys[: self.recipe.limit]}
 
@@ -153,16 +147,10 @@ class Described(Maker):
 
     def facts(self) -> Mapping[str, Any]:
         """The recordings, a hash of their metadata, and the models."""
-        known = [
-            [
-                key,
-                segment.start_s,
-                segment.end_s,
-                segment.text,
-                {name: str(value) for name, value in values_of(segment.sample).items()},
-            ]
-            for key, (segment, _) in self._segments.items()
-        ]
+        known = []
+        for key, (segment, _) in self._segments.items():
+            values = {name: str(value) for name, value in values_of(segment.sample).items()}
+            known.append([key, segment.start_s, segment.end_s, segment.text, values])
         written = json.dumps(known, sort_keys=True, ensure_ascii=False)
         return {
             "sources": [self.recordings.facts()],
@@ -183,7 +171,8 @@ class Described(Maker):
 
         def attempt(turn: int) -> tuple[dict[str, Any], Audio]:
             if segment.problem:
-                raise Dropped(segment.problem, last=True)
+                problem = segment.problem
+                raise Dropped(problem.step, problem.reason, problem.detail, last=True)
             audio = self._read_audio(segment)
             with listened(audio):
                 row = self._try(key, segment, number, values, turn)
@@ -205,25 +194,21 @@ class Described(Maker):
         try:
             audio = self._shared.share(Clip(str(sample.audio)), sample.audio).read()
         except AudioError as error:
-            raise Dropped(
-                Failure("reading", Diagnostic("recording_unreadable"), str(error.message)), last=True
-            ) from error
+            raise Dropped("reading", Diagnostic("recording_unreadable"), str(error.message), last=True) from error
         rate = audio.sample_rate_hz
         end = audio.num_samples if segment.end_s is None else min(audio.num_samples, round(segment.end_s * rate))
         excerpt = audio.samples[:, round(segment.start_s * rate) : end]
         if not excerpt.size:
-            raise Dropped(Failure("reading", Diagnostic("segment_beyond_end"), segment.key), last=True)
+            raise Dropped("reading", Diagnostic("segment_beyond_end"), segment.key, last=True)
         return Audio(excerpt, rate)
 
     def _try(self, key: str, segment: Segment, number: int, values: Mapping[str, Any], turn: int) -> dict[str, Any]:
         try:
             description = render_text(self.recipe.description, values, "the description")
         except UserError as error:
-            raise Dropped(
-                Failure("description", Diagnostic("description_without_value"), error.message), last=True
-            ) from error
+            raise Dropped("description", Diagnostic("description_without_value"), error.message, last=True) from error
         if not description:
-            raise Dropped(Failure("description", Diagnostic("nothing_known")), last=True)
+            raise Dropped("description", Diagnostic("nothing_known"), last=True)
         random = draws(self.recipe.seed, key, turn)
         if self.recipe.classes is not None:
             question = self._of_class(self.recipe.classes, description, values, random, turn)
@@ -251,14 +236,12 @@ class Described(Maker):
         held = values.get(classes.column)
         right = None if held is None else classes.names.get(str(held)) if classes.names else str(held)
         if not right:
-            raise Dropped(Failure("description", Diagnostic("none_of_the_classes"), str(held)), last=True)
+            raise Dropped("description", Diagnostic("none_of_the_classes"), str(held), last=True)
         wording = self._wordings[int(random.integers(len(self._wordings)))]
         try:
             question = render_text(wording, values, "a wording of the question")
         except UserError as error:
-            raise Dropped(
-                Failure("description", Diagnostic("question_without_value"), error.message), last=True
-            ) from error
+            raise Dropped("description", Diagnostic("question_without_value"), error.message, last=True) from error
         others = [name for name in self._classes if name != right]
         if classes.others == "random":
             picked = random.permutation(len(others))[: classes.options - 1]
@@ -290,33 +273,28 @@ class Described(Maker):
             return "rule"
         if self.recipe.judge is None:
             return "none"
-        reply = self._ask_model(
-            "judge", ask_for_check(description, question.question, question.choices, question.answer), turn, "judge"
-        )
-        verdict = read_yes_no(reply)
+        request = ask_for_check(description, question.question, question.choices, question.answer)
+        verdict = read_yes_no(self._ask_model("judge", request, turn, "judge"))
         if verdict.reason is not None:
-            raise Dropped(Failure("judge", Diagnostic("judge_undecided"), verdict.reason))
+            raise Dropped("judge", Diagnostic("judge_undecided"), verdict.reason)
         if not verdict.values["score"]:
-            raise Dropped(Failure("judge", Diagnostic("judge_rejects"), f"{question.question} {question.answer}"))
+            raise Dropped("judge", Diagnostic("judge_rejects"), f"{question.question} {question.answer}")
         return "judge"
 
     def _follow_rule(self, question: _Question, fact: Fact, values: Mapping[str, Any]) -> None:
         if fact.measure is not None and abs(_number(values.get(fact.measure))) < fact.least:
-            raise Dropped(Failure("rule", Diagnostic("difference_too_small"), question.question))
+            raise Dropped("rule", Diagnostic("difference_too_small"), question.question)
         right = str(values.get(fact.column))
         named = {value for value in self._values[question.about] if _names(question.answer, value)}
         if named != {right}:
             names_text = " and ".join(sorted(named)) or "none of them"
-            raise Dropped(
-                Failure("rule", Diagnostic("answer_without_measured"), f"measured: {right}; named: {names_text}")
-            )
+            raise Dropped("rule", Diagnostic("answer_without_measured"), f"measured: {right}; named: {names_text}")
 
     def _ask_model(self, name: str, request: Request, draw: int = 0, step: str = "writing") -> str:
         """Return a model's reply; raises Dropped for an error."""
-        model: Model = self._models[name]
-        answer = self._asking.ask(model, request, draw=draw)
+        answer = self._asking.ask(self._models[name], request, draw=draw)
         if answer.status != "ok" or not answer.text:
-            raise Dropped(Failure(step, Diagnostic("model_without_answer", role=name), answer.reason or answer.status))
+            raise Dropped(step, Diagnostic("model_without_answer", role=name), answer.reason or answer.status)
         return answer.text
 
 

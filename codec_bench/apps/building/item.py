@@ -41,14 +41,18 @@ class Failure:
 class Dropped(Exception):
     """Raised by a step of a maker when a try fails.
 
+    The first arguments are those of `Failure`. `sound` is the rejected audio, for listening (`listened`).
+
     Args:
         last: further tries would fail in the same way.
-        sound: the rejected audio, for listening; None without any.
     """
 
-    def __init__(self, failure: Failure, *, last: bool = False, sound: Audio | None = None) -> None:
-        super().__init__(failure.reason)
-        self.failure, self.last, self.sound = failure, last, sound
+    def __init__(
+        self, step: str, reason: Diagnostic, detail: str = "", value: float | None = None, *, last: bool = False
+    ) -> None:
+        super().__init__(reason)
+        self.failure, self.last = Failure(step, reason, detail, value), last
+        self.sound: Audio | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections import Counter, defaultdict
@@ -25,7 +24,7 @@ from codec_bench.benchmark.definition.prompt import render_text, variables
 from codec_bench.config.file_content import file_hash
 from codec_bench.errors import AudioError, UserError
 from codec_bench.messages import Diagnostic
-from codec_bench.store.export import write_csv
+from codec_bench.store.export import csv_text
 from codec_bench.store.files import write_text
 from codec_bench.types import Audio
 
@@ -125,10 +124,8 @@ def write_script(
             continue
         for line in lines:
             rows.append((f"{line.file}.wav", readers[key], key, line.letter, line.spoken))
-    sheet = io.StringIO()
-    write_csv(sheet, COLUMNS, rows)
     # Spreadsheets detect UTF-8 by this mark only.
-    write_text(Path(file), "\ufeff" + sheet.getvalue())
+    write_text(Path(file), "\ufeff" + csv_text(COLUMNS, rows))
     return len(rows), dict(excluded)
 
 
@@ -211,7 +208,7 @@ class Joined(SpeechMaker):
     def _stem(self, text: Text) -> Audio:
         path = self._stems / (text.stem or "")
         if not text.stem or not path.is_file():
-            raise Dropped(Failure("stem", Diagnostic("stem_missing"), str(text.stem or "there is no path")))
+            raise Dropped("stem", Diagnostic("stem_missing"), str(text.stem or "there is no path"))
         return _read(path, self.recipe.stems.limits, "stem", "stem")
 
     def _recorded(self, key: str, lines: Sequence[Line]) -> Read:
@@ -220,7 +217,7 @@ class Joined(SpeechMaker):
             paths = self._files.get(line.file, [])
             if len(paths) != 1:
                 wrong = Diagnostic("recording_twice") if paths else Diagnostic("recording_missing")
-                raise Dropped(Failure("recording", wrong, line.file))
+                raise Dropped("recording", wrong, line.file)
             sounds.append(_read(paths[0], self.recipe.checks, "recording", "recording"))
         return Read(sounds, self._readers[key], {"files": [line.file for line in lines]})
 
@@ -232,12 +229,9 @@ class Joined(SpeechMaker):
             sound = self.voices.synthesise(line.spoken, voice, again)
             check_sound(sound, self.recipe.checks)
             sounds.append(sound)
-        settings = {
-            "draw": again,
-            "try": number,
-            "synthesiser": {**self.voices.describe(voice), "model": self.voices.model(voice)},
-        }
-        return Read(sounds, self.voices.voices[voice].name, settings)
+        synthesiser = {**self.voices.describe(voice), "model": self.voices.model(voice)}
+        provenance = {"draw": again, "try": number, "synthesiser": synthesiser}
+        return Read(sounds, self.voices.voices[voice].name, provenance)
 
     def _checked(
         self, key: str, text: Text, lines: Sequence[Line], stem: Audio, read: Read
@@ -291,12 +285,12 @@ def _read(path: Path, limits: AudioLimits, step: str, subject: str) -> Audio:
     try:
         audio = as_mono(Audio.read(path))
     except AudioError as error:
-        raise Dropped(Failure(step, Diagnostic("sound_unreadable", subject=subject), str(error.message))) from error
+        raise Dropped(step, Diagnostic("sound_unreadable", subject=subject), str(error.message)) from error
     try:
         check_sound(audio, limits, step=step, subject=subject)
     except Dropped as dropped:
         failure = dropped.failure
-        raise Dropped(Failure(step, failure.reason, f"{path.name} {failure.detail}".strip())) from dropped
+        raise Dropped(step, failure.reason, f"{path.name} {failure.detail}".strip()) from dropped
     return audio
 
 

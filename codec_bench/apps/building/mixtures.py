@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.building.item import BuildItem, Dropped, Failure, Maker, draws, tried
+from codec_bench.apps.building.item import BuildItem, Dropped, Maker, draws, listened, tried
 from codec_bench.apps.building.recipe import MixtureRecipe, QuestionSpec
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
@@ -121,10 +121,10 @@ def _factor(gain_db: float) -> float:
 def _level(sound: np.ndarray, rate_hz: int, which: str) -> float:
     level = loudness_lufs(Audio(sound, rate_hz))
     if level is None:
-        raise Dropped(Failure("loudness", Diagnostic("no_loudness"), f"the {which} sound"))
+        raise Dropped("loudness", Diagnostic("no_loudness"), f"the {which} sound")
     if level < LOWEST_LUFS:
         level_text = f"the {which} sound has {level:.1f} LUFS"
-        raise Dropped(Failure("loudness", Diagnostic("too_quiet_to_raise"), level_text))
+        raise Dropped("loudness", Diagnostic("too_quiet_to_raise"), level_text)
     return level
 
 
@@ -152,7 +152,7 @@ def place_sounds(
         # The later sound begins within the earlier one, and ends after it.
         low, high = max(1, earlier - later + 1), earlier - 1
         if low > high:
-            raise Dropped(Failure("overlap", Diagnostic("too_short_to_overlap")))
+            raise Dropped("overlap", Diagnostic("too_short_to_overlap"))
         offset = int(random.integers(low, high + 1))
     return offset if first_ahead else -offset
 
@@ -217,7 +217,7 @@ class Mixtures(Maker):
         chosen = [source.samples[int(random.integers(len(source.samples)))] for source in self.sources]
         signals = [self._signal(sample) for sample in chosen]
         if chosen[0].audio == chosen[1].audio or np.array_equal(signals[0], signals[1]):
-            raise Dropped(Failure("pair", Diagnostic("mixed_with_itself"), chosen[0].id))
+            raise Dropped("pair", Diagnostic("mixed_with_itself"), chosen[0].id)
         parts = [self._excerpt(signal, sample, random) for signal, sample in zip(signals, chosen)]
         overlap = self.recipe.overlap[int(random.integers(len(self.recipe.overlap)))]
         mixture = self._mix([segment for segment, _ in parts], overlap, random)
@@ -237,14 +237,14 @@ class Mixtures(Maker):
         try:
             return clip.fitted(self.recipe.rate_hz)[0].read().samples[0]
         except AudioError as error:
-            raise Dropped(Failure("reading", Diagnostic("recording_unreadable"), str(error.message))) from error
+            raise Dropped("reading", Diagnostic("recording_unreadable"), str(error.message)) from error
 
     def _excerpt(self, signal: np.ndarray, sample: Sample, random: np.random.Generator) -> tuple[np.ndarray, int]:
         limits, rate = self.recipe.excerpt, self.recipe.rate_hz
         least, most = round(limits.least_s * rate), min(round(limits.most_s * rate), signal.size)
         if most < least:
             lasts = f"'{sample.id}' has {signal.size / rate:.2f} s"
-            raise Dropped(Failure("length", Diagnostic("shorter_than_excerpt"), lasts))
+            raise Dropped("length", Diagnostic("shorter_than_excerpt"), lasts)
         length = int(random.integers(least, most + 1))
         start = int(random.integers(0, signal.size - length + 1))
         return excerpt(signal, start, length, round(limits.fade_s * rate)), start
@@ -253,15 +253,9 @@ class Mixtures(Maker):
         recipe = self.recipe
         gap_db, ahead = recipe.gap_db.sample(random), bool(random.integers(2))
         pause = max(0, round(recipe.pause_s.sample(random) * recipe.rate_hz))
-        return mix(
-            parts[0],
-            parts[1],
-            recipe.rate_hz,
-            gap_db=gap_db,
-            offset_samples=place_sounds(overlap, (parts[0].size, parts[1].size), ahead, random, pause),
-            mean_lufs=recipe.level.mean_lufs,
-            peak_dbfs=recipe.level.peak_dbfs,
-        )
+        offset_samples = place_sounds(overlap, (parts[0].size, parts[1].size), ahead, random, pause)
+        levels = recipe.level.model_dump()
+        return mix(parts[0], parts[1], recipe.rate_hz, gap_db=gap_db, offset_samples=offset_samples, **levels)
 
     def _question(self, mixture: Mixture, random: np.random.Generator) -> dict[str, Any]:
         """Make a question that listening can answer, with options in a drawn order."""
@@ -269,16 +263,13 @@ class Mixtures(Maker):
         askable = {name: one for name, one in self._active_questions().items() if abs(differences[name]) >= one.least}
         if not askable:
             difference_text = f"a gap of {mixture.gap_db:.2f} LU, an offset of {mixture.offset_s:.3f} s"
-            failure = Failure("question", Diagnostic("differences_too_small"), difference_text)
-            raise Dropped(failure, sound=Audio(mixture.samples, self.recipe.rate_hz))
+            with listened(Audio(mixture.samples, self.recipe.rate_hz)):
+                raise Dropped("question", Diagnostic("differences_too_small"), difference_text)
         about = sorted(askable)[int(random.integers(len(askable)))]
         wordings = askable[about].wordings
         names = (self.recipe.first.is_what, self.recipe.second.is_what)
-        text = render_text(
-            wordings[int(random.integers(len(wordings)))],
-            {"first": names[0], "second": names[1]},
-            f"a wording of '{about}'",
-        )
+        wording = wordings[int(random.integers(len(wordings)))]
+        text = render_text(wording, {"first": names[0], "second": names[1]}, f"a wording of '{about}'")
         right = names[0] if differences[about] > 0 else names[1]
         choices = list(names) if random.integers(2) else list(names[::-1])
         answer = LETTERS[choices.index(right)]

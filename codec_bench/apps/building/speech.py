@@ -59,10 +59,8 @@ class VoicesOf:
 
     def facts(self) -> dict[str, Any]:
         """The models and voices for the card."""
-        return {
-            "synthesiser": [dict(model.identity) for model in self.models],
-            "voices": [*map(self.describe, range(len(self)))],
-        }
+        models = [dict(model.identity) for model in self.models]
+        return {"synthesiser": models, "voices": [*map(self.describe, range(len(self)))]}
 
     def describe(self, index: int) -> dict[str, Any]:
         """Describe one voice as JSON values, with a hash of its recording."""
@@ -127,9 +125,9 @@ class VoicesOf:
         request = Request(text, fields=fields, wants="audio")
         answer = self._asking.ask(self._models[index], request, draw=again)
         if answer.status != "ok":
-            raise Dropped(Failure("synthesis", Diagnostic("synthesis_error"), answer.reason or answer.status))
+            raise Dropped("synthesis", Diagnostic("synthesis_error"), answer.reason or answer.status)
         if answer.audio is None or not answer.audio.num_samples:
-            raise Dropped(Failure("synthesis", Diagnostic("synthesis_without_sound")))
+            raise Dropped("synthesis", Diagnostic("synthesis_without_sound"))
         return as_mono(answer.audio)
 
 
@@ -191,13 +189,9 @@ class Floors:
             with self._lock:
                 score = self._loaded[name](estimate=[audio], language=self._language)[0][name]
             if score.status != "ok" or score.value is None:
-                raise Dropped(
-                    Failure("quality", Diagnostic("floor_without_score", metric=name), score.reason or score.status)
-                )
+                raise Dropped("quality", Diagnostic("floor_without_score", metric=name), score.reason or score.status)
             if score.value < floor:
-                raise Dropped(
-                    Failure("quality", Diagnostic("below_floor", metric=name, floor=floor), f"{score.value:.3f}")
-                )
+                raise Dropped("quality", Diagnostic("below_floor", metric=name, floor=floor), f"{score.value:.3f}")
             scores[name] = round(float(score.value), 6)
         return scores
 
@@ -260,7 +254,7 @@ class ReadBack:
             rate_text = "no rate" if rate is None else f"{100 * rate:.1f} %"
             wrong = [transcript for transcript, one in zip(transcripts, compared) if one.counts.errors] or transcripts
             detail = f"{name}, {rate_text}: {' / '.join(wrong)}"
-            raise Dropped(Failure("recognition", Diagnostic("read_back_differs"), detail, rate))
+            raise Dropped("recognition", Diagnostic("read_back_differs"), detail, rate)
         protocol = self._rule.protocol(self._language)
         return {
             "recogniser": name,
@@ -275,7 +269,7 @@ class ReadBack:
         answer = self._asking.ask(model, request)
         if answer.status != "ok":
             why = f"{model.info.name}: {answer.reason or answer.status}"
-            raise Dropped(Failure("recognition", Diagnostic("recogniser_error"), why))
+            raise Dropped("recognition", Diagnostic("recogniser_error"), why)
         return answer.text or ""
 
 
@@ -305,11 +299,9 @@ def twins_of(
         with suppress(Unspeakable):
             if isinstance(text, Text):
                 spoken, written = speech_of(key, text)
-                mark = (
-                    *(plain(line) or line for line in spoken),
-                    *(" ".join(line.split()).casefold() for line in written),
-                )
-                twins[key] = first.setdefault(mark, key)
+                mark = [plain(line) or line for line in spoken]
+                mark += [" ".join(line.split()).casefold() for line in written]
+                twins[key] = first.setdefault(tuple(mark), key)
     return twins
 
 
@@ -367,12 +359,9 @@ class SpeechMaker(Maker):
         if isinstance(text, str):
             return BuildItem(key, failures=(Failure("row", Diagnostic("row_unusable"), text),))
         if self._drops and (first := self._twins.get(key, key)) != key:
-            duplicates = (
-                first
-                if getattr(self.texts.rows[first], "answer", "") == text.answer
-                else f"{first}, with another answer"
-            )
-            return BuildItem(key, {self.group: text.group} if text.group else {}, (Failure("row", TWIN, duplicates),))
+            same = getattr(self.texts.rows[first], "answer", "") == text.answer
+            failure = Failure("row", TWIN, first if same else f"{first}, with another answer")
+            return BuildItem(key, {self.group: text.group} if text.group else {}, (failure,))
         return self.make_text(key, text)
 
     def same(self, key: str) -> Sequence[str]:

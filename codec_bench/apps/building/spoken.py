@@ -105,9 +105,7 @@ class SpokenTexts(SpeechMaker):
         rate, source_hz = self._rate_hz or sound.sample_rate_hz, sound.sample_rate_hz
         if source_hz < rate:
             raise Dropped(
-                Failure(
-                    "sound", Diagnostic("sound_low_rate", subject="sound"), f"{source_hz} Hz; the items have {rate} Hz"
-                )
+                "sound", Diagnostic("sound_low_rate", subject="sound"), f"{source_hz} Hz; the items have {rate} Hz"
             )
         return to_rate(sound, rate)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 
 from codec_bench.errors import UserError
 from codec_bench.terminal.options import Json
-from codec_bench.terminal.output import console, table, talk
+from codec_bench.terminal.output import console, print_json, table, talk
 
 _COMMANDS = ("eval", "score", "run")
 _RESERVED = ("--shard", "--out", "--executor")
@@ -124,9 +123,7 @@ def progress(
         folders = [run_path for run_path in run_folders(folder) if run_path != folder]
     rows = progress_of(folders)
     if as_json:
-        sys.stdout.write(
-            json.dumps([{**asdict(row), "folder": str(row.folder)} for row in rows], ensure_ascii=False) + "\n"
-        )
+        print_json([{**asdict(row), "folder": str(row.folder)} for row in rows])
         return
     shown = [
         (row.folder.name, row.state, f"{row.done:,} of {row.items:,}" if row.items else "",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +9,7 @@ import typer
 
 from codec_bench.config.option import SEVERAL
 from codec_bench.terminal.options import Device, Json, Limit, Out, Set
-from codec_bench.terminal.output import console, table, talk
+from codec_bench.terminal.output import console, print_json, table, talk
 from codec_bench.terminal.request import parse_settings
 
 
@@ -77,7 +75,7 @@ def converse(
             progress=lambda done, total: progress.update("sessions", done, total, 0, 0.0),
         )
     if as_json:
-        sys.stdout.write(json.dumps(result.summary, ensure_ascii=False) + "\n")
+        print_json(result.summary)
     else:
         shown = table(("measure", "unit", *result.summary["systems"]), rows(result.summary))
         console().print(shown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ import typer
 
 from codec_bench.terminal.groups import command_group
 from codec_bench.terminal.options import Json
-from codec_bench.terminal.output import console, talk
+from codec_bench.terminal.output import print_json, print_lines, print_wide, talk
 
 gate_app = command_group("gate", "Fail a build when quality regresses.")
 
@@ -33,7 +32,7 @@ def freeze(
     if as_json:
         facts = {"file": str(frozen.file), "system": frozen.system, "items": frozen.items}
         facts |= {"repeats": frozen.repeats, "metrics": list(frozen.metrics)}
-        sys.stdout.write(json.dumps(facts, ensure_ascii=False) + "\n")
+        print_json(facts)
         return
     talk(f"{frozen.items} items, {len(frozen.metrics)} metrics, {frozen.repeats} runs of {frozen.system}")
     sys.stdout.write(f"{frozen.file}\n")
@@ -52,16 +51,12 @@ def calibrate(
     """Compute which regressions a baseline can show, and write a gate with these as margins."""
     from codec_bench.apps.gating.api import gate_calibrate
     from codec_bench.apps.gating.words import CALIBRATE_HEADS, calibrate_notes, calibrate_rows
-    from codec_bench.report.table import wide_table
 
     calibration = gate_calibrate(baseline, out=out, alpha=alpha, power=power)
     if as_json:
-        sys.stdout.write(json.dumps(calibration.as_dict(), ensure_ascii=False) + "\n")
+        print_json(calibration.as_dict())
         return
-    shown = console()
-    shown.print(wide_table(CALIBRATE_HEADS, calibrate_rows(calibration), shown.width))
-    for note in calibrate_notes(calibration):
-        shown.print(note, markup=False)
+    print_wide(CALIBRATE_HEADS, calibrate_rows(calibration), calibrate_notes(calibration))
     if out is not None:
         talk(f"gate: {out}")
 
@@ -84,7 +79,6 @@ def check(
     from codec_bench.apps.gating import words
     from codec_bench.apps.gating.api import gate_check
     from codec_bench.apps.gating.words import CHECK_HEADS, NOTES, check_notes, check_rows, conclusion
-    from codec_bench.report.table import wide_table
     from codec_bench.store.files import write_text
 
     result = gate_check(runs, against=against, spec=spec, system=system)
@@ -97,14 +91,11 @@ def check(
 
         write_page(result, runs[0], page)
     if as_json:
-        sys.stdout.write(json.dumps(result.as_dict(), ensure_ascii=False) + "\n")
+        print_json(result.as_dict())
     else:
-        shown = console()
-        shown.print(wide_table(CHECK_HEADS, check_rows(result), shown.width))
-        for note in check_notes(result):
-            shown.print(note, markup=False)
+        print_wide(CHECK_HEADS, check_rows(result), check_notes(result))
         if spec is None:
             talk(NOTES["margin_zero"])
-        shown.print(conclusion(result), markup=False)
+        print_lines([conclusion(result)])
     if result.exit_code:
         raise typer.Exit(result.exit_code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -14,6 +13,7 @@ from codec_bench.apps.judging.api import PER_KIND, REPEATS
 from codec_bench.config.option import SEVERAL
 from codec_bench.terminal.groups import command_group
 from codec_bench.terminal.options import Device, Json, Set
+from codec_bench.terminal.output import print_json, print_lines, print_wide, talk
 
 if TYPE_CHECKING:
     from codec_bench.apps.judging.api import JudgeCheck
@@ -57,7 +57,6 @@ def check(
     from codec_bench.apps.judging.api import judge_check
     from codec_bench.benchmark.run_request import Terms
     from codec_bench.engine.running import Running
-    from codec_bench.terminal.output import talk
     from codec_bench.terminal.progress import progress_line
     from codec_bench.terminal.request import parse_settings
     from codec_bench.terminal.stopping import stopping
@@ -76,7 +75,7 @@ def check(
             sys.stdout.write(f"{one.benchmark}: {one.cost}\n" + "".join(f"\n{content}\n" for content in one.requests))
         return
     if as_json:
-        sys.stdout.write(json.dumps(result.test.as_dict(), ensure_ascii=False) + "\n")
+        print_json(result.test.as_dict())
     else:
         _print(result)
     for name, why in result.broken:
@@ -88,14 +87,9 @@ def check(
 def _print(result: JudgeCheck) -> None:
     from codec_bench.apps.judging import words
     from codec_bench.apps.judging.api import PAGE
-    from codec_bench.report.table import wide_table
-    from codec_bench.terminal.output import console, talk
 
-    out = console()
-    out.print(wide_table(words.COLUMNS, words.part_rows(result.test), out.width))
-    out.print(wide_table(("part", "kind", "J"), words.kind_rows(result.test), out.width))
-    for sentence in words.sentences(result.test):
-        out.print(sentence, markup=False)
+    print_wide(words.COLUMNS, words.part_rows(result.test))
+    print_wide(("part", "kind", "J"), words.kind_rows(result.test), words.sentences(result.test))
     talk(f"kept: {result.folder / 'test.json'}; page: {result.folder / PAGE}")
 
 
@@ -120,8 +114,6 @@ def compare(
     from codec_bench.apps.judging.compare import PAGE, judge_compare
     from codec_bench.benchmark.run_request import Terms
     from codec_bench.engine.running import Running
-    from codec_bench.report.table import wide_table
-    from codec_bench.terminal.output import console, talk
     from codec_bench.terminal.progress import progress_line
     from codec_bench.terminal.request import parse_settings
     from codec_bench.terminal.stopping import stopping
@@ -134,13 +126,11 @@ def compare(
             running=Running(device=device, progress=progress.update, on_estimate=talk),
         )  # fmt: skip
     if as_json:
-        sys.stdout.write(json.dumps([one.as_dict() for one in result], ensure_ascii=False) + "\n")
+        print_json([one.as_dict() for one in result])
         return
-    shown = console()
-    shown.print(wide_table(words.SUCCESSION, words.succession_rows(result), shown.width))
-    shown.print(wide_table(("rubric", "kind of items", "new less old"), words.moved_rows(result), shown.width))
-    for one in result:
-        shown.print(f"{one.rubric}: {one.words}", markup=False)
+    print_wide(words.SUCCESSION, words.succession_rows(result))
+    sentences = [f"{one.rubric}: {one.words}" for one in result]
+    print_wide(("rubric", "kind of items", "new less old"), words.moved_rows(result), sentences)
     sys.stdout.write(f"{out / PAGE}\n")
 
 
@@ -155,16 +145,12 @@ def strengths(
     from codec_bench.apps.judging.strengths import judge_strengths
     from codec_bench.apps.judging.words import strengths_words
     from codec_bench.report.pairwise_preferences import strength_rows
-    from codec_bench.report.table import wide_table
-    from codec_bench.terminal.output import console
 
     result = judge_strengths(list(runs), seed=seed)
     if as_json:
-        sys.stdout.write(json.dumps([one.as_dict() for one in result], ensure_ascii=False) + "\n")
+        print_json([one.as_dict() for one in result])
         return
-    out = console()
     for one in result:
         if one.found.systems:
-            out.print(wide_table(*strength_rows(one.found), out.width))
-        for sentence in strengths_words(one):
-            out.print(sentence, markup=False)
+            print_wide(*strength_rows(one.found))
+        print_lines(strengths_words(one))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Sequence
@@ -17,13 +16,13 @@ from codec_bench.report.figures.draw import SOFT, Drawing, colour_of, log_axis, 
 from codec_bench.report.figures.plots import Point, Stems
 from codec_bench.report.numbers import ARROWS
 from codec_bench.report.result_columns import NOT_DISCRETE
-from codec_bench.terminal.output import console, talk
+from codec_bench.terminal.output import console, print_json, print_wide, talk
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from codec_bench.apps.leaderboards.codecs import CodecBoard, CodecPoint, CodecTable, DeltaRate
+    from codec_bench.apps.leaderboards.codecs import DeltaRate
 
 SURE = 0.975
 """The share of draws that makes a front point certain."""
@@ -45,7 +44,7 @@ def print_codecs(
 
     board = codec_board(runs, axis=axis, metrics=metrics, anchor=anchor, seed=seed)
     if as_json:
-        sys.stdout.write(json.dumps(_plain(board), ensure_ascii=False) + "\n")
+        print_json(_plain(board))
     else:
         _print_board(board)
     for note in board.notes:
@@ -82,12 +81,8 @@ def _plain_point(point: CodecPoint) -> dict[str, Any]:
 
 
 def _plain_rate(rate: DeltaRate) -> dict[str, Any]:
-    return {
-        "family": rate.family,
-        "value": rate.value,
-        "ci95": rate.interval.ends if rate.interval else None,
-        "reason": rate.reason,
-    }
+    ends = rate.interval.ends if rate.interval else None
+    return {"family": rate.family, "value": rate.value, "ci95": ends, "reason": rate.reason}
 
 
 def _print_board(board: CodecBoard) -> None:
@@ -118,8 +113,6 @@ def _print_board(board: CodecBoard) -> None:
 
 
 def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
-    from codec_bench.report.table import wide_table
-
     called, unit, factor = AXES[axis]
     names = list(dict.fromkeys((point.name, point.run) for table in tables for point in table.points))
     held = [{(point.name, point.run): point for point in table.points} for table in tables]
@@ -138,11 +131,10 @@ def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
                 *("" if point is None else _cell(point) for point in points),
             )
         )
-    out = console()
     heads = ["", f"{called}\n{unit}".strip(), "tokens/s", "bits/token", *map(_head, tables)]
     if not any(row[2] for row in rows):  # no codec declares tokens
         heads, rows = [*heads[:2], *heads[4:]], [(*row[:2], *row[4:]) for row in rows]
-    out.print(wide_table(heads, rows, out.width))
+    print_wide(heads, rows)
 
 
 def _tokens(point: CodecPoint) -> tuple[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +12,7 @@ from codec_bench.apps.leaderboards.json_values import plain_board, plain_items
 from codec_bench.config.option import SEVERAL
 from codec_bench.errors import UserError
 from codec_bench.report.numbers import ARROWS
-from codec_bench.terminal.output import console, table, talk
+from codec_bench.terminal.output import console, print_json, print_wide, table, talk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,39 +28,26 @@ _SAME_ORDER = 1 - 1e-9
 
 
 def leaderboard(
-    name: Annotated[
-        str,
+    name: Annotated[str,
         typer.Argument(
             help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, "
                  "ultraeval-understanding, ultraeval-generation, ultraeval-codec, open-asr, codec-applications or "
                  "mmau-pro (of which the last two have no published rows); codecs, for codecs of any runs beside "
-                 "published ones; or a YAML file of your own."
-        ),
-    ],
+                 "published ones; or a YAML file of your own.")],
     runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
-    robustness: Annotated[
-        bool,
-        typer.Option(
-            "--robustness",
-            help="Show how the ranks change without a benchmark, without a group of tasks, under other normalisations, "
-                 "and with other items.",
-        ),
-    ] = False,
-    correlations: Annotated[
-        bool,
-        typer.Option(
-            "--correlations", help="Show how alike the columns order the rows: rank correlations of every two."
-        ),
-    ] = False,
-    groups: Annotated[
-        bool, typer.Option("--groups", help="Show means over some of the columns: mean WER, mean CER, and the like.")
-    ] = False,
+    robustness: Annotated[bool,
+        typer.Option("--robustness", help="Show how the ranks change without a benchmark, without a group of tasks, "
+                                          "under other normalisations, and with other items.")] = False,
+    correlations: Annotated[bool,
+        typer.Option("--correlations",
+            help="Show how alike the columns order the rows: rank correlations of every two.")] = False,
+    groups: Annotated[bool,
+        typer.Option("--groups",
+            help="Show means over some of the columns: mean WER, mean CER, and the like.")] = False,
     items: Annotated[bool, typer.Option("--items", help="Show which items tell your systems apart.")] = False,
-    figures: Annotated[
-        Path | None,
+    figures: Annotated[Path | None,
         typer.Option("--figures", help="With --correlations, or for codecs: a folder for them as pictures (SVG, PDF) "
-                                       "and CSV."),
-    ] = None,
+                                       "and CSV.")] = None,
     latex: Annotated[Path | None,
         typer.Option("--latex", help="Also write the table in LaTeX, with ranks and significance groups.")] = None,
     axis: Annotated[str,
@@ -97,7 +82,7 @@ def leaderboard(
     board = read_board(name, runs or [], robustness=robustness, correlations=correlations, seed=seed)
     if as_json:
         held = plain_board(board) | ({"items": [plain_items(one) for one in board_items(board)]} if items else {})
-        sys.stdout.write(json.dumps(held, ensure_ascii=False) + "\n")
+        print_json(held)
     else:
         _print_board(board)
         if groups:
@@ -166,15 +151,12 @@ def _print_trust(board: Board, trust: Trust) -> None:
 
 def _print_likeness(likeness: Likeness) -> None:
     """Print Spearman's rho of every two columns, similar ones side by side."""
-    from codec_bench.report.table import wide_table
-
     rows = []
     for number, first in enumerate(likeness.order, 1):
         cells = [likeness.value(first, second) for second in likeness.order[: number - 1]]
         shown = ["" if one is None or one.value is None else f"{one.value:+.2f}" for one in cells]
         rows.append((f"{number} {first}", *shown, *[""] * (len(likeness.order) - len(shown))))
-    out = console()
-    out.print(wide_table(["Spearman's rho", *map(str, range(1, len(rows) + 1))], rows, out.width))
+    print_wide(["Spearman's rho", *map(str, range(1, len(rows) + 1))], rows)
     for note in dict.fromkeys(pair.spearman.note for pair in likeness.pairs if pair.spearman.note):
         talk(note)
     talk("with --json: the intervals, and Kendall's tau")
@@ -212,7 +194,6 @@ def _span(span: tuple[int, int] | None) -> str:
 
 def _print_board(board: Board) -> None:
     from codec_bench.apps.leaderboards.formats import best_rows
-    from codec_bench.report.table import wide_table
 
     of_group = {column.group: column for column in board.columns}
     beyond = any(row.beyond for row in board.rows)
@@ -236,8 +217,7 @@ def _print_board(board: Board) -> None:
         )
         for n, row in enumerate(board.rows)
     ]
-    out = console()
-    out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
+    print_wide([*heads, *map(_head, board.columns)], rows)
     talk(
         f"published rows: {board.source or 'none'}; rows that begin with > are from your runs, with 95 % intervals in "
         "brackets; (part): an average or a mean is over fewer columns; (limit): only a part of the questions was "

@@ -142,13 +142,13 @@ def import_(
     """
     from codec_bench.apps.listening.answers import REFUSED
     from codec_bench.apps.listening.api import import_listening
-    from codec_bench.terminal.output import talk
+    from codec_bench.terminal.output import print_json, talk
 
     outcome = import_listening(
         files, key=key, run=run, screening=screening, keep=keep, csv=out or files[0].parent / "ratings.csv"
     )
     if as_json:
-        sys.stdout.write(json.dumps(outcome.as_dict(), ensure_ascii=False) + "\n")
+        print_json(outcome.as_dict())
     else:
         _print(outcome)
     talk(f"{len(outcome.ratings):,} ratings: {outcome.csv}")

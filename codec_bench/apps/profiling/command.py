@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,7 +33,7 @@ def profile(request: ProfileRequest) -> None:
     from codec_bench.api.read_arguments import select_arguments
     from codec_bench.apps.profiling.api import profile as profile_codecs
     from codec_bench.config.option import names
-    from codec_bench.terminal.output import console, talk
+    from codec_bench.terminal.output import console, print_json, talk
     from codec_bench.terminal.progress import progress_line
     from codec_bench.terminal.stopping import stopping
 
@@ -51,7 +49,7 @@ def profile(request: ProfileRequest) -> None:
             progress=lambda name, step, done, total: progress.update(f"{name}: {step}", done, total, 0, 0.0),
         )
     if request.json:
-        sys.stdout.write(json.dumps(result.as_dict(), ensure_ascii=False) + "\n")
+        print_json(result.as_dict())
     else:
         out = console()
         out.print(profile_tables(result.facts, width=out.width))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,7 +12,7 @@ import typer
 
 from codec_bench.errors import UserError
 from codec_bench.terminal.options import Json
-from codec_bench.terminal.output import console, table, talk
+from codec_bench.terminal.output import console, print_json, table, talk
 
 if TYPE_CHECKING:
     from codec_bench.apps.site.contradictions import Contradiction
@@ -49,7 +48,7 @@ def site(
     for sentence in _sentences(result.contradictions):
         talk(sentence)
     if as_json:
-        sys.stdout.write(json.dumps({**asdict(result), "folder": str(result.folder)}, ensure_ascii=False) + "\n")
+        print_json({**asdict(result), "folder": str(result.folder)})
     else:
         sys.stdout.write(f"{result.folder / 'index.html'}\n")
 
@@ -59,7 +58,7 @@ def _check(runs: list[Path], as_json: bool) -> None:
 
     conflicts = contradictions(runs)
     if as_json:
-        sys.stdout.write(json.dumps([asdict(one) for one in conflicts], ensure_ascii=False) + "\n")
+        print_json([asdict(one) for one in conflicts])
     else:
         _print(conflicts)
     if conflicts:

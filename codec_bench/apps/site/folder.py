@@ -22,21 +22,14 @@ SOUNDS = "audio"
 _HEAD, _TAIL = "codecBench(", ");\n"
 _KEY = re.compile(r"[0-9a-f]{12}")
 _STYLES = ((SHARED, "style.css"), (SHARED, "tables.css"), (SHARED, "sample.css"), (__package__, "assets/site.css"))
+_OWN_SCRIPTS = (
+    *("load", "route", "numbers", "table", "paired", "clock", "overview", "board", "pareto", "explorer", "sample"),
+    *("compare", "system", "definitions", "run", "published", "codecs", "checks", "main"),
+)
 _SCRIPTS = (
-    (SHARED, "elements.js"),
-    (SHARED, "words.js"),
-    (SHARED, "marks.js"),
-    (SHARED, "frames.js"),
-    (SHARED, "labels.js"),
-    (SHARED, "scales.js"),
-    (SHARED, "plane.js"),
-    *((__package__, f"assets/{name}") for name in (
-        "load.js", "route.js", "numbers.js", "table.js", "paired.js", "clock.js", "overview.js", "board.js",
-        "pareto.js",
-        "explorer.js", "sample.js", "compare.js", "system.js", "definitions.js", "run.js", "published.js", "codecs.js",
-        "checks.js", "main.js",
-    )),
-)  # fmt: skip
+    *((SHARED, f"{name}.js") for name in ("elements", "words", "marks", "frames", "labels", "scales", "plane")),
+    *((__package__, f"assets/{name}.js") for name in _OWN_SCRIPTS),
+)
 
 
 def age(entry: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -89,7 +89,7 @@ checks: {recognisers: []}
 def test_an_empty_data_set_is_a_failure(cli, recipe):
     recipe(least="20")
     code, out, err = cli("build", "recipe.yaml", "--out", "set")
-    assert code == 3 and "too small to be asked" in " ".join(out.split())
+    assert code == 3 and "differences are too small" in " ".join(out.split())
     assert (
         "0 of 2 items were kept, so no benchmark.yaml was written; most were dropped at the step 'question' (2)" in err
     )

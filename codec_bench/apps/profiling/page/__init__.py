@@ -266,29 +266,12 @@ def _not_counted(profile: Mapping[str, Any], labels: Sequence[str]) -> list[tupl
     return out
 
 
+_SHARED_SCRIPTS = "data elements words core marks frames labels scales plane plots player players".split()
+_SCRIPTS = ("codebooks", "figures", "language", "probes", "listen", "profile")
 _LAYOUT = Layout(
     (__package__, "profile.html.j2"),
     ((SHARED, "style.css"), (SHARED, "tables.css"), (SHARED, "sample.css"), (__package__, "profile.css")),
-    (
-        (SHARED, "data.js"),
-        (SHARED, "elements.js"),
-        (SHARED, "words.js"),
-        (SHARED, "core.js"),
-        (SHARED, "marks.js"),
-        (SHARED, "frames.js"),
-        (SHARED, "labels.js"),
-        (SHARED, "scales.js"),
-        (SHARED, "plane.js"),
-        (SHARED, "plots.js"),
-        (SHARED, "player.js"),
-        (SHARED, "players.js"),
-        (__package__, "codebooks.js"),
-        (__package__, "figures.js"),
-        (__package__, "language.js"),
-        (__package__, "probes.js"),
-        (__package__, "listen.js"),
-        (__package__, "profile.js"),
-    ),
+    (*((SHARED, f"{name}.js") for name in _SHARED_SCRIPTS), *((__package__, f"{name}.js") for name in _SCRIPTS)),
 )
 
 
