@@ -15,7 +15,7 @@ References: ITU-T P.1401 (01/2020), clauses 7.3 to 7.7; Williams 1959, JRSS B 21
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -69,6 +69,10 @@ class MetricPoints:
     value: np.ndarray
     mos: np.ndarray
     ci: np.ndarray
+
+    def rows(self) -> Iterator[tuple[str, float, float, float]]:
+        """Yield name, value, mean vote and half its interval of each point."""
+        return zip(self.names, self.value.tolist(), self.mos.tolist(), self.ci.tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +165,7 @@ class Standard:
                     }
                     for one in fit.mapped
                 ],
-                "points": [
-                    {"name": name, "value": value, "mos": mos, "ci": ci}
-                    for name, value, mos,
-                    ci in zip(fit.points.names,
-                        *(a.tolist() for a in (fit.points.value, fit.points.mos, fit.points.ci)))
-                ],
+                "points": [dict(zip(("name", "value", "mos", "ci"), one)) for one in fit.points.rows()],
             }
             for fit in self.fits
         ]  # fmt: skip
@@ -214,20 +213,17 @@ def p1401(
 
 
 def _notes(metrics: Sequence[Values], pairs: int) -> tuple[str, ...]:
-    undirected = [one.name for one in metrics if one.better is None]
-    return (
-        *((f"without a direction, so a rising mapping has little meaning: {', '.join(undirected)}",
-            ) if undirected else ()),
-        "over files, intervals and tests take the files as independent, which files of one sentence or speaker are not",
-        *(
-            (
-                f"each p is multiplied by the {pairs} pair{'s' if pairs > 1 else ''} of metrics; the tests of the "
-                "standard take the two metrics as independent, and Williams' test does not",
-            )
-            if pairs
-            else ()
-        ),
-    )  # fmt: skip
+    undirected = ", ".join(one.name for one in metrics if one.better is None)
+    notes = [f"without a direction, so a rising mapping has little meaning: {undirected}"] if undirected else []
+    notes.append(
+        "over files, intervals and tests take the files as independent, which files of one sentence or speaker are not"
+    )
+    if pairs:
+        notes.append(
+            f"each p is multiplied by the {pairs} pair{'s' if pairs > 1 else ''} of metrics; the tests of the standard "
+            "take the two metrics as independent, and Williams' test does not"
+        )
+    return tuple(notes)
 
 
 def _points(
@@ -251,9 +247,8 @@ def _points(
     repeated = np.flatnonzero(count > 1)
     ci = np.array([t_quantile(LEVEL, int(m) - 1) * s / math.sqrt(m) for m, s in zip(count[repeated], spread[repeated])])
     turned = -value if metric.better is False else value
-    return MetricPoints(tuple(names[n] for n in repeated), turned[repeated], mos[repeated], ci), len(names) - len(
-        repeated
-    )
+    points = MetricPoints(tuple(names[n] for n in repeated), turned[repeated], mos[repeated], ci)
+    return points, len(names) - len(repeated)
 
 
 def _common(a: MetricPoints, b: MetricPoints) -> tuple[MetricPoints, MetricPoints]:
@@ -267,12 +262,10 @@ def _common(a: MetricPoints, b: MetricPoints) -> tuple[MetricPoints, MetricPoint
 
 def _fit(metric: Values, points: MetricPoints, excluded: int, level: str, scale: tuple[float, float]) -> Fit:
     n = len(points.names)
-    ranks = spearman(points.value, points.mos) if n >= FEWEST else None
-    of_ranks = (
-        Coefficient(None, note=_too_few(n, level, FEWEST))
-        if ranks is None
-        else replace(ranks, note=renamed(ranks.note, level))
-    )
+    of_ranks = Coefficient(None, note=_too_few(n, level, FEWEST))
+    if n >= FEWEST:
+        of_ranks = spearman(points.value, points.mos)
+        of_ranks = replace(of_ranks, note=renamed(of_ranks.note, level))
     mapped = tuple(_mapped(metric, points, mapping, level, scale) for mapping in DEGREES)
     return Fit(metric.name, metric.better is False, level, n, excluded, of_ranks, mapped, points)
 

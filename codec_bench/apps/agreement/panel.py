@@ -150,20 +150,14 @@ class Compared:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        return {
-            "reference": self.reference,
-            "rater": self.rater,
-            **self.overall.as_dict(),
-            "subsets": {
-                column: {value: agreement.as_dict() for value, agreement in values.items()}
-                for column, values in self.subsets.items()
-            },
-            "confusion": {
-                "rows": list(self.confusion.rows),
-                "columns": list(self.confusion.columns),
-                "counts": [list(row) for row in self.confusion.counts],
-            },
+        subsets = {
+            column: {value: agreement.as_dict() for value, agreement in values.items()}
+            for column, values in self.subsets.items()
         }
+        facts = {"reference": self.reference, "rater": self.rater, **self.overall.as_dict()}
+        counts = [list(row) for row in self.confusion.counts]
+        confusion = {"rows": list(self.confusion.rows), "columns": list(self.confusion.columns), "counts": counts}
+        return {**facts, "subsets": subsets, "confusion": confusion}
 
 
 @dataclass(slots=True)
@@ -225,29 +219,23 @@ def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = 
             names=names, without=_refused(panel, reference, rater, places),
         )  # fmt: skip
 
+    rated = lambda places: np.asarray([place for place in places if both[place]], int)  # noqa: E731
     subsets = {
-        column: {
-            value: over(chosen[both[chosen]])
-            for value, places in values.items()
-            for chosen in [np.asarray(places, int)]
-        }
+        column: {value: over(rated(places)) for value, places in values.items()}
         for column, values in panel.subsets.items()
     }
     shared = np.flatnonzero(both)
-    return Compared(
-        reference.name, rater.name, over(shared), subsets, _confusion(panel, against[shared], rater.values[shared])
-    )
+    counts = _confusion(panel, against[shared], rater.values[shared])
+    return Compared(reference.name, rater.name, over(shared), subsets, counts)
 
 
 def _refused(panel: Panel, reference: Rater, rater: Rater, places: np.ndarray) -> dict[str, str]:
     """Return the inapplicable coefficients of two raters, with reasons."""
     if panel.kind != "rating":
         return {}
-    over = (
-        {panel.items[index].benchmark for index in places.tolist()}
-        if len(_benchmarks(panel)) > 1
-        else _benchmarks(panel)
-    )
+    over = {item.benchmark for item in panel.items}
+    if len(over) > 1:
+        over = {panel.items[index].benchmark for index in places.tolist()}
     scales = [{one.scales.get(benchmark) for benchmark in over} for one in (reference, rater)]
     if any(len(of_rater) > 1 for of_rater in scales):
         return dict.fromkeys(OF_RATINGS, MIXED)
@@ -260,10 +248,6 @@ def _refused(panel: Panel, reference: Rater, rater: Rater, places: np.ndarray) -
     if "mean" in (reference.role, rater.role):
         return dict.fromkeys(("kappa", *SHARES), OF_MEAN)
     return {}
-
-
-def _benchmarks(panel: Panel) -> set[str]:
-    return {item.benchmark for item in panel.items}
 
 
 def _scale_words(scale: Scale | None) -> str:
@@ -366,15 +350,11 @@ def farthest(panel: Panel, compared: Sequence[tuple[Rater, Rater]], most: int) -
         return ()
     gap = np.max([gaps(panel, reference, rater) for reference, rater in compared], axis=0)
     order = np.argsort(-gap, kind="stable")[:most]
-    return tuple(
-        Apart(
-            panel.items[index],
-            float(gap[index]),
-            {one.name: _rated(panel, one, index) for one in panel.raters if not np.isnan(one.values[index])},
-        )
-        for index in order.tolist()
-        if gap[index] > 0
-    )
+    ratings_of = lambda index: {  # noqa: E731
+        one.name: _rated(panel, one, index) for one in panel.raters if not np.isnan(one.values[index])
+    }
+    farthest_first = [index for index in order.tolist() if gap[index] > 0]
+    return tuple(Apart(panel.items[index], float(gap[index]), ratings_of(index)) for index in farthest_first)
 
 
 def _rated(panel: Panel, rater: Rater, index: int) -> str:

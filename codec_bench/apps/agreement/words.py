@@ -364,8 +364,7 @@ def _plot(fit: Fit, one: Mapped) -> dict[str, Any]:
                 "x": f"{x(value):.1f}", "y": f"{y(mos):.1f}", "low": f"{y(mos - ci):.1f}", "high": f"{y(mos + ci):.1f}",
                 "words": f"{name}: {fit.metric} {shown * value:.4g}, votes {mos:.2f} ± {ci:.2f}",
             }
-            for name, value, mos,
-            ci in zip(points.names, points.value.tolist(), points.mos.tolist(), points.ci.tolist())
+            for name, value, mos, ci in points.rows()
         ],
         "x_ticks": [(f"{x(v):.1f}", f"{shown * v:.3g}") for v in (left, (left + right) / 2, right)],
         "y_ticks": [(f"{y(v):.1f}", f"{v:.3g}") for v in np.linspace(bottom, top, 4).tolist()],

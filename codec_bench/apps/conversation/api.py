@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -139,19 +140,16 @@ def converse(
     """
     models = [*names(model), *map(own_name, names(model)), *([judge] if judge else [])]
     check_settings(options or {}, models, "model in this conversation")
-    marks = _MeasureOptions(
-        words=load_timed(words, device) if words is not None else None,
-        judge=None if judge is None else _judge(judge, options or {}, anyway, device),
-        page=page,
-        notify=on_estimate,
-    )
+    recogniser = load_timed(words, device) if words is not None else None
+    judging = None if judge is None else _judge(judge, options or {}, anyway, device)
+    measure_run = partial(_marked, words=recogniser, judge=judging, page=page, notify=on_estimate)
     if remark:
         if out is None:
             raise UserError("nothing says which run is to be marked again", hint="--out DIR names its folder")
         read_json(Path(out) / "run.json", hint="it is no run of `codec-bench converse`")
         with named_folder(out) as out_folder:
             on_folder(out_folder.path, out_folder.words)
-            return _marked(out_folder.path, marks)
+            return measure_run(out_folder.path)
     systems = [own_name(name) for name in names(model)]
     if not systems:
         raise UserError("no model was given", hint="--model NAME, such as gpt-realtime-2.1")
@@ -193,19 +191,9 @@ def converse(
             for name, one in loaded.items()
         ]
         asyncio.run(_all(work, at_once, progress, on_estimate))
-        result = _marked(out_folder.path, marks)
+        result = measure_run(out_folder.path)
         mark_finished(out_folder.path)
         return result
-
-
-@dataclass(frozen=True, slots=True)
-class _MeasureOptions:
-    """How sessions are measured: recogniser, judge, page, receiver of prices."""
-
-    words: Feature | None
-    judge: tuple[str, Model] | None
-    page: bool
-    notify: Callable[[str], None]
 
 
 def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, device: str) -> tuple[str, Model]:
@@ -374,7 +362,9 @@ def _values(
     yield from voice(session, folder, talk, sessions)
 
 
-def _marked(run: Path, marks: _MeasureOptions) -> Conversations:
+def _marked(
+    run: Path, *, words: Feature | None, judge: tuple[str, Model] | None, page: bool, notify: Callable[[str], None]
+) -> Conversations:
     """Measure the sessions of a run folder, and write summary, lines and page."""
     facts = _facts(run)
     talks = {talk.id: talk for talk in fit(facts["script"], Script, source=str(run / "run.json")).conversations}
@@ -386,11 +376,11 @@ def _marked(run: Path, marks: _MeasureOptions) -> Conversations:
         stored = [read_session(folder_of(run, system, name)) for name in facts["conversations"]]
         sessions[system] = [one for one in stored if one is not None]
         incomplete += len(stored) - len(sessions[system])
-        if marks.words is not None:
+        if words is not None:
             for one in sessions[system]:
-                write_words(folder_of(run, system, one.id), one, marks.words, user=one.id in pairs)
-    if marks.judge is not None:
-        asyncio.run(_ask_judge(*marks.judge, run, sessions, talks, marks.notify))
+                write_words(folder_of(run, system, one.id), one, words, user=one.id in pairs)
+    if judge is not None:
+        asyncio.run(_ask_judge(*judge, run, sessions, talks, notify))
     try:
         for system, held in sessions.items():
             by_id = {one.id: one for one in held}
@@ -411,7 +401,7 @@ def _marked(run: Path, marks: _MeasureOptions) -> Conversations:
         values[name]))  # fmt: skip
     write_text(run / "events.jsonl", "".join(f"{line}\n" for line in lines))
     result = Conversations(run, sessions, values, summary)
-    if marks.page:
+    if page:
         from codec_bench.apps.conversation.page import write_conversation_page
 
         write_conversation_page(result.page, run, sessions, values, summary)

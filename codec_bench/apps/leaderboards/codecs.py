@@ -196,28 +196,17 @@ def _tables(document: dict[str, Any]) -> list[CodecTable]:
     text = (files("codec_bench") / "configs" / "published" / document["published"]).read_bytes().decode("utf-8")
     lines = list(csv.DictReader(io.StringIO(text, newline="")))
     lines.sort(key=lambda line: float(line["kbps"]))
-    return [
-        CodecTable(
-            document["source"],
-            column.get("data", document["data"]),
-            column["metric"],
-            column.get("unit", ""),
-            column["higher_is_better"],
-            column["protocol"],
-            tuple(
-                CodecPoint(
-                    line["codec"],
-                    line["family"],
-                    "",
-                    {"bitrate": 1000 * float(line["kbps"])},
-                    float(line[column["name"]]),
-                )
-                for line in lines
-                if line[column["name"]]
-            ),
+    tables = []
+    for column in document["columns"]:
+        name, data = column["name"], column.get("data", document["data"])
+        points = tuple(
+            CodecPoint(one["codec"], one["family"], "", {"bitrate": 1000 * float(one["kbps"])}, float(one[name]))
+            for one in lines
+            if one[name]
         )
-        for column in document["columns"]
-    ]
+        facts = (column["metric"], column.get("unit", ""), column["higher_is_better"], column["protocol"])
+        tables.append(CodecTable(document["source"], data, *facts, points))
+    return tables
 
 
 def _gather(runs: Iterable[str | os.PathLike[str]]) -> tuple[dict[Key, _Gathered], list[str]]:
@@ -242,10 +231,8 @@ def _take(run: Run, gathered: dict[Key, _Gathered], notes: list[str]) -> bool:
     meta, is_used = run.meta, False
     data = meta.get("data") or {}
     name = numbers.plain(Path(str(data.get("name") or (meta.get("benchmark") or {}).get("name") or "data")).name)
-    print_, title = (
-        str(data.get("fingerprint") or run.folder),
-        f"{name}, {data.get('samples') or run.counts()['samples']:,} samples",
-    )
+    print_ = str(data.get("fingerprint") or run.folder)
+    title = f"{name}, {data.get('samples') or run.counts()['samples']:,} samples"
     if sounds := run.query("SELECT id, sound FROM samples WHERE sound IS NOT NULL ORDER BY id"):
         # The fingerprint covers names and sizes; contents may differ.
         files, print_ = f"{print_} ", f"{print_} {hashed(sounds)}"
@@ -309,12 +296,8 @@ def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: i
     facts = held.facts
     doubted = {name: point.suspicion for name, point in held.points.items() if point.suspicion}
     out = barred({name: point.n or 0 for name, point in held.points.items()}, dict.fromkeys(doubted, SUSPECT))
-    points = tuple(
-        replace(point, suspicion=point.suspicion or out.get(point.name))
-        for point in sorted(
-            held.points.values(), key=lambda point: (point.costs.get("bitrate", float("inf")), point.name)
-        )
-    )
+    ordered = sorted(held.points.values(), key=lambda point: (point.costs.get("bitrate", float("inf")), point.name))
+    points = tuple(replace(point, suspicion=point.suspicion or out.get(point.name)) for point in ordered)
     table = CodecTable(
         LOCAL_RUNS, data, metric, facts.get("unit", ""), facts.get("higher_is_better"), protocol, points,
         imported=protocol.startswith("imported/"),
@@ -334,11 +317,8 @@ def _fronted(
     if table.higher_is_better is None:
         return table
     for continuous in (False, True):  # real numbers cost no bits, so they are on no front with codes
-        priced = [
-            n
-            for n, point in enumerate(table.points)
-            if axis in point.costs and not point.suspicion and point.continuous == continuous
-        ]
+        alike = [n for n, point in enumerate(table.points) if point.continuous == continuous and not point.suspicion]
+        priced = [n for n in alike if axis in table.points[n].costs]
         if not priced:
             continue
         known = all(changes.get(table.points[n].name) for n in priced)
@@ -364,11 +344,8 @@ def _delta_rates(
             families.setdefault(point.family, []).append(point)
     if anchor not in families:
         return ()
-    return tuple(
-        _delta_rate(table, families[anchor], members, changes, sizes)
-        for name, members in families.items()
-        if name != anchor
-    )
+    members = families.pop(anchor)
+    return tuple(_delta_rate(table, members, others, changes, sizes) for others in families.values())
 
 
 def _delta_rate(

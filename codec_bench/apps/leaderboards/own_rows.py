@@ -22,10 +22,9 @@ from typing import NamedTuple
 
 from codec_bench.apps.leaderboards.board import AVERAGE, Column, Row, Rules, Source, Variant, average, group_mean
 from codec_bench.apps.leaderboards.raters import BoardJudge, RaterKey, published_rater
-from codec_bench.benchmark import Benchmark, load_benchmark
+from codec_bench.benchmark import Benchmark, has_benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
 from codec_bench.benchmark.judge.metric import STEM, is_judge_metric
-from codec_bench.errors import UserError
 from codec_bench.report.breakdown.rows import subsets_of
 from codec_bench.report.numbers import rows_text
 from codec_bench.report.open_run import open_run
@@ -171,7 +170,7 @@ def own_rows(
     every: list[_Result] = []
     ignored: list[str] = []
     names = {variant.of(column)[0] for variant in variants for column in rules.columns}
-    definitions = {name: definition for name in names if (definition := _definition(name)) is not None}
+    definitions = {name: load_benchmark(name) for name in names if has_benchmark(name)}
     for run_path in (inner for folder in runs for inner in run_folders(folder)):
         run = open_run(run_path)
         run.check()  # a damaged run of another benchmark is told too
@@ -199,9 +198,8 @@ def own_rows(
             system = (*system, f"rated by {rater.name}")
         row = rows.setdefault((system, apart, bool(conditions.subset)), _Values())
         row.take(value)
-        row.copied |= (
-            conditions.copied and not (other or conditions.apart) and (value.column.name, conditions.rows) not in known
-        )
+        as_defined = not (other or conditions.apart)
+        row.copied |= conditions.copied and as_defined and (value.column.name, conditions.rows) not in known
     return [_row(system, apart, values, rules) for (system, apart, _), values in rows.items()], ignored
 
 
@@ -282,14 +280,6 @@ def _is_other(
     return any(known.get(id, question) != question for id, question in questions(conditions.folder).items())
 
 
-def _definition(name: str) -> Benchmark | None:
-    """Load a column's benchmark; None for a variant's unknown one."""
-    try:
-        return load_benchmark(name)
-    except UserError:
-        return None
-
-
 def _read_conditions(run: Run, one: Benchmark, served: Sequence[ServedModel]) -> Conditions:
     meta = run.meta
     config = meta.get("config") or {}
@@ -323,18 +313,15 @@ def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules
         short=bool(values.parts) and not values.limited,
         parts=values.parts,
         apart=apart,
-        rerouted=values.rerouted,
         states=tuple(values.states),
-        unfinished=values.unfinished,
         doubled={name: ", ".join(others) for name, others in values.doubled.items()},
         judged=_judged(values, rules),
-        raters=values.raters,
-        policies=values.policies,
-        worded=values.worded,
-        sources=values.sources,
-        intervals=values.intervals,
-        beyond=values.beyond,
+        **{name: getattr(values, name) for name in _AS_THEY_ARE},
     )
+
+
+_AS_THEY_ARE = ("rerouted", "unfinished", "raters", "policies", "worded", "sources", "intervals", "beyond")
+"""Fields of `Row` that `_Values` has too."""
 
 
 def _beyond(one: Controlled, column: Column) -> tuple[Decimal, tuple[Decimal, Decimal] | None]:
@@ -350,10 +337,8 @@ def _over_wordings(entry: MetricSummary | Subset, column: Column) -> dict[str, D
     if not over or not over.same_questions:
         return {}
     statistics = {"mean": over.mean, "worst": over.worst, "best": over.best, "sd": over.sd}
-    texts = {
-        name: column.shown(one.value) for name, one in statistics.items() if one is not None and one.value is not None
-    }
-    return {"n": Decimal(over.n), **texts}
+    known = {name: one.value for name, one in statistics.items() if one is not None and one.value is not None}
+    return {"n": Decimal(over.n), **{name: column.shown(value) for name, value in known.items()}}
 
 
 def _judged(values: _Values, rules: Rules) -> dict[str, str]:

@@ -233,15 +233,8 @@ def _numbers(one: SystemValue, outcome: ListeningOutcome) -> tuple[str, ...]:
 def _pair(pair: Any) -> tuple[Any, ...]:
     test = pair.test
     ends = None if test.low is None else [test.low, test.high]
-    return (
-        pair.a,
-        pair.b,
-        _number(test.difference, 2),
-        _ends(ends, 2),
-        _number(test.p, 4),
-        _number(pair.p_holm, 4),
-        pair.n,
-    )
+    difference, p, p_holm = _number(test.difference, 2), _number(test.p, 4), _number(pair.p_holm, 4)
+    return pair.a, pair.b, difference, _ends(ends, 2), p, p_holm, pair.n
 
 
 def _number(value: float | None, places: int) -> str:

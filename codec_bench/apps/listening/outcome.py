@@ -224,23 +224,20 @@ def _intervals(
     key: Key, kind: Kind, scores: Sequence[float], raters: Sequence[str], sounds: Sequence[str]
 ) -> tuple[Interval, Interval, Interval]:
     """Compute a mean's intervals: crossed, over raters, and over items."""
-    intervals = [
-        _over(key, kind, scores, clusters, unit)
-        for clusters, unit in ((raters, "raters"), (sounds, "speakers or items"))
-    ]
+    intervals = [_over(key, kind, scores, raters, "raters"), _over(key, kind, scores, sounds, "speakers or items")]
     both = crossed_interval(scores, raters, sounds) if scores else intervals[0]
     lowest, highest = kind.bounds(key.scale)
     if kind.is_share and both.low is not None and both.high is not None:
         # Near 0 and 1 Student's t is too short for a share; the other two allow for that.
         lows = [one.low for one in (both, *intervals) if one.low is not None]
         both = replace(both, low=min(lows), high=max(one.high for one in (both, *intervals) if one.high is not None))
-    cut = [
-        one
-        if one.low is None or one.high is None
-        else replace(one, low=max(one.low, lowest), high=min(one.high, highest))
-        for one in (both, *intervals)
-    ]
-    return cut[0], cut[1], cut[2]
+
+    def cut(one: Interval) -> Interval:
+        if one.low is None or one.high is None:
+            return one
+        return replace(one, low=max(one.low, lowest), high=min(one.high, highest))
+
+    return cut(both), cut(intervals[0]), cut(intervals[1])
 
 
 def _over(key: Key, kind: Kind, scores: Sequence[float], clusters: Sequence[str], unit: str) -> Interval:
@@ -304,11 +301,8 @@ def _raters(key: Key, rows: Sequence[Rating], findings: Sequence[Screening], rul
     for rater in dict.fromkeys(row.rater for row in rows):
         of_rater = [row for row in rows if row.rater == rater]
         valid = [row for row in of_rater if row.status in (USED, "reference", "screened", "edited")]
-        took = {
-            (row.file, row.trial): row.seconds
-            for row in of_rater
-            if row.seconds is not None and row.status != "superseded"
-        }
+        timed = [row for row in of_rater if row.seconds is not None and row.status != "superseded"]
+        took = {(row.file, row.trial): row.seconds or 0.0 for row in timed}
         twice = apart(key, of_rater)
         edited = ("the file was changed by hand",) if any(row.status == "edited" for row in of_rater) else ()
         facts.append(

@@ -91,10 +91,9 @@ def unblind(
         first = f"{file.rater} ({len(named[name])})" if len(named[name]) > 1 else file.rater
         people[person].append(replace(file, rater=people[person][0].rater if people[person] else first))
     rows: list[Rating] = []
+    detail = "{} people wrote this name, and count as as many raters"
     problems = [
-        AnswerProblem(
-            SAME_NAME, "", same[0], f"{len(same)} people wrote this name, and count as as many raters", len(same)
-        )
+        AnswerProblem(SAME_NAME, "", same[0], detail.format(len(same)), len(same))
         for same in named.values()
         if len(same) > 1
     ]
@@ -142,15 +141,8 @@ def _of_file(file: AnswerFile, key: Key, status: str) -> tuple[list[Rating], lis
             wrong[TWICE].append(where)
             row = row._replace(status=TWICE)
         else:
-            own_status = (
-                TRAINING
-                if trial.training
-                else CHECK
-                if trial.check
-                else REPEAT
-                if trial.repeat_of is not None
-                else USED
-            )
+            kinds = ((trial.training, TRAINING), (trial.check, CHECK), (trial.repeat_of is not None, REPEAT))
+            own_status = next((name for holds, name in kinds if holds), USED)
             row = row._replace(status=status if status == SUPERSEDED or (status and own_status == USED) else own_status)
         rows.append(row)
     if kind_of(key.kind).difference:
@@ -281,9 +273,8 @@ def _examples(which: Sequence[str], label: str) -> str:
 
 def screened(rows: Iterable[Rating], raters: Container[str]) -> list[Rating]:
     """Exclude the rows of some raters."""
-    return [
-        row._replace(status=SCREENED, score=None) if row.status == USED and row.rater in raters else row for row in rows
-    ]
+    is_out = lambda row: row.status == USED and row.rater in raters  # noqa: E731
+    return [row._replace(status=SCREENED, score=None) if is_out(row) else row for row in rows]
 
 
 def counted(rows: Iterable[Rating]) -> list[Rating]:

@@ -209,20 +209,15 @@ def _checks(
     for number, gold in enumerate(plan.gold, 1):
         paths = {SOUND_SLOT: gold.audio} | ({REFERENCE: gold.reference} if gold.reference is not None else {})
         sounds = alike(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
-        yield (
-            DrawnTrial(
-                ListeningItem(f"gold {number}", None, (), None, {}), (SOUND_SLOT,), check=GOLD, right=gold.right
-            ),
-            sounds,
-        )
+        item = ListeningItem(f"gold {number}", None, (), None, {})
+        yield DrawnTrial(item, (SOUND_SLOT,), check=GOLD, right=gold.right), sounds
     for number in range(plan.traps):
         item, value = items[number % len(items)], rng.randint(max(plan.scale[0], 1), plan.scale[1])
         sounds = _sounds(item, plan, material.reference(item), material, rate_hz)
         beeped = beeping(sounds[rng.choice(material.systems)], value)
         references = {name: sound for name, sound in sounds.items() if name == REFERENCE}
-        drawn = DrawnTrial(
-            ListeningItem(f"trap {number + 1}", None, (), None, {}), (SOUND_SLOT,), check=TRAP, right=(value,) * count
-        )
+        item = ListeningItem(f"trap {number + 1}", None, (), None, {})
+        drawn = DrawnTrial(item, (SOUND_SLOT,), check=TRAP, right=(value,) * count)
         yield drawn, {SOUND_SLOT: beeped, **references}
 
 
@@ -231,13 +226,11 @@ def _check_systems(material: Material, plan: ListeningPlan) -> None:
     if kind.trial == "pairs" and count < 2:
         raise UserError(f"a {kind.measures[0]} needs two systems; there is {count}", hint="name two with --systems A,B")
     if (kind.sounds_only or plan.gold or plan.traps or plan.loudness_lufs is not None) and material.answers:
-        problem = (
-            f"a test of the kind {kind.name} compares"
-            if kind.sounds_only
-            else "gold questions, traps and levels are of"
-        )
+        subject = "gold questions, traps and levels are of"
+        if kind.sounds_only:
+            subject = f"a test of the kind {kind.name} compares"
         raise UserError(
-            f"{problem} sounds with a reference, which the answers of a benchmark do not have",
+            f"{subject} sounds with a reference, which the answers of a benchmark do not have",
             hint="take the kind rating or preference",
         )
     signals = count + 1 + len(plan.anchors)
@@ -300,9 +293,8 @@ def _too_large(count: int, plan: ListeningPlan) -> None:
     raise UserError(
         f"the sound of {plan.items + plan.training:,} items takes more than {plan.sound_mb:g} MB of the page; that of "
         f"{count - 1:,} fits",
-        hint=f"--items {fit}, fewer systems, shorter items (--longest-s), or more room (--sound-mb)"
-        if fit
-        else "choose fewer systems, shorter items (--longest-s), or more room (--sound-mb)",
+        hint=f"{f'--items {fit},' if fit else 'choose'} fewer systems, shorter items (--longest-s), or more room "
+        "(--sound-mb)",
     )
 
 
@@ -354,11 +346,8 @@ def write_sheet(material: Material, plan: ListeningPlan, page: Path) -> Listenin
     clips: list[bytes] = []
     kind, facts = plan.kind, {"has_reference": key.beside_reference, "answers": material.answers}
     instructions = [*plan.instructions, *([BEEPS] if plan.traps else [])]
-    instructions += (
-        [f"All sounds were brought to a loudness of {plan.loudness_lufs:g} LUFS (ITU-R BS.1770)."]
-        if plan.loudness_lufs is not None
-        else []
-    )
+    if plan.loudness_lufs is not None:
+        instructions.append(f"All sounds were brought to a loudness of {plan.loudness_lufs:g} LUFS (ITU-R BS.1770).")
     data = {
         "sheet": key.sheet, "kind": kind.name, "form": "sliders" if kind.labels else kind.answer, "title": plan.title,
         "instructions": instructions,
@@ -368,8 +357,7 @@ def write_sheet(material: Material, plan: ListeningPlan, page: Path) -> Listenin
         "open": "Question" if material.answers else "Reference", "heard": kind.plays_reference, "session": plan.session,
         "minutes": plan.session_minutes,
         "trials": [
-            _shown(trial, drawn, selection.files.get(drawn.item.id, {}), material, clips,
-                is_open=_is_open(plan, material))
+            _shown(trial, drawn, selection.files.get(drawn.item.id, {}), material, clips, _is_open(plan, material))
             for trial, drawn in zip(key.trials, selection.trials)
         ],
     }  # fmt: skip
@@ -396,13 +384,7 @@ def written_sheet(
 
 
 def _shown(
-    trial: Trial,
-    drawn: DrawnTrial,
-    files: Mapping[str, bytes],
-    material: Material,
-    clips: list[bytes],
-    *,
-    is_open: bool,
+    trial: Trial, drawn: DrawnTrial, files: Mapping[str, bytes], material: Material, clips: list[bytes], is_open: bool
 ) -> dict[str, Any]:
     """Build a trial for the page, and add its audio; hides ordinary-looking checks."""
     item = drawn.item

@@ -92,6 +92,12 @@ def rows_of(codecs: Mapping[str, Any], renders: Mapping[str, Callable[[Mapping[s
     return rows
 
 
+def section_of(name: str, rows: list[ProfileRow]) -> ProfileSection:
+    """Build a section with the title and note of `rows.yaml`."""
+    title, note = _texts()["sections"][name]
+    return ProfileSection(title, note, rows)
+
+
 @cache
 def _texts() -> Any:
     return load_yaml(files(__package__) / "rows.yaml")

@@ -62,9 +62,8 @@ def measure_first_codebooks(
         try:
             fewer = first(codebooks) if codebooks < count else codec
         except (UserError, NotImplementedError) as error:
-            raise NotApplicable(
-                of_error(error, with_type=False) if str(error) else Diagnostic("no_fewer_codebooks")
-            ) from error
+            reason = of_error(error, with_type=False) if str(error) else Diagnostic("no_fewer_codebooks")
+            raise NotApplicable(reason) from error
         cut = [_cut(item, codebooks) for item in sent]
         bps = float(np.mean([item.bits / item.duration_s for item in cut]))
         points.append({"codebooks": codebooks, "bps": bps, "quality": scorer(clips, decode(fewer, cut, clips), spoken)})
@@ -158,20 +157,14 @@ def measure_speaker_swap(
         "to_voice": scorer(voice, changed), "to_content": scorer(content, changed),
         "kept": scorer(content, [waves[a] for a, _ in pairs]), "apart": scorer(voice, content),
     }  # fmt: skip
-    known = all(name in speakers for name in ids)
-    return {
-        "pairs": len(pairs),
-        "speakers_known": known,
-        "metric": settings.voice_metric,
-        **{k: v[settings.voice_metric] for k, v in of.items()},
-    }
+    facts = {"pairs": len(pairs), "speakers_known": all(name in speakers for name in ids)}
+    return {**facts, "metric": settings.voice_metric, **{k: v[settings.voice_metric] for k, v in of.items()}}
 
 
 def pairs_of(speakers: list[str | None]) -> list[tuple[int, int]]:
     """Pair (content, voice) clips of different or unknown speakers."""
-    return [
-        (a, b) for a, b in permutations(range(len(speakers)), 2) if speakers[a] is None or speakers[a] != speakers[b]
-    ]
+    pairs = permutations(range(len(speakers)), 2)
+    return [(a, b) for a, b in pairs if speakers[a] is None or speakers[a] != speakers[b]]
 
 
 def exchange_voice(content: Sent, voice: Sent, global_side: tuple[str, ...] = ()) -> Codes:

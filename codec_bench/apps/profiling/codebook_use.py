@@ -27,7 +27,7 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
-from codec_bench.types import Codes, Latents, Sent, not_discrete
+from codec_bench.types import Latents, Sent, not_discrete
 
 ESTIMABLE = 0.95
 HISTOGRAM_BINS = 1024
@@ -148,18 +148,6 @@ class CodebookSummary:
     entropy_bits: float | None
     entropy_bits_corrected: float | None
 
-    def nominal_bps(self, frame_rate_hz: float) -> float:
-        """Bits per second when packed."""
-        return frame_rate_hz * self.nominal_bits
-
-    def entropy_coded_bps(self, frame_rate_hz: float) -> float | None:
-        """Bits per second, entropy-coded and bias-corrected."""
-        return None if self.entropy_bits_corrected is None else frame_rate_hz * self.entropy_bits_corrected
-
-    def joint_bps(self, frame_rate_hz: float) -> float | None:
-        """Bits per second, conditioned on the codebook before."""
-        return None if self.joint.bits_corrected is None else frame_rate_hz * self.joint.bits_corrected
-
 
 def entropy_bits(counts: np.ndarray, *, corrected: bool = False) -> float:
     """Estimate the entropy in bits of the distribution that counts were drawn from.
@@ -242,22 +230,17 @@ class RateCounter:
 
     def add(self, codes: Sent) -> None:
         """Count one item; all items have the same streams."""
+        self._items += 1
+        self._seconds += codes.duration_s
         if isinstance(codes, Latents):
             self._latent_frames += np.asarray(codes.values).shape[1]
-            self._items += 1
-            self._seconds += codes.duration_s
             return
-        self._count(codes)
-
-    def _count(self, codes: Codes) -> None:
         if self._streams is None:
             self._streams = [
                 _RateStream(s.values.shape[0], s.cardinality, float(s.frame_rate_hz), s.name) for s in codes.streams
             ]
         for stream, of in zip(self._streams, codes.streams):
             stream.add(np.asarray(of.values))
-        self._items += 1
-        self._seconds += codes.duration_s
         self._bits += codes.bits
         self._nominal += codes.nominal_bitrate_bps * codes.duration_s
         self._other_bits += 8 * sum(map(len, codes.packets)) + codes.side_bits
@@ -301,19 +284,10 @@ class RateCounter:
     def _of_latents(self, dimensions: int, rate_hz: float) -> dict[str, Any]:
         """Return the same keys for a continuous codec, with the reason why it has no bits."""
         reason = not_discrete(dimensions, rate_hz)
-        bits = dict.fromkeys(
-            (
-                "declared_bps",
-                "nominal_bps",
-                "measured_bps",
-                "packets_and_side_bps",
-                "entropy_coded_bps",
-                "joint_bps",
-                "packets",
-            )
-        )
+        rates = ("declared", "nominal", "measured", "packets_and_side", "entropy_coded", "joint")
         return {
-            **bits, "no_bits": reason, "entropy_coded_reason": reason, "joint_reason": reason, "latents": dimensions,
+            **{f"{name}_bps": None for name in rates}, "packets": None,
+            "no_bits": reason, "entropy_coded_reason": reason, "joint_reason": reason, "latents": dimensions,
             "latent_frames": self._latent_frames, "frame_rate_hz": rate_hz, "seconds": self._seconds,
             "items": self._items,
             "tokens": 0, "tokens_per_s": 0, "tokens_per_item": 0, "bits_per_token": None, "streams": [],
@@ -353,12 +327,11 @@ class _RateStream:
     def result(self, seconds: float) -> dict[str, Any]:
         self._count()
         codebooks, cardinality, frame_rate_hz, name = self.facts
-        use: CodebookSummary = summarise(self._counts)
+        use = summarise(self._counts)
         # Codes sent once per utterance have no frame rate: divide by seconds.
         per_s = frame_rate_hz or self._counts.frames / seconds
-        books = []
-        for book, row in zip(use.codebooks, self._counts.counts):
-            books.append({**asdict(book), "histogram": _binned(row)})
+        bps = lambda bits: None if bits is None else per_s * bits  # noqa: E731
+        books = [{**asdict(book), "histogram": _binned(row)} for book, row in zip(use.codebooks, self._counts.counts)]
         return {
             "name": name,
             "codebooks": codebooks,
@@ -366,9 +339,9 @@ class _RateStream:
             "frame_rate_hz": frame_rate_hz,
             "frames": self._counts.frames,
             "tokens": self._counts.frames * codebooks,
-            "nominal_bps": use.nominal_bps(per_s),
-            "entropy_coded_bps": use.entropy_coded_bps(per_s),
-            "joint_bps": use.joint_bps(per_s),
+            "nominal_bps": per_s * use.nominal_bits,
+            "entropy_coded_bps": bps(use.entropy_bits_corrected),
+            "joint_bps": bps(use.joint.bits_corrected),
             "joint_reason": use.joint.reason,
             "joint_coverage": use.joint.coverage,
             "utilisation": _mean([b["utilisation"] for b in books]),

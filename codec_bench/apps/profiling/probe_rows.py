@@ -13,6 +13,7 @@ from codec_bench.apps.profiling.cells import (
     number_cell,
     row_of,
     rows_of,
+    section_of,
     spread_text,
 )
 from codec_bench.apps.profiling.language import ORDERS
@@ -36,13 +37,7 @@ def probes_section(codecs: Mapping[str, Any]) -> ProfileSection:
         for task in TASKS
         for probe in PROBES
     ]
-    return ProfileSection(
-        "Probes",
-        "Accuracy of small classifiers that read the codes, its 95 % interval, the same from the log-mel spectrogram "
-        "of what was coded, and the accuracy of the linear probe on exchanged codes, which is chance. Higher says that "
-        "more can be read; whether that is wanted depends on the use.",
-        rows,
-    )
+    return section_of("probes", rows)
 
 
 def _cell(task: str, probe: str, probes: Mapping[str, Any]) -> ProfileCell:
@@ -100,13 +95,7 @@ def language_section(codecs: Mapping[str, Any]) -> ProfileSection:
             "language.heaps_exponent": partial(_spread, "heaps"),
         },
     )
-    return ProfileSection(
-        "Tokens for a language model",
-        "Order n is the entropy of a code that knows the n - 1 before it in its codebook, by Grassberger's estimator; "
-        "an order that the data cannot carry has a dash. The transformer is the same for all codecs, and how much it "
-        "learns depends on how much data there is: compare over the same data only.",
-        rows,
-    )
+    return section_of("language", rows)
 
 
 def _order(codecs: Mapping[str, Any], index: int, order: int) -> ProfileRow:

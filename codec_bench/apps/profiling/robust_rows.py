@@ -13,6 +13,7 @@ from codec_bench.apps.profiling.cells import (
     number_cell,
     row_of,
     rows_of,
+    section_of,
     spread_text,
 )
 from codec_bench.report import numbers
@@ -44,11 +45,8 @@ def loss(codecs: Mapping[str, Any]) -> ProfileSection:
             "bit_errors.heard": _disturbed_span,
         },
     )
-    return ProfileSection(
-        "Loss",
-        "Before the slash with the repair that is named, after it with silence in the place of lost frames. Few clips, "
-        "one pattern each.",
-        rows if measured or any(c["bit_errors"]["state"] == "ok" for c in codecs.values()) else [],
+    return section_of(
+        "loss", rows if measured or any(c["bit_errors"]["state"] == "ok" for c in codecs.values()) else []
     )
 
 
@@ -106,7 +104,7 @@ def first_codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
         row_of(codecs, f"{name} by codebooks", unit, description, "codebooks_kept", partial(_by_codebooks, name))
         for name, unit in metrics.items()
     ]
-    return ProfileSection("First codebooks alone", "A few whole clips, decoded with the first codebooks only.", rows)
+    return section_of("first_codebooks", rows)
 
 
 def _by_codebooks(metric: str, section: Mapping[str, Any]) -> ProfileCell:
@@ -154,12 +152,7 @@ def rounded(codecs: Mapping[str, Any]) -> ProfileSection:
         ),
         *rows_of(codecs, {"latent_bits.beyond": lambda s: f"{100 * s['beyond']:.2g}"}),
     ]
-    return ProfileSection(
-        "Rounded latents",
-        "A few whole clips; each latent becomes one of evenly spaced levels between the lowest and highest of its "
-        "dimension over clips of the embedded speech.",
-        rows,
-    )
+    return section_of("rounded", rows)
 
 
 def _by_bits(metric: str, section: Mapping[str, Any]) -> ProfileCell:
@@ -169,13 +162,9 @@ def _by_bits(metric: str, section: Mapping[str, Any]) -> ProfileCell:
 
 def rounded_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """Plot each metric over the bitrate of rounded latents."""
+    points = lambda section, m: [[p["bps"] / 1000, p["quality"][m]["value"]] for p in section["points"]]  # noqa: E731
     courses = [
-        (
-            metric,
-            facts,
-            label,
-            [[point["bps"] / 1000, point["quality"][metric]["value"]] for point in section["points"]],
-        )
+        (metric, facts, label, points(section, metric))
         for label, section, metric, facts in _measured(profile, labels, "latent_bits")
     ]
     return figures_of("{} against rounded latents", "bitrate of the rounded latents, kbps", courses)
@@ -185,11 +174,7 @@ def swap(codecs: Mapping[str, Any]) -> ProfileSection:
     """Build the rows of voice similarity after the global part was exchanged."""
     kinds = ("to_voice", "to_content", "kept", "apart")
     rows = rows_of(codecs, {f"speaker_swap.{kind}": partial(_similar, kind) for kind in kinds})
-    return ProfileSection(
-        "Exchanged voices",
-        "Similarity of speakers when the codes that are sent once per utterance come from another clip.",
-        rows,
-    )
+    return section_of("swap", rows)
 
 
 def _similar(key: str, section: Mapping[str, Any]) -> ProfileCell:
@@ -229,12 +214,8 @@ def _course(section: Mapping[str, Any], metric: str, repair: str | None) -> list
 def stability(codecs: Mapping[str, Any]) -> ProfileSection:
     """Build the rows of the section."""
     measured = [c["stability"] for c in codecs.values() if c["stability"]["state"] == "ok"]
-    note = (
-        "Share of codes that stay the same, the mean of all codebooks; higher is better. Quality is that of what comes "
-        "out of the changed clip, against the changed clip."
-    )
     if not measured:
-        return ProfileSection("Stability", note, [])
+        return section_of("stability", [])
     row = partial(row_of, codecs, section="stability")
     rows: list[ProfileRow] = []
     for number in range(max(len(s["reencoding"]) for s in measured)):
@@ -254,20 +235,15 @@ def stability(codecs: Mapping[str, Any]) -> ProfileSection:
             row(f"{label}, input {name}", unit, description, render=partial(_render_change, name, render))
             for label, unit, description, render in columns
         ]
-    return ProfileSection("Stability", note, rows)
+    return section_of("stability", rows)
 
 
 def noise_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """Plot equal codes and output quality over noise in the input."""
-    measured = [
-        (label, c["stability"])
-        for label, c in zip(labels, profile["codecs"].values())
-        if c["stability"]["state"] == "ok"
-    ]
     same: list[Course] = []
     quality: list[Course] = []
-    for label, section in measured:
-        for metric, facts in list(section["metrics"].items())[:1]:
+    for label, section, metric, facts in _measured(profile, labels, "stability"):
+        if metric == next(iter(section["metrics"])):
             noisy = [change for change in section["changes"] if change["noise_db"] is not None]
             shares = [[c["noise_db"], 100 * sum(c["agreement"]) / len(c["agreement"])] for c in noisy if c["agreement"]]
             same.append(("Equal codes", {"unit": "%", "higher_is_better": True}, label, shares))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import ProfileCell, ProfileSection, row_of, rows_of, spread_text
+from codec_bench.apps.profiling.cells import ProfileCell, ProfileSection, row_of, rows_of, section_of, spread_text
 from codec_bench.apps.profiling.probe_rows import language_section, probes_section
 from codec_bench.apps.profiling.robust_rows import first_codebooks, loss, rounded, stability, swap
 from codec_bench.codecs.checks import wrong
@@ -18,22 +18,9 @@ _MIB = 2**20
 def sections(profile: Mapping[str, Any]) -> list[ProfileSection]:
     """Build all sections of a profile that have rows."""
     codecs = profile["codecs"]
-    of_codecs = (
-        _rate,
-        _codebooks,
-        _phones,
-        probes_section,
-        language_section,
-        _size,
-        _speed,
-        _latency,
-        stability,
-        loss,
-        first_codebooks,
-        rounded,
-        swap,
-    )
-    all_sections = [section(profile if section is _speed else codecs) for section in of_codecs]
+    before = (_rate, _codebooks, _phones, probes_section, language_section, _size)
+    after = (_latency, stability, loss, first_codebooks, rounded, swap)
+    all_sections = [*(one(codecs) for one in before), _speed(profile), *(one(codecs) for one in after)]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [
         ProfileSection(s.title, s.note, [r for r in s.rows if not empty(r)], [r for r in s.rows if empty(r)])
@@ -65,22 +52,13 @@ def _some(names: list[str]) -> str:
 def speed_note(profile: Mapping[str, Any]) -> str:
     """Describe the device, cores and threads of the timings."""
     facts, options = profile["machine"], profile["how"]
-    threads = sorted(
-        {
-            str(c["speed"]["threads"].get("torch", "–"))
-            for c in profile["codecs"].values()
-            if c["speed"]["state"] == "ok"
-        }
-    )
+    speeds = [c["speed"] for c in profile["codecs"].values() if c["speed"]["state"] == "ok"]
+    threads = ", ".join(sorted({str(speed["threads"].get("torch", "–")) for speed in speeds})) or "–"
     device = facts.get("gpu") if str(options["device"]).startswith("cuda") else facts.get("cpu")
-    parts = [
-        f"{options['device']}: {device}",
-        f"{facts.get('cores')} cores",
-        f"torch threads: {', '.join(threads) or '–'}",
-    ]
+    parts = f"{options['device']}: {device}; {facts.get('cores')} cores; torch threads: {threads}"
     torch = profile["versions"].get("torch")
-    parts.append(f"torch {torch}" if torch else "")
-    return "; ".join(filter(None, parts)) + ". Timings can be compared only on the same machine with the same threads."
+    parts += f"; torch {torch}" if torch else ""
+    return f"{parts}. Timings can be compared only on the same machine with the same threads."
 
 
 def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -106,14 +84,8 @@ def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     table = []
     for (family, text), metrics in sorted(rows.items(), key=lambda row: row[0][0]):
         _, separator, value = text.partition("\n")
-        table.append(
-            (
-                _some(metrics),
-                numbers.plain(family),
-                value if separator else "–",
-                "" if separator else numbers.plain(text),
-            )
-        )
+        result = (value, "") if separator else ("–", numbers.plain(text))
+        table.append((_some(metrics), numbers.plain(family), *result))
     return table
 
 
@@ -152,9 +124,7 @@ def _rate(codecs: Mapping[str, Any]) -> ProfileSection:
             "rate.tokens_counted": lambda r: _codes(r, lambda: f"{r['tokens']:,}"),
         },
     )
-    return ProfileSection(
-        "Rate", "Counted over the data. Entropy-coded and joint rates are corrected for the bias of few tokens.", rows
-    )
+    return section_of("rate", rows)
 
 
 def _codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
@@ -171,17 +141,12 @@ def _codebooks(codecs: Mapping[str, Any]) -> ProfileSection:
             ),
         },
     )
-    return ProfileSection(
-        "Codebooks",
-        "Over all codebooks; the page shows each. With few tokens, entries may be missing by chance: see the tokens "
-        "counted.",
-        rows,
-    )
+    return section_of("codebooks", rows)
 
 
 def _phones(codecs: Mapping[str, Any]) -> ProfileSection:
     if all(c.get("phones", {}).get("state", "not measured") == "not measured" for c in codecs.values()):
-        return ProfileSection("Phones", "", [])
+        return section_of("phones", [])
     rows = rows_of(
         codecs,
         {
@@ -202,13 +167,7 @@ def _phones(codecs: Mapping[str, Any]) -> ProfileSection:
         for which in ("all codebooks", "first codebook", "vectors")
         for mode, text in _ABX.items()
     ]
-    return ProfileSection(
-        "Phones",
-        "The mean of all codebooks (lowest to highest), and the same for codes that are independent of the phones. Few "
-        "frames raise both; compare codecs over the same data, and phone purity at equal numbers of entries only. Of "
-        "an ABX error, 50 % is chance.",
-        rows,
-    )
+    return section_of("phones", rows)
 
 
 _NEARER = "How often a phone is nearer to another phone than to itself, {}; 50 is chance, lower is better."
@@ -246,12 +205,7 @@ def _size(codecs: Mapping[str, Any]) -> ProfileSection:
             "complexity.decoder_mac_s": lambda c: _three(c["decoder"]["macs_per_s"] / 1e9),
         },
     )
-    return ProfileSection(
-        "Size",
-        "Multiply-accumulates of torch's products, convolutions, attention and recurrent layers; nothing else is "
-        "counted.",
-        rows,
-    )
+    return section_of("size", rows)
 
 
 def _speed(profile: Mapping[str, Any]) -> ProfileSection:
@@ -294,12 +248,7 @@ def _latency(codecs: Mapping[str, Any]) -> ProfileSection:
             "streaming.differs_from_offline": _offline,
         },
     )
-    return ProfileSection(
-        "Latency",
-        "Found by changing the input from a time on and seeing from where the output changes. All values are lower "
-        "bounds.",
-        rows,
-    )
+    return section_of("latency", rows)
 
 
 def _kbps(bps: float | None) -> str:

@@ -34,6 +34,8 @@ from codec_bench.store.folders import request_hash
 from codec_bench.store.statuses import FAILURES
 
 PROFILE, MEASURED = "profile.json", "measured.json"
+_NOT_WHOLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""Errors of reading a file that is missing or incomplete."""
 
 
 @dataclass(frozen=True)
@@ -179,28 +181,21 @@ def measure_codecs(request: ProfileRun) -> dict[str, Any]:
     groups = curves.families(names)
     against = curves.anchor_family(request.anchor, groups) if request.anchor else None
     _add_quality(request, results)
-    points = curves.curves(
-        groups, {n: s["quality"]["metrics"] for n, s in results.items() if "metrics" in s["quality"]}
-    )
+    measured = {n: s["quality"]["metrics"] for n, s in results.items() if "metrics" in s["quality"]}
+    points = curves.curves(groups, measured)
     for name, extra in curves.order(points).items():
         results[name]["findings"]["findings"] += extra
     for sections in results.values():
         sections["faults"] = _faults(sections)
     source = request.source
+    data = {"name": source.name, "samples": len(source), "usable": len(request.files)}
     return {
-        "data": {
-            "name": source.name,
-            "samples": len(source),
-            "usable": len(request.files),
-            "fingerprint": source.fingerprint,
-        },
+        "data": {**data, "fingerprint": source.fingerprint},
         "how": request.recorded_options,
         "codecs": results,
         "labels": names,
         "families": groups,
-        "players": [
-            {"id": sample, "audio": _relative(path, request.folder)} for sample, path in request.players.items()
-        ],
+        "players": [{"id": id, "audio": _relative(path, request.folder)} for id, path in request.players.items()],
         "curves": points,
         "anchor": against,
         "bd_rate": curves.delta_rates(points, against) if against else {},
@@ -211,7 +206,7 @@ def codecs_measured(folder: Path) -> list[str]:
     """List the codecs that an unfinished profile in a folder has measured."""
     try:
         return list(json.loads((folder / MEASURED).read_text("utf-8"))["codecs"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # there is none, or it is not whole
+    except _NOT_WHOLE:
         return []
 
 
@@ -230,14 +225,7 @@ def _measured_before(request: ProfileRun) -> dict[str, dict[str, Any]]:
             return {}
         before = from_json(saved["codecs"])
         return {name: sections for name, sections in before.items() if sections["load"]["state"] == "ok"}
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ):  # there is none, or it is not whole
+    except _NOT_WHOLE:
         return {}
 
 
@@ -340,14 +328,10 @@ def _faults(sections: Mapping[str, Any]) -> list[Diagnostic]:
             faults.setdefault(one["found"], []).append(one["check"])
     for row in sections["quality"].get("failures", []):
         if row["metric"] is not None:
-            faults.setdefault(Diagnostic("scores_failed", count=row["count"], reason=_reason(row)), []).append(
-                row["metric"]
-            )
+            reason = from_json({"reason": row["reason"], "reason_code": row["reason_code"]})["reason"]
+            fault = Diagnostic("scores_failed", count=row["count"], reason=reason)
+            faults.setdefault(fault, []).append(row["metric"])
     return [Diagnostic("fault_of", sections=list(dict.fromkeys(where)), reason=one) for one, where in faults.items()]
-
-
-def _reason(row: Mapping[str, Any]) -> Diagnostic:
-    return from_json({"reason": row["reason"], "reason_code": row["reason_code"]})["reason"]
 
 
 BITRATE = "bitrate"
@@ -398,13 +382,9 @@ def _entries(codecs: Iterable[str], folder: Path, suspects: Collection[str]) -> 
         reasons = [r for r in summary.failures.reasons if r.system == codec]
         failed = sum(r.count for r in reasons if r.metric is None)
         broken = [r for r in reasons if r.metric is None or r.status in FAILURES]
-        state, reason = (
-            ("ok", None)
-            if not failed
-            else ("failed", Diagnostic("clips_failed", clips=failed, reason=reasons[0].reason))
-        )
+        reason = Diagnostic("clips_failed", clips=failed, reason=reasons[0].reason) if failed else None
         entries[codec] = {
-            "state": state, "reason": reason, "metrics": summary.systems[codec].as_dict()["metrics"],
+            "state": "failed" if failed else "ok", "reason": reason, "metrics": summary.systems[codec].as_dict()["metrics"],
             "failures": [r.as_dict() for r in broken], "run": folder.name,
         }  # fmt: skip
     return entries

@@ -332,9 +332,8 @@ def _error(error: BaseException) -> tuple[int, dict[str, Any]]:
     if isinstance(error, QueueFull):
         return 503, {"error": {"code": "queue_full", "message": error.message}}
     if isinstance(error, BadItem):
-        return STATUSES.get(error.code, 422), {
-            "error": {"code": error.code, "message": error.message, "hint": error.hint}
-        }
+        facts = {"code": error.code, "message": error.message, "hint": error.hint}
+        return STATUSES.get(error.code, 422), {"error": facts}
     if isinstance(error, _MALFORMED):
         return 400, {"error": {"code": "bad_request", "message": "the body of the request is malformed"}}
     if isinstance(error, TimeoutError):

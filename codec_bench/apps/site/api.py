@@ -34,22 +34,7 @@ _BOARD = re.compile(r"[0-9a-f]{10}")
 _FOR_PEOPLE = ("run.json", "summary.json")
 _SCORES = "scores.parquet"
 _AGAIN = "make that site again from its runs"
-_NEEDED = (
-    "content",
-    "name",
-    "board",
-    "date",
-    "state",
-    "counts",
-    "metrics",
-    "systems",
-    "versions",
-    "benchmark",
-    "asked",
-    "chunk",
-    "heard",
-    "notes",
-)
+_NEEDED = "content name board date state counts metrics systems versions benchmark asked chunk heard notes".split()
 
 
 def site(

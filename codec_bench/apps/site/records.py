@@ -180,10 +180,8 @@ def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Summary) -> 
     if (run.meta.get("config") or {}).get("command") in ("score", "import"):
         # Only the audio or its score file identifies the system.
         fingerprint = run.meta.get("fingerprint") or {}
-        identity += [
-            fingerprint.get("data") or fingerprint.get("imported"),
-            (fingerprint.get("systems") or {}).get(name),
-        ]
+        data = fingerprint.get("data") or fingerprint.get("imported")
+        identity += [data, (fingerprint.get("systems") or {}).get(name)]
     revision = next((str(facts[key]) for key in ("revision", "weights", "model") if facts.get(key)), None)
     return {
         "facts": facts,
@@ -230,9 +228,8 @@ class _ScoreArrays:
                 self.above[s, m, n] = row.value if is_plain else row.numerator
                 self.below[s, m, n] = 1.0 if is_plain else row.denominator
             else:
-                self.failures.append(
-                    (n, s, m, row.status, beginning(row.reason or "no reason was recorded", _CHARACTERS))
-                )
+                reason = beginning(row.reason or "no reason was recorded", _CHARACTERS)
+                self.failures.append((n, s, m, row.status, reason))
             if row.transcript is not None:
                 self.transcripts.setdefault((s, n), beginning(row.transcript, _CHARACTERS))
             yield row
@@ -274,10 +271,8 @@ def write_run(site: SiteFolder, run: Run, entry: Mapping[str, Any], *, audio_mb:
     groups = _groups(run, ids)
     units = run.units()
     names: dict[str, int] = {}
-    codes = [
-        n if (unit := units[id]) is None else names.setdefault(unit, len(samples) + len(names))
-        for n, id in enumerate(ids)
-    ]
+    code = lambda n, unit: n if unit is None else names.setdefault(unit, len(samples) + len(names))  # noqa: E731
+    codes = [code(n, units[id]) for n, id in enumerate(ids)]
     site.write_data(f"runs/{key}/samples", {"ids": ids, "units": codes, "groups": groups})
     texts = _texts(run, samples, scores)
     saved_sounds = _keep_sound(site, run, ids, scores, audio_mb)
@@ -287,14 +282,8 @@ def write_run(site: SiteFolder, run: Run, entry: Mapping[str, Any], *, audio_mb:
         site.write_data(f"runs/{key}/texts-{start // CHUNK}", _with_reasons(texts[start : start + CHUNK]))
     write_json(folder / "run.json", run.meta)
     write_json(folder / "summary.json", entry["summary"])
-    site.write_data(
-        f"runs/{key}/run",
-        {
-            **{name: value for name, value in entry.items() if name != "summary"},
-            "groups": list(groups),
-            "heard": sorted(saved_sounds),
-        },
-    )
+    facts = {name: value for name, value in entry.items() if name != "summary"}
+    site.write_data(f"runs/{key}/run", {**facts, "groups": list(groups), "heard": sorted(saved_sounds)})
 
 
 def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
@@ -317,12 +306,9 @@ def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def _texts(run: Run, samples: list[Any], scores: _ScoreArrays) -> list[dict[str, Any]]:
+    speaker = lambda sample: " · ".join(filter(None, (sample.speaker, sample.language)))  # noqa: E731
     texts: list[dict[str, Any]] = [
-        {
-            "text": beginning(sample.text or "", _CHARACTERS),
-            "by": " · ".join(filter(None, (sample.speaker, sample.language))),
-        }
-        for sample in samples
+        {"text": beginning(sample.text or "", _CHARACTERS), "by": speaker(sample)} for sample in samples
     ]
     for (s, n), transcript in scores.transcripts.items():
         texts[n].setdefault("heard", {})[s] = transcript
@@ -333,9 +319,8 @@ def _texts(run: Run, samples: list[Any], scores: _ScoreArrays) -> list[dict[str,
         for exchange in exchanges(run):
             if exchange.question.id in index:
                 held = texts[index[exchange.question.id]]
-                held["text"] = (
-                    beginning(exchange.question.prompt, _CHARACTERS) if exchange.question.prompt else held["text"]
-                )
+                if exchange.question.prompt:
+                    held["text"] = beginning(exchange.question.prompt, _CHARACTERS)
                 held["expected"] = beginning(" | ".join(exchange.question.expected), _CHARACTERS)
                 if exchange.answer.text:
                     held.setdefault("heard", {})[0] = beginning(exchange.answer.text, _CHARACTERS)
@@ -347,9 +332,7 @@ def _with_reasons(texts: list[dict[str, Any]]) -> dict[str, Any]:
     reasons: dict[tuple[str, str], int] = {}
     for held in texts:
         if "lost" in held:
-            held["lost"] = [
-                [s, m, reasons.setdefault((status, reason), len(reasons))] for s, m, status, reason in held["lost"]
-            ]
+            held["lost"] = [[s, m, reasons.setdefault((*why,), len(reasons))] for s, m, *why in held["lost"]]
     return {"reasons": [list(reason) for reason in reasons], "samples": texts}
 
 

@@ -31,8 +31,8 @@ def test_constant_codes_are_silent():
     for book in use.codebooks:
         assert (book.entropy_bits, book.entropy_bits_corrected, book.perplexity) == (0.0, 0.0, 1.0)
         assert (book.used, book.dead, book.utilisation) == (1, 63, 1 / 64)
-    assert use.entropy_coded_bps(75.0) == use.joint_bps(75.0) == 0.0
-    assert use.nominal_bps(75.0) == 3 * 6 * 75
+    assert use.entropy_bits_corrected == use.joint.bits_corrected == 0.0
+    assert use.nominal_bits == 3 * 6
 
 
 @settings(max_examples=50, deadline=None)
@@ -45,7 +45,7 @@ def test_nothing_has_no_entropy():
     with pytest.raises(ValueError, match="nothing was counted"):
         entropy_bits(np.zeros(4, int))
     use = summarise(CodebookCounts.of(np.zeros((2, 0), int), 16))
-    assert use.entropy_bits is None and use.entropy_coded_bps(50.0) is None and use.joint_bps(50.0) is None
+    assert use.entropy_bits is use.entropy_bits_corrected is use.joint.bits_corrected is None
     assert use.codebooks[0].utilisation is None and use.joint.reason
     assert summarise(CodebookCounts.zero()).codebooks == ()
 
@@ -105,7 +105,7 @@ def test_the_joint_entropy_of_independent_codebooks_is_the_sum(rng):
     use = summarise(CodebookCounts.of(codes, 16))
     assert use.joint.coverage > 0.999 and use.joint.tokens == 60_000 and use.joint.pairs == 2 * 256
     assert use.joint.bits_corrected == pytest.approx(12.0, abs=0.01)
-    assert use.joint_bps(50.0) == pytest.approx(600, abs=0.5)
+    assert 50 * use.joint.bits_corrected == pytest.approx(600, abs=0.5)
 
 
 def test_a_codebook_that_repeats_another_adds_nothing(rng):
@@ -129,7 +129,7 @@ def test_a_known_dependence(rng):
 
 def test_too_few_tokens_give_no_joint_entropy(rng):
     use = summarise(CodebookCounts.of(rng.integers(0, 1024, (8, 5000)), 1024))
-    assert use.joint.bits_corrected is None and use.joint_bps(75.0) is None
+    assert use.joint.bits_corrected is None
     assert use.joint.coverage < 0.05 and "5000 frames" in use.joint.reason
     assert use.joint.bits < 60  # the plug-in value is far below the true 80 bits: not to be believed
     assert 78 < use.entropy_bits_corrected <= 80
