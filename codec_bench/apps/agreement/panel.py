@@ -219,7 +219,7 @@ def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = 
             names=names, without=_refused(panel, reference, rater, places),
         )  # fmt: skip
 
-    rated = lambda places: np.asarray([place for place in places if both[place]], int)  # noqa: E731
+    rated = lambda places: np.asarray([n for n in places if both[n]], int)  # noqa: E731
     subsets = {
         column: {value: over(rated(places)) for value, places in values.items()}
         for column, values in panel.subsets.items()

@@ -254,7 +254,7 @@ def test_another_state_of_a_judge_is_another_judge_until_the_two_are_compared(ma
         outcome.served == (["old-1"], ["old-2"]) and outcome.offset.value == -0.5 and len(url.requests) == requests + 48
     )
     assert outcome.words.startswith(f"by {label} as old-2, minus 0.50 ±") and outcome.words.endswith(
-        f" beside {label} as old-1"
+        f" {label} as old-1"
     )
     assert judge_compare(**again) == [outcome] and len(url.requests) == requests + 48, (
         "the same call asks nothing again"
