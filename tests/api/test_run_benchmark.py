@@ -239,10 +239,10 @@ def test_options_next_to_running_are_refused(tmp_path, define, ask):
     from codec_bench import evaluate
     from codec_bench.engine.running import Running
 
-    with pytest.raises(UserError, match="got running= and page=, cache=, workers= beside it") as caught:
+    with pytest.raises(UserError, match="got running= and page=, cache=, workers=;") as caught:
         ask(define(), running=Running(device="cpu"))
     assert "Running(page=False, cache=False, workers=1)" in caught.value.hint
-    with pytest.raises(UserError, match="got running= and workers= beside it"):
+    with pytest.raises(UserError, match="got running= and workers=;"):
         evaluate(codec="opus-12k", data="embedded", metrics="stoi", out=tmp_path / "r", running=Running(), workers=2)
     assert not (tmp_path / "r").exists()
 

@@ -100,7 +100,7 @@ def test_a_model_that_likes_the_first_place_is_seen(ask):
     assert (
         "the same option is named in all rotations of 0.000" in text
         and "A 100.0 %" in text
-        and "1 question kept" in text
+        and "1 question has no new order" in text
     )
 
 
@@ -130,7 +130,7 @@ def test_rotations_that_were_stopped_are_continued(ask):
 def test_what_cannot_be_requested_is_reported(ask):
     with pytest.raises(UserError, match="expected given, shuffled, all-rotations"):
         ask(choices="sorted")
-    with pytest.raises(UserError, match="each rotation is sent once"):
+    with pytest.raises(UserError, match="which is sent once in every rotation"):
         ask(repeats=2, definition={"parameters": {"temperature": 1}})
     with pytest.raises(UserError, match="comes with options"):
         ask(definition={"prompt": {"messages": [{"content": ["{{ question }}"]}]}, "data": {

@@ -305,7 +305,7 @@ def test_shards_of_controls_are_merged_as_one_machine_has_them(ask, tmp_path):
         ("mmau-test-mini", {"sound": "loud"}, "the sound is to be 'loud'; expected given, none, silence"),
         ("mmau-test-mini", {"question": "no"}, "the question is to be 'no'; expected given, none"),
         ("mmau-test-mini", {"sound": "none", "controls": True}, "and --controls, which chooses controls itself"),
-        ("voxceleb1", {"question": "none"}, "has no question beside its options"),
+        ("voxceleb1", {"question": "none"}, "has no question next to its options"),
         ("voice-bench-mmsu", {"sound": "none"}, "nothing but a sound, so that without it there is nothing to ask"),
     ],
 )  # fmt: skip

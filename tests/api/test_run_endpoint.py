@@ -162,7 +162,7 @@ def test_a_key_that_expires_stops_the_run_and_keeps_it(ask, server):
     served.refuse = lambda body: (401, {"error": {"message": "expired"}}) if len(served.seen) > 3 else None
     with pytest.raises(UserError, match="expired") as stopped:
         ask(options={"concurrency": 1})
-    assert "goes on with the rest" in stopped.value.hint
+    assert "the same command continues" in stopped.value.hint
     served.refuse, before = (lambda body: None), len(served.seen)
     assert messages(ask(options={"concurrency": 1}))["asked"] == 6
     assert len(served.seen) - before == 3 + 3, "the rest, and the three as canaries"
@@ -308,7 +308,7 @@ def test_a_limit_of_cost_stops_the_run_and_keeps_it(ask, server):
     priced = {"prices": {"input": 50_000, "output": 100_000, "date": "2026-11-22"}, "concurrency": 1}  # 1 USD an answer
     with pytest.raises(UserError, match=r"the limit of 2\.5 USD is reached: 2 USD are spent; 4 questions") as stopped:
         ask(options=priced, terms=Terms(max_cost_usd=2.5))
-    assert "is kept" in stopped.value.hint and len(served.seen) == 2
+    assert "are recorded" in stopped.value.hint and len(served.seen) == 2
     assert messages(ask(options=priced))["cost_usd"] == pytest.approx(8.0), "six answers, and two asked again"
     assert len(served.seen) == 8
     with pytest.raises(UserError, match="max_cost_usd is 0; expected a number over 0"):
@@ -518,7 +518,7 @@ def test_what_the_judge_refuses_to_receive_is_noted_with_the_score(rated, server
     answers = messages(folder)
     assert "temperature must be 1" in answers["judging"]["untold"]["temperature"] and answers["failed"] == {}
     assert any(
-        note.startswith("'temperature' does not accept judge: ") for note in answer_notes(Answers.from_dict(answers))
+        note.startswith("the judge does not accept 'temperature': ") for note in answer_notes(Answers.from_dict(answers))
     )
 
 

@@ -179,7 +179,7 @@ def test_a_run_that_was_stopped_goes_on_and_more_draws_ask_only_what_is_missing(
     assert len(requests) == 36 and all("draw" in id for id, _ in requests) and requests[0][0] == "a0 (draw 3)"
     straight, _ = ask(repeats=5, out="straight")
     assert complete(folder) == complete(straight)
-    with pytest.raises(RunMismatch, match="begun with 5 answers to each question") as caught:
+    with pytest.raises(RunMismatch, match="has 5 answers to each question") as caught:
         ask(repeats=4)
     assert "--repeats 5" in caught.value.hint and ask(repeats=5)[1] == []
 

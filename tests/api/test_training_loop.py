@@ -107,7 +107,7 @@ def test_texts_and_languages_are_one_for_all_or_one_each():
         ({"estimate": torch.zeros(64, 100)}, "lengths="),
         ({"estimate": torch.zeros(100), "sample_rate_hz": None}, "without a rate"),
         ({"estimate": torch.zeros(2, 100), "lengths": [100]}, "1 lengths for 2 items"),
-        ({"estimate": torch.zeros(2, 100), "lengths": [100, 101]}, "its length is given as 101"),
+        ({"estimate": torch.zeros(2, 100), "lengths": [100, 101]}, "its length is stated as 101"),
         ({"estimate": "a.wav"}, "expected sounds"),
         ({"estimate": [3]}, "expected Audio, an array or a tensor"),
         ({"estimate": torch.zeros(1, 2, 3, 4)}, "expected one, two or three dimensions"),

@@ -96,14 +96,14 @@ def test_a_limit_can_be_raised_in_the_folder_of_a_run(kind, as_table):
     again, _, stages = call(out="grows", **data, limit=5)
     assert min(done for stage, done in stages if not stage.startswith("loading")) == 5, "nothing runs again"
     again.close()
-    with pytest.raises(RunMismatch, match="begun with 5 samples and cannot be limited to 4: a limit can be raised"):
+    with pytest.raises(RunMismatch, match="started with 5 samples and cannot be limited to 4: a limit can be raised"):
         call(out="grows", **data, limit=4)
     with pytest.raises(RunMismatch, match="seed was 0, now 1"):
         call(out="grows", **data, limit=7, seed=1)
     everything, _, _ = call(out="grows", **data, limit=None)
     assert everything.meta["fingerprint"]["limit"] is None and everything.counts()["failed_scores"] == 0
     everything.close()
-    with pytest.raises(RunMismatch, match="begun with all samples"):
+    with pytest.raises(RunMismatch, match="started with all samples"):
         call(out="grows", **data, limit=4)
 
 

@@ -353,7 +353,7 @@ def test_another_configuration_is_refused_and_the_difference_named(run_it):
         ({"metrics": "stoi"}, "metrics.si_sdr was si_sdr"),
         ({"codec": "opus-24k"}, "systems.g711-ulaw"),
         ({"seed": 1}, "seed was 0, now 1"),
-        ({"limit": 1}, "begun with 2 samples and cannot be limited to 1"),
+        ({"limit": 1}, "started with 2 samples and cannot be limited to 1"),
     ):
         with pytest.raises(RunMismatch, match=says):
             run_it(**{**requested, **change})

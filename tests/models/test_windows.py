@@ -118,7 +118,7 @@ def test_joined_answers_add_up():
     )
     both = join([one, two], windowed)
     assert (both.text, both.latency_s, both.first_s, both.finish, both.attempts) == ("a b", 3.0, 0.1, "length", 3)
-    assert both.usage == {"output_tokens": 5.0} and both.notes == ("heard in 2 windows", "n")
+    assert both.usage == {"output_tokens": 5.0} and both.notes == ("sent in 2 windows", "n")
 
 
 def test_a_failed_window_fails_the_whole_and_is_named():
@@ -237,4 +237,4 @@ def test_every_second_of_twenty_minutes_is_read_in_order(overlap_s):
 
     answer = asyncio.run(ask())
     assert answer.text.split() == [f"w{n + 100}" for n in range(len(marks))]
-    assert (answer.cut_s, answer.sound_s) == (0, pytest.approx(1200)) and answer.notes[0].startswith("heard in ")
+    assert (answer.cut_s, answer.sound_s) == (0, pytest.approx(1200)) and answer.notes[0].startswith("sent in ")

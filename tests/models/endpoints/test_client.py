@@ -121,7 +121,7 @@ def test_a_wrong_key_or_name_ends_everything_at_first_and_one_request_later(kit,
     assert isinstance(first, UserError) and ("base_url" if status == 404 else "SOME_KEY") in first.hint
     (_, *later), _, _ = send(kit, replies(kit, kit.reply({}), denied), times=9, key=Key("SOME_KEY"))
     if status in (401, 402):  # the key has expired, or the credit is used up
-        assert isinstance(later[0], UserError) and "goes on with the rest" in later[0].hint
+        assert isinstance(later[0], UserError) and "the same command continues" in later[0].hint
     else:
         assert all(isinstance(one, RequestFailed) and not one.refused for one in later[:7])
         assert isinstance(later[7], UserError) and "8 questions in a row" in later[7].message

@@ -133,7 +133,7 @@ def test_waiting_is_reported_at_once(kit):
 def test_a_quota_of_the_day_and_a_long_wait_end_the_run(kit, body, says):
     (first, end), _, clock, _ = sent(kit, busy_then(kit, body), times=2)
     assert first == {"ok": 1} and clock.slept == []
-    assert isinstance(end, UserError) and says in end.message and "--wait" in end.hint and "is kept" in end.hint
+    assert isinstance(end, UserError) and says in end.message and "--wait" in end.hint and "are recorded" in end.hint
 
 
 def busy_then(kit, body):

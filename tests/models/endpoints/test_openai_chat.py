@@ -304,7 +304,7 @@ def test_windows_are_queried_one_after_the_other_and_joined(kit):
 
     response, service, _ = answered(kit, handle, kit.question("?", kit.tone(2.5)), limit_s=1.0, window_s=1.0)
     assert response.text == "one two three four" and len(service.seen) == 3
-    assert response.notes == ("heard in 3 windows",) and response.cut_s == 0 and response.usage["output_tokens"] == 21
+    assert response.notes == ("sent in 3 windows",) and response.cut_s == 0 and response.usage["output_tokens"] == 21
     lengths = [len(sent_wav(s.json["messages"][0]["content"][0]["input_audio"]["data"])[0]) for s in service.seen]
     assert sum(lengths) == 40_000 and max(lengths) <= 16_000
 

@@ -370,7 +370,7 @@ def test_whisper_reads_long_audio_in_windows_and_refuses_what_it_cannot(whisper)
 
     answers = asyncio.run(run())
     assert [a.status for a in answers] == ["ok", "refused", "refused", "ok"]
-    assert "heard in 2 windows" in answers[0].notes and answers[0].cut_s == 0.0
+    assert "sent in 2 windows" in answers[0].notes and answers[0].cut_s == 0.0
     assert "no token for the language 'tlh'" in answers[2].reason
 
 
