@@ -518,7 +518,8 @@ def test_what_the_judge_refuses_to_receive_is_noted_with_the_score(rated, server
     answers = messages(folder)
     assert "temperature must be 1" in answers["judging"]["untold"]["temperature"] and answers["failed"] == {}
     assert any(
-        note.startswith("the judge does not accept 'temperature': ") for note in answer_notes(Answers.from_dict(answers))
+        note.startswith("the judge does not accept 'temperature': ")
+        for note in answer_notes(Answers.from_dict(answers))
     )
 
 

@@ -194,9 +194,7 @@ def test_the_number_of_wordings_stands_in_the_terminal_and_on_the_page_of_every_
         "--out",
     )
     code, shown, err = command(*options, own_benchmark.root / "each", "--prompts", "each")
-    messages = (
-        "each question was sent in 3 wordings" if wordings > 1 else "each question was sent in its only wording"
-    )
+    messages = "each question was sent in 3 wordings" if wordings > 1 else "each question was sent in its only wording"
     assert code == 0 and messages in " ".join((shown + err).split()), shown + err
     (page,) = (own_benchmark.root / "each").rglob("report.html")
     assert messages in page.read_text("utf-8")
