@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -100,16 +102,21 @@ def clips():
     return [Audio.read(path) for _, path in FILES]
 
 
-def in_full(name, options=None):
-    """The findings of all steps, without a process for each."""
+def by_step(name, options=None):
+    """The findings of each step, without a process for each."""
     steps = tuple(CheckJob.SECTIONS)
     options = options or {}
     checking = Checking(CheckJob(name, FILES, "cpu", Limits(), steps, options), lambda: None)
-    results = []
     for step in steps[:-1]:
         sections = checking.step(step)
-        results += [f for section in sections.values() for f in section.get("findings", ())]
-    return [*results, elsewhere(name, checking.parcel, options)]
+        yield [f for section in sections.values() for f in section.get("findings", ())]
+    yield [elsewhere(name, checking.parcel, options)]
+
+
+@cache
+def in_full(name, **options):
+    """The findings of all steps."""
+    return list(chain.from_iterable(by_step(name, options)))
 
 
 def elsewhere(name, parcel, options=None):
@@ -134,7 +141,8 @@ def test_every_wrong_codec_is_named_by_what_is_wrong(name, clips):
 @pytest.mark.parametrize("name", PLANTED_IN)
 def test_every_planted_codec_is_named_by_its_defect(name, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert checks(in_full(f"{PLANTED}:{name}")) >= PLANTED_IN[name]
+    named = set()
+    assert any(PLANTED_IN[name] <= (named := named | checks(results)) for results in by_step(f"{PLANTED}:{name}")), named
 
 
 @pytest.mark.parametrize("name", ALONE_IN)
@@ -157,7 +165,7 @@ def test_what_is_dropped_at_the_end_is_measured():
 @pytest.mark.parametrize("kind, bps", [("MdctRvq", 600), ("MdctRvq", 800), ("MelRvq", 600), ("MelRvq", 800)])
 def test_sound_codecs_of_600_and_800_bit_per_second_are_not_accused(kind, bps, seed):
     options = {"bps": bps, "seed": seed}
-    assert not checks(in_full(f"{LOW}:{kind}", options))
+    assert not checks(in_full(f"{LOW}:{kind}", **options))
     codec = load_codec(f"{LOW}:{kind}", **options)
     listed = list(open_source("embedded"))
     for first in range(0, len(listed), 8):

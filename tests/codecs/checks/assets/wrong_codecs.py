@@ -71,7 +71,7 @@ class UsesUpCodes(Right):
 def codebooks(hop):
     rng = np.random.default_rng(0)
     output = np.concatenate([Audio.read(sample.audio).samples[0] for sample in list(open_source("embedded"))[12:28]])
-    rest = output[: len(output) // hop * hop].reshape(-1, hop).astype(np.float64)
+    rest = output[: len(output) // hop * hop].reshape(-1, hop)
     books = []
     for _ in range(8):
         books.append(rest[rng.choice(len(rest), 1024, replace=False)])
