@@ -232,9 +232,43 @@ def _interpreting(programs: _Programs, overflow: bool) -> Iterator[None]:
             ("create_atomic_rmw", programs.adds), ("options", interpreter.InterpreterOptions(debug=overflow)),
         ):  # fmt: skip
             stack.enter_context(mock.patch.object(builder, name, instead))
+        for where, name, instead in _quick_types():
+            stack.enter_context(mock.patch.object(where, name, instead))
         # The interpreter's own takes a number from an array of one, which NumPy no longer gives.
         stack.enter_context(mock.patch.object(tl.core.tensor, "__index__", lambda self: int(self.handle.data.item())))
         yield
+
+
+def _quick_types() -> Iterator[tuple[Any, str, Any]]:
+    """Triton's types and shapes, each made once: to make them anew takes two thirds of the interpreter's time."""
+    core, np_dtype = tl.core, interpreter._get_np_dtype
+    types: dict[Any, Any] = {}
+    shapes: dict[Any, Any] = {(): (core.tuple([]), core.constexpr(1))}
+    dtypes: dict[str, np.dtype[Any]] = {}
+    make_type = core.block_type.__init__
+
+    def block_type(self: Any, element_ty: Any, shape: Any) -> None:
+        key = id(element_ty), tuple([getattr(size, "value", size) for size in shape])
+        if key not in types:
+            make_type(self, element_ty, shape)
+            types[key] = element_ty, dict(vars(self))  # the first keeps the id from being another's
+        vars(self).update(types[key][1])
+
+    def tensor(self: Any, handle: Any, type: Any) -> None:
+        key = tuple(type.shape.values) if type.is_block() else ()
+        if key not in shapes:
+            shapes[key] = core.tuple([core.constexpr(size) for size in key]), core.constexpr(math.prod(key))
+        self.handle, self.type, self.dtype = handle, type, type.scalar
+        self.shape, self.numel = shapes[key]
+
+    def dtype_of(kind: Any) -> Any:
+        if kind.name not in dtypes:
+            dtypes[kind.name] = np_dtype(kind)
+        return dtypes[kind.name]
+
+    yield core.block_type, "__init__", block_type
+    yield core.tensor, "__init__", tensor
+    yield interpreter, "_get_np_dtype", dtype_of
 
 
 @dataclass

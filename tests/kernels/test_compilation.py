@@ -41,7 +41,7 @@ def test_one_of_several_processes_compiles(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, "-P", str(tmp_path / "functions.py")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
-    processes = [subprocess.Popen(command, **pipes) for _ in range(3)]
+    processes = [subprocess.Popen(command, **pipes) for _ in range(2)]
     for process in processes:
         assert process.stdout.readline() == "ready\n"
     for process in processes:  # all are ready, so that they begin at one time
@@ -49,7 +49,7 @@ def test_one_of_several_processes_compiles(tmp_path):
         process.stdin.flush()
     lines = [process.communicate(timeout=240)[0].split() for process in processes]
     assert len({value for value, _ in lines}) == 1
-    assert sorted(misses for _, misses in lines) == ["0", "0", "1"]
+    assert sorted(misses for _, misses in lines) == ["0", "1"]
 
 
 HALVED = """
@@ -68,14 +68,14 @@ def test_a_constant_of_another_file_is_no_older_than_that_file(tmp_path):
     (tmp_path / "halved.py").write_text(HALVED)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     results = []
-    for value in ("0.5", "0.5", "2.0"):
+    for value in ("0.5", "2.0"):
         (tmp_path / "constants.py").write_text(f"HALF = {value}")
         os.utime(tmp_path / "constants.py", ns=(0, 0))
         command = [sys.executable, str(tmp_path / "halved.py")]
         results.append(
             subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
         )
-    assert results == ["1.5", "1.5", "6.0"]
+    assert results == ["1.5", "6.0"]
 
 
 def test_a_folder_that_cannot_be_written_has_no_lock(monkeypatch):

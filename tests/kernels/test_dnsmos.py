@@ -141,7 +141,7 @@ def test_the_mel_levels_are_librosas():
 
 
 def test_windows_that_share_are_the_windows_alone(weights, published):
-    windows = 4
+    windows = 3
     signal = sweep(ref.WINDOW_SAMPLES + HOP * (windows - 1))
     p835, p808 = cpu.SigBakOvr(weights["sig_bak_ovr.onnx"]), cpu.P808(weights["model_v8.onnx"])
     with cpu.Crew(1) as crew:

@@ -49,7 +49,9 @@ def check_against_pystoi(pairs, name, tolerance):
 @pytest.mark.compares("stoi", "estoi", weights="none")
 @MEASURES
 def test_equals_pystoi_on_every_clip(spoken_pairs, name, tolerance):
-    compared, undefined = check_against_pystoi(spoken_pairs(16_000), name, tolerance)
+    # One damage of each clip, in turn, and all of those that are cut.
+    some = [pair for k, pair in enumerate(spoken_pairs(16_000)) if k % 2 == 0 or pair.reference.size < 8_000]
+    compared, undefined = check_against_pystoi(some, name, tolerance)
     assert compared > 30 and undefined > 20  # clips of a third of a second are too short for both
 
 
@@ -68,7 +70,7 @@ def test_at_its_own_rate_a_file_has_pystois_number(spoken, name, tolerance):
     """Files of 8 kHz too: the recordings hold such files, and of the others a copy is made."""
     actual, usual = load_metric(f"{name}[own-rate]"), load_metric(name)
     seen, apart = set(), 0.0
-    for number, (row, audio) in enumerate(spoken):
+    for number, (row, audio) in enumerate(spoken[::3]):
         rate_hz = audio.sample_rate_hz if number % 2 else 8_000
         reference = prepare(audio, rate_hz)
         noise = np.random.default_rng(number).normal(0, 0.3 * reference.std(), reference.size)
@@ -123,7 +125,7 @@ def test_a_score_does_not_depend_on_the_batch(spoken_pairs, name, tolerance):
 @MEASURES
 def test_a_copy_is_best_and_gain_does_not_matter(spoken_pairs, name, tolerance):
     metric = build_metric(name)
-    for pair in spoken_pairs(16_000):
+    for pair in spoken_pairs(16_000)[::3]:
         copy, score, quiet = metric.compute(
             [
                 Inputs("copy", 16_000, pair.reference, pair.reference),
