@@ -142,7 +142,9 @@ def test_every_wrong_codec_is_named_by_what_is_wrong(name, clips):
 def test_every_planted_codec_is_named_by_its_defect(name, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     named = set()
-    assert any(PLANTED_IN[name] <= (named := named | checks(results)) for results in by_step(f"{PLANTED}:{name}")), named
+    assert any(PLANTED_IN[name] <= (named := named | checks(results)) for results in by_step(f"{PLANTED}:{name}")), (
+        named
+    )
 
 
 @pytest.mark.parametrize("name", ALONE_IN)
