@@ -39,11 +39,17 @@ _INSIDE = np.full(MELS, np.inf, np.float32)
 
 
 @jit(nogil=True)
-def _first_layer(x: np.ndarray, row_in: int, taps: np.ndarray, limit: np.ndarray, y: np.ndarray) -> None:
-    """Compute P.808's first convolution from `row_in` on, to fill y `(rows, columns, out)` from column 1 on."""
-    flat, width = x.ravel(), x.shape[1]
-    for n in range(y.shape[0]):
-        first_layer(flat, (row_in + n) * width, width, taps, limit, y[n, 1:].reshape(-1))
+def _first_layer(
+    x: np.ndarray, row_in: int, taps: np.ndarray, limit: np.ndarray, y: np.ndarray, rows: int, step: int
+) -> None:
+    """Compute P.808's first convolution from `row_in` on, into `rows` of y, `step` apart, from column 1 on.
+
+    Args:
+        x, y: flat pictures of one channel and of the output's channels.
+    """
+    width = limit.size + 2
+    for n in range(rows):
+        first_layer(x, (row_in + n) * width, width, taps, limit, y[n * step + taps.shape[1] :])
 
 
 @cache
@@ -128,8 +134,9 @@ class P808(WindowNetwork):
         window += np.float32(MIDDLE_DB)
         np.divide(window, np.float32(MIDDLE_DB), out=s.mel_x[1:-1, 1:-1])
         rows, width = FRAMES // 2, MELS // 2
+        x, y = s.mel_x.reshape(-1), s.mel_y1.reshape(-1)
         for n in range(0, rows, MEL_ROWS):
-            _first_layer(s.mel_x, 2 * n, self.taps, _INSIDE, s.mel_y1)
+            _first_layer(x, 2 * n, self.taps, _INSIDE, y, 2 * MEL_ROWS, s.mel_y1[0].size)
             pool_rows(s.mel_y1, 0, s.mel_p1, 1 + n, MEL_ROWS, MELS)
         self.layers[2](s.work, s.mel_p1, 0, s.mel_p2, 1, -(-rows // TILE), width, pool=True)
         rows, width = rows // 2, width // 2

@@ -304,7 +304,6 @@ def _products(
             _multiply_rows(v, a, d, rows, listed, group * d, counts[group], weights, q * d * n, n, m, b)
 
 
-@jit(nogil=True)
 def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int, out: np.ndarray) -> None:
     """Multiply frames by a matrix, each summed in one order.
 
@@ -315,19 +314,28 @@ def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int
         matrix: `(samples of a frame, cols)`, from `whole_blocks`.
         depth: samples per partial sum. out: `(frames, cols)`.
     """
-    frames, apart, size, cols = _U(out.shape[0]), _U(hop), _U(matrix.shape[0]), _U(out.shape[1])
-    if cols % _U(_BLOCK) > 0:
+    size, cols = matrix.shape
+    if cols % _BLOCK > 0:
         raise ValueError("a matrix has cols that are no multiple of a block")
-    right, flat, sums = matrix.ravel(), out.ravel(), np.empty(_U(_ROWS) * cols, np.float32)
-    every = np.arange(depth).astype(np.uint64)
-    flat[:] = 0.0
+    sums, every = np.empty(_ROWS * cols, np.float32), np.arange(depth, dtype=np.uint64)
+    out[...] = 0.0
+    _multiply_frames(signal, hop, matrix.reshape(-1), size, depth, out.reshape(-1), cols, sums, every)
+
+
+@jit(nogil=True)
+def _multiply_frames(
+    signal: np.ndarray, hop: int, right: np.ndarray, size: int, depth: int, flat: np.ndarray, cols: int,
+    sums: np.ndarray, every: np.ndarray,
+) -> None:  # fmt: skip
+    apart, columns = _U(hop), _U(cols)
+    frames = _U(flat.size) // columns
     for t in range(_U(0), frames, _U(_ROWS)):
         rows, n = min(_U(_ROWS), frames - t), t * apart
-        for k in range(_U(0), size, _U(depth)):
-            some = min(_U(depth), size - k)
-            _multiply_rows(signal, n + k, apart, rows, every, _U(0), some, right, k * cols, cols, sums, _U(0))
-            for c in range(rows * cols):
-                flat[t * cols + c] += sums[c]
+        for k in range(_U(0), _U(size), _U(depth)):
+            some = min(_U(depth), _U(size) - k)
+            _multiply_rows(signal, n + k, apart, rows, every, _U(0), some, right, k * columns, columns, sums, _U(0))
+            for c in range(rows * columns):
+                flat[t * columns + c] += sums[c]
 
 
 @numba.njit(inline="always")
@@ -381,7 +389,6 @@ WORKSPACE = (2 * POINTS + 1) * _STRIP + (1 + POINTS) * POINTS * _PLANE
 """Floats of working memory of `convolve`."""
 
 
-@jit(nogil=True)
 def convolve(
     x: np.ndarray, limit: np.ndarray, taps: np.ndarray, row_in: int, weights: np.ndarray, bias: np.ndarray,
     y: np.ndarray, row_out: int, count: int, width: int, pool: bool, work: np.ndarray,
@@ -419,18 +426,34 @@ def convolve(
     strip, work = work[: (POINTS + 1) * _STRIP], work[(POINTS + 1) * _STRIP :]
     v, m = work[: POINTS * _PLANE], work[POINTS * _PLANE :]
     listed, counts = np.empty(_TILES // _ROWS * channels_in, np.uint64), np.empty(_TILES // _ROWS, np.uint64)
-    x_flat, y_flat, flat = x.ravel(), y.ravel(), weights.ravel()
-    step, step_out = x.shape[1] * x.shape[2], y.shape[1] * channels_out
+    sizes = count, width, channels_in, channels_out
+    _convolve(
+        x.reshape(-1), x.shape[1] * x.shape[2], limit, taps, row_in, weights.reshape(-1), bias, y.reshape(-1),
+        y.shape[1] * channels_out, row_out, pool, first, strip, v, m, listed, counts, *sizes,
+    )  # fmt: skip
+    filled = width // 2 if pool else width
+    y[row_out : row_out + count * size_out, 1 + filled : 1 + size_out * across] = 0.0
+
+
+@jit(nogil=True)
+def _convolve(
+    x: np.ndarray, step: int, limit: np.ndarray, taps: np.ndarray, row_in: int, weights: np.ndarray,
+    bias: np.ndarray, y: np.ndarray, step_out: int, row_out: int, pool: bool, first: np.ndarray, strip: np.ndarray,
+    v: np.ndarray, m: np.ndarray, listed: np.ndarray, counts: np.ndarray, count: int, width: int, channels_in: int,
+    channels_out: int,
+) -> None:  # fmt: skip
+    """`convolve` on flat arrays; what Python does beforehand needs no compilation."""
+    across, size_out = (width + TILE - 1) // TILE, TILE // 2 if pool else TILE
     for n in range(count):
         row = row_in + n * TILE
-        rows, start, apart = x_flat, row * step, step
+        rows, start, apart = x, row * step, step
         if taps.shape[0] > 0:
             known = 0 if n == 0 else 2  # the last two rows of the tiles above
             for i in range(known * _STRIP):  # numba compiles an assignment of slices for two seconds
                 first[i] = first[TILE * _STRIP + i]
             for i in range(known, POINTS):
                 bounds = limit[row + i, : TILE * across + 2]
-                first_layer(x_flat, (row + i) * step, step, taps, bounds, first[i * _STRIP : (i + 1) * _STRIP])
+                first_layer(x, (row + i) * step, step, taps, bounds, first[i * _STRIP : (i + 1) * _STRIP])
             rows, start, apart = first, 0, _STRIP
         for tile in range(0, across, _TILES):
             tiles = min(_TILES, across - tile)
@@ -438,9 +461,7 @@ def convolve(
             _list_channels(strip, tiles, channels_in, listed, counts)
             for i in range(POINTS):
                 _forward_tiles(strip, i, tiles, channels_in, v)
-                _products(v, listed, counts, flat, m, i, tiles, channels_in, channels_out)
+                _products(v, listed, counts, weights, m, i, tiles, channels_in, channels_out)
             _inverse_tiles(m, tiles * channels_out)
             target = (row_out + n * size_out) * step_out + (1 + tile * size_out) * channels_out
-            _write(m, tiles, bias, y_flat, target, step_out, pool)
-    filled = width // 2 if pool else width
-    y[row_out : row_out + count * size_out, 1 + filled : 1 + size_out * across] = 0.0
+            _write(m, tiles, bias, y, target, step_out, pool)
