@@ -33,10 +33,9 @@ RECORDINGS = "CODEC_BENCH_TEST_RECORDINGS"
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# The cores belong to the other processes of tests too, and libraries wait for their threads by computing nothing. They
-# read this when they are imported, which the conftest.py of a room may do before pytest configures anything.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+# The cores belong to other processes too, and libraries wait for their threads by computing nothing. They read this when
+# they are imported, which the conftest.py of a room may do before pytest configures anything.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 TESTS = Path(__file__).parent
 EMBEDDED = TESTS.parent / "codec_bench" / "data" / "embedded"
@@ -183,7 +182,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--quick` leaves the files out that take longest; `--without-programs` hides the optional programs."""
     parser.addoption("--quick", action="store_true", help="leave the files out that take longest")
     parser.addoption("--without-programs", action="store_true", help="hide optional programs, such as Chromium")
-    parser.addoption("--order-seed", type=int, help="run the tests of each file in a random order")
+    parser.addoption("--order-seed", type=int, help="run the files, and the tests of each, in a random order")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -375,12 +374,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Puts the files that take longest first; all else keeps its order, unless a seed is given."""
+    """Puts the files that take longest first; all else keeps its order. With a seed, every order is random."""
     seed = config.getoption("--order-seed")
     if seed is not None:
         random.Random(seed).shuffle(items)
-        files = list(dict.fromkeys(item.path for item in items))
-        items.sort(key=lambda item: files.index(item.path))
+        files = {path: index for index, path in enumerate(dict.fromkeys(item.path for item in items))}
+        items.sort(key=lambda item: files[item.path])
+        return
     places = {TESTS / name: index for index, name in enumerate(LONG_FILES)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import string
 import unicodedata
@@ -121,7 +122,9 @@ def _alphanumeric(text: str) -> str:
 
 
 def _newmm() -> Step:
-    """Cut Thai into words by pythainlp's dictionary."""
+    """Cut Thai into words by pythainlp's dictionary, without its folder in the user's home."""
+    if "PYTHAINLP_READ_MODE" not in os.environ:  # it refuses the old name beside the new one
+        os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")
     word_tokenize = optional("pythainlp.tokenize", "cutting Thai into words", "pythainlp").word_tokenize
     return lambda text: squeeze(" ".join(word_tokenize(text, engine="newmm")))
 

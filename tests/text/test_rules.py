@@ -16,12 +16,9 @@ from codec_bench.text.language import script_language
 from codec_bench.text.normalise import get_normaliser
 from codec_bench.text.rules import EMPTY_REFERENCE, Recipe, Rule, get_rule, rule_names, weighted_mean
 
-# Not imported here: every process of tests collects this file, and would hold the 36 MB for good.
-pytestmark = pytest.mark.skipif(find_spec("wetext") is None, reason="wetext is not installed")
-pytest.importorskip("opencc")
-pytest.importorskip("sacrebleu")
-pytest.importorskip("pythainlp")
-pytest.importorskip("ipadic")
+# Not imported here: every process of tests collects this file, and would hold wetext's 36 MB for good.
+MISSING = [name for name in ("wetext", "opencc", "sacrebleu", "pythainlp", "ipadic") if find_spec(name) is None]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} is not installed")
 
 LANGUAGES = ["en", "zh", "yue", "ja", "ko", "th", "de", "hi", "ar", "tr", "vi", None]
 PIECES = (

@@ -9,16 +9,19 @@ from __future__ import annotations
 import json
 import math
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from codec_bench.text import published_steps
 from codec_bench.text.error_rate import tokens
 from codec_bench.text.normalise import get_normaliser
 from codec_bench.text.rules import get_rule, weighted_mean
 
-for package in ("zhconv", "sacrebleu", "MeCab", "ipadic", "num2words", "pythainlp"):
-    pytest.importorskip(package)
+PACKAGES = ("zhconv", "sacrebleu", "MeCab", "ipadic", "num2words", "pythainlp")
+MISSING = [name for name in PACKAGES if find_spec(name) is None]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} is not installed")
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "text"
 TOKENISERS = ("sacrebleu-13a", "sacrebleu-zh", "ja-mecab")
@@ -228,3 +231,15 @@ def test_what_counts_as_chinese_punctuation_is_zhons():
     from codec_bench.text.published_steps import CHINESE_PUNCTUATION
 
     assert pytest.importorskip("zhon.hanzi").punctuation == CHINESE_PUNCTUATION
+
+
+def test_thai_words_leave_nothing_in_the_home_folder(tmp_path, monkeypatch):
+    import pythainlp.tools
+
+    for name in ("PYTHAINLP_READ_ONLY", "PYTHAINLP_READ_MODE", "PYTHAINLP_DATA", "PYTHAINLP_DATA_DIR"):
+        monkeypatch.setenv(name, "")  # restores what the step sets
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert published_steps.STEPS["newmm"]()("ผมรักคุณ") == "ผม รัก คุณ"
+    pythainlp.tools.get_pythainlp_data_path()
+    assert not list(tmp_path.iterdir())

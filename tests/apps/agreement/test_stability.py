@@ -78,10 +78,11 @@ def test_missing_scores_are_counted():
     assert (gone.n, gone.lost, gone.mean_shift, gone.in_spreads) == (0, 1, None, None)
 
 
-def test_the_command_prints_what_the_verb_gives(command):
+def test_the_command_prints_what_the_verb_gives(command, monkeypatch):
+    monkeypatch.setattr(stability, "CHANGES", CHANGES[::4])
     code, out, _ = command("metrics", "--stability", "--metrics", "snr", "--limit", "2", "--format", "csv")
     table = list(csv.DictReader(io.StringIO(out)))
-    assert code == 0 and [row["change"] for row in table] == [change.name for change in CHANGES]
+    assert code == 0 and [row["change"] for row in table] == [change.name for change in CHANGES[::4]]
     for one, other in zip(metric_stability("snr", limit=2).rows, table):
         assert float(other["mean_shift"]) == pytest.approx(one.mean_shift, rel=1e-3, abs=1e-5)
         assert int(other["places"]) == one.places

@@ -61,9 +61,25 @@ def voice(rng, speaker, clip):
     return codes
 
 
-def test_codes_that_carry_no_speaker_are_at_chance_and_others_above_it():
-    nothing = measure(corpus(white), labels(), sounds(), seed=0)["tasks"]["speaker"]
-    something = measure(corpus(voice), labels(), sounds(), seed=0)["tasks"]["speaker"]
+@pytest.fixture(scope="module")
+def uninformative():
+    """The probes of white codes."""
+    return measure(corpus(white), labels(), sounds(), seed=0)["tasks"]
+
+
+@pytest.fixture
+def probe(monkeypatch):
+    """Runs one probe alone."""
+
+    def run(task, built, labels):
+        monkeypatch.setattr(probes, "TASKS", (task,))
+        return measure(built, labels, sounds(), seed=0)["tasks"][task]
+
+    return run
+
+
+def test_codes_that_carry_no_speaker_are_at_chance_and_others_above_it(uninformative, probe):
+    nothing, something = uninformative["speaker"], probe("speaker", corpus(voice), labels())
     assert (nothing["items"], nothing["classes"], nothing["folds"], nothing["units"]) == (24, 4, 5, 24)
     assert nothing["chance"] == pytest.approx(0.25, abs=0.1)
     for probe in ("linear", "hidden"):
@@ -73,39 +89,37 @@ def test_codes_that_carry_no_speaker_are_at_chance_and_others_above_it():
         assert something["mel"][probe] == nothing["mel"][probe]  # of the sound, whatever the codes say
 
 
-def test_codes_that_are_sent_once_a_clip_are_read():
+def test_codes_that_are_sent_once_a_clip_are_read(probe):
     built = corpus(white)
     for name, speaker, _ in names():
         built.once[name] = [(np.array([[SPEAKERS.index(speaker)]]), ENTRIES)]
-    measured = measure(built, labels(), sounds(), seed=0)["tasks"]["speaker"]
-    assert measured["codes"]["linear"]["accuracy"] == 1.0
+    assert probe("speaker", built, labels())["codes"]["linear"]["accuracy"] == 1.0
 
 
-def test_a_phone_is_read_on_unseen_speakers():
+def test_a_phone_is_read_on_unseen_speakers(probe):
     aligned = {name: Alignment.of([(0, 0.4, "A"), (0.4, 0.8, "B")]) for name, *_ in names()}
     half = np.repeat([0, 1], FRAMES // 2)
     spoken = lambda rng, speaker, n: np.stack([half, rng.integers(0, ENTRIES, FRAMES)])  # noqa: E731
     actual = lambda rng, speaker, n: (half + 2 * SPEAKERS.index(speaker))[None]  # noqa: E731
-    measured = measure(corpus(spoken), labels(alignments=aligned), sounds(), seed=0)["tasks"]["phone"]
+    measured = probe("phone", corpus(spoken), labels(alignments=aligned))
     assert measured["codes"]["linear"]["accuracy"] == 1.0 and measured["folds"] == 4 and measured["units"] == 4
     assert measured["chance"] == pytest.approx(0.5, abs=0.1)
     # Codes that each speaker has for himself tell the phone only to those who have heard him.
-    alone = measure(corpus(actual), labels(alignments=aligned), sounds(), seed=0)["tasks"]["phone"]
+    alone = probe("phone", corpus(actual), labels(alignments=aligned))
     assert alone["codes"]["linear"]["accuracy"] < 0.7
 
 
-def test_pitch_is_read_from_codes_that_follow_it_and_not_from_white_ones():
+def test_pitch_is_read_from_codes_that_follow_it_and_not_from_white_ones(uninformative, probe):
     follows = lambda rng, speaker, n: np.full((1, FRAMES), int(np.log2(pitch(speaker, n) / 100) * 9))  # noqa: E731
-    known = measure(corpus(follows), labels(), sounds(), seed=0)["tasks"]["pitch"]
+    known = probe("pitch", corpus(follows), labels())
     assert known["classes"] == 5 and known["codes"]["linear"]["accuracy"] > 0.5
-    unknown = measure(corpus(white), labels(), sounds(), seed=0)["tasks"]["pitch"]
-    assert unknown["codes"]["linear"]["accuracy"] < 0.35
+    assert uninformative["pitch"]["codes"]["linear"]["accuracy"] < 0.35
 
 
-def test_an_emotion_is_read_where_it_is_named():
+def test_an_emotion_is_read_where_it_is_named(probe):
     moods = {name: ("glad", "sad")[n % 2] for name, _, n in names()}
     shown = lambda rng, speaker, n: np.full((1, FRAMES), n % 2)  # noqa: E731
-    measured = measure(corpus(shown), labels(emotions=moods), sounds(), seed=0)["tasks"]["emotion"]
+    measured = probe("emotion", corpus(shown), labels(emotions=moods))
     assert measured["codes"]["hidden"]["accuracy"] == 1.0 and measured["units"] == 4
 
 
