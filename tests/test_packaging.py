@@ -66,6 +66,14 @@ def packed(file: Path) -> dict[str, str]:
         }
 
 
+def run_backend(hook: str, project: Path, out: Path) -> Path:
+    """Calls a hook of the build backend as front ends do; returns the file."""
+    code = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
+    execute(sys.executable, "-P", "-c", code, hook, out, cwd=project)
+    (file,) = out.iterdir()
+    return file
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> dict[str, Path]:
     """The project's copy, its sdist, and the wheel built from that."""
@@ -73,10 +81,13 @@ def built(tmp_path_factory) -> dict[str, Path]:
     assert major >= 77, f"building needs setuptools>=77 and {major} is installed: pip install -e '.[embedded,dev]'"
     tmp = tmp_path_factory.mktemp("built")
     project = copy_project(tmp / "project")
-    build = (sys.executable, "-P", "-m", "build", "--no-isolation", "--skip-dependency-check", project)
-    execute(*build, "--outdir", tmp / "through-sdist", cwd=tmp)
-    (sdist,), (through,) = (tmp / "through-sdist").glob("*.tar.gz"), (tmp / "through-sdist").glob("*.whl")
-    return {"project": project, "sdist": sdist, "through": through}
+    for name in ("sdist", "wheel"):
+        (tmp / name).mkdir()
+    sdist = run_backend("build_sdist", project, tmp / "sdist")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp / "unpacked", filter="data")
+    (unpacked,) = (tmp / "unpacked").iterdir()
+    return {"project": project, "sdist": sdist, "through": run_backend("build_wheel", unpacked, tmp / "wheel")}
 
 
 class Environment:
@@ -96,9 +107,10 @@ class Environment:
         (self.packages / "dependencies.pth").write_text("\n".join(here) + "\n", "utf-8")
 
     def install(self, wheel: Path) -> None:
-        pip = (sys.executable, "-P", "-m", "pip", "--python", self.bin / "python", "--disable-pip-version-check")
-        options = ("--no-deps", "--no-index", "--no-compile", "--ignore-installed")
-        execute(*pip, "install", "-q", *options, wheel, cwd=self.elsewhere)
+        from uv import find_uv_bin
+
+        options = ("--no-deps", "--no-index", "--no-cache", "--python", self.bin / "python")
+        execute(find_uv_bin(), "pip", "install", "-q", *options, wheel, cwd=self.elsewhere)
 
     def python(self, code: str) -> object:
         """What a snippet prints as JSON, run from a folder that is not the repository."""
@@ -118,10 +130,8 @@ def extended(clean, tmp_path_factory) -> Environment:
     """The same with the tiny package of tests/plugin_package, and with one that cannot be imported."""
     tmp = tmp_path_factory.mktemp("plugin")
     shutil.copytree(ROOT / "tests" / "plugin_package", tmp / "source", ignore=shutil.ignore_patterns("__pycache__"))
-    build = (sys.executable, "-P", "-m", "build", "--wheel", "--no-isolation", "--skip-dependency-check")
-    execute(*build, tmp / "source", "--outdir", tmp, cwd=tmp)
-    (wheel,) = tmp.glob("*.whl")
-    clean.install(wheel)
+    (tmp / "wheel").mkdir()
+    clean.install(run_backend("build_wheel", tmp / "source", tmp / "wheel"))
     facts = clean.packages / f"{BROKEN}-1.0.dist-info"
     facts.mkdir()
     (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {BROKEN}\nVersion: 1.0\n", "utf-8")
@@ -363,4 +373,3 @@ def test_the_command_lists_another_package_and_its_names(extended):
     shown = execute(extended.bin / "codec-bench", "list", "plugins", cwd=extended.elsewhere)
     assert "mulaw_plugin" in shown and "RuntimeError: its licence has run out" in shown
     assert "mulaw" in execute(extended.bin / "codec-bench", "list", "codecs", cwd=extended.elsewhere)
-    assert "crossing_distance" in execute(extended.bin / "codec-bench", "list", "metrics", cwd=extended.elsewhere)
