@@ -19,7 +19,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -166,7 +166,7 @@ def load_attribute(path: str) -> Any:
         if head.endswith(".py"):
             module = _load_file(str(Path(head).expanduser().resolve()), code_hash(path))
         else:
-            with _current_folder():
+            with nullcontext() if head in sys.modules else _current_folder():
                 module = importlib.import_module(head)
     except UserError:
         raise

@@ -6,10 +6,10 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 
 import pytest
 from command_line import COMMAND
+from forked import FIRST
 
 from codec_bench.config import read_config
 from codec_bench.data import open_source
@@ -19,13 +19,18 @@ from codec_bench.report.open_run import open_run
 BLOCKED = """
 import os, socket
 
+connect = socket.socket.connect
+
 def refuse(*args, **kwargs):
+    if getattr(args[0], "family", None) == socket.AF_UNIX:  # by which processes on this machine are started
+        return connect(*args)
     with open(os.environ["CODEC_BENCH_TEST_SOCKETS"], "a") as file:
         file.write(repr(args[1:]) + "\\n")
     raise OSError("no network here")
 
 socket.socket.connect = socket.socket.connect_ex = socket.socket.sendto = refuse
 socket.getaddrinfo = socket.create_connection = refuse
+open(os.environ["CODEC_BENCH_TEST_SOCKETS"] + ".refused", "a").write("x")
 """
 
 
@@ -39,9 +44,9 @@ def utterances(request) -> int:
 def demo(utterances, tmp_path_factory):
     """The demo, with sockets that refuse every connection in every process."""
     folder = tmp_path_factory.mktemp("demo")
-    (folder / "sitecustomize.py").write_text(BLOCKED)
+    (folder / "blocked.py").write_text(BLOCKED)
     environment = {
-        **os.environ, "PYTHONPATH": str(folder), "CODEC_BENCH_TEST_SOCKETS": str(folder / "sockets"), "CODEC_BENCH_CACHE": str(folder / "cache"),
+        **os.environ, FIRST: str(folder / "blocked.py"), "CODEC_BENCH_TEST_SOCKETS": str(folder / "sockets"), "CODEC_BENCH_CACHE": str(folder / "cache"),
     }  # fmt: skip
     command = [
         *COMMAND,
@@ -50,13 +55,14 @@ def demo(utterances, tmp_path_factory):
         str(folder / "run"),
         *(["--limit", str(utterances)] if utterances < 14 else []),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800)
+    done = pool.subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=1800)
     assert done.returncode == 0, done.stderr
     return folder, done
 
 
 def test_no_process_touches_a_network(demo):
     folder, _ = demo
+    assert len((folder / "sockets.refused").read_text()) >= 2, "the command and a worker"
     assert not (folder / "sockets").exists(), (folder / "sockets").read_text()
 
 

@@ -39,6 +39,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any
+from unittest.mock import patch
 
 import codec_bench
 
@@ -232,15 +233,16 @@ def _connect(environment: dict[str, str], name: str) -> tuple[socket.socket, sub
 
 
 def prepare() -> None:
-    """Imports what workers and commands need."""
+    """Imports what workers and commands need, without a network."""
     gc.disable()
-    for name in IMPORTED:
-        with suppress(ImportError), warnings.catch_warnings(action="ignore"):
-            importlib.import_module(name)
-    for module in pkgutil.walk_packages(codec_bench.__path__, "codec_bench."):
-        if not module.name.endswith(("__main__", ".gpu")) and not module.name.startswith(NOT_IMPORTED):
-            importlib.import_module(module.name)
-    read_tables()
+    with patch.object(socket.socket, "connect", refuse), patch.object(socket, "getaddrinfo", refuse):
+        for name in IMPORTED:
+            with suppress(ImportError), warnings.catch_warnings(action="ignore"):
+                importlib.import_module(name)
+        for module in pkgutil.walk_packages(codec_bench.__path__, "codec_bench."):
+            if not module.name.endswith(("__main__", ".gpu")) and not module.name.startswith(NOT_IMPORTED):
+                importlib.import_module(module.name)
+        read_tables()
     # A forked process has none of the other threads, and what waits for them waits for ever. ONNX Runtime starts one
     # when imported.
     until = time.monotonic() + 30
@@ -253,6 +255,11 @@ def prepare() -> None:
     use_huge_pages()
     gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
+
+
+def refuse(*address: Any) -> None:
+    """No import may reach a network."""
+    raise AssertionError(f"an import tried to reach {address}")
 
 
 def read_tables() -> None:
