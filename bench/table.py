@@ -238,17 +238,18 @@ def table(names: list[str]) -> str:
 
 
 def with_places(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table without its empty columns. Letters in the last column stand for machine and day, listed below."""
+    """A table without its empty columns. The last one has letters for machine and day, if there are several."""
     rows = list(rows)
     letters = {
         machine: string.ascii_lowercase[i]
         for i, machine in enumerate(dict.fromkeys(row[-1] for row in rows if row[-1]))
     }
-    cells = [(*row[:-1], letters.get(row[-1], "")) for row in rows]
+    shown = letters if len(letters) > 1 else {}
+    cells = [(*row[:-1], shown.get(row[-1], "")) for row in rows]
     filled = [column for column in zip(head, *cells, strict=True) if any(column[1:])]
     head, *cells = zip(*filled, strict=True)
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head), *(f"| {' | '.join(row)} |" for row in cells)]
-    explained = "; ".join(f"{letter}: {machine}" for machine, letter in letters.items())
+    explained = "; ".join(f"{letter}: {machine}" if shown else machine for machine, letter in letters.items())
     return "\n".join(lines) + (f"\n\nMeasured on {explained}.\n" if explained else "\n")
 
 
@@ -269,10 +270,11 @@ def drift_table() -> str:
     newest = {(row["case"], row["unit"], row["variant"]): row for row in rows}.values()
     lines = [
         (f"{row['case']}, {row['unit']}", row["variant"], row["n"], row["p50"], row["agreement"].removeprefix("at most "),
-         f"{place_of(row)} ({row['note']})")
+         place_of(row))
         for row in newest
     ]  # fmt: skip
-    return with_places(("what", "compared", "of how many", "middle", "greatest", "on"), lines)
+    text = with_places(("what", "compared", "of how many", "middle", "greatest", "on"), lines)
+    return text + "".join(f"{note[:1].upper()}{note[1:]}.\n" for note in dict.fromkeys(row["note"] for row in newest))
 
 
 CORE_HOUR, GPU_HOUR = 0.04, 3.0

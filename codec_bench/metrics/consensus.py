@@ -23,7 +23,7 @@ TOGETHER = ("wer_mean", "wer_smallest", "wer_between")
 
 
 def recognisers_in(variant: str) -> list[str]:
-    """Split brackets into recognisers: `a@28s+float16+b` gives two.
+    """Split `a@28s+float16+b` into the recognisers `a@28s+float16` and `b`.
 
     Raises:
         UserError: one of them is named twice.

@@ -88,5 +88,5 @@ class EventAccuracy(Metric):
 
 
 def nearest(labels: np.ndarray, sound: np.ndarray) -> int:
-    """The unit label with the largest cosine: `(labels, numbers)`, `(numbers,)`."""
+    """Index of the row of `labels` with the largest cosine; all have norm 1."""
     return int((labels @ sound).argmax())

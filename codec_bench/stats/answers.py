@@ -100,7 +100,7 @@ def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:
     return {"cost_usd": None, "cost_range_usd": (most_usd - unsure_usd, most_usd)}
 
 
-def ways_by_wording(
+def missing_answers_by_wording(
     items: SystemItems, groups: Mapping[str, Sequence[int]], texts: Sequence[str]
 ) -> dict[str, Wording]:
     """Number of missing answers by wording (finished samples in `groups`) and kind."""

@@ -36,7 +36,7 @@ def gaussian(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
 
 
 def cubic(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
-    """KID's kernel."""
+    """KID's cubic kernel: of x with itself, y with itself, and x with y."""
     return [(a @ b.T / x.shape[1] + 1.0) ** 3 for a, b in ((x, x), (y, y), (x, y))]
 
 

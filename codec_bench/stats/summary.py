@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.messages import VARIES, Diagnostic, read, together
-from codec_bench.stats.answers import answers_of, count_empty, ways_by_wording, wordings_of
+from codec_bench.stats.answers import answers_of, count_empty, missing_answers_by_wording, wordings_of
 from codec_bench.stats.breakdown import MetricParts, Subsets, finished_only, parts_in, subsets_of
 from codec_bench.stats.chance_level import answer_statistics, failing, judging_of, policies
 from codec_bench.stats.controls import Controlled
@@ -80,7 +80,7 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
         )
         if answers is not None:
             groups = system.subsets.get(WORDING, {})
-            wordings = ways_by_wording(system.items, groups, wordings_of(recorded.meta))
+            wordings = missing_answers_by_wording(system.items, groups, wordings_of(recorded.meta))
             answers = replace(answers, **count_empty(system.items.noted.values()), wordings=wordings)
     unscored = sum(len(system.items.unscored) for system in systems)
     of_scores = [status for status in FAILURES if status != "no_estimate"]  # those are among the lost

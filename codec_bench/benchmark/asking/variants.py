@@ -26,11 +26,11 @@ from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.reading.choices import (
     LETTERS,
+    choice_keys,
     choices_of,
     from_text,
     label_of,
     named,
-    places_of,
     without_label,
 )
 from codec_bench.benchmark.reading.words import plain
@@ -218,7 +218,7 @@ def _moved(fields: Mapping[str, Any], letters: Sequence[str], order: Sequence[st
     choices_field = fields.get("choices")
     if choices_field is None or isinstance(choices_field, Mapping):
         holder = fields if choices_field is None else choices_field
-        keys = places_of(holder, separate=choices_field is None)
+        keys = choice_keys(holder, separate=choices_field is None)
         changed = {**holder, **{keys[to]: holder[keys[of]] for to, of in zip(letters, order)}}
         return changed if choices_field is None else {**fields, "choices": changed}
     if isinstance(choices_field, str):

@@ -176,7 +176,7 @@ def _share_of_points(reply: str, criteria: list[dict[str, Any]]) -> float:
 
 
 def mmau_pro_open(reply: str) -> dict[str, float]:
-    """The number after `OVERALL:`; if missing or 3, the mean of the marks."""
+    """The number after `OVERALL:`; if missing or 3, the mean mark (missing: 3)."""
     match = re.search(r"OVERALL:\s*(\d+(?:\.\d+)?)", reply, re.IGNORECASE)
     overall = float(match[1]) if match is not None else 3.0
     if overall != 3.0:

@@ -22,11 +22,11 @@ def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
     """The texts of the choices by upper-case letter; empty if the row has no choices."""
     choices = fields.get("choices")
     if choices is None:
-        return {letter: str(fields[key]) for letter, key in places_of(fields, separate=True).items()}
+        return {letter: str(fields[key]) for letter, key in choice_keys(fields, separate=True).items()}
     if isinstance(choices, str):
         choices = from_text(choices)
     if isinstance(choices, Mapping):
-        return {letter: str(choices[key]) for letter, key in places_of(choices).items()}
+        return {letter: str(choices[key]) for letter, key in choice_keys(choices).items()}
     texts = [str(text) for text in choices] if isinstance(choices, (list, tuple)) else []
     labels = [match for text in texts if (match := _LABEL.match(text)) is not None]
     if texts and [m[1] or m[2] for m in labels] == list(LETTERS[: len(texts)]):
@@ -34,8 +34,8 @@ def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
     return dict(zip(LETTERS, texts))
 
 
-def places_of(choices: Mapping[str, Any], *, separate: bool = False) -> dict[str, str]:
-    """A mapping's keys with choices, by letter in order; empty ones are omitted.
+def choice_keys(choices: Mapping[str, Any], *, separate: bool = False) -> dict[str, str]:
+    """The key of each choice in a mapping, by letter in order, without empty ones.
 
     Args:
         choices: a mapping whose keys are letters or names such as `choice_a`.

@@ -14,7 +14,7 @@ from codec_bench.benchmark.reading.mentions import folded, letters_of, mentions_
 from codec_bench.benchmark.reading.patterns import compile_pattern
 from codec_bench.benchmark.reading.refusal import declines, is_unheard
 from codec_bench.benchmark.reading.synonyms import phrases_of
-from codec_bench.benchmark.reading.tables import answer_in, loaded, probabilities
+from codec_bench.benchmark.reading.tables import answer_in, likeliest_options, loaded
 from codec_bench.benchmark.reading.words import plain
 from codec_bench.errors import UserError, first_of
 from codec_bench.messages import Diagnostic
@@ -57,7 +57,7 @@ def _read(
     if same := match_full(text):
         return same
     value = loaded(text)
-    listed = probabilities(text, value, lambda name: next(iter(match_full(name)), None))
+    listed = likeliest_options(text, value, lambda name: next(iter(match_full(name)), None))
     if listed is not None:
         return listed
     if (inner := answer_in(value)) is not None and inner != text:

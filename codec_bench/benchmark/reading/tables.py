@@ -41,7 +41,7 @@ def answer_in(value: Any) -> str | None:
     return answer_in(named[0]) if isinstance(named[0], dict) else str(named[0])
 
 
-def probabilities(text: str, value: Any, key_of: Callable[[str], str | None]) -> set[str] | None:
+def likeliest_options(text: str, value: Any, key_of: Callable[[str], str | None]) -> set[str] | None:
     """The likeliest options of a list of probabilities; None for another text.
 
     Args:

@@ -72,10 +72,10 @@ def without_consequences(findings: Sequence[dict[str, Any]]) -> list[dict[str, A
 
 def _settled(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
     batches = batches_of([clip.num_samples for clip in clips])
-    return try_checks("batch", lambda: settled(codec, clips, one_by_one(codec, clips), batches))
+    return try_checks("batch", lambda: compare_repeats_and_batches(codec, clips, one_by_one(codec, clips), batches))
 
 
-def settled(
+def compare_repeats_and_batches(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> list[dict[str, Any]]:
     """The findings on changed input, repetition and batches.

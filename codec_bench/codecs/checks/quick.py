@@ -14,7 +14,7 @@ import numpy as np
 from codec_bench.codecs.adapt import fault_of, ready
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import one_by_one
-from codec_bench.codecs.checks.behaviour import settled
+from codec_bench.codecs.checks.behaviour import compare_repeats_and_batches
 from codec_bench.codecs.checks.labels import LabelChecks
 from codec_bench.codecs.checks.serialised_codes import CannotSend, Parcel, pack
 from codec_bench.codecs.checks.signals import SignalChecks, loudest
@@ -49,7 +49,7 @@ def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]
         if index < len(_PIECES_S):
             signals.add(f"piece {index + 1}", pieces[index], wave)
     findings = signals.findings(pieces[0].sample_rate_hz) + labels.findings(codec.info)
-    findings += settled(codec, pieces, alone, _BATCHES)
+    findings += compare_repeats_and_batches(codec, pieces, alone, _BATCHES)
     try:
         return findings, pack([alone[k][0] for k in _SENT], [alone[k][1] for k in _SENT])
     except CannotSend as reason:

@@ -306,7 +306,7 @@ def stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:
     return out
 
 
-def equal_lengths(lengths: Sequence[int]) -> list[list[int]]:
+def group_by_length(lengths: Sequence[int]) -> list[list[int]]:
     """Group the indices of items by length."""
     groups: dict[int, list[int]] = defaultdict(list)
     for index, length in enumerate(lengths):

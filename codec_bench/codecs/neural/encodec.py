@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
-from codec_bench.codecs.neural.base import PublishedCodec, check_stream, code_info, equal_lengths, one_stream, stack
+from codec_bench.codecs.neural.base import PublishedCodec, check_stream, code_info, group_by_length, one_stream, stack
 from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
@@ -275,12 +275,12 @@ def _chunk_frames(num_samples: int) -> list[int]:
 
 def _groups(lengths: Sequence[int], *, short: int) -> list[list[int]]:
     """Group items for padded batches: all above `short` together, the others with their equals."""
-    return equal_lengths([length if length <= short else 0 for length in lengths])
+    return group_by_length([length if length <= short else 0 for length in lengths])
 
 
 def _equal(lengths: Sequence[int], at_once: int) -> list[list[int]]:
     """Group equal lengths, at most `at_once` together."""
-    groups = equal_lengths(lengths)
+    groups = group_by_length(lengths)
     return [group[k : k + at_once] for group in groups for k in range(0, len(group), at_once)]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, code_info, equal_lengths, of_transformers
+from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, code_info, group_by_length, of_transformers
 from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, calm_residual_units, fill_with_noise, seeded
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
@@ -65,7 +65,7 @@ class HiggsAudioV2(NeuralCodec):
             return self._net.quantizer.decode(there)[0].T.float().cpu().numpy()
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
-        return equal_lengths(lengths)
+        return group_by_length(lengths)
 
     def _input_samples(self, num_samples: int) -> int:
         return self._frames(num_samples) * self._hop

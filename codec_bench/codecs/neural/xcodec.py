@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, code_info, equal_lengths, of_transformers
+from codec_bench.codecs.neural.base import NeuralCodec, code_info, group_by_length, of_transformers
 from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, calm_residual_units, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.networks.batch_shapes import in_rows
@@ -81,7 +81,7 @@ class Xcodec(NeuralCodec):
         return code_info(name, _RATE_HZ, _HOP, _CARDINALITY, count)
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
-        return equal_lengths(lengths)
+        return group_by_length(lengths)
 
     def _input_samples(self, num_samples: int) -> int:
         return self._frames(num_samples) * _HOP

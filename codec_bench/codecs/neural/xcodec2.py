@@ -16,7 +16,7 @@ import numpy as np
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, code_info, equal_lengths, of_transformers
+from codec_bench.codecs.neural.base import NeuralCodec, code_info, group_by_length, of_transformers
 from codec_bench.codecs.neural.random_weights import fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
@@ -101,10 +101,10 @@ class Xcodec2(NeuralCodec):
         return code_info(model, _MODELS[model].rate_hz, _MODELS[model].hop, _CARDINALITY)
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
-        return equal_lengths(lengths)
+        return group_by_length(lengths)
 
     def _decoder_passes(self, frames: Sequence[int]) -> Iterable[list[int]]:
-        return equal_lengths(frames)
+        return group_by_length(frames)
 
     def _inputs(self, waves: Sequence[np.ndarray], samples: Sequence[int]) -> Sequence[np.ndarray]:
         resampled = [self._at_encoders_rate(item, count) for item, count in zip(waves, samples)]

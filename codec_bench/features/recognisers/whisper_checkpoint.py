@@ -177,7 +177,7 @@ def _is_here(model: str, backend: Backend, weights: str | None) -> bool:
 
 
 def languages_of(model: str) -> tuple[str, ...]:
-    """Base codes of a model's languages, with their other codes."""
+    """The base codes of a model's languages, aliases included."""
     return facts_of(model).languages
 
 
