@@ -22,9 +22,10 @@ from codec_bench.engine.cache import FeatureCache, FeatureMemory
 from codec_bench.engine.checks import RunChecks
 from codec_bench.engine.feed import Feed, Loaded
 from codec_bench.engine.loading import load_stages
-from codec_bench.engine.plan import FeaturePlan, Plan
+from codec_bench.engine.plan import SIGNAL_METRICS, FeaturePlan, Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.reading import Signal
+from codec_bench.engine.score_cache import key_of, name_scores, pack_scores, unpack_scores
 from codec_bench.engine.stage import (
     CodecResult,
     CodecWork,
@@ -124,6 +125,7 @@ class Engine:
         self._last_write = perf_counter()
         self._failed = self._recorded = 0
         self._spent = Spent()
+        self._scores_id = name_scores(plan) if isinstance(cache, FeatureCache) else None
 
     @property
     def first_item_at(self) -> float | None:
@@ -413,14 +415,27 @@ class Engine:
     def _send_to_metrics(
         self, outcome: _Outcome, estimate: Signal, stages: Iterable[StageSpec], work: MetricWork
     ) -> None:
-        def done(spec: StageSpec, result: dict[str, Score] | Fault) -> None:
+        def done(spec: StageSpec, key: str | None, result: dict[str, Score] | Fault) -> None:
             if isinstance(result, Fault):
                 result = {n: Score.failed(result.reason, self.plan.metrics[n].protocol) for n in spec.names}
+            elif key is not None and (packed := pack_scores(result)) is not None:
+                self._cache.put(key, packed)
             outcome.scores.update(result)
             self._finish_if_scored(outcome)
 
         for spec in stages:
-            self._dispatcher.put(spec.key, work, estimate.duration_s, partial(done, spec))
+            key = self._scores_key(outcome, estimate, work) if spec.key == SIGNAL_METRICS else None
+            stored = self._cache.get(key) if key is not None else None
+            if stored is not None:
+                outcome.scores.update(unpack_scores(stored))
+            else:
+                self._dispatcher.put(spec.key, work, estimate.duration_s, partial(done, spec, key))
+
+    def _scores_key(self, outcome: _Outcome, estimate: Signal, work: MetricWork) -> str | None:
+        if self._scores_id is None:
+            return None
+        reference = outcome.item.loaded.reference
+        return key_of(self._scores_id, estimate.content_hash, reference and reference.content_hash, work.known)
 
     # ---- from scores to the record ----
 
