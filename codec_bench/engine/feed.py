@@ -85,6 +85,10 @@ class Feed:
         return 1.0 if self._room > LEAST_ROOM else 1 / SMALL
 
     @property
+    def _at_once(self) -> int:
+        return int(2 * READ_AT_ONCE / self._weight) * self._readers
+
+    @property
     def waits(self) -> bool:
         """Whether sound is being fetched, so a sample may be ready at any time."""
         return self._ahead.waits
@@ -96,7 +100,7 @@ class Feed:
     def request(self, has_room: Callable[[int], bool]) -> bool:
         """Request samples while `has_room`, called with the samples in work, allows it."""
         # Samples that cannot be read are done at once, and are recorded between the calls.
-        at_once = int(2 * READ_AT_ONCE / self._weight) * self._readers
+        at_once = self._at_once
         for _ in range(at_once):
             if self._exhausted or self.reading >= at_once or not has_room(self.reading):
                 return False
