@@ -17,10 +17,12 @@ from codec_bench.types import Audio, Latents
 NAMES = codec_names()
 ROWS = list_codecs()
 NEURAL = {row.name for row in ROWS if row.weights_here is not None}  # with weights, here or not
-# One of each family and rate is given a second at a time; its other bitrates run through the same networks.
+# One of each family and rate is given a second at a time; its other bitrates run through the same networks, and are
+# tried with fewer lengths and one order.
 LONGEST = {
     (row.name.partition("-")[0].partition("@")[0], row.info.sample_rates_hz): row.name for row in ROWS[::-1] if row.info
 }
+FULL = {name for name in NAMES if name not in NEURAL} | set(LONGEST.values())
 
 
 # All tests of a codec follow each other, so that its networks can be given back before those of the next are built.
@@ -73,7 +75,9 @@ def test_length_rate_and_channels_come_back(name):
     codec = built(name)
     for rate_hz in rates(codec.info):
         for channels in codec.info.channels:
-            lengths = [1, 7, 160, 4801 if rate_hz > 8000 else 801, round(0.05 * rate_hz)]
+            lengths = [1, 160, round(0.05 * rate_hz)]
+            if name in FULL:
+                lengths += [7, 4801 if rate_hz > 8000 else 801]
             if rate_hz == max(codec.info.sample_rates_hz) and name in LONGEST.values():
                 lengths.append(rate_hz)
             batch = [sound(rate_hz, channels, length) for length in lengths]
@@ -100,12 +104,14 @@ def test_an_item_does_not_depend_on_when_or_with_what_it_is_coded(name):
     channels = codec.info.channels[0]
     batch = [sound(rate_hz, channels, n, seed) for seed, n in enumerate((2000, 5000, 3333))]
     together = codec.encode(batch)
-    reversed_codes = codec.encode(batch[::-1])[::-1]
     alone = [codec.encode([audio])[0] for audio in batch]
-    assert equal(together, reversed_codes)
     assert equal(together, alone)
     waves = codec.decode(together)
-    for k, other in enumerate(zip(codec.decode(together[::-1])[::-1], [codec.decode([c])[0] for c in alone])):
+    others = [[codec.decode([c])[0] for c in alone]]
+    if name in FULL:
+        assert equal(together, codec.encode(batch[::-1])[::-1])
+        others.append(codec.decode(together[::-1])[::-1])
+    for k, other in enumerate(zip(*others)):
         for wave in other:
             np.testing.assert_allclose(wave.samples, waves[k].samples, rtol=0, atol=1e-4 if name in NEURAL else 0)
 

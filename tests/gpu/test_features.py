@@ -351,7 +351,7 @@ def case(request, on_the_cpu, monkeypatch):
         monkeypatch.setattr(recogniser, "MAX_TOKENS", 6)
     monkeypatch.setattr(whisper_network, "MAX_LENGTH", 12)  # six tokens
     monkeypatch.setattr(utmosv2, "HOP", 256)  # coarser images; nothing else of the passes changes
-    monkeypatch.setattr(utmosv2, "SIZE", 256)
+    monkeypatch.setattr(utmosv2, "SIZE", 128)
     monkeypatch.setattr("codec_bench.features.recognisers.whisper.room", lambda _: 1e12)
     return request.param, *on_the_cpu(request.param)
 

@@ -151,7 +151,7 @@ def test_other_kinds_equal_faster_whisper(features, oracles, clips, name):
 
 
 def test_equals_faster_whisper_on_speech(feature, oracle, spoken):
-    signals = [prepare(audio, RATE) for _, audio in spoken[::4]][:6]
+    signals = [prepare(audio, RATE) for _, audio in spoken[6:12]]
     for result, signal in zip(feature.compute(signals, ["en"] * len(signals)), signals, strict=True):
         check(result, text_of(oracle, signal, "en")[0])
 
