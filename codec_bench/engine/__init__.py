@@ -12,7 +12,8 @@ Which file to open
     `run.py`         the event loop: follows every item to the record. `live.py`: for samples that arrive meanwhile.
     `feed.py`        reads samples ahead (`prefetch.py`, `reading.py`) into shared memory (`arena.py`).
     `stage_queue.py`  which waiting items form a batch; `batch.py` how large it is, and what happens when it fails.
-    `checks.py`      the checks of the codecs of a run; `cache.py` features of earlier runs, `score_cache.py` scores; `timings.py` timings.
+    `checks.py`      the checks of the codecs of a run; `timings.py` timings.
+    `cache.py`       features of earlier runs; `score_cache.py` scores of their signals.
 
     Child processes
     `pool.py`        starts, watches and replaces workers; `device.py` lists the devices.

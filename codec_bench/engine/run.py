@@ -435,7 +435,8 @@ class Engine:
         if self._scores_id is None:
             return None
         reference = outcome.item.loaded.reference
-        return key_of(self._scores_id, estimate.content_hash, reference and reference.content_hash, work.known)
+        of_reference = None if reference is None else reference.content_hash
+        return key_of(self._scores_id, estimate.content_hash, of_reference, work.known)
 
     # ---- from scores to the record ----
 
