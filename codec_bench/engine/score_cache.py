@@ -1,4 +1,4 @@
-"""Scores of signals in the feature cache: a system that is added does not cost the others again."""
+"""Scores in the feature cache: an added system does not cost the others again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PACKAGES = ("numpy", "scipy", "numba", "pesq")
 
 
 def name_scores(plan: Plan) -> str | None:
-    """Return an id of what computes a plan's signal metrics, or None where a cache saves nothing."""
+    """The id of a plan's signal metrics; None where a cache saves nothing."""
     names = next((spec.names for spec in plan.signal_stages if spec.key == SIGNAL_METRICS), ())
     if sum(cost_of(name) or 0.0 for name in names) < LEAST_S:
         return None
@@ -42,7 +42,7 @@ def key_of(scores_id: str, estimate: str, reference: str | None, known: Mapping[
 
 
 def pack_scores(scores: Mapping[str, Score]) -> dict[str, Any] | None:
-    """Return scores as JSON values; None unless all are values that JSON restores exactly."""
+    """Scores as JSON values; None unless JSON restores all exactly."""
     packed = {
         name: [score.value, score.protocol, score.numerator, score.denominator, dict(score.detail)]
         for name, score in scores.items()

@@ -91,7 +91,7 @@ class EncoderFeature(NetworkFeature):
 
 
 def reduce_cached(net: Any, precision: Precision, source: Path | None) -> Any:
-    """Cast a network as `reduce_weights` does, and cache the cast tensors by the content of their file, if any."""
+    """Cast a network (`reduce_weights`), cached by the content of its file, if any."""
     from codec_bench.networks.half_precision import HALF, reduce_weights
 
     if source is not None and precision in HALF:

@@ -1,4 +1,4 @@
-"""Caches converted tensors (folded norms, half precision), so a second load only maps them into memory.
+"""Cache of converted tensors (folded norms, half precision), mapped when loaded.
 
 A cached file is named by its key and the SHA-256 of its content. Files of `torch.save` align each tensor, as products
 with the same digits need; safetensors do not.
@@ -35,7 +35,7 @@ def converted_folder() -> Path:
 
 
 def convert_cached(convert: Callable[[], dict[str, Any]], source: Path, *identity: object) -> dict[str, Any]:
-    """Return the tensors of `convert()`, from the cache if the source and the code are the same.
+    """The tensors of `convert()`, cached by the source and the code.
 
     Without a usable cache (permissions, space, damage) the tensors are converted.
 

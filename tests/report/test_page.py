@@ -179,14 +179,14 @@ def test_the_sound_keeps_to_its_budget_in_whole_samples(demo_run, tmp_path, audi
     else:
         assert not clips and "This file holds no sound" in page.text
     # Audio that is not embedded is named, with a link only if the run folder is below the page's folder.
-    assert len({s for s, _, _ in page.data["kept"]}) == 30 - output
-    assert all(link is None for *_, link in page.data["kept"])
+    assert len({s for s, _, _ in page.data["saved"]}) == 30 - output
+    assert all(link is None for *_, link in page.data["saved"])
 
 
 def test_links_to_stored_sound_are_relative_and_escaped(make_run):
     run = make_run("run", samples=3, hostile=False, systems=["opus-6k"])
     write_page([run], run.folder / "report.html", audio_mb=0)
-    retained = Reader(run.folder / "report.html").data["kept"]
+    retained = Reader(run.folder / "report.html").data["saved"]
     assert len(retained) == 6
     for sample, system, link in retained:
         assert link == f"./audio/{'reference' if system < 0 else 'opus-6k'}/{sample:07d}.flac"

@@ -135,21 +135,21 @@ def collect(
     heads = column_heads(columns, tables.entries)
     tables = replace(tables, heads=heads)
     data = _data(tables, samples, origins, chosen, values, finished)
-    data["asked"] = all(map(has_answers, runs))
+    data["has_answers"] = all(map(has_answers, runs))
     data["prompted"] = all((run.meta.get("config") or {}).get("reference") == "prompt" for run in runs)
     data["lengths"] = [[of.get(n) for n in chosen] if (of := lengths[s]) else None for s in range(len(systems))]
     missing, data["details"] = grid.scores(position)
     data |= _trouble(item_trouble, missing, position)
     data["exchanges"] = collect_exchanges(runs, systems, places, position)
     linked = [(sample, *sound) for sample in chosen if sample not in played for sound in sounds(sample)]
-    data["kept"] = [
+    data["saved"] = [
         [position[sample], system, _link(path, folder)] for sample, system, path in linked if path.is_file()
     ]
     # The unprocessed audio is the file of the reference, which is embedded only once.
     files = {path: n for n, path in enumerate(dict.fromkeys(clip.path for clip in clips))}
     data["clips"] = [[position[clip.sample], clip.system, files[clip.path]] for clip in clips]
     page = written(tables, samples, len(chosen), clips)
-    page["asked"], page["benchmarks"] = data["asked"], len(set(benchmarks))
+    page["has_answers"], page["benchmarks"] = data["has_answers"], len(set(benchmarks))
     page["sets"] = list(dict.fromkeys(filter(None, sets)))
     page["timed"] = any(sample.duration_s is not None for sample in samples)
     page["reasons"] = [

@@ -1,6 +1,6 @@
 // The player. Sounds are decoded once and share one clock, so that changing between them keeps the exact position.
 const clipOf = new Map(data.clips.map(([sample, system, n]) => [`${sample} ${system}`, n]));
-const keptOf = new Map(data.kept.map(([sample, system, link]) => [`${sample} ${system}`, link]));
+const keptOf = new Map(data.saved.map(([sample, system, link]) => [`${sample} ${system}`, link]));
 
 function clipBytes(clip) {
   const text = atob(byId(`clip-${clip}`).textContent);

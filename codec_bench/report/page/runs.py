@@ -45,7 +45,7 @@ def describe(run: Run, name: str, summary: Summary) -> dict[str, Any]:
     timed = {system: times for system, times in (timings.get("systems") or {}).items() if isinstance(times, Mapping)}
     return {
         "name": name,
-        "asked": has_answers(run),
+        "has_answers": has_answers(run),
         "state": meta.get("state") or "unknown",
         "started": meta.get("started"),
         "finished": meta.get("finished"),
@@ -112,7 +112,7 @@ def run_facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _facts(run: Mapping[str, Any]) -> dict[str, Fact]:
     samples = [_count(run["counts"]["samples"], "sample")]
     if run["audio_s"] is not None:
-        samples.append(numbers.duration(run["audio_s"]) + (" of questions" if run["asked"] else ""))
+        samples.append(numbers.duration(run["audio_s"]) + (" of questions" if run["has_answers"] else ""))
     if run["speakers"]:
         samples.append(_count(run["speakers"], "speaker"))
     by = [f"by {_count(len(run['metrics']), 'metric')}", *([f"seed {run['seed']}"] if run["seed"] is not None else [])]

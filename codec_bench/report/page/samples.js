@@ -93,7 +93,7 @@ function drawRows() {
   const of = data.columns[view.metric].data;
   const columns = [view.metric, ...data.columns.map((_, c) => c).filter((c) => c !== view.metric && data.columns[c].data === of)];
 
-  const heads = [["sample", "Sample", "left name"], ["system", "System", "left"], ...columns.map((c) => [c, null, null]), ...(isTimed ? [["length", data.asked ? "Question’s length" : "Length", null]] : [])];
+  const heads = [["sample", "Sample", "left name"], ["system", "System", "left"], ...columns.map((c) => [c, null, null]), ...(isTimed ? [["length", data.has_answers ? "Question’s length" : "Length", null]] : [])];
   const head = el("tr");
   for (const [key, label, kind] of heads) {
     const column = data.columns[key];

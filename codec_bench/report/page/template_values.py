@@ -52,13 +52,13 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
                 "unprocessed": system.name == numbers.UNPROCESSED,
                 "lost": without_estimate,
                 "remarks": numbers.remarks(by_label[system.label]),
-                "beside": [column.cell(by_label[system.label]) for column in extra_columns],
+                "extra_columns": [column.cell(by_label[system.label]) for column in extra_columns],
                 "cells": [_shown(entry, head, without_estimate) for entry, head in zip(row, heads)],
             }
             for system, row in zip(systems, entries)
             for without_estimate in [by_label[system.label].without_estimate]
         ],
-        "beside": [column.name for column in extra_columns],
+        "extra_columns": [column.name for column in extra_columns],
         "uncurved": numbers.uncurved(
             system.name
             for system in systems
