@@ -11,6 +11,7 @@ import functools
 import math
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from ..compilation.cpu import jit
 from .ref import (
@@ -129,14 +130,6 @@ def _without_silence(pair: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray,
                     joined[signal, active * HOP + i] += weights[i] * pair[signal, frame * HOP + i]
             active += 1
     return joined, active
-
-
-@_jit
-def _windowed(joined: np.ndarray, weights: np.ndarray, first: int, out: np.ndarray) -> None:
-    for signal in range(2):
-        for frame in range(out.shape[1]):
-            for i in range(FRAME):
-                out[signal, frame, i] = weights[i] * joined[signal, (first + frame) * HOP + i]
 
 
 @_jit
@@ -294,11 +287,10 @@ def envelopes(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.n
     num_frames = active - 1  # the last frame ends exactly at the end of the joined signal; it is omitted, as in `ref`
     if num_frames < SEGMENT_FRAMES:
         return None
+    frames = sliding_window_view(joined, FRAME, axis=1)[:, ::HOP][:, :num_frames]
     out = np.empty((2, BANDS, num_frames))
     for first in range(0, num_frames, SPECTRA):
-        block = np.empty((2, min(SPECTRA, num_frames - first), FRAME))
-        _windowed(joined, _WINDOW, first, block)
-        _band_magnitudes(np.fft.rfft(block, NFFT), _EDGES, first, out)
+        _band_magnitudes(np.fft.rfft(_WINDOW * frames[:, first : first + SPECTRA], NFFT), _EDGES, first, out)
     return out
 
 
