@@ -30,6 +30,8 @@ from codec_bench.metrics.costs import COSTS, FIELDS
 NOT_QUIET = "not measured on a quiet machine yet"
 COSTS_OF_STAGES = "{device costs}"
 """In the note of a claim: the digest of the stages' costs, so that rows of older costs support no claim."""
+GPU = "NVIDIA H200"
+"""The GPU of sentences, and of the costs of the virtual clock. Others, and several, have lines of their own."""
 NOT_COMPARABLE = "no rows of one commit, size and precision"
 PRECISION = re.compile(r"bfloat16|float16|float32")
 DEVICE_COSTS = ROOT / "tests" / "golden" / "device_costs.csv"
@@ -203,10 +205,14 @@ def measurements(claim: Claim) -> Iterator[Standing]:
             yield Standing(claim, row, min(same, key=lambda pair: pair[0])[1])
 
 
-def standing(claim: Claim) -> Standing | None:
-    """The newest rows of a quiet machine, else the newest; in a comparison, of its first line's commit and size."""
-    candidates = list(measurements(claim))
-    if claim.head not in ("", claim.name) and (first := standing(claims()[claim.head])):
+def standing(claim: Claim, gpu: str = GPU) -> Standing | None:
+    """The newest rows of a quiet machine, else the newest; in a comparison, of its first line's commit and size.
+
+    Args:
+        gpu: whose rows count, if the claim is of a GPU.
+    """
+    candidates = [one for one in measurements(claim) if not claim.gpu or one.row["gpu"] == gpu]
+    if claim.head not in ("", claim.name) and (first := standing(claims()[claim.head], gpu)):
         candidates = [one for one in candidates if one.is_comparable(first)]
     return next((one for one in reversed(candidates) if one.quiet), candidates[-1] if candidates else None)
 
@@ -216,10 +222,18 @@ def table(names: list[str]) -> str:
 
     A comparison without rows for its first line keeps it where a later line has some.
     """
-    by_name = {name: standing(claims()[name]) for name in names}
-    heads = {claims()[name].head for name, row in by_name.items() if row is not None}
+    gpus = sorted(
+        {one.row["gpu"] for name in names if claims()[name].gpu for one in measurements(claims()[name])} - {GPU}
+    )
+    found = [
+        (gpu, name, standing(claims()[name], gpu))
+        for gpu in (GPU, *gpus)
+        for name in names
+        if gpu == GPU or claims()[name].gpu
+    ]
+    heads = {(gpu, claims()[name].head) for gpu, name, row in standings if row is not None}
     rows, missing = [], dict.fromkeys((NOT_QUIET, NOT_COMPARABLE), 0)
-    for name, row in by_name.items():
+    for gpu, name, row in standings:
         claim = claims()[name]
         if row is not None:
             passes = row.spread() if row.spread() not in ("one pass", "–") else ""
@@ -228,9 +242,9 @@ def table(names: list[str]) -> str:
             rows.append((claim.subject, claim.than, row.value(), passes, row.where()))
             continue
         why = NOT_COMPARABLE if any(measurements(claim)) else NOT_QUIET
-        if name in heads:
+        if (gpu, name) in heads:
             rows.append((claim.subject, claim.than, why, "", ""))
-        else:
+        elif gpu == GPU:
             missing[why] += 1
     text = with_places(("what", "against", "result", "middle of passes (their number)", "on"), rows) if rows else ""
     counts = "; ".join(f"{why}: {count}" for why, count in missing.items() if count)
@@ -448,7 +462,7 @@ def device_costs() -> str:
     for (precision, stage), cases in DEVICE_STAGES.items():
         rows = [
             max(
-                (row for row in rows_of("gpu_stages") if (row["case"], row["variant"]) == (case, "batch")),
+                (r for r in rows_of("gpu_stages") if (r["case"], r["variant"], r["gpu"]) == (case, "batch", GPU)),
                 key=lambda row: (row["tree"] == "clean", row["date"]),
                 default=None,
             )

@@ -269,6 +269,24 @@ def test_rows_of_a_gpu_stand_for_its_own_claims_alone(folder, monkeypatch):
     assert result(value="ms").where().startswith("NVIDIA H200, ")
 
 
+def test_another_gpu_and_two_gpus_have_lines_of_their_own(folder, monkeypatch):
+    monkeypatch.setitem(table.CLAIMS["commands"], "on a GPU", {"run": "bench_stoi.py", "gpu": True})
+    claim = table.Claim("mine", "on a GPU", "speech", "ours", "what it is", "theirs", against="theirs")
+    monkeypatch.setattr(table, "claims", lambda: {"mine": claim})
+    on_cpu = common.machine()
+    names = ("NVIDIA H200", "NVIDIA H100 80GB HBM3", "NVIDIA H200; NVIDIA H200")
+    for day, (gpu, seconds) in enumerate(zip(names, (6.0, 8.0, 10.0)), 1):
+        monkeypatch.setattr(common, "machine", lambda gpu=gpu: {**on_cpu, "gpu": gpu})
+        measured(seconds, 2.0, date=f"2026-11-0{day}T10:00:00Z")
+        stage = common.row("sim", "batch", np.array([seconds]), n=8, note="8 items, 40.0 s of audio")
+        common.append_rows("gpu_stages", [stage])
+    common.rows_of.cache_clear()
+    assert table.sentence("mine") == "3.0 times"
+    text = table.table(["mine"])
+    assert [value in text for value in ("3.0x", "4.0x", "5.0x")] == [True] * 3 and all(name in text for name in names)
+    assert table.device_costs().splitlines()[1].startswith("float32,Speaker,6,40.0,clean,")
+
+
 def test_a_share_and_a_rate_are_reported_as_the_bench_wrote_them(folder):
     shared = {"case": "3000", "variant": "half", "n": 3000}
     busy = {**shared, "unit": "busy share", "p50": "0.97406"}
