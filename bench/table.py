@@ -225,7 +225,7 @@ def table(names: list[str]) -> str:
     gpus = sorted(
         {one.row["gpu"] for name in names if claims()[name].gpu for one in measurements(claims()[name])} - {GPU}
     )
-    found = [
+    standings = [
         (gpu, name, standing(claims()[name], gpu))
         for gpu in (GPU, *gpus)
         for name in names
