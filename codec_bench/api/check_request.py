@@ -11,7 +11,7 @@ from codec_bench.api import evaluate, score
 from codec_bench.api.read_arguments import resolve_verb, select_arguments
 from codec_bench.api.run_benchmark import prepare_codecs, run_benchmark
 from codec_bench.codecs import require_codec, require_weights
-from codec_bench.config.request import EvalRequest, Request
+from codec_bench.config.request import CommandOptions, EvalRequest
 from codec_bench.config.run_request import RunRequest
 from codec_bench.data import Source
 from codec_bench.engine.evaluation import Evaluation
@@ -19,7 +19,7 @@ from codec_bench.engine.plan import build_plan
 from codec_bench.errors import Note, UserError
 
 
-def check_request(request: Request, values: Mapping[str, Any]) -> tuple[Source, ...]:
+def check_request(request: CommandOptions, values: Mapping[str, Any]) -> tuple[Source, ...]:
     """Check a request without running, loading or asking anything, or raise UserError.
 
     Returns:

@@ -10,7 +10,7 @@ from typing import Any
 
 from codec_bench.api.recorded_arguments import record_arguments
 from codec_bench.config.registry import added, load_attribute
-from codec_bench.config.request import Request
+from codec_bench.config.request import CommandOptions
 from codec_bench.data import part_of, read_shard
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.executor import RAY
@@ -37,7 +37,7 @@ class NodeCall:
         return replace(self.prepare(**self.arguments), metrics=self.metrics, request=self.request)
 
 
-def run_prepared(schema: type[Request], prepare: Callable[..., Evaluation], values: Mapping[str, Any]) -> Run:
+def run_prepared(schema: type[CommandOptions], prepare: Callable[..., Evaluation], values: Mapping[str, Any]) -> Run:
     """Prepare an evaluation, run it, and write the files next to its record.
 
     The run of a shard gets no page; the merged run has one.

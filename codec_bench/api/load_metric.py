@@ -21,7 +21,7 @@ from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.messages import of_error
 from codec_bench.metrics import build_metric, expand
-from codec_bench.metrics.base import NOT_COMPARED, Compared, Metric, compared, flagged, inputs_or_score
+from codec_bench.metrics.base import NOT_COMPARED, ComparedLevels, Metric, compared, flagged, inputs_or_score
 from codec_bench.text.language import base_language
 from codec_bench.types import Audio, Score
 
@@ -150,7 +150,7 @@ class LoadedMetric:
         named = (name for metric in self._plan.metrics.values() for name in metric.features_of(language)[position])
         return tuple(dict.fromkeys(named))
 
-    def _compare_levels(self, estimate: Audio, reference: Audio | None) -> Compared:
+    def _compare_levels(self, estimate: Audio, reference: Audio | None) -> ComparedLevels:
         rates = self._plan.rates("estimate", (reference or estimate).sample_rate_hz)
         if reference is None or not rates:
             return NOT_COMPARED

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from codec_bench.benchmark.controls import record_controls
 from codec_bench.benchmark.run_request import safe
-from codec_bench.benchmark.runs_overview import Outcome, write_overview
+from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
 from codec_bench.benchmark.scoring.scoring import score_sets_again
 from codec_bench.errors import Note, UserError
 from codec_bench.report.open_run import Run
@@ -32,7 +32,7 @@ def merge(
     partial: bool = False,
     page: bool = True,
     notify: Notify = lambda _: None,
-) -> Run | Outcome:
+) -> Run | RunOutcome:
     """Merge the runs of shards into one run, row for row that of one machine.
 
     Statistics, and metrics of all answers together, are computed from all parts. Merging into a folder with some of the
@@ -77,7 +77,7 @@ def merge(
     for run in runs.values():
         if record_controls(run.folder):
             write_results(Run(run.folder), page=page)
-    outcome = Outcome(target, runs)
+    outcome = RunOutcome(target, runs)
     write_overview(outcome)
     return outcome
 

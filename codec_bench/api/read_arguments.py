@@ -10,7 +10,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.config.option import Of, names, options_of
-from codec_bench.config.request import REQUESTS, Command, Request
+from codec_bench.config.request import REQUESTS, Command, CommandOptions
 from codec_bench.config.request_file import read_request
 from codec_bench.config.run_request import RunRequest
 from codec_bench.engine.executor import OnRay, read_executor
@@ -19,7 +19,7 @@ from codec_bench.errors import UserError
 from codec_bench.store.draws import AS_WRITTEN
 
 if TYPE_CHECKING:
-    from codec_bench.benchmark.runs_overview import Outcome
+    from codec_bench.benchmark.runs_overview import RunOutcome
 
 
 def read_arguments(path: str | os.PathLike[str], command: Command | None = None) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def read_arguments(path: str | os.PathLike[str], command: Command | None = None)
     return select_arguments(REQUESTS[command_name], values)
 
 
-def select_arguments(schema: type[Request], values: Mapping[str, Any]) -> dict[str, Any]:
+def select_arguments(schema: type[CommandOptions], values: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments of a request's verb, without None and terminal options.
 
     Args:
@@ -103,7 +103,7 @@ def pop_running(arguments: dict[str, Any]) -> Running:
 
 def resolve_verb(
     request: RunRequest, values: Mapping[str, Any]
-) -> tuple[Callable[..., Outcome], dict[str, Any], Running]:
+) -> tuple[Callable[..., RunOutcome], dict[str, Any], Running]:
     """The verb of a `run` command line, its arguments and executor, or a UserError."""
     from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codec_bench.config.option import options_of
-from codec_bench.config.request import Request
+from codec_bench.config.request import CommandOptions
 from codec_bench.data import data_name
 from codec_bench.decoding.remote import shown
 from codec_bench.engine.executor import RAY, OnRay
@@ -18,7 +18,10 @@ NOT_RECORDED = frozenset({"out"})
 
 
 def record_arguments(
-    schema: type[Request], values: Mapping[str, Any], running: Running | None = None, extra: Sequence[object] = ()
+    schema: type[CommandOptions],
+    values: Mapping[str, Any],
+    running: Running | None = None,
+    extra: Sequence[object] = (),
 ) -> dict[str, Any]:
     """The options of a schema with JSON values, from the verb's arguments and `extra`."""
     cluster = running.on_ray if running is not None else None

@@ -23,7 +23,7 @@ from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.judging import judge_notices
 from codec_bench.benchmark.run_request import PHASES, BenchmarkRequest, Phase, Terms, run_folder, safe, scheme_of
-from codec_bench.benchmark.runs_overview import Outcome, write_overview
+from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
 from codec_bench.benchmark.scoring_phase import score
 from codec_bench.config import check_settings
 from codec_bench.config.option import documented, names
@@ -74,7 +74,7 @@ def run_benchmark(
     terms: Terms | None = None,
     running: Running | None = None,
     **running_fields: Any,
-) -> Outcome:
+) -> RunOutcome:
     """Run benchmarks against models.
 
     Args:
@@ -308,11 +308,11 @@ def _conclude(
     excluded: Sequence[Excluded],
     out_folder: RunFolder,
     request: BenchmarkRequest,
-) -> Outcome:
+) -> RunOutcome:
     """Write the overview of all runs; raise a UserError if none could run."""
     if not runs and not any(isinstance(error, AnswersPending) for *_, error in excluded):
         raise excluded[0][2]
-    outcome = Outcome(
+    outcome = RunOutcome(
         out_folder.path,
         {(one, name): run for (one, name, words), run in runs.items() if words == request.control.words},
         tuple((benchmark, name, str(error)) for benchmark, name, error in excluded),
@@ -372,7 +372,7 @@ def _check_no_loop() -> None:
     )
 
 
-def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder: Path) -> Outcome:
+def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder: Path) -> RunOutcome:
     request = replace(request, phase="answers", terms=replace(request.terms, anyway=True))
     previews, excluded = [], []
     for name in _ordered_models(request):
@@ -385,7 +385,7 @@ def _preview(benchmarks: Sequence[Benchmark], request: BenchmarkRequest, folder:
                 excluded.append((one.name, control.label(name), error))
     if not previews:
         raise excluded[0][2]
-    return Outcome(folder, {}, tuple((one, name, str(error)) for one, name, error in excluded), tuple(previews))
+    return RunOutcome(folder, {}, tuple((one, name, str(error)) for one, name, error in excluded), tuple(previews))
 
 
 def _write_results(one: Benchmark, model: str, control: Control, folder: Path, request: BenchmarkRequest) -> Run:
@@ -410,7 +410,7 @@ def run_codecs(
     by: str | Sequence[str] | None = None,
     running: Running | None = None,
     **running_fields: Any,
-) -> Outcome:
+) -> RunOutcome:
     """Run benchmarks of codecs: `evaluate` with the data and metrics of definitions.
 
     Args:
@@ -448,7 +448,7 @@ def run_codecs(
             runs.update({(one.name, system): run for system in run.systems})
         if not runs:
             raise UserError(f"no sample of the benchmarks is in shard {own_shard}", hint="use fewer shards")
-        outcome = Outcome(out_folder.path, runs)
+        outcome = RunOutcome(out_folder.path, runs)
         write_overview(outcome)
         mark_finished(out_folder.path)
     return outcome
@@ -559,4 +559,4 @@ def _check_fit(one: Benchmark, info: ModelInfo) -> None:
     one.prompt_for(info)
 
 
-__all__ = ["Outcome", "Phase", "Terms", "run_benchmark", "run_codecs", "run_folder"]
+__all__ = ["Phase", "RunOutcome", "Terms", "run_benchmark", "run_codecs", "run_folder"]

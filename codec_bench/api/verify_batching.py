@@ -16,7 +16,7 @@ import numpy as np
 
 from codec_bench.audio.resample import prepare, resample
 from codec_bench.codecs import require_codec
-from codec_bench.codecs.checks.compare import Request, read_clips
+from codec_bench.codecs.checks.compare import CompareJob, read_clips
 from codec_bench.config import check_settings
 from codec_bench.config.limits import Limits
 from codec_bench.data import open_source, problem_of
@@ -93,8 +93,8 @@ def verify_batching(
     target = resolve_devices(device)[0]
     arguments = dict((options or {}).get(name, {}))
     if _is_codec(name):
-        steps, limits = tuple(Request.SECTIONS), settings or Limits()
-        return _verify_codec(Request(name, chosen, target, limits, steps, arguments, parts=parts))
+        steps, limits = tuple(CompareJob.SECTIONS), settings or Limits()
+        return _verify_codec(CompareJob(name, chosen, target, limits, steps, arguments, parts=parts))
     clips, labels = read_clips(chosen, parts), [id for id, _ in chosen]
     kind, run = _runner(name, clips, target, arguments)
     alone = [run([k])[0] for k in range(len(clips))]
@@ -125,7 +125,7 @@ def _is_codec(name: str) -> bool:
     return bool({"encode", "decode"} & methods) or not hasattr(load_attribute(name), "compute")
 
 
-def _verify_codec(request: Request) -> BatchingResult:
+def _verify_codec(request: CompareJob) -> BatchingResult:
     require_codec(request.codec)
     with tempfile.TemporaryDirectory() as folder:
         sections = measure(request, Path(folder) / "output.log")

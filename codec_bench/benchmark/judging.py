@@ -89,11 +89,11 @@ async def judge_all(
         # Rubrics that differ only in the reading or combination of replies share those in the first one's scores.
         reply = "rating" if unreadable is None else metric.rubric.reply
         question = metric.rubric.model_copy(update={"reply": reply, "combine": "mean"}).digest
-        verdicts = _Verdicts(run, writer, name, metric, progress, seed, first.setdefault(question, name), baseline)
+        verdicts = _JudgeVerdicts(run, writer, name, metric, progress, seed, first.setdefault(question, name), baseline)
         await verdicts.run(repeating, send_requests)
 
 
-class _Verdicts:
+class _JudgeVerdicts:
     """Requests all verdicts of one metric; `like` is the metric whose replies are read here too."""
 
     def __init__(
@@ -320,7 +320,7 @@ async def judge_at_once(
     judges = labelled_judges(request)
     cache = ResponseCache.of_user() if request.running.cache else None
     several = len(judges) > 1
-    progress = _Progress(request, f"{name}: judging" + (f" by {len(judges)} judges" if several else ""))
+    progress = _JudgingProgress(request, f"{name}: judging" + (f" by {len(judges)} judges" if several else ""))
     untold: dict[str, dict[str, str]] = {label: {} for label in judges}
 
     async def ask(label: str, judge_name: str) -> None:
@@ -400,7 +400,7 @@ def judge_notices(benchmarks: Sequence[Benchmark], request: BenchmarkRequest) ->
     return list(notices)
 
 
-class _Progress:
+class _JudgingProgress:
     """Reports the progress of all judges together, and that one waits for its service."""
 
     def __init__(self, request: BenchmarkRequest, stage: str) -> None:

@@ -21,7 +21,7 @@ from codec_bench.store.statuses import FAILURES
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """The result of a command that ran benchmarks.
 
     Args:
@@ -71,7 +71,7 @@ def _row(
     }
 
 
-def write_overview(outcome: Outcome) -> None:
+def write_overview(outcome: RunOutcome) -> None:
     """Write `summary.json` with a row per benchmark and system of all runs.
 
     Raises:

@@ -71,13 +71,13 @@ def merge(
     The rows are those that one machine would give.
     """
     from codec_bench.api.merge import merge as merge_runs
-    from codec_bench.benchmark.runs_overview import Outcome
+    from codec_bench.benchmark.runs_overview import RunOutcome
     from codec_bench.cli.finished import print_finished
     from codec_bench.cli.run import print_outcome
     from codec_bench.stats.summary import summarise
 
     merged = merge_runs(parts=parts, out=out, partial=partial, notify=talk)
-    if isinstance(merged, Outcome):
+    if isinstance(merged, RunOutcome):
         if print_outcome(merged, as_json, broken_down=False):
             raise typer.Exit(3)
         return

@@ -19,7 +19,7 @@ from codec_bench.terminal.request import command, values_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from codec_bench.api.run_benchmark import Outcome
+    from codec_bench.api.run_benchmark import RunOutcome
     from codec_bench.stats.controls import Controlled
     from codec_bench.stats.summary_types import Answers, MetricSummary
 
@@ -49,7 +49,7 @@ def run(request: RunRequest) -> None:
         raise typer.Exit(3)
 
 
-def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool:
+def print_outcome(outcome: RunOutcome, as_json: bool, *, broken_down: bool) -> bool:
     """Print the results; return whether anything failed or a row has no value."""
     from codec_bench.benchmark.runs_overview import metrics_of
     from codec_bench.cli.finished import valueless_words
@@ -82,7 +82,7 @@ def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool
     return failed or empty or bool(outcome.excluded)
 
 
-def _print_previews(outcome: Outcome, as_json: bool) -> None:
+def _print_previews(outcome: RunOutcome, as_json: bool) -> None:
     if as_json:
         print_json([asdict(one) for one in outcome.previews])
     for one in outcome.previews if not as_json else ():
@@ -93,7 +93,7 @@ def _print_previews(outcome: Outcome, as_json: bool) -> None:
         talk(f"left out: {benchmark} with {model}: {reason}")
 
 
-def _print_breakdowns(outcome: Outcome) -> None:
+def _print_breakdowns(outcome: RunOutcome) -> None:
     from codec_bench.cli.finished import print_breakdowns
     from codec_bench.stats.summary import summarise
 
@@ -104,7 +104,7 @@ def _print_breakdowns(outcome: Outcome) -> None:
         print_breakdowns(summarise(run))
 
 
-def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
+def _print_tables(outcome: RunOutcome, overview: dict[str, Any]) -> None:
     from codec_bench.benchmark.runs_overview import controls_of, metrics_of
     from codec_bench.report.answers import judge_notes
     from codec_bench.report.chance_level import metric_notes

@@ -54,13 +54,13 @@ TABLE = {
     "msbc": "codec_bench.codecs.classical.sbc:Msbc",
     "nellymoser": "codec_bench.codecs.classical.nellymoser:Nellymoser",
     "opus": "codec_bench.codecs.classical.opus:Opus",
-    "pocket-tts": "codec_bench.codecs.neural.pocket_tts:PocketTts",
+    "pocket-tts": "codec_bench.codecs.neural.pocket_tts:PocketTtsCodec",
     "ra-144": "codec_bench.codecs.classical.ra_144:Ra144",
     "sbc": "codec_bench.codecs.classical.sbc:Sbc",
     "snac": "codec_bench.codecs.neural.snac:Snac",
     "soundcodec": "codec_bench.codecs.collection:SoundCodec",
     "speechtokenizer": "codec_bench.codecs.neural.speechtokenizer:SpeechTokenizer",
-    "vibevoice": "codec_bench.codecs.neural.vibevoice:VibeVoice",
+    "vibevoice": "codec_bench.codecs.neural.vibevoice:VibeVoiceCodec",
     "vorbis": "codec_bench.codecs.classical.vorbis:Vorbis",
     "wavtokenizer": "codec_bench.codecs.neural.wavtokenizer:WavTokenizer",
     "xcodec": "codec_bench.codecs.neural.xcodec:Xcodec",
@@ -316,13 +316,13 @@ def _rounded(codec: Any, bits: Any) -> Codec:
 
 
 def _load_command(name: str, chosen: dict[str, Any]) -> Codec:
-    from codec_bench.codecs.command import Command
+    from codec_bench.codecs.command import CommandCodec
 
     match = _COMMAND_FILE.match(name.strip())
     assert match is not None, "only names of command files come here"
     if match["kbps"] is not None:
         chosen = {**chosen, "bitrate_bps": _bps(name, match["kbps"])}
-    return call_with_known(Command, {**chosen, "path": match["path"]})
+    return call_with_known(CommandCodec, {**chosen, "path": match["path"]})
 
 
 def _bps(name: str, kbps: str) -> int:

@@ -36,7 +36,7 @@ class Range(_Strict):
     highest: float
 
 
-class Family(_Strict):
+class CodecFamily(_Strict):
     """One file of `configs/codec`.
 
     Args:
@@ -73,23 +73,23 @@ class Family(_Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CodecEntry:
     """A catalogue entry: name, family, the adapter's arguments, the family's name."""
 
     name: str
-    family: Family
+    family: CodecFamily
     options: dict[str, Any]
     family_name: str
 
 
 @cache
-def families() -> dict[str, Family]:
+def families() -> dict[str, CodecFamily]:
     """Every family by name.
 
     Raises:
         UserError: a file does not fit the layout, or two files declare the same variant.
     """
-    out = {name: read_config("codec", name, Family) for name in config_names("codec")}
+    out = {name: read_config("codec", name, CodecFamily) for name in config_names("codec")}
     owner: dict[str, str] = {}
     for name, family in out.items():
         for variant in family.variants:
@@ -109,7 +109,7 @@ def names() -> list[str]:
     return out
 
 
-def find(text: str) -> Entry | None:
+def find(text: str) -> CodecEntry | None:
     """The entry of a variant (`opus-12k`) or family with a point (`opus@12`), or None.
 
     Raises:
@@ -121,7 +121,7 @@ def find(text: str) -> Entry | None:
             if spec.point is not None or spec.argument is not None:
                 reason = f"'{spec.text}': the codec '{spec.name}' has one operating point and takes no other"
                 raise UserError(reason, hint=f"write {spec.name}")
-            return Entry(spec.text, family, {**family.options, **family.variants[spec.name]}, name)
+            return CodecEntry(spec.text, family, {**family.options, **family.variants[spec.name]}, name)
     if spec.name not in families():
         return None
     family = families()[spec.name]
@@ -137,4 +137,4 @@ def find(text: str) -> Entry | None:
         raise UserError(f"'{spec.text}': the point '{spec.point}' is not a bitrate in kbps", hint=hint) from None
     if not family.has_point(kbps):
         raise UserError(f"the codec '{spec.name}' has no point of {spec.point} kbps", hint=f"it has {points} kbps")
-    return Entry(spec.text, family, {**family.options, "bitrate_bps": round(kbps * 1000)}, spec.name)
+    return CodecEntry(spec.text, family, {**family.options, "bitrate_bps": round(kbps * 1000)}, spec.name)

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights, check_input
-from codec_bench.codecs.catalogue import Entry, Family, Licence
+from codec_bench.codecs.catalogue import CodecEntry, CodecFamily, Licence
 from codec_bench.config import config_names, read_config
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
@@ -29,7 +29,7 @@ SIDE_INFO = "side"
 """The key in `Codes.side` of a worker's numbers next to its codes."""
 
 
-class Member(BaseModel):
+class CollectionMember(BaseModel):
     """One codec of a collection.
 
     Args:
@@ -77,11 +77,11 @@ class Collection(BaseModel):
     install: str
     env: str | None = None
     licence: str
-    codecs: dict[str, Member]
+    codecs: dict[str, CollectionMember]
 
 
 @cache
-def entries() -> dict[str, Entry]:
+def entries() -> dict[str, CodecEntry]:
     """Every codec of the collections as an entry of the catalogue, by its name."""
     by_name = {}
     for name in config_names("collection"):
@@ -96,13 +96,13 @@ def entries() -> dict[str, Entry]:
                 "licence": licence,
                 "paper": member.paper,
             }
-            family = Family(version=1, adapter=adapter, **facts)
+            family = CodecFamily(version=1, adapter=adapter, **facts)
             options = {"codec": codec} | ({"collection": name} if held.env else {})
-            by_name[f"{name}/{codec}"] = Entry(f"{name}/{codec}", family, options, member.family)
+            by_name[f"{name}/{codec}"] = CodecEntry(f"{name}/{codec}", family, options, member.family)
     return by_name
 
 
-class Collected(Codec):
+class CollectionCodec(Codec):
     """A codec of a collection.
 
     Args:
@@ -125,7 +125,7 @@ class Collected(Codec):
         return read_config("collection", collection or cls.collection, Collection)
 
     @classmethod
-    def _member(cls, codec: str, collection: str | None = None) -> Member:
+    def _member(cls, codec: str, collection: str | None = None) -> CollectionMember:
         members = cls._held(collection).codecs
         if codec not in members:
             name = collection or cls.collection
@@ -196,7 +196,7 @@ class Collected(Codec):
         return outputs
 
 
-class AudioCodecs(Collected):
+class AudioCodecs(CollectionCodec):
     """A codec of `audiocodecs`, by its `sig_to_toks` and `toks_to_sig`."""
 
     collection = "audiocodecs"
@@ -221,7 +221,7 @@ class AudioCodecs(Collected):
         return wave.float().cpu().numpy()
 
 
-class SoundCodec(Collected):
+class SoundCodec(CollectionCodec):
     """A codec of Codec-SUPERB's `SoundCodec`, by its `extract_unit` and `decode_unit`.
 
     What the package passes between the two is rebuilt from the codes where it is the codes, in any order of axes; the

@@ -34,7 +34,7 @@ _EMPHASIS = 0.95
 _CLIP = "awb_01"
 
 
-class Command(Codec):
+class CommandCodec(Codec):
     """A codec that runs the programs of a file.
 
     Args:

@@ -17,11 +17,11 @@ Samples = Annotated[int, Field(ge=0)]
 Arguments = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-class _Strict(BaseModel):
+class _StrictFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
-class CommandFile(_Strict):
+class CommandFile(_StrictFile):
     """The declarations of a file.
 
     Args:

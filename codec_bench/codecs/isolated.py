@@ -16,7 +16,7 @@ import numpy as np
 
 from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import check_input
-from codec_bench.codecs.collection import SIDE_INFO, Collected
+from codec_bench.codecs.collection import SIDE_INFO, CollectionCodec
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 from codec_bench.workers import wire
@@ -27,7 +27,7 @@ from codec_bench.workers.pool import LoopThread, WorkerPool, device_variables
 _FLOAT_BITS = 32.0
 
 
-class IsolatedCodec(Collected):
+class IsolatedCodec(CollectionCodec):
     """A codec in a worker; the first of its kind creates the environment.
 
     Args:

@@ -22,7 +22,7 @@ _Documented = TypeVar("_Documented", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class OptionKind:
     """The values that an option takes.
 
     Args:
@@ -35,23 +35,23 @@ class Kind:
     several: bool = False
 
 
-Text = Annotated[str, Kind("a text", str)]
-PathText = Annotated[str, Kind("a text", "path")]
-WholeNumber = Annotated[int, Kind("a whole number", int)]
-Number = Annotated[float, Kind("a number", float)]
-Flag = Annotated[bool, Kind("true or false", bool)]
-SEVERAL = Kind("a text, or a list of texts", str, several=True)
+Text = Annotated[str, OptionKind("a text", str)]
+PathText = Annotated[str, OptionKind("a text", "path")]
+WholeNumber = Annotated[int, OptionKind("a whole number", int)]
+Number = Annotated[float, OptionKind("a number", float)]
+Flag = Annotated[bool, OptionKind("true or false", bool)]
+SEVERAL = OptionKind("a text, or a list of texts", str, several=True)
 Texts = Annotated[str | list[str], SEVERAL]
-Columns = Annotated[str | list[str], Kind("a text, or a list of texts", "columns")]
+Columns = Annotated[str | list[str], OptionKind("a text, or a list of texts", "columns")]
 Rows = Annotated[
     str | list[str] | dict[str, str],
-    Kind("a text, a list of texts, or a mapping of the names of rows to texts", str, several=True),
+    OptionKind("a text, a list of texts, or a mapping of the names of rows to texts", str, several=True),
 ]
-Retention = Annotated[str | int, Kind("all, none, or a whole number", str)]
+Retention = Annotated[str | int, OptionKind("all, none, or a whole number", str)]
 Settings = Annotated[
-    dict[str, dict[str, Any]], Kind("a mapping of names to options, such as {dnsmos: {weights: DIR}}", "settings")
+    dict[str, dict[str, Any]], OptionKind("a mapping of names to options, such as {dnsmos: {weights: DIR}}", "settings")
 ]
-_ANY = Kind("", str)
+_ANY = OptionKind("", str)
 
 
 def names(value: str | Iterable[str]) -> list[str]:
@@ -92,7 +92,7 @@ class Option:
     over: float | None = None
     name: str = ""
     type: Any = None
-    kind: Kind = _ANY
+    kind: OptionKind = _ANY
     default: Any = ...
 
     @property
@@ -131,7 +131,7 @@ def options_of(schema: type[Any]) -> dict[str, Option]:
 
 def kind_of(hint: Any) -> Any:
     """Return the kind within a type such as `Text | None`, or None."""
-    kinds = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Kind)]
+    kinds = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, OptionKind)]
     return kinds[0] if kinds else next(filter(None, map(kind_of, typing.get_args(hint))), None)
 
 

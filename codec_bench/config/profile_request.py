@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from codec_bench.config.option import Number, PathText, Rows, Settings, Text, Texts, WholeNumber, option
-from codec_bench.config.shared_options import SETTINGS, Request
+from codec_bench.config.shared_options import SETTINGS, CommandOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileRequest(Request):
+class ProfileRequest(CommandOptions):
     """The options of `profile`."""
 
     without: ClassVar = frozenset({"by", "log"})

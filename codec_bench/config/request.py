@@ -14,14 +14,14 @@ from typing import ClassVar, Literal
 from codec_bench.config.option import Flag, PathText, Rows, Settings, Text, Texts, WholeNumber, option
 from codec_bench.config.profile_request import ProfileRequest
 from codec_bench.config.run_request import RunRequest
-from codec_bench.config.shared_options import SETTINGS, Request, RunningOptions
+from codec_bench.config.shared_options import SETTINGS, CommandOptions, RunningOptions
 
 Command = Literal["eval", "score", "run", "profile"]
 COMMANDS: tuple[Command, ...] = ("eval", "score", "run", "profile")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Scoring(RunningOptions, Request):
+class _Scoring(RunningOptions, CommandOptions):
     metrics: Texts | None = option(
         None,
         "Metrics and groups of metrics with commas, such as stoi,dnsmos,wer[pocketsphinx] or quality,speaker.",
@@ -155,7 +155,7 @@ class ScoreRequest(_Scoring):
     )
 
 
-REQUESTS: dict[Command, type[Request]] = {
+REQUESTS: dict[Command, type[CommandOptions]] = {
     "eval": EvalRequest,
     "score": ScoreRequest,
     "run": RunRequest,

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from codec_bench.config import Mark, load_yaml_with_marks
 from codec_bench.config.option import names, options_of
-from codec_bench.config.request import COMMANDS, REQUESTS, Command, Request
+from codec_bench.config.request import COMMANDS, REQUESTS, Command, CommandOptions
 from codec_bench.errors import UserError
 
 _VERBS = {"evaluate": "eval"}
@@ -166,7 +166,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
         request |= {"codec": systems, "by": record.get("by"), "check": execution.get("check")}
         request |= pick("metrics", "trials")
     # The other options, as typed; `metrics` includes those of the preset.
-    schema = next((request_type for name, request_type in REQUESTS.items() if name == command), Request)
+    schema = next((request_type for name, request_type in REQUESTS.items() if name == command), CommandOptions)
     others = {
         name: arguments.get(name)
         for name, one in options_of(schema).items()

@@ -17,11 +17,11 @@ from codec_bench.config.option import (
     WholeNumber,
     option,
 )
-from codec_bench.config.shared_options import Request
+from codec_bench.config.shared_options import CommandOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRequest(Request):
+class RunRequest(CommandOptions):
     """The options of `run`."""
 
     benchmark: Texts | None = option(

@@ -12,7 +12,7 @@ SETTINGS = "NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class CommandOptions:
     """The options that all of these commands have."""
 
     without: ClassVar[frozenset[str]] = frozenset()

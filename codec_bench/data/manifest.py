@@ -52,7 +52,7 @@ class Columns:
         ]
 
 
-class Sound(NamedTuple):
+class CellSound(NamedTuple):
     """A cell's sound: in the cell, or in a file outside the manifest's folder.
 
     Args:
@@ -95,7 +95,7 @@ def make_row(
         number: of the line or row, from 1.
         columns: the fields of these names.
         names: the column names.
-        values: one for each name; sounds as `Sound`.
+        values: one for each name; sounds as `CellSound`.
         folder: where relative paths begin.
         needed: fields of which a row must have at least one.
     """
@@ -105,7 +105,7 @@ def make_row(
     for field, at in columns.at.items():
         value = values[at]
         try:
-            if isinstance(value, Sound) and field in ("audio", "estimate"):
+            if isinstance(value, CellSound) and field in ("audio", "estimate"):
                 cells[field], stems[field] = value
             else:
                 cells[field] = stems[field] = _text(value, field)
@@ -273,11 +273,13 @@ def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
             yield number, names, cells, None
 
 
-def _sounds(path: str, column: str, first: int, cells: Sequence[Mapping[str, Any] | None]) -> list[Sound | None]:
+def _sounds(path: str, column: str, first: int, cells: Sequence[Mapping[str, Any] | None]) -> list[CellSound | None]:
     """Locators of the sounds of some rows, with their names if these are texts."""
     names = [None if cell is None else cell.get("path") for cell in cells]
     return [
-        None if cell is None else Sound(str(Locator(path, column, first + at)), name if isinstance(name, str) else None)
+        None
+        if cell is None
+        else CellSound(str(Locator(path, column, first + at)), name if isinstance(name, str) else None)
         for at, (cell, name) in enumerate(zip(cells, names))
     ]
 

@@ -25,7 +25,7 @@ from codec_bench.config.file_content import file_hash
 from codec_bench.data.columns import recorded_columns
 from codec_bench.data.folder import read_folder
 from codec_bench.data.hub import PREFIX
-from codec_bench.data.layouts import LAYOUTS, Layout, Report, Tree, find_layout, read_layout_rows
+from codec_bench.data.layouts import LAYOUTS, Report, TextLayout, Tree, find_layout, read_layout_rows
 from codec_bench.data.layouts.words import ignored_lines
 from codec_bench.data.manifest import NAMES, read_manifest, unit_of
 from codec_bench.data.remote import fetched, joined, read_listing
@@ -281,7 +281,7 @@ def _open_folder(data: str, name: str, tree: Tree, limit: int | None, seed: int 
 
 
 def _open_layout(
-    name: str, tree: Tree, layout: tuple[Layout, list[str]] | None, front: int | None, require_audio: bool
+    name: str, tree: Tree, layout: tuple[TextLayout, list[str]] | None, front: int | None, require_audio: bool
 ) -> Source:
     """Read the rows of a layout, with a report of what was recognised and ignored."""
     rows, report = read_layout_rows(tree, layout, require_audio=require_audio)

@@ -21,7 +21,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.data.cells import name_class
 from codec_bench.data.hub import PREFIX, Repository, find_repository, folder_repository, parse_hub_name
 from codec_bench.data.layout import Layout, read_layout
-from codec_bench.data.manifest import READERS, Columns, Sound, make_row
+from codec_bench.data.manifest import READERS, CellSound, Columns, make_row
 from codec_bench.data.parquet import ParquetRows
 from codec_bench.data.rows import ALIASES, Row, rank
 from codec_bench.data.streamed import ManifestRows, StreamedRows, row_problem
@@ -57,7 +57,7 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RowSelection:
     """The part of a data set to read; the fields are arguments of `open_table`."""
 
     columns: Sequence[str] | None = None
@@ -86,7 +86,7 @@ class Table:
         name: str,
         rows: Rows,
         splits: Sequence[str],
-        selection: Selection,
+        selection: RowSelection,
         *,
         revision: str | None = None,
         mark_split: bool = False,
@@ -212,7 +212,7 @@ def open_table(
     """
     if limit is not None and limit < 1:
         raise UserError(f"the limit is {limit}; expected at least 1")
-    selection = Selection(columns, limit, seed)
+    selection = RowSelection(columns, limit, seed)
     where = os.fspath(where)
     if where.startswith(PREFIX):
         repo, pinned, names = parse_hub_name(where)
@@ -236,7 +236,7 @@ def open_table(
     return _open_file(path, config, split, selection)
 
 
-def _open_file(path: str, config: str | None, split: str | None, selection: Selection) -> Table:
+def _open_file(path: str, config: str | None, split: str | None, selection: RowSelection) -> Table:
     base = os.path.basename(path)
     stem, kind = os.path.splitext(base)
     if kind.lower() not in READERS:
@@ -259,7 +259,7 @@ def _open_repository(
     subset: tuple[str | None, str | None],
     split: str | None,
     names: Sequence[str],
-    selection: Selection,
+    selection: RowSelection,
 ) -> Table:
     """Open a repository.
 
@@ -332,7 +332,7 @@ def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
 
 
 def _value(value: Any) -> Any:
-    """Convert a clip with a path to a `Sound`, which a sample can name."""
+    """Convert a clip with a path to a `CellSound`, which a sample can name."""
     if not isinstance(value, Clip):
         return value
-    return Sound(value.source, None) if isinstance(value.source, str) else value
+    return CellSound(value.source, None) if isinstance(value.source, str) else value

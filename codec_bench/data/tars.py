@@ -29,10 +29,10 @@ from typing import Any
 
 from codec_bench.config.file_content import file_state
 from codec_bench.config.paths import cache_folder
-from codec_bench.data.manifest import Columns, Sound, make_row
+from codec_bench.data.manifest import CellSound, Columns, make_row
 from codec_bench.data.rows import ALIASES, DoubleKey, Row, parse_json
 from codec_bench.decoding.decode import SUFFIXES
-from codec_bench.decoding.read import Member
+from codec_bench.decoding.read import TarMember
 from codec_bench.decoding.remote import filesystem, is_url, shown, tried
 from codec_bench.errors import UserError, on_disk
 
@@ -49,7 +49,7 @@ _TAGS = ("ETag", "etag")
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _TarEntry:
     """One sample of a tar file, as the cache stores it.
 
     Args:
@@ -115,14 +115,16 @@ def tar_rows(data: str, *, require_audio: bool) -> Iterator[Row]:
             yield _row(number, file, entry, needed)
 
 
-def _row(number: int, file: str, entry: _Entry, needed: tuple[str, ...]) -> Row:
+def _row(number: int, file: str, entry: _TarEntry, needed: tuple[str, ...]) -> Row:
     where = f"sample '{entry.key}' in {os.path.basename(shown(file))}"
     if entry.problem is not None:
         return Row(number, entry.key, problem=f"{where} {entry.problem}")
     reserved = {*ALIASES["audio"], *ALIASES["id"], *ALIASES["estimate"]}
     fields = {k: v for k, v in (entry.fields or {}).items() if k.strip().lower() not in reserved}
     cells = {
-        "audio": Sound(str(Member(file, entry.begin, entry.size, entry.name)), entry.name) if entry.name else None,
+        "audio": CellSound(str(TarMember(file, entry.begin, entry.size, entry.name)), entry.name)
+        if entry.name
+        else None,
         **fields,
     }
     names = tuple(cells)
@@ -132,14 +134,14 @@ def _row(number: int, file: str, entry: _Entry, needed: tuple[str, ...]) -> Row:
     return parsed._replace(id=entry.key, extra=extra, problem=problem)
 
 
-def _entries(file: str) -> list[_Entry]:
+def _entries(file: str) -> list[_TarEntry]:
     """The samples of a file, from the cache if it has not changed."""
     state = _state(file)
     path = cache_folder() / "tars" / f"{hashlib.blake2b(shown(file).encode(), digest_size=16).hexdigest()}.json"
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         held = json.loads(path.read_text("utf-8"))
         if held["state"] == state and state[2] is not None:
-            return [_Entry(**one) for one in held["entries"]]
+            return [_TarEntry(**one) for one in held["entries"]]
     entries = _scan(file)
     if state[2] is not None and state == _state(file):
         _write_cache(path, {"state": state, "entries": [asdict(one) for one in entries]})
@@ -164,10 +166,10 @@ def _state(file: str) -> list[Any]:
         return [_VERSION, os.path.getsize(file), file_state(file)]
 
 
-def _scan(file: str) -> list[_Entry]:
+def _scan(file: str) -> list[_TarEntry]:
     """Find the samples of a file. Only blocks around the headers of a remote one are read."""
 
-    def look() -> list[_Entry]:
+    def look() -> list[_TarEntry]:
         if not is_url(file):
             with open(file, "rb") as opened:
                 return _samples_of(opened)
@@ -184,9 +186,9 @@ def _scan(file: str) -> list[_Entry]:
 
 
 def _with_message(file: str, look: Any) -> Any:
-    def called() -> list[_Entry]:
+    def called() -> list[_TarEntry]:
         try:
-            entries: list[_Entry] = look()
+            entries: list[_TarEntry] = look()
         except (tarfile.TarError, ValueError, OverflowError) as error:
             problem = "is cut" if "unexpected end" in str(error) else "is no tar file, or is damaged"
             raise UserError(f"the tar file '{shown(file)}' {problem}: {error}", hint="copy it again") from error
@@ -195,8 +197,8 @@ def _with_message(file: str, look: Any) -> Any:
     return called
 
 
-def _samples_of(opened: Any) -> list[_Entry]:
-    entries: list[_Entry] = []
+def _samples_of(opened: Any) -> list[_TarEntry]:
+    entries: list[_TarEntry] = []
     key, wrong = "", None
     sounds: dict[str, tuple[str, int, int]] = {}
     texts: dict[str, dict[str, bytes]] = {}
@@ -238,10 +240,10 @@ def _wrong(member: tarfile.TarInfo) -> str | None:
 
 def _entries_of(
     key: str, sounds: Mapping[str, tuple[str, int, int]], texts: Mapping[str, Mapping[str, bytes]], wrong: str | None
-) -> list[_Entry]:
+) -> list[_TarEntry]:
     """The samples of one key; `sounds` and `texts` are by what is between key and suffix."""
     if wrong is not None:
-        return [_Entry(key, problem=wrong)]
+        return [_TarEntry(key, problem=wrong)]
     if len(sounds) < 2:
         stem = next(iter(sounds), "")
         shared = {**texts.get("", {}), **texts.get(stem, {})}
@@ -249,24 +251,24 @@ def _entries_of(
     if "" in texts:
         names = ", ".join(name for name, _, _ in sounds.values())
         problem = f"has one text for {len(sounds)} sounds ({names}); expected one sound, or a text for each"
-        return [_Entry(key, problem=problem)]
+        return [_TarEntry(key, problem=problem)]
     return [_entry(f"{key}.{stem}".rstrip("."), sound, texts.get(stem, {})) for stem, sound in sounds.items()]
 
 
-def _entry(key: str, sound: tuple[str, int, int], parts: Mapping[str, bytes]) -> _Entry:
+def _entry(key: str, sound: tuple[str, int, int], parts: Mapping[str, bytes]) -> _TarEntry:
     name, begin, size = sound
     fields: dict[str, Any] = {}
     try:
         if "json" in parts:
             fields = parse_json(parts["json"].decode("utf-8-sig"))
         if not isinstance(fields, dict):
-            return _Entry(key, problem=f"has a .json that holds {type(fields).__name__}; expected an object")
+            return _TarEntry(key, problem=f"has a .json that holds {type(fields).__name__}; expected an object")
         if "txt" in parts and not any(alias in fields for alias in ALIASES["text"]):
             fields["text"] = parts["txt"].decode("utf-8-sig").strip()
     except UnicodeDecodeError:
-        return _Entry(key, problem="has a .txt or .json that is not UTF-8")
+        return _TarEntry(key, problem="has a .txt or .json that is not UTF-8")
     except DoubleKey as error:
-        return _Entry(key, problem=f"has a .json that {error}")
+        return _TarEntry(key, problem=f"has a .json that {error}")
     except (ValueError, RecursionError) as error:
-        return _Entry(key, problem=f"has a .json that is not JSON: {error}")
-    return _Entry(key, name, begin, size, fields)
+        return _TarEntry(key, problem=f"has a .json that is not JSON: {error}")
+    return _TarEntry(key, name, begin, size, fields)

@@ -53,7 +53,7 @@ class Decoded(NamedTuple):
     sample_rate_hz: int
 
 
-class Sound(Protocol):
+class SampledSound(Protocol):
     """Samples with their rate."""
 
     @property
@@ -174,7 +174,7 @@ def guarded(name: str, decode: Callable[[], _Result]) -> _Result:
         ) from error
 
 
-def check_audio(audio: Sound, name: str) -> None:
+def check_audio(audio: SampledSound, name: str) -> None:
     """Refuse empty, non-finite or far too loud audio, or an impossible rate.
 
     Raises:

@@ -20,7 +20,7 @@ _LOCATOR = re.compile(r"(?P<file>.+?)::(?P<begin>\d+)\+(?P<size>\d+)::(?P<name>.
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class TarMember:
     """One file in a tar file.
 
     Args:
@@ -46,12 +46,12 @@ class Member:
         return f"{self.name} in {shown(self.file)}"
 
 
-def find_member(path: str) -> Member | None:
+def find_member(path: str) -> TarMember | None:
     """Parse a locator, or return None. An existing file of that name is a path."""
     match = _LOCATOR.fullmatch(path)
     if match is None or (not is_url(path) and os.path.exists(path)):
         return None
-    return Member(match["file"], int(match["begin"]), int(match["size"]), match["name"])
+    return TarMember(match["file"], int(match["begin"]), int(match["size"]), match["name"])
 
 
 def file_of(path: str) -> str:
@@ -62,12 +62,12 @@ def file_of(path: str) -> str:
     return path if held is None else held.file
 
 
-def read_member(member: Member) -> Decoded:
+def read_member(member: TarMember) -> Decoded:
     """Decode audio in a tar file: all channels, at its own rate."""
     return decode_bytes(member_bytes(member), member.words)
 
 
-def member_bytes(member: Member) -> bytes:
+def member_bytes(member: TarMember) -> bytes:
     """Return the bytes of a member.
 
     Raises:

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from codec_bench.decoding.decode import Decoded, decode_bytes
-from codec_bench.decoding.read import Member, find_member
+from codec_bench.decoding.read import TarMember, find_member
 from codec_bench.decoding.remote import is_url, read_remote, shown
 from codec_bench.decoding.span import cut_span, find_span
 from codec_bench.engine.systems import System
@@ -174,7 +174,7 @@ def _fetch(paths: Sequence[str], folder: str) -> list[Fetched]:
         return [Fetched(None, f"'{shown(path)}' cannot be fetched: {describe(error)}") for path in paths]
 
 
-def _cut(data: bytes, members: Sequence[Member], folder: str) -> list[Fetched]:
+def _cut(data: bytes, members: Sequence[TarMember], folder: str) -> list[Fetched]:
     start = members[0].begin
     return [Fetched(_write_temporary(data[one.begin - start : one.end - start], one.name, folder)) for one in members]
 

@@ -40,7 +40,7 @@ from codec_bench.engine.timings import Spent, describe_phase, sum_timings
 from codec_bench.errors import UserError
 from codec_bench.features.base import seed_of
 from codec_bench.messages import Diagnostic
-from codec_bench.metrics.base import NOT_COMPARED, Compared, compared, flagged, inputs_or_score
+from codec_bench.metrics.base import NOT_COMPARED, ComparedLevels, compared, flagged, inputs_or_score
 from codec_bench.store.rows import SILENT, ItemRecord, Results
 from codec_bench.store.statuses import FAILURES
 from codec_bench.text.language import base_language
@@ -73,7 +73,7 @@ class _Outcome:
     bits: float | None = None
     no_bits: str | None = None
     audio: str | None = None
-    comparison: Compared = NOT_COMPARED
+    comparison: ComparedLevels = NOT_COMPARED
     of_another: str | None = None
     scores: dict[str, Score] = field(default_factory=dict)
     features_missing: int = 0

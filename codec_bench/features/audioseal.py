@@ -9,7 +9,7 @@ import numpy as np
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.learned import Learned
-from codec_bench.features.scorers import Network
+from codec_bench.features.scorers import ScorerNetwork
 from codec_bench.networks.batch_shapes import in_shape
 
 
@@ -35,7 +35,7 @@ class AudioSeal(Learned):
     protocol = "audioseal/detector-16bits/1"
     rate_hz = 16_000
     batch_s = 240.0
-    row = Network(
+    row = ScorerNetwork(
         "codec_bench.networks.audioseal:AudioSealNet", weights="audioseal-detector-16bits", key="model",
         protocol=protocol, title="AudioSeal", about="", outputs=("share", "bits"), windows="", least=1,
         batch_s=batch_s, most_s=300.0,

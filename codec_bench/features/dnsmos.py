@@ -139,12 +139,12 @@ class Dnsmos(PreparedFeature):
                 self._scorer = _OnnxRuntime(self, p835, p808)
         return self._scorer
 
-    def prepare(self, signals: Sequence[np.ndarray]) -> _Batch:
+    def prepare(self, signals: Sequence[np.ndarray]) -> _DnsmosBatch:
         """Cut the signals into windows and prepare them for the library."""
         clips = [self._clip(signal) for signal in signals]
-        return _Batch(clips, self._loaded().prepare([clip for clip in clips if isinstance(clip, _Clip)]))
+        return _DnsmosBatch(clips, self._loaded().prepare([clip for clip in clips if isinstance(clip, _Clip)]))
 
-    def compute_prepared(self, batch: _Batch) -> list[Result | Unavailable]:
+    def compute_prepared(self, batch: _DnsmosBatch) -> list[Result | Unavailable]:
         """Score signals `(samples,)`, float32 at 16 kHz in [-1, 1]."""
         outputs = iter(self._loaded().score(batch.ready))
         return [clip if isinstance(clip, Unavailable) else clip.result(*next(outputs)) for clip in batch.clips]
@@ -210,7 +210,7 @@ _Outputs = list[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Batch:
+class _DnsmosBatch:
     """A prepared batch: the clips or why there is none, and the library's input."""
 
     clips: list[_Clip | Unavailable]

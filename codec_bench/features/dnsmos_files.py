@@ -14,11 +14,11 @@ import numpy as np
 from codec_bench.errors import MissingExtra, WeightsError
 
 if TYPE_CHECKING:
-    from codec_bench.kernels.dnsmos.ref import Weights
+    from codec_bench.kernels.dnsmos.ref import DnsmosWeights
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class DnsmosNetwork:
     """A network's file, and its operations and shapes in order, which identify it."""
 
     file: str
@@ -27,7 +27,7 @@ class Network:
     dense: tuple[tuple[int, int], ...]
 
 
-P835 = Network(
+P835 = DnsmosNetwork(
     "sig_bak_ovr.onnx",
     "Conv Conv Conv Relu Conv Relu Conv Relu Conv Relu MaxPool Conv Relu MaxPool Conv Relu MaxPool Conv Relu ReduceMax "
     "MatMul Relu MatMul Relu MatMul",
@@ -37,7 +37,7 @@ P835 = Network(
     ),
     ((64, 128), (128, 64), (64, 3)),
 )
-P808 = Network(
+P808 = DnsmosNetwork(
     "model_v8.onnx",
     "Conv Relu MaxPool Conv Relu MaxPool Conv Relu Conv Relu MaxPool Conv Relu ReduceMax MatMul Relu MatMul Relu "
     "MatMul",
@@ -69,7 +69,7 @@ def folder_of(weights: str | None) -> Path:
     return folder
 
 
-def read_network(path: Path, network: Network) -> Weights:
+def read_network(path: Path, network: DnsmosNetwork) -> DnsmosWeights:
     """Read the weights of one network from its ONNX file.
 
     Raises:
@@ -78,7 +78,7 @@ def read_network(path: Path, network: Network) -> Weights:
     import onnx
     from onnx import numpy_helper
 
-    from codec_bench.kernels.dnsmos.ref import Weights
+    from codec_bench.kernels.dnsmos.ref import DnsmosWeights
 
     try:
         graph = onnx.load(os.fspath(path)).graph
@@ -106,7 +106,7 @@ def read_network(path: Path, network: Network) -> Weights:
         raise WeightsError(f"'{path}' holds another network than DNSMOS's {network.file}")
     # The two convolutions over a signal are the Fourier transform; they have no bias.
     front = [c[0][:, :, 0] for c in convolutions if c[0].ndim == 3]
-    return Weights(
+    return DnsmosWeights(
         [(c[0], c[1]) for c in convolutions if c[0].ndim == 4],
         [(d[0], d[1]) for d in dense],
         (front[0], front[1]) if front else None,

@@ -14,7 +14,7 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.config.registry import load_attribute
 from codec_bench.features.base import NetworkFeature, Result, Unavailable, seed_of, too_short
 from codec_bench.features.encoder_feature import NOT_FINITE
-from codec_bench.features.scorers import SCORERS, Network
+from codec_bench.features.scorers import SCORERS, ScorerNetwork
 from codec_bench.features.windowed import WindowedBatch, WindowLimits, windowed_batch
 from codec_bench.messages import Diagnostic
 from codec_bench.networks.batch_shapes import in_rows
@@ -35,7 +35,7 @@ Raises:
 class Learned(NetworkFeature):
     """A network over the windows of a signal; each feature is a subclass with its row."""
 
-    row: ClassVar[Network]
+    row: ClassVar[ScorerNetwork]
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         super().__init__(device, weights)

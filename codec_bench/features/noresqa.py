@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from codec_bench.features.scorers import Network
+from codec_bench.features.scorers import ScorerNetwork
 from codec_bench.features.squim import SquimFrames
 
-ROW = Network(
+ROW = ScorerNetwork(
     "codec_bench.networks.noresqa:NoresqaNet", weights="noresqa-mos", key="state_dict", protocol="noresqa-mos/8d56b95",
     title="NORESQA-MOS", outputs=(), windows="windows", about="", least=400, batch_s=240.0, most_s=120.0,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """The table of learned scorers: networks, their scores and sources.
 
-`codec_bench.metrics.predicted` makes a metric of every output. A row with a `Network` becomes a feature in
+`codec_bench.metrics.predicted` makes a metric of every output. A row with a `ScorerNetwork` becomes a feature in
 `codec_bench.features.learned`. This module imports nothing heavy.
 """
 
@@ -14,7 +14,7 @@ OPINION = (1.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class ScorerNetwork:
     """A network over the windows of a signal. Scores are means over the windows.
 
     Args:
@@ -62,7 +62,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Scorer:
+class ScorerRow:
     """A row.
 
     Args:
@@ -94,7 +94,7 @@ class Scorer:
     variants: bool = False
     languages: tuple[str, ...] = ()
     trained_on: str = ""
-    network: Network | None = field(default=None)
+    network: ScorerNetwork | None = field(default=None)
 
 
 DNSMOS_SOURCE = "speechmos 0.0.1, to 1e-4"
@@ -103,7 +103,7 @@ NISQA_SOURCE = "github.com/gabrielmittag/NISQA at fe84f0f, to 1e-4"
 NISQA_NOTES = 'Paper: G. Mittag et al., "NISQA", Interspeech 2021. Reference implementation: github.com/gabrielmittag/NISQA at 48 kHz, to 1e-4.'
 SCOREQ_PAPER = "Ragano, Skoglund, Hines: SCOREQ: Speech Quality Assessment with Contrastive Regression, NeurIPS 2024"
 SQUIM_PAPER = "Kumar et al.: TorchAudio-Squim: Reference-less Speech Quality and Intelligibility Measures in TorchAudio, ICASSP 2023"
-SQUIM = Network(
+SQUIM = ScorerNetwork(
     "codec_bench.networks.squim:SquimNet",
     weights="squim-objective-dns2020",
     key=None,
@@ -125,16 +125,16 @@ Result: `{"stoi": float, "pesq": float, "si_sdr": float, "windows": int}`.""",
 
 def _ssl_mos(
     name: str, network: str, weights: str, title: str, about: str, paper: str, source: str, range: tuple[float | None, float | None]
-) -> Scorer:  # fmt: skip
+) -> ScorerRow:  # fmt: skip
     """A row of SSL-MOS: one opinion score from a speech encoder whose frames are scored and averaged."""
-    return Scorer(
+    return ScorerRow(
         feature=name.replace("_", "-"),
         scores={name: Output("mos", f"{about} Higher is better.", "The mean over the frames of s3prl, one for each started 20 ms.")},
         paper=paper,
         source=source,
         notes=f"Paper: {paper}. Reference implementation: {source}.",
         range=range,
-        network=Network(
+        network=ScorerNetwork(
             f"codec_bench.networks.ssl_mos:{network}", weights=weights, key=None, protocol=f"{name}/{weights}", title=title, outputs=("mos",),
             windows="windows", least=800, batch_s=240.0, most_s=120.0,
             about=f"{about} Higher is better.\n\nResult: `{{\"mos\": float, \"windows\": int}}`.",
@@ -146,7 +146,7 @@ _MOS_BENCH = "Huang, Cooper, Toda: MOS-Bench: Benchmarking Generalization Abilit
 _SHEET = "github.com/unilight/sheet, to 1e-5"
 _SINGMOS = "github.com/South-Twilight/SingMOS at 1554e86, to 1e-5"
 SCORERS = (
-    Scorer(
+    ScorerRow(
         feature="audiobox",
         scores={
             "audiobox_ce": Output("ce", "Content enjoyment: how much people would like to listen to it. Higher is better, 1 to 10."),
@@ -160,7 +160,7 @@ SCORERS = (
         range=(1.0, 10.0), group="audiobox", named=True, detail="windows",
     ),
     *(
-        Scorer(
+        ScorerRow(
             feature="squim", scores={name: output}, paper=SQUIM_PAPER, source="torchaudio 2.11 SQUIM_OBJECTIVE, to 1e-5",
             notes='Paper: A. Kumar et al., "TorchAudio-Squim", ICASSP 2023. Reference implementation: torchaudio 2.11, to 1e-5.',
             range=limits, unit=unit, group="squim", named=True, network=SQUIM if name == "squim_stoi" else None,
@@ -171,7 +171,7 @@ SCORERS = (
             ("squim_si_sdr", Output("si_sdr", "The SI-SDR in dB that SQUIM predicts without a reference. Higher is better."), (None, None), "dB"),
         )
     ),
-    Scorer(
+    ScorerRow(
         feature="emo-vad",
         scores={
             "emo_arousal": Output("arousal", "How excited the estimate's speech is, nominally 0 to 1. Neither more nor less is better.", higher_is_better=None),
@@ -183,7 +183,7 @@ SCORERS = (
         notes='Paper: J. Wagner et al., "Dawn of the Transformer Era in Speech Emotion Recognition", TPAMI 2023. Reference\n'
         "implementation: `EmotionModel` of the model card over transformers 5, to 1e-5.",
         range=(None, None), topic="emotion", group="emo_vad", named=True,
-        network=Network(
+        network=ScorerNetwork(
             "codec_bench.networks.emo_vad:EmoVadNet", weights="emo-vad-msp-dim", key=None, protocol="emo-vad/msp-dim/1", title="the emotion network",
             outputs=("arousal", "dominance", "valence"), windows="windows", least=400, batch_s=240.0, most_s=120.0,
             about="""Arousal, dominance and valence of a signal, as wav2vec 2.0 large (12 layers) predicts them. Nominally 0 to 1.
@@ -194,7 +194,7 @@ between. Batches do not change the values.
 Result: `{"arousal": float, "dominance": float, "valence": float, "windows": int}`.""",
         ),
     ),
-    Scorer(
+    ScorerRow(
         feature="aasist",
         scores={
             "asvspoof": Output(
@@ -208,7 +208,7 @@ Result: `{"arousal": float, "dominance": float, "valence": float, "windows": int
         source="github.com/clovaai/aasist at a04c986, to 1e-5",
         notes='Paper: J. Jung et al., "AASIST", ICASSP 2022. Reference implementation: github.com/clovaai/aasist at a04c986, to 1e-5.',
         range=(0.0, 1.0),
-        network=Network(
+        network=ScorerNetwork(
             "codec_bench.networks.aasist:AasistNet", weights="aasist", key=None, protocol="asvspoof/aasist-2019-la/whole-signal", title="AASIST",
             outputs=("genuine",), windows="windows", least=2315, batch_s=60.0, most_s=60.0,
             about="""The probability that a signal is genuine speech, as AASIST sees it, 0 to 1.
@@ -219,7 +219,7 @@ in VERSA; the authors' evaluation cuts or repeats it to 4 s.
 Result: `{"genuine": float, "windows": int}`.""",
         ),
     ),
-    Scorer(
+    ScorerRow(
         feature="auto-att",
         scores={
             "auto_att": Output(
@@ -238,7 +238,7 @@ Result: `{"genuine": float, "windows": int}`.""",
         range=(1.0, 3.0), detail="heard_s", variants=True, languages=("zh",),
         trained_on="Auto-ATT was trained on Mandarin speech",
     ),
-    Scorer(
+    ScorerRow(
         feature="dnsmos",
         scores={
             "dnsmos_sig": Output("sig", "Quality of the speech itself: how little the voice is distorted (P.835 SIG). Higher is better, 1 to 5."),
@@ -250,7 +250,7 @@ Result: `{"genuine": float, "windows": int}`.""",
         notes='Paper: C. K. A. Reddy et al., "DNSMOS P.835", ICASSP 2022. Reference implementation: speechmos, to 1e-4.',
         group="dnsmos", detail="windows", variants=True,
     ),
-    Scorer(
+    ScorerRow(
         feature="dnsmos",
         scores={"dnsmos_p808": Output("p808", "Overall quality as a crowd would rate it under P.808, predicted by another network. Higher is better, 1 to 5.")},
         paper="Reddy, Gopal, Cutler: DNSMOS: A Non-Intrusive Perceptual Objective Speech Quality Metric to Evaluate Noise Suppressors, ICASSP 2021",
@@ -258,7 +258,7 @@ Result: `{"genuine": float, "windows": int}`.""",
         notes='Paper: C. K. A. Reddy et al., "DNSMOS", ICASSP 2021. Reference implementation: speechmos, to 1e-4.',
         group="dnsmos", detail="windows", variants=True,
     ),
-    Scorer(
+    ScorerRow(
         feature="nisqa",
         scores={"nisqa_mos": Output("mos", "The opinion score that NISQA predicts for transmitted speech. Higher is better; nominally 1 to 5.")},
         paper=NISQA_PAPER, source=NISQA_SOURCE,
@@ -266,7 +266,7 @@ Result: `{"genuine": float, "windows": int}`.""",
         "Raises:\n    UserError: no such variant.",
         rate_hz=48_000, group="nisqa", named=True, detail="windows", variants=True,
     ),
-    Scorer(
+    ScorerRow(
         feature="nisqa",
         scores={
             "nisqa_noisiness": Output("noisiness", "How little noise there is, background, circuit or coding noise, as NISQA predicts it. Higher is better; nominally 1 to 5."),
@@ -276,7 +276,7 @@ Result: `{"genuine": float, "windows": int}`.""",
         },
         paper=NISQA_PAPER, source=NISQA_SOURCE, notes=NISQA_NOTES, rate_hz=48_000, group="nisqa", named=True, detail="windows",
     ),
-    Scorer(
+    ScorerRow(
         feature="sigmos",
         scores={
             "sigmos_ovrl": Output("overall", "The overall opinion score that SIGMOS predicts. Higher is better; nominally 1 to 5."),
@@ -292,7 +292,7 @@ Result: `{"genuine": float, "windows": int}`.""",
         notes="Paper: B. Naderi et al., ICASSP 2024. Reference implementation: github.com/microsoft/SIG-Challenge at 48 kHz, to 1e-5.",
         rate_hz=48_000, group="sigmos", named=True,
     ),
-    Scorer(
+    ScorerRow(
         feature="distillmos",
         scores={
             "distillmos": Output(
@@ -307,7 +307,7 @@ Result: `{"genuine": float, "windows": int}`.""",
         notes='Paper: B. Stahl, H. Gamper, "Distillation and Pruning for Scalable Self-Supervised Representation-Based Speech Quality\n'
         'Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1, to 1e-4.',
         detail="crops",
-        network=Network(
+        network=ScorerNetwork(
             "codec_bench.networks.distillmos:DistillMosNet", weights="distillmos-v7", key="model", protocol="distillmos/v7",
             title="DistillMOS", outputs=("mos",), windows="crops", least=320, batch_s=120.0,
             about="""The opinion score that DistillMOS gives a signal. Higher is better; 1 to 5.
@@ -320,7 +320,7 @@ change it.
 Result: `{"mos": float, "crops": int}`.""",
         ),
     ),
-    Scorer(
+    ScorerRow(
         feature="dnsmos-pro",
         scores={
             "dnsmos_pro": Output(
@@ -338,7 +338,7 @@ Result: `{"mos": float, "crops": int}`.""",
         "        (synthetic and converted speech).\n\nRaises:\n    UserError: no such network.",
         detail="variance", variants=True,
     ),
-    Scorer(
+    ScorerRow(
         feature="nisqa-tts",
         scores={"nisqa_tts": Output("mos", "How natural synthetic speech sounds, as NISQA-TTS predicts it. Higher is better; nominally 1 to 5.")},
         paper="Mittag, Moeller: Deep Learning Based Assessment of Synthetic Speech Naturalness, Interspeech 2020",
@@ -347,7 +347,7 @@ Result: `{"mos": float, "crops": int}`.""",
         "implementation: github.com/gabrielmittag/NISQA at 48 kHz, to 1e-4.",
         rate_hz=48_000, detail="windows",
     ),
-    Scorer(
+    ScorerRow(
         feature="plcmos",
         scores={
             "plcmos": Output(
@@ -362,7 +362,7 @@ Result: `{"mos": float, "crops": int}`.""",
         source="speechmos 0.0.1, with the same raters, to 1e-4", detail="scatter",
         notes='Paper: L. Diener et al., "PLCMOS", Interspeech 2023. Reference implementation: speechmos 0.0.1 (PLCMOS v2), with the same\n'
         "raters, to 1e-4.",
-        network=Network(
+        network=ScorerNetwork(
             "codec_bench.networks.plcmos:PlcmosNet", weights="plcmos-v2", key=None, protocol="plcmos/v2/15-raters",
             title="PLCMOS", outputs=("mos", "scatter"), windows="windows", least=1281, batch_s=240.0, most_s=120.0, draws=True,
             about="""The opinion score that PLCMOS v2 gives a signal. Higher is better; 1 to 5.
@@ -374,7 +374,7 @@ point for a rater. The score is the mean over 15 raters, normal draws of NumPy's
 Result: `{"mos": float, "scatter": float, "windows": int}`.""",
         ),
     ),
-    Scorer(
+    ScorerRow(
         feature="scoreq",
         scores={
             "scoreq": Output(
@@ -389,7 +389,7 @@ Result: `{"mos": float, "scatter": float, "windows": int}`.""",
         "github.com/alessandroragano/scoreq at 16 kHz, to 2e-5.",
         named=True, variants=True,
     ),
-    Scorer(
+    ScorerRow(
         feature="nomad-embedding",
         scores={
             "nomad": Output(
@@ -406,7 +406,7 @@ Result: `{"mos": float, "scatter": float, "windows": int}`.""",
         "github.com/alessandroragano/nomad at 16 kHz with one reference, the item's own, to 1e-5.",
         range=(0.0, 2.0), topic="fidelity", apart=True,
     ),
-    Scorer(
+    ScorerRow(
         feature="scoreq-embedding",
         scores={
             "scoreq_ref": Output(
@@ -438,7 +438,7 @@ Result: `{"mos": float, "scatter": float, "windows": int}`.""",
         "singmos_pro", "SingMosProNet", "singmos-pro", "SingMOS-Pro", "The opinion score that SingMOS-Pro gives singing: wav2vec 2.0 large, 1 to 5.",
         "Tang et al.: SingMOS-Pro: A Comprehensive Benchmark for Singing Quality Assessment, 2025, arXiv 2510.01812", _SINGMOS, OPINION,
     ),
-    Scorer(
+    ScorerRow(
         feature="utmos",
         scores={
             "utmos": Output(
@@ -456,7 +456,7 @@ Result: `{"mos": float, "scatter": float, "windows": int}`.""",
         "    point: `float16`, `bfloat16` or `tf32`, or None for float32.\n\nRaises:\n    UserError: no such variant or precision.",
         named=True, detail="frames", languages=("en",), trained_on="UTMOS22 was trained on English", variants=True,
     ),
-    Scorer(
+    ScorerRow(
         feature="utmosv2",
         scores={
             "utmosv2": Output(
@@ -475,7 +475,7 @@ Result: `{"mos": float, "scatter": float, "windows": int}`.""",
         "        five draws; `five-folds` for five folds with five draws each.\n\nRaises:\n    UserError: no such variant.",
         detail="draws", variants=True,
     ),
-    Scorer(
+    ScorerRow(
         feature="wvmos",
         scores={
             "wvmos": Output(
@@ -495,6 +495,6 @@ Result: `{"mos": float, "scatter": float, "windows": int}`.""",
 """In the order of the groups, then of the alphabet."""
 
 
-def row_of(metric: str) -> Scorer:
+def row_of(metric: str) -> ScorerRow:
     """Return the row of a learned metric."""
     return next(row for row in SCORERS if metric in row.scores)

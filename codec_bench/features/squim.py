@@ -7,9 +7,9 @@ import numpy as np
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.learned import Learned
-from codec_bench.features.scorers import Network
+from codec_bench.features.scorers import ScorerNetwork
 
-ROW = Network(
+ROW = ScorerNetwork(
     "codec_bench.networks.squim:SquimSubjectiveNet", weights="squim-subjective-bvcc-daps", key=None,
     protocol="squim-subjective/bvcc-daps", title="SQUIM", outputs=(), windows="windows", about="", least=400,
     batch_s=240.0, most_s=120.0,

@@ -237,7 +237,7 @@ SILENT_REFERENCE = Diagnostic("silent_reference")
 ALIGNMENT_UNKNOWN = Diagnostic("alignment_unknown")
 
 
-class Compared(NamedTuple):
+class ComparedLevels(NamedTuple):
     """The result of comparing levels, in the words of `store.rows.NO_SPEECH`.
 
     Args:
@@ -250,10 +250,10 @@ class Compared(NamedTuple):
     generated: bool = False
 
 
-NOT_COMPARED = Compared()
+NOT_COMPARED = ComparedLevels()
 
 
-def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, generated: bool) -> Compared:
+def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, generated: bool) -> ComparedLevels:
     """Compare the levels of an estimate with its reference's.
 
     Args:
@@ -264,11 +264,16 @@ def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, gener
     follows = find_mismatch(reference, estimate, rate_hz, levels) if as_long else None
     lacks = lacks_speech(*levels) if generated else None
     mismatch = SHORT_INCONCLUSIVE if follows == INCONCLUSIVE else NO_SPEECH.get(follows or "")
-    return Compared(mismatch, NO_SPEECH.get(lacks or ""), generated)
+    return ComparedLevels(mismatch, NO_SPEECH.get(lacks or ""), generated)
 
 
 def flagged(
-    metric: Metric, score: Score, *, estimate_silent: bool, reference_silent: bool, comparison: Compared = NOT_COMPARED
+    metric: Metric,
+    score: Score,
+    *,
+    estimate_silent: bool,
+    reference_silent: bool,
+    comparison: ComparedLevels = NOT_COMPARED,
 ) -> Score:
     """Flag a score (`detail["flag"]`) whose value is in doubt. An existing flag stays.
 

@@ -10,7 +10,7 @@ from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic, of_error
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.text.language import base_language
-from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, Compared, get_rule
+from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, ComparedTexts, get_rule
 from codec_bench.types import Score
 
 RECOGNISERS = (
@@ -139,7 +139,7 @@ class _RecognisedErrorRate(Metric):
         names = [self.features_of(item.language)[0][0] for item in batch]
         return [self._transcript(name, item.estimate_features[name]) for name, item in zip(names, batch)]
 
-    def between(self, batch: Sequence[Inputs], texts: Sequence[tuple[str, str]]) -> list[Compared | Score]:
+    def between(self, batch: Sequence[Inputs], texts: Sequence[tuple[str, str]]) -> list[ComparedTexts | Score]:
         """Compare two texts of each item, the first as the reference; a score if they cannot be normalised."""
         results = [item.estimate_features[self.features_of(item.language)[0][0]] for item in batch]
         languages = [self._language(item, result) for item, result in zip(batch, results)]
@@ -184,7 +184,7 @@ class _RecognisedErrorRate(Metric):
             return Score.failed(Diagnostic("recogniser_failed", name=name, cause=fault), self.protocol)
         return transcript
 
-    def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
+    def _score(self, compared: ComparedTexts, result: Mapping[str, Any]) -> Score:
         value = self._value(compared)
         if value is None:
             return Score.undefined(compared.note or Diagnostic("empty_transcript"), self.protocol)
@@ -196,10 +196,10 @@ class _RecognisedErrorRate(Metric):
             ratio = dict(zip(("numerator", "denominator"), share))
         return Score.ok(value, self.protocol, **ratio, detail=self._detail(compared, result))
 
-    def _value(self, compared: Compared) -> float | None:
+    def _value(self, compared: ComparedTexts) -> float | None:
         return self._rule.item_value(compared)
 
-    def _detail(self, compared: Compared, result: Mapping[str, Any]) -> dict[str, Any]:
+    def _detail(self, compared: ComparedTexts, result: Mapping[str, Any]) -> dict[str, Any]:
         """The counts, both normalised texts, the raw transcript and other facts for the record."""
         detail = compared.detail
         if isinstance(transcript := result.get("transcript"), str):
@@ -250,7 +250,7 @@ class WerMacro(_RecognisedErrorRate):
     stem = "wer_macro"
     aggregate = "mean"
 
-    def _value(self, compared: Compared) -> float | None:
+    def _value(self, compared: ComparedTexts) -> float | None:
         return compared.value
 
 
@@ -269,7 +269,7 @@ class WerBelow50(Wer):
         """None: an item without a transcript is above the limit."""
         return None
 
-    def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
+    def _score(self, compared: ComparedTexts, result: Mapping[str, Any]) -> Score:
         score = super()._score(compared, result)
         if score.value is None or score.value <= FAILED_ABOVE:
             return score
@@ -293,11 +293,11 @@ class WerAbove50(_RecognisedErrorRate):
         score = self._without_words(text, language)
         return score if score is not None and score.status == "ok" and score.value == 1 else None
 
-    def _value(self, compared: Compared) -> float | None:
+    def _value(self, compared: ComparedTexts) -> float | None:
         rate = self._rule.item_value(compared)
         return None if rate is None else float(rate > FAILED_ABOVE)
 
-    def _detail(self, compared: Compared, result: Mapping[str, Any]) -> dict[str, Any]:
+    def _detail(self, compared: ComparedTexts, result: Mapping[str, Any]) -> dict[str, Any]:
         return super()._detail(compared, result) | {"rate": self._rule.item_value(compared)}
 
 
@@ -327,17 +327,17 @@ class Hallucinated(_RecognisedErrorRate):
         score = self._without_words(text, language)
         return Score.ok(1.0, self.protocol) if score is not None and score.status == "ok" else None
 
-    def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
+    def _score(self, compared: ComparedTexts, result: Mapping[str, Any]) -> Score:
         if compared.counts.reference_length:
             return Score.refused(Diagnostic("reference_has_words"), self.protocol)
         return super()._score(compared, result)
 
-    def _detail(self, compared: Compared, result: Mapping[str, Any]) -> dict[str, Any]:
+    def _detail(self, compared: ComparedTexts, result: Mapping[str, Any]) -> dict[str, Any]:
         detail = super()._detail(compared, result)
         detail.pop("flag", None)  # the value says it
         return detail
 
-    def _value(self, compared: Compared) -> float | None:
+    def _value(self, compared: ComparedTexts) -> float | None:
         return float(compared.hallucinated) if compared.note == EMPTY_REFERENCE else None
 
 

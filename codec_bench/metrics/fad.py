@@ -10,12 +10,12 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.features.clap import Clap
 from codec_bench.metrics.base import FeatureMetric, Inputs
-from codec_bench.metrics.sim import SpeakerEncoder, speaker_encoder
+from codec_bench.metrics.sim import EmbeddingSource, speaker_encoder
 from codec_bench.store.embeddings import KEY, packed
 from codec_bench.types import Score
 
 
-def _encoder(metric: str, variant: str | None, point: str | None, others: Sequence[str]) -> SpeakerEncoder:
+def _encoder(metric: str, variant: str | None, point: str | None, others: Sequence[str]) -> EmbeddingSource:
     """Resolve the embeddings that a variant names."""
     if variant not in others:
         return speaker_encoder(metric, variant, point, others)
@@ -24,7 +24,7 @@ def _encoder(metric: str, variant: str | None, point: str | None, others: Sequen
             f"{metric}[{variant}] has no precision '@{point}'; it is computed in float32",
             hint=f"use {metric}[{variant}]",
         )
-    return SpeakerEncoder(Clap.name, Clap.protocol)
+    return EmbeddingSource(Clap.name, Clap.protocol)
 
 
 class SetDistance(FeatureMetric):

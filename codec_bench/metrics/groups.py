@@ -56,7 +56,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class GroupConditions:
     """The data and systems that groups are measured on.
 
     Args:
@@ -78,7 +78,7 @@ class Material:
         coded: bool,
         options: Mapping[str, Mapping[str, Any]] | None = None,
         prompted: bool = False,
-    ) -> Material:
+    ) -> GroupConditions:
         """Describe these samples."""
         kinds = {Held(one.audio is not None, one.text is not None, one.language) for one in samples}
         return cls(tuple(sorted(kinds, key=repr)), coded, options or {}, prompted)
@@ -119,7 +119,7 @@ def names_group(text: str) -> bool:
 
 
 def without_groups(
-    chosen: Sequence[str], material: Material, previous: Mapping[str, Sequence[str]] | None = None
+    chosen: Sequence[str], material: GroupConditions, previous: Mapping[str, Sequence[str]] | None = None
 ) -> Chosen:
     """Replace group names by metric names. Names and groups may overlap.
 
@@ -145,7 +145,7 @@ def without_groups(
     return Chosen(out, groups)
 
 
-def _members(group: str, material: Material) -> list[str]:
+def _members(group: str, material: GroupConditions) -> list[str]:
     """The measurable metrics of a group; warns of the others."""
     members: list[str] = []
     excluded: dict[str, list[str]] = {}
@@ -163,7 +163,7 @@ def _members(group: str, material: Material) -> list[str]:
     return members
 
 
-def _form(name: str, material: Material) -> tuple[str | None, str]:
+def _form(name: str, material: GroupConditions) -> tuple[str | None, str]:
     """The first form of a metric that can be measured; None and the reason if there is none."""
     lacks, unbuilt = "", ""
     for model in (None, *BRACKETS):
@@ -180,7 +180,7 @@ def _form(name: str, material: Material) -> tuple[str | None, str]:
     return None, lacks or unbuilt
 
 
-def _obstacle(metric: Metric, material: Material) -> str | None:
+def _obstacle(metric: Metric, material: GroupConditions) -> str | None:
     """Why a metric cannot be measured here without a download, or None."""
     if topic_of(Spec.parse(metric.name).name) == "rate" and not material.coded:
         return "no codec is measured, so that no bits are sent"

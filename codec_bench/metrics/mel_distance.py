@@ -53,9 +53,9 @@ class MelDistance(SpectralDistance):
     }
 
     def _distance(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
-        from codec_bench.kernels.spectrum.ref import Weights, distance, mel_filters
+        from codec_bench.kernels.spectrum.ref import SpectrumWeights, distance, mel_filters
 
         windows, mels = (DAC_WINDOWS, DAC_NUM_MELS) if self._variant == DAC else (WINDOWS, NUM_MELS)
-        weights = Weights(linear=0.0, log=1.0) if self._variant == DAC else Weights(linear=1.0, log=2.0)
+        weights = SpectrumWeights(linear=0.0, log=1.0) if self._variant == DAC else SpectrumWeights(linear=1.0, log=2.0)
         filters = [mel_filters(rate_hz, window, bands) for window, bands in zip(windows, mels, strict=True)]
         return distance(reference, estimate, windows=windows, filters=filters, weights=weights)

@@ -12,7 +12,7 @@ import numpy as np
 from codec_bench.config.registry import call_with_known
 from codec_bench.errors import UserError
 from codec_bench.features import REGISTRY as FEATURES
-from codec_bench.features.scorers import SCORERS, Output, Scorer, row_of
+from codec_bench.features.scorers import SCORERS, Output, ScorerRow, row_of
 from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, FeatureMetric, Inputs
 from codec_bench.types import Score
@@ -39,7 +39,7 @@ class Predicted(FeatureMetric):
 
     kind: ClassVar[Literal["pair", "single", "text"]] = "single"
     key: ClassVar[str]
-    row: ClassVar[Scorer]
+    row: ClassVar[ScorerRow]
     output: ClassVar[Output]
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
@@ -105,7 +105,7 @@ def _suffix(variant: str | None, point: str | None) -> str:
     return (f"[{variant}]" if variant else "") + (f"@{point}" if point else "")
 
 
-def _described(row: Scorer, output: Output) -> str:
+def _described(row: ScorerRow, output: Output) -> str:
     rest = "\n\n".join(filter(None, (output.more, row.notes)))
     return f"{output.description}\n\n{indent(rest, '    ')}\n    "
 

@@ -10,7 +10,7 @@ import numpy as np
 from codec_bench.messages import Diagnostic
 from codec_bench.metrics.base import FeatureMetric, Inputs, correlation, frames_apart, variant_name
 from codec_bench.metrics.error_rate import Dwer
-from codec_bench.text.rules import Compared
+from codec_bench.text.rules import ComparedTexts
 from codec_bench.types import Score
 
 LEVEL = "level"
@@ -127,7 +127,7 @@ class SpeakingRateError(Dwer):
         pairs = zip(batch, scores, strict=True)
         return [self._rates(item, score) if score.status == "ok" else score for item, score in pairs]
 
-    def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
+    def _score(self, compared: ComparedTexts, result: Mapping[str, Any]) -> Score:
         counts = compared.counts
         words = {
             "reference_words": counts.reference_length,

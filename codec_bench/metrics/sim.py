@@ -12,7 +12,7 @@ from codec_bench.features.precision_names import BY_AUTOCAST, BY_WEIGHTS, parse_
 from codec_bench.features.speakers import s3prl
 from codec_bench.features.speakers.ge2e import Ge2e, Ge2eVad
 from codec_bench.features.speakers.redimnet import ReDimNetB5
-from codec_bench.features.speakers.three_d_speaker import CamPlusPlus, ERes2Net
+from codec_bench.features.speakers.three_d_speaker import CamPlusPlusSpeaker, ERes2NetSpeaker
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
@@ -21,7 +21,16 @@ from codec_bench.types import Score
 
 ENCODERS = {
     encoder.name: encoder.protocol
-    for encoder in (WavlmLargeSv, WavlmBasePlusSv, ERes2Net, CamPlusPlus, WespeakerResnet34, ReDimNetB5, Ge2e, Ge2eVad)
+    for encoder in (
+        WavlmLargeSv,
+        WavlmBasePlusSv,
+        ERes2NetSpeaker,
+        CamPlusPlusSpeaker,
+        WespeakerResnet34,
+        ReDimNetB5,
+        Ge2e,
+        Ge2eVad,
+    )
 }
 """Protocols of the speaker encoders by name."""
 UPSTREAM = "s3prl/"
@@ -30,14 +39,14 @@ EPS = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class SpeakerEncoder:
+class EmbeddingSource:
     """A feature with an `embedding`, and its protocol with its precision."""
 
     feature: str
     protocol: str
 
 
-def speaker_encoder(metric: str, variant: str | None, point: str | None, others: Sequence[str] = ()) -> SpeakerEncoder:
+def speaker_encoder(metric: str, variant: str | None, point: str | None, others: Sequence[str] = ()) -> EmbeddingSource:
     """Resolve the speaker encoder that a metric of embeddings names.
 
     Args:
@@ -68,7 +77,7 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None, others:
         )
     known = BY_AUTOCAST if encoder.startswith(UPSTREAM) else BY_WEIGHTS
     precision = parse_precision(metric + (f"[{variant}]" if variant else ""), point, known)
-    return SpeakerEncoder(feature + (f"@{point}" if point else ""), protocol + suffix(precision))
+    return EmbeddingSource(feature + (f"@{point}" if point else ""), protocol + suffix(precision))
 
 
 class Sim(FeatureMetric):

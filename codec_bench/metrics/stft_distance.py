@@ -84,10 +84,12 @@ class StftDistance(SpectralDistance):
     }
 
     def _distance(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
-        from codec_bench.kernels.spectrum.ref import Frames, Weights, convergence_distance, distance
+        from codec_bench.kernels.spectrum.ref import Frames, SpectrumWeights, convergence_distance, distance
 
         if self._variant == PARALLEL_WAVEGAN:
             resolutions = [Frames(600, 120, 1024), Frames(1200, 240, 2048), Frames(240, 50, 512)]
             return convergence_distance(reference, estimate, resolutions, CONVERGENCE_FLOOR)
         filters = [None] * len(WINDOWS)
-        return distance(reference, estimate, windows=WINDOWS, filters=filters, weights=Weights(linear=1.0, log=2.0))
+        return distance(
+            reference, estimate, windows=WINDOWS, filters=filters, weights=SpectrumWeights(linear=1.0, log=2.0)
+        )

@@ -23,7 +23,7 @@ from codec_bench.config import SUFFIX, config_names, fit, load_yaml, read_config
 from codec_bench.config.registry import Registry, is_own_code, load_attribute
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models.base import Modality, Model, ModelInfo
-from codec_bench.models.served import Checked, Served
+from codec_bench.models.served import LookedUp, Served
 
 KINDS = {
     "openai-chat": "codec_bench.models.endpoints.openai_chat:OpenAiChat",
@@ -48,7 +48,7 @@ REGISTRY = Registry("model", "MODELS", {})
 FACTS = ("family", "inputs", "outputs", "reads", "limit_s", "window_s", "languages")
 
 
-class Facts(BaseModel):
+class ModelFacts(BaseModel):
     """The facts of a model in a config: `family`, `inputs`, ... as `ModelInfo`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -65,10 +65,10 @@ class Facts(BaseModel):
 
     def info(self, name: str) -> ModelInfo:
         """Return the facts as a `ModelInfo` with this name."""
-        return ModelInfo(name, **{fact: getattr(self, fact) for fact in Facts.model_fields})
+        return ModelInfo(name, **{fact: getattr(self, fact) for fact in ModelFacts.model_fields})
 
 
-class ModelConfig(Facts):
+class ModelConfig(ModelFacts):
     """One file of `configs/model`.
 
     Args:
@@ -86,7 +86,7 @@ class ModelConfig(Facts):
     options: dict[str, Any] = {}
     served: Served | None = None
     prices: dict[str, Any] | None = None
-    checked: Checked | None = None
+    checked: LookedUp | None = None
 
     @field_validator("kind")
     @classmethod
@@ -106,7 +106,7 @@ class ModelRow:
     summary: str
     served: Served | None = None
     prices: Mapping[str, Any] | None = None
-    checked: Checked | None = None
+    checked: LookedUp | None = None
 
 
 def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: str = "auto") -> Model:
@@ -302,8 +302,8 @@ def _check_mappings(factory: Any, name: str, options: Mapping[str, Any]) -> None
 def _restated(info: ModelInfo, facts: Mapping[str, Any], name: str) -> ModelInfo:
     several = {"inputs", "outputs", "languages"}
     listed = {fact: [v] if fact in several and isinstance(v, str) else v for fact, v in facts.items()}
-    known = {fact: getattr(info, fact) for fact in Facts.model_fields}
-    return fit({**known, **listed}, Facts, source=f"the options of '{name}'").info(info.name)
+    known = {fact: getattr(info, fact) for fact in ModelFacts.model_fields}
+    return fit({**known, **listed}, ModelFacts, source=f"the options of '{name}'").info(info.name)
 
 
 def takes(model: Model, option: str) -> bool:

@@ -55,7 +55,7 @@ class Served(BaseModel):
         return dict(known)
 
 
-class Checked(BaseModel):
+class LookedUp(BaseModel):
     """Where and on which day the facts of a config were read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -30,7 +30,7 @@ def sinc_filters() -> Tensor:
     return torch.from_numpy(np.hamming(TAPS).astype(np.float32) * band_pass.astype(np.float32))[:, None]
 
 
-class _Block(nn.Module):
+class _AasistBlock(nn.Module):
     """Two convolutions of 2 x 3 with a skip, and a maximum over three steps.
 
     The published network discards the norm of every block's input but the first's; its checkpoint holds the statistics
@@ -104,7 +104,7 @@ class _MixedGraphAttention(_GraphAttention):
         return x[:, :count], x[:, count:], master
 
 
-class _Pool(nn.Module):
+class _AasistPool(nn.Module):
     """The nodes with the largest learnt scores, times their scores."""
 
     def __init__(self, width: int, share: float) -> None:
@@ -128,17 +128,17 @@ class AasistNet(WholeSignal, nn.Module):
         super().__init__()
         self.register_buffer("filters", sinc_filters(), persistent=False)
         self.first_bn = nn.BatchNorm2d(1)
-        blocks = [nn.Sequential(_Block(*sizes, first=number == 0)) for number, sizes in enumerate(CHANNELS)]
+        blocks = [nn.Sequential(_AasistBlock(*sizes, first=number == 0)) for number, sizes in enumerate(CHANNELS)]
         self.encoder = nn.Sequential(*blocks)
         self.pos_S = nn.Parameter(torch.empty(1, BANDS, WIDTH))
         self.master1, self.master2 = (nn.Parameter(torch.empty(1, 1, WIDTH)) for _ in range(2))
         self.GAT_layer_S, self.GAT_layer_T = _GraphAttention(WIDTH, WIDTH), _GraphAttention(WIDTH, WIDTH)
-        self.pool_S, self.pool_T = _Pool(WIDTH, 0.5), _Pool(WIDTH, 0.7)
+        self.pool_S, self.pool_T = _AasistPool(WIDTH, 0.5), _AasistPool(WIDTH, 0.7)
         for branch in "12":
             for step, width in zip("12", (WIDTH, GRAPH_WIDTH), strict=True):
                 setattr(self, f"HtrgGAT_layer_ST{branch}{step}", _MixedGraphAttention(width, GRAPH_WIDTH))
             for kind in "ST":
-                setattr(self, f"pool_h{kind}{branch}", _Pool(GRAPH_WIDTH, 0.5))
+                setattr(self, f"pool_h{kind}{branch}", _AasistPool(GRAPH_WIDTH, 0.5))
         self.out_layer = nn.Linear(5 * GRAPH_WIDTH, 2)
 
     def forward(self, waves: Tensor, lengths: object) -> Tensor:

@@ -32,7 +32,7 @@ def _strided(length: Any, stride: int) -> Any:
     return -(-length // stride)
 
 
-class _Conv(nn.Module):
+class _AudioSealConv(nn.Module):
     """A convolution that reads zeros beyond both ends and gives ceil(length / stride) frames."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
@@ -47,29 +47,31 @@ class _Conv(nn.Module):
         return self.conv["conv"](F.pad(zero_beyond(x, lengths), (self.left, self.right + filled)))
 
 
-class _Block(nn.Module):
+class _AudioSealBlock(nn.Module):
     """Two convolutions with half of the channels between them, added to the input."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
         inner = channels // 2
-        self.block = nn.ModuleList([nn.ELU(), _Conv(channels, inner, 3), nn.ELU(), _Conv(inner, channels, 1)])
+        self.block = nn.ModuleList(
+            [nn.ELU(), _AudioSealConv(channels, inner, 3), nn.ELU(), _AudioSealConv(inner, channels, 1)]
+        )
 
     def forward(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
         """The same shape as `x`."""
         return x + self.block[3](F.elu(self.block[1](F.elu(x), lengths)), lengths)
 
 
-class _Encoder(nn.Module):
+class _AudioSealEncoder(nn.Module):
     """From samples to features of samples, under the published names."""
 
     def __init__(self, channels: int, width: int) -> None:
         super().__init__()
-        layers: list[nn.Module] = [_Conv(1, channels, 7)]
+        layers: list[nn.Module] = [_AudioSealConv(1, channels, 7)]
         for ratio in RATIOS:
-            layers += [_Block(channels), nn.ELU(), _Conv(channels, 2 * channels, 2 * ratio, ratio)]
+            layers += [_AudioSealBlock(channels), nn.ELU(), _AudioSealConv(channels, 2 * channels, 2 * ratio, ratio)]
             channels *= 2
-        layers += [SkippedLSTM(channels, 2, bidirectional=False), nn.ELU(), _Conv(channels, width, 7)]
+        layers += [SkippedLSTM(channels, 2, bidirectional=False), nn.ELU(), _AudioSealConv(channels, width, 7)]
         self.model = nn.ModuleList(layers)
         self.reverse_convolution = nn.ConvTranspose1d(width, OUTPUTS, HOP, HOP)
 
@@ -97,7 +99,7 @@ class AudioSealNet(WholeSignal, nn.Module):
 
     def __init__(self, channels: int = CHANNELS, width: int = WIDTH) -> None:
         super().__init__()
-        self.detector = nn.ModuleList([_Encoder(channels, width), nn.Conv1d(OUTPUTS, 2 + BITS, 1)])
+        self.detector = nn.ModuleList([_AudioSealEncoder(channels, width), nn.Conv1d(OUTPUTS, 2 + BITS, 1)])
 
     @staticmethod
     def translated(state: Mapping[str, Any]) -> dict[str, Any]:

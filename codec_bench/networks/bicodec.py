@@ -17,7 +17,7 @@ import torchaudio
 from torch import Tensor, nn
 
 from codec_bench.networks.bicodec_config import PUBLISHED, SPEECH_LAYERS, BiCodecConfig
-from codec_bench.networks.bicodec_speaker import SpeakerEncoder
+from codec_bench.networks.bicodec_speaker import BiCodecSpeakerEncoder
 from codec_bench.networks.speech_encoder import SpeechEncoder, fairseq_name, standardised
 from codec_bench.networks.vocos import VocosBackbone, frames_mask, masked
 from codec_bench.networks.weight_norm import fold_weight_norm
@@ -149,7 +149,7 @@ class Snake(nn.Module):
         return x + (self.alpha + 1e-9).reciprocal() * torch.sin(self.alpha * x).square()
 
 
-class ResidualUnit(nn.Module):
+class BiCodecUnit(nn.Module):
     """Two convolutions, each after a `Snake`, added to the input."""
 
     def __init__(self, channels: int, dilation: int) -> None:
@@ -179,7 +179,7 @@ class UpsamplingStep(nn.Module):
             [
                 Snake(inputs),
                 nn.ConvTranspose1d(inputs, outputs, kernel, rate, padding=(kernel - rate) // 2),
-                *(ResidualUnit(outputs, dilation) for dilation in (1, 3, 9)),
+                *(BiCodecUnit(outputs, dilation) for dilation in (1, 3, 9)),
             ]
         )
 
@@ -231,7 +231,7 @@ class BiCodecNet(nn.Module):
         super().__init__()
         self.encoder = SemanticEncoder(config)
         self.quantizer = FactorisedQuantiser(config)
-        self.speaker_encoder = SpeakerEncoder(config)
+        self.speaker_encoder = BiCodecSpeakerEncoder(config)
         self.prenet = ConditionedDecoder(config)
         self.decoder = WaveGenerator(config)
         self.register_buffer("_window", torch.hann_window(2 * HOP), persistent=False)

@@ -129,7 +129,7 @@ class Sampler(nn.Module):
         return self.norm(latents)
 
 
-class SpeakerEncoder(nn.Module):
+class BiCodecSpeakerEncoder(nn.Module):
     """From a reference clip to codes, and from codes to the speaker's vector."""
 
     def __init__(self, config: BiCodecConfig) -> None:

@@ -27,7 +27,7 @@ _SHARPEST = 1e-9  # added to beta, so that the division is never by zero
 
 
 @dataclass(frozen=True)
-class Shape:
+class BigCodecShape:
     """The sizes of one model.
 
     Args:
@@ -193,7 +193,7 @@ class ResidualLSTM(nn.Module):
 class BigCodecEncoder(nn.Module):
     """Waves to latents."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BigCodecShape) -> None:
         super().__init__()
         channels = shape.filters
         layers: list[nn.Module] = [nn.Conv1d(1, channels, 7, padding=3)]
@@ -214,7 +214,7 @@ class BigCodecEncoder(nn.Module):
 class _Projected(nn.Module):
     """The codebook, and the projections to and from its few dimensions."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BigCodecShape) -> None:
         super().__init__()
         self.in_proj = nn.Linear(shape.latent_dim, shape.code_dim)
         self.out_proj = nn.Linear(shape.code_dim, shape.latent_dim)
@@ -224,7 +224,7 @@ class _Projected(nn.Module):
 class BigCodecDecoder(nn.Module):
     """The quantiser's weights, and latents to waves."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: BigCodecShape) -> None:
         super().__init__()
         self.quantizer = nn.ModuleDict({"layers": nn.ModuleList([_Projected(shape)])})
         channels = shape.filters * 2 ** len(shape.ratios)

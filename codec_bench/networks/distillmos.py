@@ -63,7 +63,7 @@ class _Encoder(nn.Module):
         self.transformer_encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
 
 
-class _Pool(nn.Module):
+class _DistillPool(nn.Module):
     """Attention over time with two linear layers, and a third for the score."""
 
     def __init__(self, width: int) -> None:
@@ -86,7 +86,7 @@ class _Head(nn.Module):
         self.norm_input = nn.BatchNorm1d(inputs)
         self.transformer = _Encoder(inputs, width, layers)
         self.norm_trans = nn.BatchNorm1d(width)
-        self.pool = _Pool(width)
+        self.pool = _DistillPool(width)
 
     def forward(self, x: Tensor) -> Tensor:
         """From `(items, inputs, steps)` to scores in [0, 1], `(items,)`."""

@@ -29,7 +29,7 @@ from codec_bench.kernels.dnsmos.ref import (
     P835_MAXIMA,
     RANGE_DB,
     WINDOW_SAMPLES,
-    Weights,
+    DnsmosWeights,
     mel_filters,
 )
 from codec_bench.networks.batch_shapes import rows_of, rung_steps
@@ -73,7 +73,7 @@ class Networks:
         longest_run: the highest number of windows in a run, which bounds the memory.
     """
 
-    def __init__(self, p835: Weights, p808: Weights, device: str, reflect: bool = False) -> None:
+    def __init__(self, p835: DnsmosWeights, p808: DnsmosWeights, device: str, reflect: bool = False) -> None:
         self._device, self._reflect = device, reflect
         kind = device.split(":")[0]
         self._frames, self._windows = _FRAMES_AT_ONCE[kind], _WINDOWS_AT_ONCE[kind]

@@ -77,7 +77,7 @@ class SqueezeExcite(nn.Module):
         return x * torch.sigmoid(self.linear2(F.relu(self.linear1(mean)))).unsqueeze(2)
 
 
-class Res2Block(nn.Module):
+class EcapaRes2Block(nn.Module):
     """A residual block of the time-delay network, under the published names."""
 
     def __init__(self, channels: int, dilation: int, groups: int, bottleneck: int) -> None:
@@ -122,7 +122,7 @@ class EcapaTdnn(nn.Module):
         super().__init__()
         self.layer1 = ConvReluNorm(features, channels, kernel=5)
         self.layer2, self.layer3, self.layer4 = (
-            Res2Block(channels, dilation, groups=8, bottleneck=128) for dilation in (2, 3, 4)
+            EcapaRes2Block(channels, dilation, groups=8, bottleneck=128) for dilation in (2, 3, 4)
         )
         self.conv = Conv1d(3 * channels, pooled, 1)
         self.pooling = AttentivePooling(pooled, 128)

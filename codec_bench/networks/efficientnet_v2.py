@@ -19,7 +19,7 @@ EPS = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class EfficientNetStage:
     """Blocks of one kind and width.
 
     Args:
@@ -36,12 +36,12 @@ class Stage:
 
 
 SMALL = (
-    Stage("plain", 2, 1, 1, 24),
-    Stage("fused", 4, 2, 4, 48),
-    Stage("fused", 4, 2, 4, 64),
-    Stage("separable", 6, 2, 4, 128),
-    Stage("separable", 9, 1, 6, 160),
-    Stage("separable", 15, 2, 6, 256),
+    EfficientNetStage("plain", 2, 1, 1, 24),
+    EfficientNetStage("fused", 4, 2, 4, 48),
+    EfficientNetStage("fused", 4, 2, 4, 64),
+    EfficientNetStage("separable", 6, 2, 4, 128),
+    EfficientNetStage("separable", 9, 1, 6, 160),
+    EfficientNetStage("separable", 15, 2, 6, 256),
 )
 FEATURES = 1280
 """Channels of the result."""
@@ -88,7 +88,7 @@ class _Weighing(nn.Module):
 class _Block(nn.Module):
     """The base of blocks: the input is added to a result of the same shape."""
 
-    def __init__(self, inputs: int, stage: Stage, stride: int) -> None:
+    def __init__(self, inputs: int, stage: EfficientNetStage, stride: int) -> None:
         super().__init__()
         self._adds = stride == 1 and inputs == stage.channels
 
@@ -101,7 +101,7 @@ class _Block(nn.Module):
 
 
 class _Plain(_Block):
-    def __init__(self, inputs: int, stage: Stage, stride: int) -> None:
+    def __init__(self, inputs: int, stage: EfficientNetStage, stride: int) -> None:
         super().__init__(inputs, stage, stride)
         self.conv, self.bn1 = _Conv(inputs, stage.channels, 3, stride), _Norm(stage.channels)
 
@@ -111,7 +111,7 @@ class _Plain(_Block):
 
 
 class _Fused(_Block):
-    def __init__(self, inputs: int, stage: Stage, stride: int) -> None:
+    def __init__(self, inputs: int, stage: EfficientNetStage, stride: int) -> None:
         super().__init__(inputs, stage, stride)
         wide = inputs * stage.expansion
         self.conv_exp, self.bn1 = _Conv(inputs, wide, 3, stride), _Norm(wide)
@@ -123,7 +123,7 @@ class _Fused(_Block):
 
 
 class _Separable(_Block):
-    def __init__(self, inputs: int, stage: Stage, stride: int) -> None:
+    def __init__(self, inputs: int, stage: EfficientNetStage, stride: int) -> None:
         super().__init__(inputs, stage, stride)
         wide = inputs * stage.expansion
         self.conv_pw, self.bn1 = _Conv(inputs, wide), _Norm(wide)
@@ -143,7 +143,7 @@ _KINDS = {"plain": _Plain, "fused": _Fused, "separable": _Separable}
 class EfficientNetV2(nn.Module):
     """The convolutions of EfficientNetV2."""
 
-    def __init__(self, stages: tuple[Stage, ...] = SMALL, features: int = FEATURES) -> None:
+    def __init__(self, stages: tuple[EfficientNetStage, ...] = SMALL, features: int = FEATURES) -> None:
         super().__init__()
         channels = stages[0].channels
         self.conv_stem, self.bn1 = _Conv(3, channels, 3, 2), _Norm(channels)

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.grouped_convolution import GroupedConv
-from codec_bench.networks.half_precision import LayerNorm, Linear
+from codec_bench.networks.half_precision import HalfLinear, LayerNorm
 from codec_bench.networks.ragged import each, inside, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import standardised
@@ -92,13 +92,13 @@ class DistanceBias:
         return self._mask - self._slopes * distance
 
 
-class Attention(nn.Module):
+class Emotion2VecAttention(nn.Module):
     """Self-attention with one projection for queries, keys and values."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.qkv, self.proj = Linear(width, 3 * width), Linear(width, width)
+        self.qkv, self.proj = HalfLinear(width, 3 * width), HalfLinear(width, width)
 
     def forward(self, x: Tensor, bias: DistanceBias) -> Tensor:
         """`(batch, length, width)` to the same shape."""
@@ -116,9 +116,9 @@ class Block(nn.Module):
     def __init__(self, config: Emotion2vecConfig) -> None:
         super().__init__()
         self.norm1, self.norm2 = LayerNorm(config.width), LayerNorm(config.width)
-        self.attn = Attention(config.width, config.heads)
+        self.attn = Emotion2VecAttention(config.width, config.heads)
         self.mlp = nn.ModuleDict(
-            {"fc1": Linear(config.width, config.feed_forward), "fc2": Linear(config.feed_forward, config.width)}
+            {"fc1": HalfLinear(config.width, config.feed_forward), "fc2": HalfLinear(config.feed_forward, config.width)}
         )
 
     def forward(self, x: Tensor, bias: DistanceBias) -> Tensor:
@@ -140,7 +140,7 @@ class AudioEncoder(nn.Module):
         self.register_buffer("slopes", head_slopes(config.heads), persistent=False)
         self.local_encoder = ConvExtractor(config.extractor)
         channels = config.convs[-1][0]
-        self.project_features = nn.ModuleDict({"1": LayerNorm(channels), "2": Linear(channels, config.width)})
+        self.project_features = nn.ModuleDict({"1": LayerNorm(channels), "2": HalfLinear(channels, config.width)})
         self.relative_positional_encoder = nn.ModuleDict(
             {str(index): nn.ModuleDict({"0": self._positional()}) for index in range(1, config.positions + 1)}
         )

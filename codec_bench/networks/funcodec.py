@@ -29,7 +29,7 @@ from codec_bench.networks.seanet import (
 
 
 @dataclass(frozen=True)
-class Shape:
+class FunCodecShape:
     """The sizes of one model.
 
     Args:
@@ -125,7 +125,7 @@ class _Itself(nn.Module):
 class FunCodecNet(nn.Module):
     """The whole codec: `encoder`, `decoder` and the codewords."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: FunCodecShape) -> None:
         super().__init__()
         self.encoder = SeanetEncoder(shape.ratios, shape.filters, shape.dimension)
         self.decoder = SeanetDecoder(shape.ratios, shape.filters, shape.dimension)
@@ -142,7 +142,7 @@ class FunCodecNet(nn.Module):
         return rq["model"].embed
 
 
-def _normed(layer: nn.Module, shape: Shape) -> list[nn.Module]:
+def _normed(layer: nn.Module, shape: FunCodecShape) -> list[nn.Module]:
     """Replace a layer of SEANet by its normalised one; others stay."""
     if isinstance(layer, ResidualBlock):
         inner: Any = layer.block[1]

@@ -46,7 +46,7 @@ class _Float32(nn.Module):
         return result
 
 
-class Linear(_WeightType, nn.Linear):
+class HalfLinear(_WeightType, nn.Linear):
     """A linear layer."""
 
 

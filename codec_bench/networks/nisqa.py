@@ -32,7 +32,7 @@ WIDTH, ATTENTION_POOL = 64, 128
 PER_PIECE, HIDDEN = 20, 128
 
 
-class Levels(nn.Module):
+class NisqaLevels(nn.Module):
     """Mel levels in dB, at most 80 dB below an item's largest, up to `top_hz`."""
 
     window: Tensor
@@ -197,7 +197,7 @@ class NisqaNet(nn.Module):
 
     def __init__(self, scores: int) -> None:
         super().__init__()
-        self.levels = Levels(20_000.0)
+        self.levels = NisqaLevels(20_000.0)
         self.cnn = _Named(_Pieces(adaptive=True))
         self.time_dependency = _Named(_Attention())
         if scores == 1:
@@ -209,7 +209,7 @@ class NisqaNet(nn.Module):
         """Score each item, float32 `(items, scores)`.
 
         Args:
-            waves: as for `Levels`. frames: the frames of each item.
+            waves: as for `NisqaLevels`. frames: the frames of each item.
         """
         x, counts = _pieces(self, waves, frames)
         beyond = ~inside(counts, x.shape[1], waves.device)
@@ -228,7 +228,7 @@ class NisqaTtsNet(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.levels = Levels(8_000.0)
+        self.levels = NisqaLevels(8_000.0)
         self.cnn = _Named(_Pieces(adaptive=False))
         self.time_dependency = _Named(_BothEnds())
         self.pool = _Named(nn.Sequential(OrderedDict(linear=nn.Linear(2 * HIDDEN, 1))))
@@ -237,7 +237,7 @@ class NisqaTtsNet(nn.Module):
         """Score each item, float32 `(items, 1)`.
 
         Args:
-            waves: as for `Levels`. frames: the frames of each item.
+            waves: as for `NisqaLevels`. frames: the frames of each item.
         """
         x, counts = _pieces(self, waves, frames)
         scores: Tensor = self.pool.model(self.time_dependency.model(x, counts))

@@ -30,7 +30,7 @@ _HELD = 1e4
 """Added to the input of the gate that keeps the state, so a step of padding changes nothing."""
 
 
-class _Layer(nn.GRU):
+class _PlcmosLayer(nn.GRU):
     """A bidirectional recurrent layer; its last input marks padding."""
 
     def __init__(self, inputs: int) -> None:
@@ -66,7 +66,7 @@ class PlcmosNet(WholeSignal, nn.Module):
             inputs = outputs
         block.add_module("conv_project", nn.Conv1d(4 * inputs, 4 * WIDTH, 1))
         self.in_blocks = nn.ModuleList([block])
-        self.layers = nn.ModuleList([_Layer(4 * WIDTH), _Layer(2 * WIDTH)])
+        self.layers = nn.ModuleList([_PlcmosLayer(4 * WIDTH), _PlcmosLayer(2 * WIDTH)])
         self.embed_dense1, self.embed_dense3 = nn.Linear(RATER, 128), nn.Linear(128, 2 * WIDTH)
         self.embed_dense2 = nn.ModuleList(nn.Linear(128, 128) for _ in range(DEPTH))
         self.dense1, self.dense3 = nn.Linear(4 * WIDTH, 32), nn.Linear(32, 1)
@@ -87,7 +87,7 @@ class PlcmosNet(WholeSignal, nn.Module):
             names = [f"onnx::GRU_{number}" for number in numbers]
             shapes = [(2, 3 * WIDTH, inputs), (2, 3 * WIDTH, WIDTH), (2, 6 * WIDTH)]
             if [tuple(state[name].shape) for name in names if name in state] == shapes:
-                tensors = _Layer.published(*(renamed.pop(name) for name in names))
+                tensors = _PlcmosLayer.published(*(renamed.pop(name) for name in names))
                 renamed |= {f"layers.{layer}.{name}": value for name, value in tensors.items()}
         return {name: value for name, value in renamed.items() if not name.startswith("onnx::Concat")}
 

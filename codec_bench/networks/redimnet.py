@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.fbank import masked, valid
-from codec_bench.networks.half_precision import BatchNorm1d, BatchNorm2d, Conv1d, Conv2d, Linear
+from codec_bench.networks.half_precision import BatchNorm1d, BatchNorm2d, Conv1d, Conv2d, HalfLinear
 from codec_bench.networks.ragged import each, inside, on_device, uploaded
 from codec_bench.networks.xvector import masked_statistics
 
@@ -35,7 +35,7 @@ ATTENTION = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ReDimNetStage:
     """One stage.
 
     Args:
@@ -62,9 +62,9 @@ class ReDimNetConfig:
     channels: int = 32
     group: int = 16
     hop: int = 240
-    stages: tuple[Stage, ...] = (
-        Stage(1, 4, 2, 48), Stage(2, 4, 2, 48), Stage(1, 6, 2, 48),
-        Stage(2, 6, 1, 32), Stage(1, 8, 1, 24), Stage(2, 4, 1, 16),
+    stages: tuple[ReDimNetStage, ...] = (
+        ReDimNetStage(1, 4, 2, 48), ReDimNetStage(2, 4, 2, 48), ReDimNetStage(1, 6, 2, 48),
+        ReDimNetStage(2, 6, 1, 32), ReDimNetStage(1, 8, 1, 24), ReDimNetStage(2, 4, 1, 16),
     )  # fmt: skip
     embedding: int = 192
 
@@ -137,7 +137,7 @@ class FrequencyExcite(nn.Module):
         return x * torch.sigmoid(self.exitation(F.relu(self.squeeze(mean))))[:, None, :, None]
 
 
-class PlaneBlock(nn.Module):
+class ReDimNetBlock(nn.Module):
     """A residual block over frequency and time: grouped and pointwise convolutions."""
 
     def __init__(self, channels: int, group: int, bands: int) -> None:
@@ -172,16 +172,16 @@ class TimeConv(nn.Module):
         return x + self.pwconv1(F.gelu(self.norm(self.dwconvs[0](masked(x, frame_mask)))))
 
 
-class Attention(nn.Module):
+class ReDimNetAttention(nn.Module):
     """A block of a transformer, which normalises its outputs."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         names = ("q_proj", "k_proj", "v_proj", "out_proj")
-        self.attention = nn.ModuleDict({name: Linear(width, width) for name in names})
+        self.attention = nn.ModuleDict({name: HalfLinear(width, width) for name in names})
         self.layer_norm = nn.LayerNorm(width, eps=NORM_EPS)
         self.feed_forward = nn.ModuleDict(
-            {"intermediate_dense": Linear(width, width), "output_dense": Linear(width, width)}
+            {"intermediate_dense": HalfLinear(width, width), "output_dense": HalfLinear(width, width)}
         )
         self.final_layer_norm = nn.LayerNorm(width, eps=NORM_EPS)
 
@@ -203,7 +203,7 @@ class TimeBlock(nn.Module):
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
         self.red_dim_conv = nn.Sequential(Conv1d(width, inner, 1), ChannelNorm(inner, eps=NORM_EPS))
-        self.tcm = nn.ModuleList([*(TimeConv(inner, kernel) for kernel in KERNELS), Attention(inner)])
+        self.tcm = nn.ModuleList([*(TimeConv(inner, kernel) for kernel in KERNELS), ReDimNetAttention(inner)])
         self.exp_dim_conv = Conv1d(inner, width, 1)
 
     def forward(self, x: Tensor, frame_mask: Tensor | None, mask: Tensor) -> Tensor:
@@ -215,7 +215,7 @@ class TimeBlock(nn.Module):
         return x + self.exp_dim_conv(attention(inner, mask))
 
 
-class Mixture(nn.Module):
+class ReDimNetMixture(nn.Module):
     """The sum of the outputs so far, each channel of each scaled by a learnt weight."""
 
     def __init__(self, outputs: int, width: int) -> None:
@@ -238,16 +238,16 @@ class ReDimStage(nn.ModuleDict):
         planes, bands: channels and frequencies before it.
     """
 
-    def __init__(self, number: int, stage: Stage, planes: int, bands: int, config: ReDimNetConfig) -> None:
+    def __init__(self, number: int, stage: ReDimNetStage, planes: int, bands: int, config: ReDimNetConfig) -> None:
         wide = stage.stride * planes * stage.expansion
         step = (stage.stride, 1)
         parts: list[tuple[int, nn.Module]] = [
-            (0, Mixture(number + 1, config.width)),
+            (0, ReDimNetMixture(number + 1, config.width)),
             (2, Conv2d(planes, wide, step, stride=step)),
         ]
         after = bands // stage.stride
         for index in range(3, 3 + stage.blocks):
-            parts.append((index, nn.ModuleDict({"conv_block": PlaneBlock(wide, config.group, after)})))
+            parts.append((index, nn.ModuleDict({"conv_block": ReDimNetBlock(wide, config.group, after)})))
         end = 3 + stage.blocks
         if stage.expansion != 1:
             narrow = stage.stride * planes
@@ -303,7 +303,7 @@ class ReDimNet(nn.Module):
         for index, stage in enumerate(config.stages):
             self.backbone[f"stage{index}"] = ReDimStage(index, stage, planes, bands, config)
             planes, bands = planes * stage.stride, bands // stage.stride
-        self.backbone["fin_wght1d"] = Mixture(len(config.stages) + 1, config.width)
+        self.backbone["fin_wght1d"] = ReDimNetMixture(len(config.stages) + 1, config.width)
         self.stages = len(config.stages)
         self.pool = StatisticsPooling(config.width)
         self.bn = nn.BatchNorm1d(2 * config.width)

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks import transfer
-from codec_bench.networks.half_precision import LayerNorm, Linear
+from codec_bench.networks.half_precision import HalfLinear, LayerNorm
 from codec_bench.networks.ragged import each, inside, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import ConvExtractor
@@ -41,7 +41,7 @@ class SpeechEncoder(nn.Module):
         channels = config.conv_layers[-1][0]
         self.feature_extractor = ConvExtractor(config)
         self.layer_norm = LayerNorm(channels)
-        self.post_extract_proj = Linear(channels, config.width) if channels != config.width else None
+        self.post_extract_proj = HalfLinear(channels, config.width) if channels != config.width else None
         self.mask_emb = nn.Parameter(torch.zeros(config.width))  # only training uses it, but checkpoints hold it
         self.encoder = Transformer(config)
 

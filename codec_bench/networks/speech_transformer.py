@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from codec_bench.kernels.gated_attention import attend, fuses
 from codec_bench.networks.grouped_convolution import GroupedConv
-from codec_bench.networks.half_precision import LayerNorm, Linear, Reducible
+from codec_bench.networks.half_precision import HalfLinear, LayerNorm, Reducible
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import Folding
 
@@ -56,8 +56,8 @@ class Attention(Folding, Reducible):
     def __init__(self, config: EncoderConfig, holds_bias: bool) -> None:
         super().__init__()
         self.heads, width = config.heads, config.width
-        self.k_proj, self.v_proj = Linear(width, width), Linear(width, width)
-        self.q_proj, self.out_proj = Linear(width, width), Linear(width, width)
+        self.k_proj, self.v_proj = HalfLinear(width, width), HalfLinear(width, width)
+        self.q_proj, self.out_proj = HalfLinear(width, width), HalfLinear(width, width)
         self.relative = config.relative_buckets > 0
         if self.relative:
             self.grep_linear = nn.Linear(width // self.heads, 8)
@@ -159,8 +159,8 @@ class EncoderLayer(nn.Module):
         self.pre_norm = config.pre_norm
         self.self_attn = Attention(config, holds_bias)
         self.self_attn_layer_norm = LayerNorm(config.width)
-        self.fc1 = Linear(config.width, config.feed_forward)
-        self.fc2 = Linear(config.feed_forward, config.width)
+        self.fc1 = HalfLinear(config.width, config.feed_forward)
+        self.fc2 = HalfLinear(config.feed_forward, config.width)
         self.final_layer_norm = LayerNorm(config.width)
 
     def forward(self, frames: Tensor, bias: AttentionBias) -> Tensor:

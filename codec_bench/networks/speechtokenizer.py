@@ -17,7 +17,7 @@ from codec_bench.networks.seanet import Codebook, SeanetDecoder, SeanetEncoder
 
 
 @dataclass(frozen=True)
-class Shape:
+class SpeechTokenizerShape:
     """The sizes of one model.
 
     Args:
@@ -35,7 +35,7 @@ class Shape:
 class SpeechTokenizerNet(nn.Module):
     """The whole codec: `encoder`, `decoder` and the codewords."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: SpeechTokenizerShape) -> None:
         super().__init__()
         self.encoder = SeanetEncoder(shape.ratios, shape.filters, shape.dimension, bidirectional=True)
         self.decoder = SeanetDecoder(shape.ratios, shape.filters, shape.dimension)

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.kernels.spectrum.ref import mel_filters
-from codec_bench.networks.efficientnet_v2 import FEATURES, SMALL, EfficientNetV2, Stage
+from codec_bench.networks.efficientnet_v2 import FEATURES, SMALL, EfficientNetStage, EfficientNetV2
 from codec_bench.networks.ragged import uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder, standardised
@@ -63,7 +63,7 @@ class _SslBranch(nn.Module):
 class _Seen(nn.Module):
     """The classifiers, their weighted sum, and attention over its bands."""
 
-    def __init__(self, stages: tuple[Stage, ...], features: int) -> None:
+    def __init__(self, stages: tuple[EfficientNetStage, ...], features: int) -> None:
         super().__init__()
         self.backbones = nn.ModuleList([EfficientNetV2(stages, features) for _ in WINDOWS])
         self.weights = nn.Parameter(torch.zeros(len(WINDOWS)))
@@ -91,7 +91,9 @@ class UtmosV2Net(nn.Module):
     bands: Tensor
     test: Tensor
 
-    def __init__(self, encoder: EncoderConfig, stages: tuple[Stage, ...] = SMALL, features: int = FEATURES) -> None:
+    def __init__(
+        self, encoder: EncoderConfig, stages: tuple[EfficientNetStage, ...] = SMALL, features: int = FEATURES
+    ) -> None:
         super().__init__()
         self.ssl, self.spec_long = _SslBranch(encoder), _Seen(stages, features)
         # Each part was trained with the listening test as input; the whole network feeds it zeros.

@@ -28,7 +28,7 @@ _CONDITION = 0  # the published models were trained with four conditions that ar
 
 
 @dataclass(frozen=True)
-class Shape:
+class WavTokenizerShape:
     """The sizes of one variant.
 
     Args:
@@ -70,7 +70,7 @@ class GroupNorm(nn.GroupNorm):
         return (normal * self.weight[:, None] + self.bias[:, None]) * mask
 
 
-class ResidualBlock(nn.Module):
+class WavTokenizerBlock(nn.Module):
     """Group norm, SiLU and a convolution of three taps, twice, added to the input."""
 
     def __init__(self, channels: int) -> None:
@@ -107,11 +107,11 @@ class PositionNet(nn.ModuleList):
     def __init__(self, channels: int) -> None:
         super().__init__(
             [
-                ResidualBlock(channels),
-                ResidualBlock(channels),
+                WavTokenizerBlock(channels),
+                WavTokenizerBlock(channels),
                 AttentionBlock(channels),
-                ResidualBlock(channels),
-                ResidualBlock(channels),
+                WavTokenizerBlock(channels),
+                WavTokenizerBlock(channels),
                 GroupNorm(channels),
             ]
         )
@@ -126,7 +126,7 @@ class PositionNet(nn.ModuleList):
 class WavTokenizerNet(nn.Module):
     """The whole codec."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: WavTokenizerShape) -> None:
         super().__init__()
         layer = nn.ModuleDict({"_codebook": Codebook(shape.entries, shape.latent_dim)})
         quantizer = nn.ModuleDict({"vq": nn.ModuleDict({"layers": nn.ModuleList([layer])})})

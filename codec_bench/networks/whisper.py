@@ -97,8 +97,8 @@ class WhisperNet:
         self._decoder_layers = [
             _DecoderLayer(state, f"{decoder}.layers.{k}", sizes.decoder_heads) for k in range(sizes.decoder_layers)
         ]
-        self._encoder_norm = _Norm(state, f"{encoder}.layer_norm")
-        self._decoder_norm = _Norm(state, f"{decoder}.layer_norm")
+        self._encoder_norm = _WhisperNorm(state, f"{encoder}.layer_norm")
+        self._decoder_norm = _WhisperNorm(state, f"{decoder}.layer_norm")
         self._words = state[f"{decoder}.embed_tokens.weight"]
         self._logits = state.get(OUTPUT, self._words)
         self.dtype, self.device = self._words.dtype, self._words.device
@@ -115,11 +115,11 @@ class WhisperNet:
             rows = layer.encode(rows, shape[0], repeats)
         return self._encoder_norm(rows).view(shape)
 
-    def begin(self, encoded: Tensor, tokens: int) -> Written:
+    def begin(self, encoded: Tensor, tokens: int) -> DecoderMemory:
         """Allocate memory for texts of so many tokens, prompt included."""
-        return Written([layer.begin(encoded, tokens) for layer in self._decoder_layers])
+        return DecoderMemory([layer.begin(encoded, tokens) for layer in self._decoder_layers])
 
-    def step(self, tokens: Tensor, written: Written) -> Tensor:
+    def step(self, tokens: Tensor, written: DecoderMemory) -> Tensor:
         """Tokens `(windows, tokens)` (prompt or next) to `(windows, tokens, width)`.
 
         Args:
@@ -143,7 +143,7 @@ class WhisperNet:
         return added.to(self.device, self.dtype)
 
 
-class Written:
+class DecoderMemory:
     """A decoder's memory of its windows, layer by layer."""
 
     def __init__(self, layers: list[_Memory]) -> None:
@@ -174,7 +174,7 @@ class _Memory:
         self.keys, self.values = cross_cache.permute(2, 0, 3, 1, 4).unbind()
 
 
-class _Norm:
+class _WhisperNorm:
     def __init__(self, state: Mapping[str, Tensor], name: str) -> None:
         self._weight, self._bias = state[f"{name}.weight"], state[f"{name}.bias"]
 
@@ -188,8 +188,8 @@ class _Layer:
     def __init__(self, state: Mapping[str, Tensor], name: str, heads: int) -> None:
         attention = f"{name}.self_attn"
         self._heads = heads
-        self._own_norm = _Norm(state, f"{name}.self_attn_layer_norm")
-        self._norm = _Norm(state, f"{name}.final_layer_norm")
+        self._own_norm = _WhisperNorm(state, f"{name}.self_attn_layer_norm")
+        self._norm = _WhisperNorm(state, f"{name}.final_layer_norm")
         self._projection = _joined(state, *(f"{attention}.{letter}_proj" for letter in "qkv"))
         self._out = _joined(state, f"{attention}.out_proj")
         self._wide, self._narrow = _joined(state, f"{name}.fc1"), _joined(state, f"{name}.fc2")
@@ -220,7 +220,7 @@ class _DecoderLayer(_Layer):
     def __init__(self, state: Mapping[str, Tensor], name: str, heads: int) -> None:
         super().__init__(state, name, heads)
         attention = f"{name}.encoder_attn"
-        self._cross_norm = _Norm(state, f"{attention}_layer_norm")
+        self._cross_norm = _WhisperNorm(state, f"{attention}_layer_norm")
         self._query, self._cross_out = _joined(state, f"{attention}.q_proj"), _joined(state, f"{attention}.out_proj")
         self._cross_projection = _joined(state, f"{attention}.k_proj", f"{attention}.v_proj")
 

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from codec_bench.networks.half_precision import Linear
+from codec_bench.networks.half_precision import HalfLinear
 from codec_bench.networks.ragged import each, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder
@@ -47,7 +47,7 @@ class TimeDelay(nn.Module):
     def __init__(self, inputs: int, outputs: int, kernel: int, dilation: int) -> None:
         super().__init__()
         self.taps, self.dilation = kernel, dilation
-        self.kernel = Linear(inputs * kernel, outputs)
+        self.kernel = HalfLinear(inputs * kernel, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """`(batch, inputs, frames)` to `(batch, outputs, frames)` less the kernel's span."""
@@ -63,7 +63,7 @@ class XVectorNet(nn.Module):
         self.head = head
         self.wavlm = SpeechEncoder(encoder)
         self.layer_weights = nn.Parameter(torch.zeros(encoder.layers + 1)) if head.mixes else None
-        self.projector = Linear(encoder.width, head.widths[0])
+        self.projector = HalfLinear(encoder.width, head.widths[0])
         inputs = (head.widths[0], *head.widths[:-1])
         self.tdnn = nn.ModuleList(
             TimeDelay(*shape) for shape in zip(inputs, head.widths, head.kernels, head.dilations, strict=True)

@@ -23,7 +23,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class DataFacts:
     """The data of a run: its repository on the hub or None, and the selection."""
 
     name: str
@@ -70,7 +70,7 @@ def marked_name(name: str, run: Run, system: str) -> str:
     return f"{name} ({', '.join(parts)})" if parts else name
 
 
-def data_of(meta: Mapping[str, Any]) -> Data:
+def data_of(meta: Mapping[str, Any]) -> DataFacts:
     """Return the source of the data: from the benchmark's definition, or as named."""
     benchmark = meta.get("benchmark")
     if benchmark:
@@ -82,15 +82,15 @@ def data_of(meta: Mapping[str, Any]) -> Data:
             source.get("repository"),
             source.get("split") or "+".join(source.get("splits") or ()) or None,
         )
-        return Data(benchmark["name"], repository, source.get("config"), split, revision if repository else None)
+        return DataFacts(benchmark["name"], repository, source.get("config"), split, revision if repository else None)
     name = str(meta["config"].get("data") or "")
     hub = _NAMED.fullmatch(name)
     if hub is None:
-        return Data(Path(name).name or "unnamed", None)
+        return DataFacts(Path(name).name or "unnamed", None)
     names = (hub["names"] or "").split(":")
     # A single name is a configuration or a split, which only the data set distinguishes.
     config, split = names if len(names) == 2 else (None, None)
-    return Data(name, hub["repository"], config, split, hub["revision"])
+    return DataFacts(name, hub["repository"], config, split, hub["revision"])
 
 
 def describe_parts(run: Run) -> list[str]:

@@ -53,7 +53,7 @@ class _Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _PaperTable:
     heads: Sequence[str]
     rows: Sequence[tuple[Sequence[str], Sequence[_Cell]]]
     """The name of a system, its extra columns and a cell for each metric."""
@@ -173,7 +173,7 @@ def _extra_heads(summary: Summary) -> list[str]:
     return ["system", *(column.name for column in columns_in("paper", summary.systems.values()))]
 
 
-def _table(summary: Summary) -> _Table:
+def _table(summary: Summary) -> _PaperTable:
     systems = {
         name: {metric: _finite(entry) for metric, entry in held.metrics.items()}
         for name, held in summary.systems.items()
@@ -192,7 +192,7 @@ def _table(summary: Summary) -> _Table:
     fewer = any(cell.items for _, cells in columns for cell in cells.values())
     protocols = {metric: entry.protocol for held in systems.values() for metric, entry in held.items()}
     text = f"Protocols: {'; '.join(f'{metric} is {protocol}' for metric, protocol in protocols.items())}."
-    return _Table(heads, rows, _notes(summary, systems, heads, fewer), text)
+    return _PaperTable(heads, rows, _notes(summary, systems, heads, fewer), text)
 
 
 def _column(

@@ -30,7 +30,7 @@ _LEAST_NAME = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _TableColumn:
     head: Text
     cells: list[Text]
 
@@ -51,7 +51,7 @@ def summary_table(summary: Summary, *, width: int | None = None) -> Table:
     """
     width = width or get_console().width
     names = summary.metrics
-    systems = _Column(Text("system"), [_system_cell(name, entry) for name, entry in summary.systems.items()])
+    systems = _TableColumn(Text("system"), [_system_cell(name, entry) for name, entry in summary.systems.items()])
     columns = [*_extra_columns(summary), *(_metric_column(summary, name) for name in names)]
     if sum(column.width + _GAP for column in columns) > width - systems.width - 1:
         turned = _turned(summary, names)
@@ -82,7 +82,7 @@ def wide_table(heads: Sequence[str], rows: Sequence[Sequence[Any]], width: int) 
         width: columns of the terminal.
     """
     cells = [[_text(value) for value in column] for column in zip(*rows)]
-    columns = [_Column(Text(head), cells[position] if cells else []) for position, head in enumerate(heads)]
+    columns = [_TableColumn(Text(head), cells[position] if cells else []) for position, head in enumerate(heads)]
     return _stacked(columns[0], columns[1:], width)
 
 
@@ -90,7 +90,7 @@ def _text(value: Any) -> Text:
     return value if isinstance(value, Text) else Text("" if value is None else numbers.plain(str(value)))
 
 
-def _stacked(first: _Column, columns: Sequence[_Column], width: int) -> Table:
+def _stacked(first: _TableColumn, columns: Sequence[_TableColumn], width: int) -> Table:
     """Return one table, or several below each other that repeat the first column."""
     widths = [column.width + _GAP for column in columns]
     # A long name is broken before a number is cut.
@@ -130,14 +130,14 @@ def _system_cell(name: str, entry: SystemSummary) -> Text:
     return cell
 
 
-def _extra_columns(summary: Summary) -> list[_Column]:
+def _extra_columns(summary: Summary) -> list[_TableColumn]:
     return [
-        _Column(Text(column.name), [Text(column.cell(system)) for system in summary.systems.values()])
+        _TableColumn(Text(column.name), [Text(column.cell(system)) for system in summary.systems.values()])
         for column in columns_in("terminal", summary.systems.values())
     ]
 
 
-def _metric_column(summary: Summary, metric: str) -> _Column:
+def _metric_column(summary: Summary, metric: str) -> _TableColumn:
     measured = numbers.entries(summary, metric)
     factor, unit = numbers.shown_unit(next((e.unit for e in measured), ""))
     places = numbers.decimals(measured, factor)
@@ -145,7 +145,7 @@ def _metric_column(summary: Summary, metric: str) -> _Column:
     for system in summary.systems.values():
         entry = system.metrics.get(metric)
         cells.append(_cell(entry, places, factor, system.without_estimate) if entry else Text("–", style="dim"))
-    return _Column(_head(metric, unit, measured), cells)
+    return _TableColumn(_head(metric, unit, measured), cells)
 
 
 def _head(metric: str, unit: str, measured: Sequence[MetricSummary]) -> Text:
@@ -176,7 +176,7 @@ def _cell(entry: MetricSummary, places: int, factor: float, without_estimate: in
     return cell
 
 
-def _turned(summary: Summary, names: Sequence[str]) -> list[_Column]:
+def _turned(summary: Summary, names: Sequence[str]) -> list[_TableColumn]:
     """Return the transposed table: a row per metric and extra column."""
     extra_columns = _extra_columns(summary)
     heads = [column.head for column in extra_columns]
@@ -187,14 +187,14 @@ def _turned(summary: Summary, names: Sequence[str]) -> list[_Column]:
         label = " ".join(filter(None, (numbers.plain(metric), unit, numbers.ARROWS[direction])))
         heads.append(Text(label))
     by_metric = [column.cells for column in (*extra_columns, *(_metric_column(summary, metric) for metric in names))]
-    columns = [_Column(Text("metric"), heads)]
+    columns = [_TableColumn(Text("metric"), heads)]
     for position, (name, system) in enumerate(summary.systems.items()):
         head = _system_cell(name, system)
-        columns.append(_Column(head, [cells[position] for cells in by_metric]))
+        columns.append(_TableColumn(head, [cells[position] for cells in by_metric]))
     return columns
 
 
-def _table(columns: Sequence[_Column], first: int | None = None) -> Table:
+def _table(columns: Sequence[_TableColumn], first: int | None = None) -> Table:
     """Return columns side by side; `first` limits the first one's width."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, padding=(0, 1), header_style="bold")
     for position, column in enumerate(columns):
@@ -255,7 +255,7 @@ def comparison_table(comparisons: Sequence[Comparison], *, adjusted: bool = Fals
     rows = [_comparison(c, adjusted) for c in comparisons]
     heads = ["metric", "A", "B", "difference", "95 % interval", "p"]
     heads += [*(["p (Holm)"] if adjusted else []), "min. detectable", "better : worse : same", "pairs", "units"]
-    columns = [_Column(Text(head), [row[position] for row in rows]) for position, head in enumerate(heads)]
+    columns = [_TableColumn(Text(head), [row[position] for row in rows]) for position, head in enumerate(heads)]
     return _stacked(columns[0], columns[1:], width or get_console().width)
 
 

@@ -14,7 +14,7 @@ from codec_bench.errors import UserError
 class StrictCommand(typer.core.TyperCommand):
     """A command whose options have one value each and never the next option.
 
-    An option of several values (`Kind.several` in its annotation) may be repeated. A function's attribute `alone` maps
+    An option of several values (`OptionKind.several` in its annotation) may be repeated. A function's attribute `alone` maps
     flags to the values of options that are typed without one.
     """
 

@@ -140,7 +140,7 @@ def _rough(seconds: float) -> str:
     return f"{hours:,} h {minutes:02d} min"
 
 
-class Lines:
+class ProgressLines:
     """Prints the progress now and then on its own line; for logs and pipes."""
 
     def __init__(
@@ -169,7 +169,7 @@ def progress_line(unit: str = "items", estimates: bool = True) -> Iterator[Progr
     elif console.is_terminal and not console.is_dumb_terminal:
         display = _show_in_terminal(progress, console)
     else:
-        display = _call_regularly(Lines(progress).tick, 1.0)
+        display = _call_regularly(ProgressLines(progress).tick, 1.0)
     with display:
         yield progress
 

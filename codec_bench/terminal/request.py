@@ -14,13 +14,13 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from codec_bench.config.option import Option, names, options_of
-from codec_bench.config.request import COMMANDS, REQUESTS, Request
+from codec_bench.config.request import COMMANDS, REQUESTS, CommandOptions
 from codec_bench.errors import UserError
 
 _META = "codec_bench.settings"
 _TYPED: dict[Any, Any] = {"path": Path, "columns": list[str], "settings": list[str]}
 """The command-line types of some kinds."""
-_Filled = TypeVar("_Filled", bound=Request)
+_Filled = TypeVar("_Filled", bound=CommandOptions)
 
 
 def option_parameter(schema: type[Any], name: str, **more: Any) -> Any:
@@ -96,7 +96,7 @@ def _read_back(one: Option, value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def values_of(request: Request) -> dict[str, Any]:
+def values_of(request: CommandOptions) -> dict[str, Any]:
     """Return the values of a request by the names of its options."""
     return {name: getattr(request, name) for name in options_of(type(request))}
 

@@ -24,7 +24,7 @@ HALLUCINATED = Diagnostic("hallucinated")
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedTexts:
     """One pair of texts under a rule.
 
     Args:
@@ -199,7 +199,7 @@ class Rule:
         language: Sequence[str | None],
         unit: Unit | None = None,
         spoken: Sequence[str | None] | None = None,
-    ) -> list[Compared]:
+    ) -> list[ComparedTexts]:
         """Compare pairs of texts; each result is independent of the other pairs.
 
         Args:
@@ -236,7 +236,7 @@ class Rule:
             first[index] = _better(first[index], other)
         return first
 
-    def item_value(self, compared: Compared) -> float | None:
+    def item_value(self, compared: ComparedTexts) -> float | None:
         """A pair's value as an item of a corpus, or None.
 
         A pair with an empty reference has no rate. Where such pairs count, its value is the number of inserted words.
@@ -245,7 +245,7 @@ class Rule:
             return float(compared.counts.insertions)
         return compared.value
 
-    def share(self, compared: Compared) -> tuple[float, float]:
+    def share(self, compared: ComparedTexts) -> tuple[float, float]:
         """A pair's share of the numerator and the denominator of the corpus value."""
         if self.aggregate == "ratio":
             # As in the source, pairs with an empty reference add their errors.
@@ -255,7 +255,7 @@ class Rule:
         weight = compared.weight if self.aggregate == "weighted" else 1.0
         return compared.value * weight, weight
 
-    def corpus(self, compared: Iterable[Compared]) -> float | None:
+    def corpus(self, compared: Iterable[ComparedTexts]) -> float | None:
         """The corpus value as in the source, a fraction; None if over 0."""
         shares = [self.share(pair) for pair in compared]
         below = math.fsum(share[1] for share in shares)
@@ -263,14 +263,14 @@ class Rule:
 
     def _compare(
         self, references: Sequence[str], estimates: Sequence[str], languages: Sequence[str | None], unit: Unit | None
-    ) -> list[Compared]:
-        results: dict[int, Compared] = {}
+    ) -> list[ComparedTexts]:
+        results: dict[int, ComparedTexts] = {}
         by_unit: dict[tuple[Unit, bool], list[int]] = {}
         for index, (reference, estimate, language) in enumerate(zip(references, estimates, languages)):
             recipe = self.recipe(language, reference)
             if recipe is None:
                 note = Diagnostic("unknown_language", languages=self.languages, language=language)
-                results[index] = Compared(reference, estimate, "word", ErrorRate.zero(), None, 0.0, note)
+                results[index] = ComparedTexts(reference, estimate, "word", ErrorRate.zero(), None, 0.0, note)
                 continue
             if self.fixed and unit not in (None, recipe.unit):
                 raise UserError(
@@ -288,10 +288,10 @@ class Rule:
                 raise
             except Exception as error:  # the libraries of some steps may fail on any text
                 note = Diagnostic("not_normalised", cause=of_error(error))
-                results[index] = Compared(reference, estimate, counted, ErrorRate.zero(), None, 0.0, note)
+                results[index] = ComparedTexts(reference, estimate, counted, ErrorRate.zero(), None, 0.0, note)
                 continue
             by_unit.setdefault((counted, "compounds" in recipe.joined), []).append(index)
-            results[index] = Compared(*texts, counted, ErrorRate.zero(), None, tags=tagged[0], tag_count=tagged[1])
+            results[index] = ComparedTexts(*texts, counted, ErrorRate.zero(), None, tags=tagged[0], tag_count=tagged[1])
         for (counted, compounds), places in by_unit.items():
             count_all = compound_error_rates if compounds else partial(error_rates, unit=counted, normaliser="none")
             counts = count_all(
@@ -311,7 +311,7 @@ class Rule:
             return REMOVED, count
         return (TAG_NOTE, count) if _apply(recipe.steps("reference"), bare) != compared else ("", 0)
 
-    def _valued(self, compared: Compared) -> Compared:
+    def _valued(self, compared: ComparedTexts) -> ComparedTexts:
         weight = compared.counts.reference_length
         if self.aggregate == "weighted":
             weight = len(compared.reference.split(" "))  # as in the source, an empty text has the weight 1
@@ -341,7 +341,7 @@ def _apply(steps: tuple[str, ...], text: str) -> str:
     return get_normaliser(steps[0] if len(steps) == 1 else ",".join(steps))(text)
 
 
-def _better(text: Compared, spoken: Compared) -> Compared:
+def _better(text: ComparedTexts, spoken: ComparedTexts) -> ComparedTexts:
     """The result with the lower value; without a value if one of the references is empty, as in the source."""
     if text.value is None or spoken.value is None:
         note = text.note or (spoken.note and Diagnostic("spoken_form", note=spoken.note))

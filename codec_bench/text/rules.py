@@ -31,14 +31,14 @@ from functools import cache
 from codec_bench.errors import UnknownName
 from codec_bench.text.cardinals import SEPARATORS
 from codec_bench.text.published_rules import published_rules
-from codec_bench.text.rule import EMPTY_REFERENCE, HALLUCINATED, Compared, Recipe, Rule, weighted_mean
+from codec_bench.text.rule import EMPTY_REFERENCE, HALLUCINATED, ComparedTexts, Recipe, Rule, weighted_mean
 from codec_bench.text.tags import PREFIX
 
 __all__ = [
     "ALIASES",
     "EMPTY_REFERENCE",
     "HALLUCINATED",
-    "Compared",
+    "ComparedTexts",
     "Recipe",
     "Rule",
     "get_rule",

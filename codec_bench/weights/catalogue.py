@@ -20,7 +20,7 @@ _HUB_FILE = re.compile(r"^hf://(?P<repo>[\w.-]+/[\w.-]+)@(?P<revision>[\w.-]+)/(
 _NON_COMMERCIAL = re.compile(r"(^|[^a-z])nc([^a-z]|$)|non-?commercial|research", re.IGNORECASE)
 
 
-class Variant(BaseModel):
+class CheckpointVariant(BaseModel):
     """One form in which a file may be published.
 
     Args:
@@ -46,7 +46,7 @@ class Variant(BaseModel):
         return path
 
     @model_validator(mode="after")
-    def _mirrors_are_checked(self) -> Variant:
+    def _mirrors_are_checked(self) -> CheckpointVariant:
         if self.mirrors and self.sha256 is None:
             raise ValueError("mirrors need a sha256 to be checked against")
         if wrong := [url for url in self.mirrors if not (_HUB_FILE.match(url) or url.startswith("https://"))]:
@@ -54,7 +54,7 @@ class Variant(BaseModel):
         return self
 
 
-class File(Variant):
+class File(CheckpointVariant):
     """One file of a checkpoint.
 
     Args:
@@ -65,7 +65,7 @@ class File(Variant):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    alternatives: tuple[Variant, ...] = Field(default=(), alias="or")
+    alternatives: tuple[CheckpointVariant, ...] = Field(default=(), alias="or")
     optional: bool = False
 
     @field_validator("alternatives", mode="before")
@@ -76,7 +76,7 @@ class File(Variant):
         )
 
     @property
-    def variants(self) -> tuple[Variant, ...]:
+    def variants(self) -> tuple[CheckpointVariant, ...]:
         """All forms of the file, the preferred one first."""
         return (self, *self.alternatives)
 
@@ -150,7 +150,7 @@ class Checkpoint(BaseModel):
             if not file.optional and not any((folder / v.path).is_file() for v in file.variants)
         ]
 
-    def variant(self, path: str) -> Variant | None:
+    def variant(self, path: str) -> CheckpointVariant | None:
         """Return the entry of one path, or None."""
         return next((v for file in self.files for v in file.variants if v.path == path), None)
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from codec_bench.errors import WeightsError
-from codec_bench.weights.catalogue import Variant, hub_file
+from codec_bench.weights.catalogue import CheckpointVariant, hub_file
 from codec_bench.weights.download import Unreachable, check_room, read_json, refuse_offline
 from codec_bench.weights.find import LocalCheckpoint, places_in
 from codec_bench.weights.origin import RECORD, Origin, git_id_of, parse_origin, read_hub_declaration, read_origin
@@ -58,7 +58,7 @@ def from_server(order: Order, base: str) -> LocalCheckpoint:
         if variant is None or (file.optional and origin is None):
             continue
         listed = known.get(variant.path, {})
-        exact = Variant(
+        exact = CheckpointVariant(
             path=variant.path, size=variant.size or listed.get("size"), sha256=variant.sha256 or listed.get("sha256")
         )
         candidates.append((exact, [f"{base}/{quote(variant.path)}"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from urllib.parse import quote
 
-from codec_bench.weights.catalogue import Variant, readable
+from codec_bench.weights.catalogue import CheckpointVariant, readable
 from codec_bench.weights.download import Unreachable, read_json, refuse_offline
 from codec_bench.weights.find import LocalCheckpoint
 from codec_bench.weights.placing import Order, choose, place_files
@@ -39,7 +39,7 @@ def from_modelscope(order: Order, endpoint: str) -> LocalCheckpoint:
     needed = readable(sum(listed[path][0] for path in chosen))
     order.notify(f"fetching {needed} from {endpoint}/models/{repo} at {revision}")
     candidates = [
-        (Variant(path=path, size=listed[path][0], sha256=listed[path][1]),
+        (CheckpointVariant(path=path, size=listed[path][0], sha256=listed[path][1]),
          [f"{base}?Revision={quote(revision, safe='')}&FilePath={quote(path, safe='')}"])
         for path in chosen
     ]  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import WeightsError
-from codec_bench.weights.catalogue import Checkpoint, Variant
+from codec_bench.weights.catalogue import Checkpoint, CheckpointVariant
 from codec_bench.weights.download import Progress, Unreachable, WrongContent, check_room, download
 from codec_bench.weights.find import LocalCheckpoint, download_folder
 from codec_bench.weights.origin import Origin
@@ -60,7 +60,7 @@ def choose(entry: Checkpoint, listed: Any, where: str) -> list[str]:
 
 def place_files(
     order: Order,
-    candidates: Sequence[tuple[Variant, Sequence[str]]],
+    candidates: Sequence[tuple[CheckpointVariant, Sequence[str]]],
     source: str,
     revision: str | None,
     headers: dict[str, str] | None = None,
@@ -87,7 +87,7 @@ def place_files(
 
 
 def _first(
-    order: Order, variant: Variant, urls: Sequence[str], folder: Path, headers: dict[str, str]
+    order: Order, variant: CheckpointVariant, urls: Sequence[str], folder: Path, headers: dict[str, str]
 ) -> tuple[str, str]:
     failures: list[WeightsError] = []
     for url in urls:

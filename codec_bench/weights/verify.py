@@ -14,7 +14,7 @@ State = Literal["same", "differs", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedFile:
     """One checked file.
 
     Args:
@@ -30,7 +30,7 @@ class Checked:
     reason: str = ""
 
 
-def verify(name: str, located: LocalCheckpoint | None = None) -> list[Checked]:
+def verify(name: str, located: LocalCheckpoint | None = None) -> list[CheckedFile]:
     """Compare a checkpoint's files with the catalogue, else with their source.
 
     Args:
@@ -44,14 +44,14 @@ def verify(name: str, located: LocalCheckpoint | None = None) -> list[Checked]:
     return [_check(entry, located, path) for path in located.files]
 
 
-def _check(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> Checked:
+def _check(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> CheckedFile:
     file = checkpoint.folder / path
     sized = ""
     try:
         size = file.stat().st_size
         for declaration in _declarations(entry, checkpoint, path):
             if declaration.size is not None and declaration.size != size:
-                return Checked(
+                return CheckedFile(
                     path, size, "differs", declaration.by, f"'{file}' has {size} bytes; expected {declaration.size}"
                 )
             if declaration.size is not None:
@@ -64,11 +64,11 @@ def _check(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> Checked
                     got = digest(file)
                     if got != expected:
                         reason = f"'{file}' has {kind} {got}; expected {expected}"
-                        return Checked(path, size, "differs", declaration.by, reason)
-                    return Checked(path, size, "same", declaration.by)
+                        return CheckedFile(path, size, "differs", declaration.by, reason)
+                    return CheckedFile(path, size, "same", declaration.by)
     except OSError as error:
         raise WeightsError(f"'{file}' cannot be read: {error.strerror or error}") from error
-    return Checked(path, size, "unknown", sized)
+    return CheckedFile(path, size, "unknown", sized)
 
 
 def _declarations(entry: Checkpoint, checkpoint: LocalCheckpoint, path: str) -> list[Declaration]:

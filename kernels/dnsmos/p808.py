@@ -29,7 +29,7 @@ from .ref import (
     MELS,
     MIDDLE_DB,
     RANGE_DB,
-    Weights,
+    DnsmosWeights,
     dense,
     mel_filters,
 )
@@ -88,7 +88,7 @@ class P808(WindowNetwork):
         reflect: whether a window is continued by its mirror image rather than by zeros.
     """
 
-    def __init__(self, weights: Weights, reflect: bool = False) -> None:
+    def __init__(self, weights: DnsmosWeights, reflect: bool = False) -> None:
         self.reflect = reflect
         self.taps = taps_of(*weights.convolutions[0])
         self.layers = {n: Layer(convolution) for n, convolution in enumerate(weights.convolutions[1:], start=2)}

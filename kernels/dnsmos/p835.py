@@ -21,7 +21,7 @@ from .pictures import (
     repeat_rows,
     two_layer_input,
 )
-from .ref import BINS, FLOOR, FRAMES, HOP_SAMPLES, LN_10, Weights, dense
+from .ref import BINS, FLOOR, FRAMES, HOP_SAMPLES, LN_10, DnsmosWeights, dense
 from .winograd import TILE, aligned_zeros, multiply_frames, whole_blocks
 
 _FRONT_DEPTH = 128  # onnxruntime sums products in groups of 128; the same order gives the same bits
@@ -44,7 +44,7 @@ def _front_power(signal: np.ndarray, kernel: np.ndarray, first: int, count: int)
 class SigBakOvr(WindowNetwork):
     """The P.835 network: seven convolutions, three dense layers and the front end."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: DnsmosWeights) -> None:
         assert weights.front is not None, "the P.835 network has a front end"
         self.front = whole_blocks(np.concatenate(weights.front).T)
         first, second, *rest = weights.convolutions

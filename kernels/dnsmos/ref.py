@@ -37,7 +37,7 @@ Convolution = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weights:
+class DnsmosWeights:
     """The weights of one network.
 
     Args:
@@ -50,7 +50,7 @@ class Weights:
     front: tuple[np.ndarray, np.ndarray] | None = None
 
 
-def p835(window: np.ndarray, weights: Weights) -> np.ndarray:
+def p835(window: np.ndarray, weights: DnsmosWeights) -> np.ndarray:
     """Compute raw SIG, BAK and OVRL of a window, before the polynomials."""
     frames = np.lib.stride_tricks.sliding_window_view(window.astype(np.float64), FRAME_SAMPLES)[::HOP_SAMPLES]
     assert weights.front is not None, "the P.835 network has a front end"
@@ -58,7 +58,7 @@ def p835(window: np.ndarray, weights: Weights) -> np.ndarray:
     return _network(np.log(np.maximum(real**2 + imaginary**2, FLOOR)) / LN_10, weights, P835_MAXIMA)
 
 
-def p808(window: np.ndarray, weights: Weights, reflect: bool = False) -> np.ndarray:
+def p808(window: np.ndarray, weights: DnsmosWeights, reflect: bool = False) -> np.ndarray:
     """Compute the score of a window, `(1,)`. The window's last 160 samples are unused."""
     return _network(mel_levels(window[:-HOP_SAMPLES], reflect), weights, P808_MAXIMA)
 
@@ -119,7 +119,7 @@ def dense(features: np.ndarray, layers: Sequence[tuple[np.ndarray, np.ndarray]])
     return features
 
 
-def _network(picture: np.ndarray, weights: Weights, pooled: tuple[int, ...]) -> np.ndarray:
+def _network(picture: np.ndarray, weights: DnsmosWeights, pooled: tuple[int, ...]) -> np.ndarray:
     x = picture[:, :, None]
     for number, layer in enumerate(weights.convolutions, start=1):
         x = convolution(x, *layer)

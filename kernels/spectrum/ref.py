@@ -87,7 +87,7 @@ def pairs(
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class SpectrumWeights:
     """The weights of a distance's two mean absolute differences.
 
     Args:
@@ -106,7 +106,7 @@ def distance(
     *,
     windows: Sequence[int],
     filters: Sequence[np.ndarray | None],
-    weights: Weights,
+    weights: SpectrumWeights,
 ) -> float:
     """Weighted mean differences of magnitudes and logarithms, summed.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codec_bench.benchmark.runs_overview import Outcome, write_overview
+from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
 from codec_bench.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
@@ -52,7 +52,7 @@ DAMAGES: list[Callable[[dict[str, Any]], object]] = [
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_summary_is_named(summary: Path, damage: Callable[[dict[str, Any]], object]) -> None:
     """Every part of a summary that the overview needs is asked for in one sentence that names the file."""
-    outcome = Outcome(summary.parents[2], {})
+    outcome = RunOutcome(summary.parents[2], {})
     write_overview(outcome)
     held = json.loads(summary.read_text("utf-8"))
     damage(held)

@@ -15,7 +15,7 @@ import yaml
 
 from codec_bench.codecs import has_codec, load_codec
 from codec_bench.codecs.adapt import reconstruct
-from codec_bench.codecs.command import Command
+from codec_bench.codecs.command import CommandCodec
 from codec_bench.errors import UserError
 from codec_bench.types import Audio
 
@@ -99,7 +99,7 @@ def noise(rng, channels=1, length=1000, rate_hz=RATE_HZ):
 
 
 def test_what_comes_back_is_what_the_programs_make_of_it(declare, rng):
-    codec = Command(declare())
+    codec = CommandCodec(declare())
     batch = [noise(rng, c, n, r) for c, n, r in ((1, 1, 8000), (2, 7, 8000), (1, 1000, RATE_HZ), (2, 333, RATE_HZ))]
     codes = codec.encode(batch)
     for audio, item, out in zip(batch, codes, codec.decode(codes), strict=True):
@@ -112,7 +112,7 @@ def test_what_comes_back_is_what_the_programs_make_of_it(declare, rng):
 
 
 def test_frames_are_whole_and_their_headers_do_not_count(declare, rng):
-    codec = Command(declare('{"frame": 160}', sample_rates_hz=[RATE_HZ], frame_s=0.01, frame_header_bytes=2))
+    codec = CommandCodec(declare('{"frame": 160}', sample_rates_hz=[RATE_HZ], frame_s=0.01, frame_header_bytes=2))
     assert codec.info.frame_rate_hz == 100
     for length in (1, 159, 160, 161, 1000):
         audio = noise(rng, 2, length)
@@ -125,7 +125,7 @@ def test_frames_are_whole_and_their_headers_do_not_count(declare, rng):
 
 @pytest.mark.parametrize("delay", [37, {8000: 37, RATE_HZ: 37}, "measure"])
 def test_a_delay_is_cut_off_whether_declared_or_measured(delay, declare, rng):
-    codec = Command(declare('{"late": 37}', delay_samples=delay))
+    codec = CommandCodec(declare('{"late": 37}', delay_samples=delay))
     for audio in (noise(rng, 1, 1), noise(rng, 2, 500), noise(rng, 1, 500, 8000)):
         (out,) = codec.decode(codec.encode([audio]))
         np.testing.assert_array_equal(out.samples, coarse(audio.samples))
@@ -144,7 +144,7 @@ def test_a_delay_that_speech_does_not_show_is_not_guessed(declare, tmp_path, rng
             file.writeframes(random.randbytes(2 * 200000))
         """,
     )
-    codec = Command(declare(decoder=decoder, delay_samples="measure"))
+    codec = CommandCodec(declare(decoder=decoder, delay_samples="measure"))
     with pytest.raises(UserError, match=r"delay at 16000 Hz cannot be measured.*0\.0\d.*declare delay_samples"):
         codec.encode([noise(rng)])
 
@@ -152,7 +152,7 @@ def test_a_delay_that_speech_does_not_show_is_not_guessed(declare, tmp_path, rng
 def test_samples_without_a_header(declare, tmp_path, rng):
     copy = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
     line = program(tmp_path, "copy.py", copy)
-    codec = Command(declare(encoder=line, decoder=line, audio="raw", header_bytes=0))
+    codec = CommandCodec(declare(encoder=line, decoder=line, audio="raw", header_bytes=0))
     audio = Audio(np.round(noise(rng, 2).samples * 32768) / 32768, RATE_HZ)
     (codes,) = codec.encode([audio])
     assert np.array_equal(np.frombuffer(codes.packets[0], "<i2").reshape(-1, 2).T / 32768, audio.samples)
@@ -160,13 +160,13 @@ def test_samples_without_a_header(declare, tmp_path, rng):
     np.testing.assert_array_equal(out.samples, audio.samples)
     odd = program(tmp_path, "odd.py", "import sys; open(sys.argv[2], 'wb').write(bytes(7))")
     with pytest.raises(UserError, match=r"wrote 7 bytes.*in 2 channels"):
-        Command(declare(encoder=line, decoder=odd, audio="raw", header_bytes=0)).decode([codes])
+        CommandCodec(declare(encoder=line, decoder=odd, audio="raw", header_bytes=0)).decode([codes])
 
 
 @pytest.mark.skipif(shutil.which("cp") is None, reason="there is no cp")
 def test_a_program_on_the_path_is_used(declare, rng):
     line = ["cp", "{input}", "{output}"]
-    codec = Command(declare(encoder=line, decoder=line, header_bytes=44))
+    codec = CommandCodec(declare(encoder=line, decoder=line, header_bytes=44))
     audio = Audio(np.round(noise(rng).samples * 32768) / 32768, RATE_HZ)
     (codes,) = codec.encode([audio])
     assert codes.bits / codes.duration_s == 16 * RATE_HZ  # a WAV file's header has 44 bytes
@@ -175,7 +175,7 @@ def test_a_program_on_the_path_is_used(declare, rng):
 
 
 def test_any_rate_and_channels_pass_through_the_adaptor(declare, rng):
-    codec = Command(declare(channels=[1]))
+    codec = CommandCodec(declare(channels=[1]))
     (item,) = reconstruct(codec, [noise(rng, 2, 24000, 48000)]).items
     assert item.estimate.samples.shape == (2, 8000) and item.bits == 8 * 2 * 8000
 
@@ -192,7 +192,7 @@ def test_placeholders_are_filled_in_and_nothing_goes_through_a_shell(declare, tm
     )
     texts = ["{bitrate}", "{kbps}/{rate}/{rate_khz}", "{channels}", "; touch made", "$HOME", "*", "{}", 7]
     path = declare(encoder=[*encoder, *texts], header_bytes=0, bitrate_bps=13200, points=[9.6])
-    for codec, rate_kbps in ((Command(path), "13.2"), (Command(path, bitrate_bps=9600), "9.6")):
+    for codec, rate_kbps in ((CommandCodec(path), "13.2"), (CommandCodec(path, bitrate_bps=9600), "9.6")):
         (codes,) = codec.encode([noise(rng, 2)])
         arguments, files = yaml.safe_load(codes.packets[0])
         bitrate = str(round(1000 * float(rate_kbps)))
@@ -215,7 +215,7 @@ def test_a_program_that_hangs_is_stopped_with_what_it_started(declare, tmp_path,
         """,
     )
     for timeout_s in (1.5, 6.0, 24.0, 96.0):  # until the program had the time to start its own
-        codec = Command(declare(encoder=encoder, timeout_s=timeout_s))
+        codec = CommandCodec(declare(encoder=encoder, timeout_s=timeout_s))
         start = time.monotonic()
         with pytest.raises(UserError, match=rf"the encoder '.*' was stopped after {timeout_s:g} s") as caught:
             codec.encode([noise(rng)])
@@ -261,7 +261,7 @@ def _ended(pid):
     ],
 )
 def test_what_an_encoder_does_wrong_is_reported_in_a_sentence(code, message, declare, tmp_path, rng):
-    codec = Command(declare(encoder=program(tmp_path, "wrong.py", code)))
+    codec = CommandCodec(declare(encoder=program(tmp_path, "wrong.py", code)))
     with pytest.raises(UserError, match=message) as caught:
         codec.encode([noise(rng)])
     assert caught.value.message.startswith("coarse: the encoder") and "\n" not in caught.value.message
@@ -276,7 +276,7 @@ def test_what_an_encoder_does_wrong_is_reported_in_a_sentence(code, message, dec
     ],
 )
 def test_what_a_decoder_gives_is_checked(options, message, declare, rng):
-    codec = Command(declare(options))
+    codec = CommandCodec(declare(options))
     with pytest.raises(UserError, match=message):
         codec.decode(codec.encode([noise(rng)]))
 
@@ -284,7 +284,7 @@ def test_what_a_decoder_gives_is_checked(options, message, declare, rng):
 def test_what_is_no_audio_is_reported(declare, tmp_path, rng):
     for content, text in (("b'hello'", "not sound: its file is not"), ("b''", "the decoder wrote an empty file")):
         wrong = program(tmp_path, "wrong.py", f"import sys; open(sys.argv[2], 'wb').write({content})")
-        codec = Command(declare(decoder=wrong))
+        codec = CommandCodec(declare(decoder=wrong))
         with pytest.raises(UserError, match=text) as caught:
             codec.decode(codec.encode([noise(rng)]))
         assert "codec-bench-" not in str(caught.value)  # the message names no temporary folder that no longer exists
@@ -310,7 +310,7 @@ def test_what_is_no_audio_is_reported(declare, tmp_path, rng):
 )
 def test_a_file_that_does_not_fit_is_refused_when_it_is_read(changes, message, declare):
     with pytest.raises(UserError, match=message) as caught:
-        Command(declare(**changes))
+        CommandCodec(declare(**changes))
     assert "coarse.yaml" in str(caught.value)
 
 
@@ -348,7 +348,7 @@ def test_options_stand_above_the_file(declare, rng):
 
 
 def test_what_the_codec_does_not_take_is_refused_before_anything_runs(declare, rng):
-    codec = Command(declare(encoder=["false", "{input}", "{output}"]))
+    codec = CommandCodec(declare(encoder=["false", "{input}", "{output}"]))
     for audio, text in (
         (noise(rng, 1, 10, 44100), "does not code 44100 Hz"),
         (noise(rng, 3, 10), "does not code 3 channels"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codec_bench.codecs.command import Command
+from codec_bench.codecs.command import CommandCodec
 from codec_bench.types import Audio
 
 FILES = Path(__file__).parents[2] / "configs" / "command"
@@ -110,7 +110,7 @@ def test_every_file_has_a_test():
 
 @pytest.mark.parametrize(("name", "point", "frame_ms"), [("evs", None, 20), ("evs", 24400, 20), ("lc3plus", None, 5), ("lc3plus", 96000, 5)])  # fmt: skip
 def test_headers_are_not_counted_and_the_delay_is_cut_off(name, point, frame_ms, programs, rng):
-    codec = Command(FILES / f"{name}.yaml", point)
+    codec = CommandCodec(FILES / f"{name}.yaml", point)
     for rate_hz in (16000, 32000, 48000):
         audio = Audio(0.2 * rng.standard_normal((1, 1000)), rate_hz)
         (codes,) = codec.encode([audio])
@@ -123,7 +123,7 @@ def test_headers_are_not_counted_and_the_delay_is_cut_off(name, point, frame_ms,
 
 @pytest.mark.parametrize(("name", "rate_hz", "counts"), [("xhe-aac", 32000, (1, 2)), ("opus-own", 16000, (1,))])
 def test_a_delay_that_depends_on_the_build_is_measured(name, rate_hz, counts, programs, rng):
-    codec = Command(FILES / f"{name}.yaml")
+    codec = CommandCodec(FILES / f"{name}.yaml")
     for channels in counts:
         audio = Audio(0.2 * rng.standard_normal((channels, 1000)), rate_hz)
         (out,) = codec.decode(codec.encode([audio]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codec_bench.decoding.read import Member
+from codec_bench.decoding.read import TarMember
 from codec_bench.decoding.remote import RemoteError
 from codec_bench.engine import prefetch
 from codec_bench.engine.prefetch import SamplePrefetch
@@ -58,8 +58,8 @@ def fetches(monkeypatch):
 
 def test_members_of_one_tar_file_are_fetched_together(fetches):
     places = [(512, 100), (1536, 50), (2048, 10)]
-    members = [str(Member("s3://b/a.tar", begin, size, f"{n}.flac")) for n, (begin, size) in enumerate(places)]
-    far = str(Member("s3://b/a.tar", 12_000_000, 5, "far.flac"))
+    members = [str(TarMember("s3://b/a.tar", begin, size, f"{n}.flac")) for n, (begin, size) in enumerate(places)]
+    far = str(TarMember("s3://b/a.tar", 12_000_000, 5, "far.flac"))
     result = all_of(SamplePrefetch(iter(entries(*members, far, "s3://b/other.flac"))))
     complete = bytes(range(256)) * 64
     assert [result[f"u{n}"] for n in range(3)] == [complete[begin : begin + size] for begin, size in places]

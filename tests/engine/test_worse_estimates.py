@@ -10,7 +10,7 @@ import pytest
 
 from codec_bench.data import open_source
 from codec_bench.metrics import TABLE, build_metric
-from codec_bench.metrics.base import SILENT_ESTIMATE, Compared, flagged
+from codec_bench.metrics.base import SILENT_ESTIMATE, ComparedLevels, flagged
 from codec_bench.store.rows import NO_SPEECH
 from codec_bench.types import Score
 
@@ -92,7 +92,7 @@ def test_metrics_whose_weights_are_missing_here_are_flagged_by_levels_too():
     """The flags rest on levels, so they need no network."""
     others = sorted(set(TABLE) - {name.partition("[")[0] for name in METRICS} - set(NO_ROW))
     assert len(others) > 40
-    mismatched = Compared(NO_SPEECH["unlike"])
+    mismatched = ComparedLevels(NO_SPEECH["unlike"])
     for name in others:
         metric = build_metric("lid[whisper-tiny]" if name == "lid" else name)
         score = Score.ok(1.0, metric.protocol)

@@ -409,10 +409,10 @@ class Extra(Target):
         return [sample.id for sample in source]
 
     def _overview(self) -> None:
-        from codec_bench.benchmark.runs_overview import Outcome, write_overview
+        from codec_bench.benchmark.runs_overview import RunOutcome, write_overview
         from codec_bench.cli.run import print_outcome
 
-        outcome = Outcome(self.out, {})
+        outcome = RunOutcome(self.out, {})
         write_overview(outcome)
         print_outcome(outcome, False, broken_down=False)
 

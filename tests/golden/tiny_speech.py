@@ -17,7 +17,7 @@ from codec_bench.features.emotion2vec import Emotion2vecPlusLarge
 from codec_bench.features.noresqa import NoresqaFrames
 from codec_bench.features.scoreq import Nomad, Scoreq, ScoreqEmbedding
 from codec_bench.features.speakers.redimnet import ReDimNetB5
-from codec_bench.features.speakers.three_d_speaker import CamPlusPlus, ERes2Net
+from codec_bench.features.speakers.three_d_speaker import CamPlusPlusSpeaker, ERes2NetSpeaker
 from codec_bench.features.speakers.wavlm_sv import CLASSIFIER, WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
 from codec_bench.features.squim import SquimFrames
@@ -507,22 +507,22 @@ def write_dnsmos_pro(folder):
     return str(path)
 
 
-class SmallCamPlusPlus(CamPlusPlus):
+class SmallCamPlusPlus(CamPlusPlusSpeaker):
     """The feature with a network small enough for every test."""
 
     def _architecture(self):
-        from codec_bench.networks.campplus import CamConfig, CamPlusPlus
+        from codec_bench.networks.campplus import CamConfig, CamPlusPlusSpeaker
 
-        return CamPlusPlus(CamConfig(16, 4, 16, 8, 2, (2, 3, 2), embedding=12))
+        return CamPlusPlusSpeaker(CamConfig(16, 4, 16, 8, 2, (2, 3, 2), embedding=12))
 
 
-class SmallERes2Net(ERes2Net):
+class SmallERes2Net(ERes2NetSpeaker):
     """The feature with a network small enough for every test."""
 
     def _architecture(self):
-        from codec_bench.networks.eres2net import ERes2Net, ERes2NetConfig
+        from codec_bench.networks.eres2net import ERes2NetConfig, ERes2NetSpeaker
 
-        return ERes2Net(ERes2NetConfig(16, 8, (1, 1, 2, 1), embedding=12))
+        return ERes2NetSpeaker(ERes2NetConfig(16, 8, (1, 1, 2, 1), embedding=12))
 
 
 class SmallWespeaker(WespeakerResnet34):
@@ -538,9 +538,13 @@ class SmallReDimNet(ReDimNetB5):
     """The feature with a network small enough for every test."""
 
     def _architecture(self):
-        from codec_bench.networks.redimnet import ReDimNet, ReDimNetConfig, Stage
+        from codec_bench.networks.redimnet import ReDimNet, ReDimNetConfig, ReDimNetStage
 
-        return ReDimNet(ReDimNetConfig(12, 8, 4, 240, (Stage(1, 1, 2, 4), Stage(2, 2, 1, 8), Stage(3, 1, 2, 4)), 12))
+        return ReDimNet(
+            ReDimNetConfig(
+                12, 8, 4, 240, (ReDimNetStage(1, 1, 2, 4), ReDimNetStage(2, 2, 1, 8), ReDimNetStage(3, 1, 2, 4)), 12
+            )
+        )
 
 
 def write_redimnet(folder):
@@ -664,10 +668,14 @@ class SmallUtmosV2(UtmosV2):
     """The feature with a small network."""
 
     def _architecture(self):
-        from codec_bench.networks.efficientnet_v2 import Stage
+        from codec_bench.networks.efficientnet_v2 import ReDimNetStage
         from codec_bench.networks.utmosv2 import UtmosV2Net
 
-        stages = (Stage("plain", 1, 1, 1, 8), Stage("fused", 2, 2, 2, 8), Stage("separable", 2, 2, 2, 12))
+        stages = (
+            ReDimNetStage("plain", 1, 1, 1, 8),
+            ReDimNetStage("fused", 2, 2, 2, 8),
+            ReDimNetStage("separable", 2, 2, 2, 12),
+        )
         return UtmosV2Net(
             EncoderConfig("group_norm", 48, 3, 4, 96, False, SMALL_CONVS, conv_pos=16, conv_pos_groups=3), stages, 8
         )

@@ -26,7 +26,7 @@ from codec_bench.features.recognisers import canary, qwen3_asr, transformers_asr
 from codec_bench.features.recognisers.whisper import Whisper, _Window
 from codec_bench.features.scorers import SCORERS
 from codec_bench.features.utmos import Utmos
-from codec_bench.kernels.dnsmos.ref import Weights
+from codec_bench.kernels.dnsmos.ref import DnsmosWeights
 from codec_bench.networks import batch_shapes, utmosv2
 from codec_bench.networks.transfer import UploadStream
 
@@ -64,7 +64,7 @@ class SmallDnsmos(Dnsmos):
                 (rng.normal(0, 0.3, (out, options, 3, 3)).astype(np.float32), np.zeros(out, np.float32))
                 for options, out in pairwise(channels)
             ]
-            return Weights(
+            return DnsmosWeights(
                 convolutions, [(rng.normal(0, 1, (2, outputs)).astype(np.float32), np.zeros(outputs))], front
             )
 

@@ -40,10 +40,10 @@ def test_magnitudes_are_torchs(window, samples, monkeypatch):
 def test_the_size_of_a_block_does_not_matter(mels, monkeypatch):
     x, y = noise(2, 50_000), noise(3, 50_000)
     filters = (ref.mel_filters(16_000, 512, 80) if mels else None,)
-    complete = ref.distance(x, y, windows=(512,), filters=filters, weights=ref.Weights(linear=1.0, log=2.0))
+    complete = ref.distance(x, y, windows=(512,), filters=filters, weights=ref.SpectrumWeights(linear=1.0, log=2.0))
     monkeypatch.setattr(ref, "BLOCK_SAMPLES", 512 * 7)
     assert ref.distance(
-        x, y, windows=(512,), filters=filters, weights=ref.Weights(linear=1.0, log=2.0)
+        x, y, windows=(512,), filters=filters, weights=ref.SpectrumWeights(linear=1.0, log=2.0)
     ) == pytest.approx(complete, rel=1e-12)
 
 

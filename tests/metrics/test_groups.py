@@ -9,10 +9,10 @@ import pytest
 from codec_bench import evaluate, metrics
 from codec_bench.errors import Note, UnknownName, UserError
 from codec_bench.metrics import TABLE, TOPICS, build_metric, group_names
-from codec_bench.metrics.groups import Held, Material, group_metrics, without_groups
+from codec_bench.metrics.groups import GroupConditions, Held, group_metrics, without_groups
 from codec_bench.store.folders import started_fingerprint
 
-ENGLISH = Material((Held(True, True, "en"),))
+ENGLISH = GroupConditions((Held(True, True, "en"),))
 
 
 @pytest.fixture(autouse=True)
@@ -63,16 +63,16 @@ def test_metrics_whose_brackets_name_a_model_stand_in_their_group_with_one_that_
 
 
 def test_a_group_follows_the_data():
-    alone = Material((Held(False, False, "en"),), coded=False)
+    alone = GroupConditions((Held(False, False, "en"),), coded=False)
     result, (text,) = expanded("quality", material=alone)
     assert "stoi" not in result.metrics and "dnsmos_sig" in result.metrics
     assert "the data hold no reference audio" in text
-    mixed = Material((Held(False, False, "en"), Held(True, False, "en")))
+    mixed = GroupConditions((Held(False, False, "en"), Held(True, False, "en")))
     assert "stoi" in expanded("quality", material=mixed)[0].metrics, "what some samples allow is measured on them"
     with pytest.raises(UserError, match="no codec is measured"):
         expanded("rate", material=alone)
     assert expanded("rate")[0].metrics == ["bitrate"]
-    german = Material((Held(True, True, "de"),))
+    german = GroupConditions((Held(True, True, "de"),))
     assert not any(name.endswith("[pocketsphinx]") for name in expanded("all-offline", material=german)[0].metrics)
 
 

@@ -241,10 +241,10 @@ def test_runs_side_by_side_keep_their_data_apart(make_run, tmp_path):
 
 def test_names_are_texts_and_no_formulas(tmp_path):
     from codec_bench.report.figures.draw import Drawing, figure_of
-    from codec_bench.report.figures.plots import Plot, Point
+    from codec_bench.report.figures.plots import Plot, PlotPoint
 
     names = ["$x^2$ and $y$", "\\frac{", "编码器", "x" * 200]
-    points = [Point(name, ("", -1), None, 1.0, None, "one unit", 3) for name in names]
+    points = [PlotPoint(name, ("", -1), None, 1.0, None, "one unit", 3) for name in names]
     drawing = Drawing()
     svg, *_ = drawing.write(partial(figure_of, Plot("systems", "odd", "stoi", points, (), ())), tmp_path, "odd", (), ())
     details = re.findall(r"<!-- (.*?) -->", svg.read_text("utf-8"))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from codec_bench.terminal.progress import Lines, Progress, _span
+from codec_bench.terminal.progress import Progress, ProgressLines, _span
 
 
 class Clock:
@@ -128,7 +128,7 @@ def test_steps_of_different_length_have_no_estimate(clock):
 def test_off_a_terminal_a_line_is_reported_every_30_seconds(clock):
     messages = []
     progress = Progress(clock)
-    lines = Lines(progress, clock, messages.append)
+    lines = ProgressLines(progress, clock, messages.append)
     for second in range(1, 101):
         clock.now = 1000.0 + second
         if second > 40:

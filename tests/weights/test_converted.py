@@ -51,10 +51,10 @@ def stand_in(net):
 
 def bigcodec(folder, patch):
     from codec_bench.codecs.neural import bigcodec as adapter
-    from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, Shape
+    from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, BigCodecShape
 
-    small = Shape(filters=4, latent_dim=32)
-    patch.setattr("codec_bench.networks.bigcodec.Shape", lambda: small)
+    small = BigCodecShape(filters=4, latent_dim=32)
+    patch.setattr("codec_bench.networks.bigcodec.BigCodecShape", lambda: small)
     halves = {"CodecEnc": BigCodecEncoder(small), "generator": BigCodecDecoder(small)}
     torch.save({key: stand_in(net) for key, net in halves.items()}, folder / "bigcodec.pt")
     return lambda: adapter._load(str(folder / "bigcodec.pt"))[:2]
@@ -62,19 +62,19 @@ def bigcodec(folder, patch):
 
 def speechtokenizer(folder, patch):
     from codec_bench.codecs.neural import speechtokenizer as adapter
-    from codec_bench.networks.speechtokenizer import Shape, SpeechTokenizerNet
+    from codec_bench.networks.speechtokenizer import BigCodecShape, SpeechTokenizerNet
 
-    small = Shape(filters=4, dimension=32)
-    patch.setattr("codec_bench.networks.speechtokenizer.Shape", lambda: small)
+    small = BigCodecShape(filters=4, dimension=32)
+    patch.setattr("codec_bench.networks.speechtokenizer.SpeechTokenizerShape", lambda: small)
     torch.save(stand_in(SpeechTokenizerNet(small)), folder / "SpeechTokenizer.pt")
     return lambda: adapter._load(str(folder / "SpeechTokenizer.pt"))[:1]
 
 
 def wavtokenizer(folder, patch):
     from codec_bench.codecs.neural import wavtokenizer as adapter
-    from codec_bench.networks.wavtokenizer import Shape, WavTokenizerNet
+    from codec_bench.networks.wavtokenizer import BigCodecShape, WavTokenizerNet
 
-    patch.setattr("codec_bench.networks.wavtokenizer.Shape", partial(Shape, **adapter._SMALL))
+    patch.setattr("codec_bench.networks.wavtokenizer.WavTokenizerShape", partial(BigCodecShape, **adapter._SMALL))
     net, _ = adapter._load(75, "wavtokenizer-large-speech-75token", RANDOM)
     assert isinstance(net, WavTokenizerNet)
     torch.save({"state_dict": stand_in(net)}, folder / "a.ckpt")

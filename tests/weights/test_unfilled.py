@@ -79,9 +79,9 @@ def dnsmos_pro():
 
 
 def funcodec():
-    from codec_bench.networks.funcodec import FunCodecNet, Shape
+    from codec_bench.networks.funcodec import FunCodecNet, FunCodecShape
 
-    return FunCodecNet(Shape((8, 5, 4, 2), filters=4, dimension=32))
+    return FunCodecNet(FunCodecShape((8, 5, 4, 2), filters=4, dimension=32))
 
 
 def nisqa(name, *scores):
@@ -178,7 +178,7 @@ def test_a_network_of_funasr_becomes_the_one_that_is_built_with_memory(model, tm
     outputs = []
     for build in (unfilled, poisoned):
         monkeypatch.setattr("codec_bench.weights.unfilled", build)
-        outputs.append(held(funasr.Recogniser(result, kind.allowed, kind.vocabulary, "cpu").net))
+        outputs.append(held(funasr.FunAsrRecogniser(result, kind.allowed, kind.vocabulary, "cpu").net))
     assert outputs[0].keys() == outputs[1].keys()
     for tensor, value in outputs[1].items():
         assert not outputs[0][tensor].is_meta and torch.equal(outputs[0][tensor], value), tensor

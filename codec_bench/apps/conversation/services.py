@@ -18,7 +18,7 @@ from codec_bench.models.audio_payloads import from_base64
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.gemini_live import GeminiLive, live_usage
-from codec_bench.models.endpoints.openai_chat import Written
+from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.openai_live import OpenAiLive, append_message
 from codec_bench.models.endpoints.openai_realtime import OpenAiRealtime, trouble_of
 from codec_bench.models.endpoints.retries import RequestFailed
@@ -96,7 +96,7 @@ class RealtimeService(SocketPartner[OpenAiRealtime]):
         response = event["response"]
         cut = response.get("status") == "cancelled"
         if not cut:
-            self.model.finish(response, Written())
+            self.model.finish(response, ChatReply())
         about["answer"] = about["answer"] or str(response.get("id") or "")
         return ServiceEvent(ended="cut" if cut else "whole", usage=openai_usage(response.get("usage")), **about)
 

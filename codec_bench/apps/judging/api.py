@@ -23,7 +23,7 @@ from codec_bench.benchmark.definition.loader import is_path
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.benchmark.judge.rubric import own_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label
-from codec_bench.benchmark.runs_overview import Outcome
+from codec_bench.benchmark.runs_overview import RunOutcome
 from codec_bench.config.option import names
 from codec_bench.config.registry import is_own_code
 from codec_bench.engine.running import Running, choose_running
@@ -158,7 +158,7 @@ def judge_check(
 def _ask(
     folder: Path, plan: QuestionPlan, judge: str, settings: Mapping[str, Mapping[str, Any]], terms: Terms | None,
     running: Running, dry_run: bool = False
-) -> Outcome:  # fmt: skip
+) -> RunOutcome:  # fmt: skip
     """Ask the unanswered questions, after reporting their cost."""
     quiet_running = replace(running, cache=False, page=False, retry_failed=True, on_folder=lambda *_: None)
     run = partial(
@@ -172,7 +172,7 @@ def _ask(
     return run(running=replace(quiet_running, on_estimate=lambda words: None))
 
 
-def _broken(done: Outcome) -> tuple[tuple[str, str], ...]:
+def _broken(done: RunOutcome) -> tuple[tuple[str, str], ...]:
     return tuple((name, why) for name, _, why in done.excluded)
 
 

@@ -13,7 +13,7 @@ from codec_bench.apps.leaderboards.codecs import AXES, DIMENSIONS, CodecBoard, C
 from codec_bench.errors import UserError
 from codec_bench.report import numbers
 from codec_bench.report.figures.draw import SOFT, Drawing, colour_of, log_axis, mark, shape_of, stroke_of, wrapped
-from codec_bench.report.figures.plots import Point, Stems
+from codec_bench.report.figures.plots import FileStems, PlotPoint
 from codec_bench.report.numbers import ARROWS
 from codec_bench.report.result_columns import NOT_DISCRETE
 from codec_bench.terminal.output import console, print_json, print_wide, talk
@@ -195,7 +195,7 @@ def write_fronts(board: CodecBoard, folder: Path) -> list[Path]:
         MissingExtra: matplotlib is not installed.
         UserError: the folder cannot be written.
     """
-    drawing, stems = Drawing(), Stems()
+    drawing, stems = Drawing(), FileStems()
     files: list[Path] = []
     groups: dict[tuple[str, str], list[CodecTable]] = {}
     for table in board.tables:
@@ -277,8 +277,8 @@ def _panel(axes: Axes, table: CodecTable, axis: str, families: dict[str, int]) -
     axes.set_title(wrapped(numbers.plain(table.data)), fontsize=7)
 
 
-def _as_point(point: CodecPoint, number: int) -> Point:
-    return Point(point.name, (point.family, number), None, point.value, point.ci95, "", point.n or 0)
+def _as_point(point: CodecPoint, number: int) -> PlotPoint:
+    return PlotPoint(point.name, (point.family, number), None, point.value, point.ci95, "", point.n or 0)
 
 
 def _legend(axes: Axes, families: dict[str, int], doubtful: bool) -> None:

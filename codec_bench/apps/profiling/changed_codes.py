@@ -26,7 +26,7 @@ import numpy as np
 from codec_bench.apps.profiling.scoring import SectionScorer
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import decode, encode, recode
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.codecs.quantised import RANGE_CLIPS, Quantised, latent_range
 from codec_bench.errors import UserError
@@ -36,7 +36,7 @@ from codec_bench.types import Codes, Latents, Sent
 
 def measure_first_codebooks(
     codec: Any,
-    material: Material,
+    material: ProfileClips,
     settings: Settings,
     metrics: Sequence[str] = (),
     texts: Mapping[str, str] | None = None,
@@ -95,7 +95,7 @@ def _cut(item: Sent, codebooks: int) -> Codes:
 
 def measure_latent_bits(
     codec: Any,
-    material: Material,
+    material: ProfileClips,
     settings: Settings,
     metrics: Sequence[str] = (),
     texts: Mapping[str, str] | None = None,
@@ -139,7 +139,7 @@ def _beyond(latents: Sequence[Latents], span: tuple[np.ndarray, np.ndarray]) -> 
 
 
 def measure_speaker_swap(
-    codec: Any, material: Material, settings: Settings, speakers: Mapping[str, str]
+    codec: Any, material: ProfileClips, settings: Settings, speakers: Mapping[str, str]
 ) -> dict[str, Any]:
     """Exchange global parts of pairs of clips, and measure the voices."""
     clips, ids = material.first_clips, material.ids

@@ -30,7 +30,7 @@ from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.alignment import align_waves
 from codec_bench.codecs.checks.batching import latent_flips
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.signals import CORRELATED
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.codecs.checks.streaming import compare_stream, open_stream, stream_clip
@@ -48,7 +48,7 @@ CODE_SHARE = 0.9999
 _WARM_STEPS = 3
 
 
-def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
     """Measure the look-ahead of a codec.
 
     Raises:
@@ -139,7 +139,7 @@ def _changes(num_samples: int, hop: int | None) -> list[int]:
     return sorted(min(num_samples - 1, change) for change in positions)
 
 
-def measure_streaming(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+def measure_streaming(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
     """Stream one clip, and compare with coding it as a whole."""
     stream = open_stream(codec)
     if isinstance(stream, str):

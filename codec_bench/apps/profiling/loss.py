@@ -32,7 +32,7 @@ from codec_bench.apps.profiling.scoring import SectionScorer
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.stability import snr_db
 from codec_bench.codecs.adapt import check_decoded, decode, encode, fault_of, recode
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Codes, CodeStream, Latents, Sent
@@ -90,7 +90,7 @@ class LossyLink:
         return self._silent[index]
 
 
-def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
     """Lose frames of a few clips, and measure quality and recovery."""
     link = LossyLink(codec, material.cut(settings.loss_clips, settings.loss_s))
     scorer = SectionScorer(settings.robust_metrics)
@@ -202,7 +202,7 @@ def windows_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, dist
     return np.flatnonzero(padded.mean(axis=1) > least)
 
 
-def measure_bit_errors(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+def measure_bit_errors(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
     """Flip single bits of a clip, and measure the damage; raises NotApplicable."""
     (clip,) = material.cut(1, settings.loss_s)
     (sent,), (undisturbed,) = recode(codec, [clip])

@@ -30,7 +30,7 @@ import numpy as np
 
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import decode, encode
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.messages import Diagnostic
 
@@ -108,7 +108,7 @@ def load(build: Callable[[], Any], device: str) -> tuple[Any, dict[str, Any]]:
     return codec, {"load_s": perf_counter() - start, "memory": memory.result()}
 
 
-def single(codec: Any, material: Material, settings: Settings, device: str) -> dict[str, Any]:
+def single(codec: Any, material: ProfileClips, settings: Settings, device: str) -> dict[str, Any]:
     """Measure real-time factors of one clip at a time."""
     clip = material.exactly(settings.clip_s)
     decode(codec, encode(codec, [clip]), [clip])
@@ -174,7 +174,7 @@ class BatchClock:
         }
 
 
-def measure_complexity(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+def measure_complexity(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
     """Count one pass through encoder and decoder; raises NotApplicable."""
     modules = _modules(codec)
     if not modules:

@@ -25,7 +25,7 @@ from codec_bench.apps.profiling.scoring import SectionScorer
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.audio.resample import fit_length, to_rate
 from codec_bench.codecs.adapt import fault_of, recode
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Latents, Sent
 
@@ -36,7 +36,7 @@ _MP3_BPS = 64_000
 _OTHER_HZ, _OTHERWISE_HZ = 44_100, 48_000
 
 
-def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+def measure(codec: Any, material: ProfileClips, settings: Settings) -> dict[str, Any]:
     """Re-encode a few clips, and change them in several ways."""
     clips = material.cut(settings.robust_clips, settings.robust_s)
     codes, waves = recode(codec, clips)

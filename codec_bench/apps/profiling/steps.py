@@ -19,7 +19,7 @@ from codec_bench.apps.profiling.token_model import TokenCorpus
 from codec_bench.audio.encode import write_flac
 from codec_bench.codecs.adapt import copy_codes, decode, encode
 from codec_bench.codecs.checks import steps
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import Checking, NotApplicable, Watched
 from codec_bench.data.alignments import read_alignments
 from codec_bench.messages import Diagnostic
@@ -205,7 +205,7 @@ class Measuring(Checking):
         if self._device == "cpu":
             raise NotApplicable(Diagnostic("cpu_already"))
         codec = Watched(load_codec(request.codec, device="cpu", **request.options), self._announce)
-        timings = speed.single(codec, Material(request.files, codec), request.settings, "cpu")
+        timings = speed.single(codec, ProfileClips(request.files, codec), request.settings, "cpu")
         return {"speed_on_cpu": {**timings, "threads": speed.threads(), "device": "cpu"}}
 
 

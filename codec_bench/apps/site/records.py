@@ -25,7 +25,7 @@ from codec_bench.errors import UserError, beginning
 from codec_bench.report import numbers
 from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.page.chosen_samples import select_examples
-from codec_bench.report.page.columns import Column, states_of
+from codec_bench.report.page.columns import PageColumn, states_of
 from codec_bench.report.page.exchanges import published_rows
 from codec_bench.report.page.sound import choose_clips
 from codec_bench.stats.breakdown import subsets_of
@@ -355,7 +355,7 @@ def _keep_sound(
         reference = run.reference_audio(ids[n]) if n in selected else None
         return [*([(-1, reference)] if reference else []), *selected.get(n, [])]
 
-    columns = {Column(name, facts["protocol"], ""): facts for name, facts in scores.metrics.items()}
+    columns = {PageColumn(name, facts["protocol"], ""): facts for name, facts in scores.metrics.items()}
     with np.errstate(divide="ignore", invalid="ignore"):
         order = select_examples(scores.above / scores.below, columns, len(ids))
     clips = choose_clips(order, sounds, int(audio_mb * 1e6 * 4 / 3))  # `choose_clips` counts base64

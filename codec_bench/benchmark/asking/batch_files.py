@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
-from codec_bench.models.endpoints.batches import BatchInterface, Outcome
+from codec_bench.models.endpoints.batches import BatchInterface, BatchOutcome
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.retries import ALIKE, RequestFailed
@@ -78,7 +78,7 @@ class AnswerFiles:
         self._keys = set(entry["keys"])
         self.batch = str(entry["id"])
 
-    async def outcomes(self, request: Request) -> list[Outcome] | None:
+    async def outcomes(self, request: Request) -> list[BatchOutcome] | None:
         """The outcomes of a request's parts; None if the batch ended before one of them.
 
         Raises:
@@ -86,7 +86,7 @@ class AnswerFiles:
         """
         if self._places is None:
             self._places = await self._fetched()
-        outcomes: list[Outcome] = []
+        outcomes: list[BatchOutcome] = []
         while (key := key_of(request, len(outcomes))) in self._keys:
             outcome = self._read(*self._places[key]) if key in self._places else None
             if outcome is None or outcome.status is None:
@@ -122,12 +122,12 @@ class AnswerFiles:
         await self._interface.delete(self._entry["file"])
         return places
 
-    def _read(self, path: Path, at: int) -> Outcome | None:
+    def _read(self, path: Path, at: int) -> BatchOutcome | None:
         with path.open("rb") as lines:
             lines.seek(at)
             return self._outcome(lines.readline())
 
-    def _outcome(self, line: bytes) -> Outcome | None:
+    def _outcome(self, line: bytes) -> BatchOutcome | None:
         try:
             return self._interface.outcome(parse_json(line))
         except ValueError:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.batches import Batched, check_no_batches
 from codec_bench.benchmark.asking.canaries import Watch, count_canaries
-from codec_bench.benchmark.asking.estimate import Estimate, estimate_of
+from codec_bench.benchmark.asking.estimate import CostEstimate, estimate_of
 from codec_bench.benchmark.asking.extend import grow, resume_size
 from codec_bench.benchmark.asking.own_process import load_apart
 from codec_bench.benchmark.asking.question_loop import Asking, check_length, shown
@@ -196,7 +196,7 @@ def preview(one: Benchmark, name: str, request: BenchmarkRequest) -> Preview:
 
 def _estimate(
     one: Benchmark, model: Model, plan: _Plan, request: BenchmarkRequest, answered: Mapping[int, str]
-) -> Estimate | None:
+) -> CostEstimate | None:
     """Estimate the cost of the questions without an answer; None for a model without prices."""
     total = plan.questions.total or min((n for n in (one.size, request.limit) if n is not None), default=None)
     if plan.rotated or request.shard is not None:  # their number is known once they are read

@@ -22,7 +22,7 @@ READ = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """The cost of questions.
 
     Args:
@@ -70,7 +70,7 @@ def estimate_of(
     questions: int | None,
     share: float = 1.0,
     canaries: Callable[[Sequence[Request], int], int] = lambda requests, questions: 0,
-) -> Estimate | None:
+) -> CostEstimate | None:
     """Estimate the cost of requests; None without prices or without questions left.
 
     Args:
@@ -95,7 +95,7 @@ def estimate_of(
         return None
     read = len(sounds)
     count = read if read < READ else questions
-    return Estimate(
+    return CostEstimate(
         count, read, sum(sounds) / read, share * sum(least) / read, None if unknown else share * sum(most) / read,
         tuple(unknown), f"of {prices.date}" if prices.date else "in its configuration",
         canaries(first, 1000 if count is None else count),

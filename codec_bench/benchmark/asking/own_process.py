@@ -33,7 +33,7 @@ _CLOSE_S = 30.0
 _STDERR = 2
 
 
-class Ended(Exception):
+class ProcessEnded(Exception):
     """The process of a model ended; the message says how."""
 
 
@@ -106,7 +106,7 @@ class OwnProcess(Model):
         """
         try:
             await self._started()
-        except Ended as error:
+        except ProcessEnded as error:
             raise UserError(f"the model '{self.info.name}' could not be started: {error}") from error
 
     async def describe(self) -> Mapping[str, Any]:
@@ -120,7 +120,7 @@ class OwnProcess(Model):
         try:
             child = await self._started()
             response: Response = await child.call("ask", request)
-        except Ended as error:
+        except ProcessEnded as error:
             if child is not None and child is self._child:
                 self._child, self._why = None, str(error)
                 self._ended += 1
@@ -131,7 +131,7 @@ class OwnProcess(Model):
     async def close(self) -> None:
         """Close the model and end the process."""
         if self._child is not None:
-            with suppress(Ended, UserError, TimeoutError):
+            with suppress(ProcessEnded, UserError, TimeoutError):
                 await asyncio.wait_for(self._child.call("close"), _CLOSE_S)
             self._child.end()
             self._child = None
@@ -140,13 +140,15 @@ class OwnProcess(Model):
         async with self._starting:
             if self._child is None:
                 if self._ended >= _ENDED_AT_MOST:
-                    raise Ended(f"the model was stopped after {self._ended} processes without an answer: {self._why}")
+                    raise ProcessEnded(
+                        f"the model was stopped after {self._ended} processes without an answer: {self._why}"
+                    )
                 child = _Child(self._build, lambda words: self.notify(words))
                 try:
                     await child.call("start", self._patient)
                 except BaseException as error:
                     child.end()
-                    if isinstance(error, Ended):
+                    if isinstance(error, ProcessEnded):
                         self._ended, self._why = self._ended + 1, str(error)
                     raise
                 self._child, self._known = child, child.known
@@ -176,7 +178,7 @@ class _Child:
         """
         number, answer = next(self._numbers), self._loop.create_future()
         if self._why is not None:
-            raise Ended(self._why)
+            raise ProcessEnded(self._why)
         self._waiting[number] = answer
         try:
             await self._loop.run_in_executor(self._sender, self._send, (number, action, arguments))
@@ -228,7 +230,7 @@ class _Child:
         self._why = why
         for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(Ended(why))
+                answer.set_exception(ProcessEnded(why))
 
 
 def serve(pipe: MainPipe) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from codec_bench.benchmark.definition.base import Published
-from codec_bench.benchmark.definition.loader import PINNED, Entry, resolve
+from codec_bench.benchmark.definition.loader import PINNED, DefinitionEntry, resolve
 from codec_bench.benchmark.definition.prompt import Prompt, choose
 from codec_bench.benchmark.definition.questions import SPEAKER, QuestionStream
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse
@@ -30,7 +30,7 @@ class Benchmark:
 
     name: str
     spec: BenchmarkSpec
-    entry: Entry
+    entry: DefinitionEntry
 
     @property
     def title(self) -> str:

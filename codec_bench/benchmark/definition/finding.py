@@ -21,7 +21,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DefinitionFinding:
     """One mistake: file and line, what is wrong (a code), and what to do."""
 
     file: str
@@ -46,7 +46,7 @@ def line_of(lines: Lines, path: Location) -> int | None:
     return None
 
 
-def findings(document: Mapping[str, Any], schema: type[Strict], file: str, lines: Lines) -> list[Finding]:
+def findings(document: Mapping[str, Any], schema: type[Strict], file: str, lines: Lines) -> list[DefinitionFinding]:
     """Every mistake of a document by a schema, with its line."""
     try:
         schema.model_validate(document)
@@ -118,20 +118,20 @@ def _is_type_name(key: str | int) -> bool:
     return isinstance(key, str) and _TYPE_NAME.fullmatch(key) is not None
 
 
-def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -> Finding:
+def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -> DefinitionFinding:
     path = tuple(error["loc"])
     line = line_of(lines, path)
     name = ".".join(map(str, path)) or "the file"
     if error["type"] == "extra_forbidden":
         hint = _where(str(path[-1])) or suggest(str(path[-1]), FIELDS)
-        return Finding(file, line, Diagnostic("unknown_field", name=name), hint)
+        return DefinitionFinding(file, line, Diagnostic("unknown_field", name=name), hint)
     if error["type"] == "missing":
-        return Finding(file, line, Diagnostic("missing_field", name=name))
+        return DefinitionFinding(file, line, Diagnostic("missing_field", name=name))
     message, value = error["msg"].removeprefix("Value error, "), error.get("input")
     if message.startswith("Input should be") and isinstance(value, (str, int, float)):
         message = f"{message}; got {repr(value)[:_SHOWN]}"
     hint = BOOLEANS if isinstance(value, bool) and error["type"] == "string_type" else None
-    return Finding(file, line, Diagnostic("wrong_field", name=name, message=message), hint)
+    return DefinitionFinding(file, line, Diagnostic("wrong_field", name=name, message=message), hint)
 
 
 def _where(name: str) -> str | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from codec_bench.data.table import Table
 
 
-class Joined:
+class JoinedRows:
     """Rows of a table, each with another table's texts; yields `(key, row)`.
 
     Args:
@@ -54,7 +54,7 @@ class Joined:
         return partners
 
 
-def joined(table: Table, data: Data, split: str | None, mirror: str | os.PathLike[str] | None) -> Joined:
+def joined(table: Table, data: Data, split: str | None, mirror: str | os.PathLike[str] | None) -> JoinedRows:
     """A table with its definition's join.
 
     Raises:
@@ -74,7 +74,7 @@ def joined(table: Table, data: Data, split: str | None, mirror: str | os.PathLik
         columns=[join.other_key or join.key, *join.columns.values()],
         in_place=True,
     )
-    return Joined(table, join, other)
+    return JoinedRows(table, join, other)
 
 
 def _key(value: Any) -> str:

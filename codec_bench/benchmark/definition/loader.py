@@ -34,7 +34,7 @@ _KEY = re.compile(r"(?<!\{)\{([a-z][a-z0-9_]*)\}(?!\})")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DefinitionEntry:
     """One benchmark of a definition, before the schema was applied.
 
     Args:
@@ -70,18 +70,18 @@ def _families() -> dict[str, str]:
 
 
 @cache
-def _read_once(file: str) -> tuple[Entry, ...]:
+def _read_once(file: str) -> tuple[DefinitionEntry, ...]:
     return read_definition(file)
 
 
-def read_definition(file: str) -> tuple[Entry, ...]:
+def read_definition(file: str) -> tuple[DefinitionEntry, ...]:
     """Read the entries of one definition.
 
     Raises:
         UserError: with the file and the line: it is not a mapping, a pattern names an unknown key of the matrix, a name
             is used twice, or the benchmark that it extends does not exist.
     """
-    entries: list[Entry] = []
+    entries: list[DefinitionEntry] = []
     for entry in entries_of(file):
         if isinstance(entry, UserError):
             raise entry
@@ -89,7 +89,7 @@ def read_definition(file: str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def entries_of(file: str) -> Iterator[Entry | UserError]:
+def entries_of(file: str) -> Iterator[DefinitionEntry | UserError]:
     """Yield the entries of one definition, each after the errors of its parts.
 
     Raises:
@@ -140,7 +140,7 @@ def is_path(name: str) -> bool:
     return name.startswith((".", "~", "/")) or os.sep in name or name.endswith((".yaml", ".yml"))
 
 
-def find_entry(name: str) -> Entry:
+def find_entry(name: str) -> DefinitionEntry:
     """Find an entry by name or path.
 
     Raises:
@@ -159,7 +159,7 @@ def find_entry(name: str) -> Entry:
 
 
 @cache
-def _named(name: str) -> Entry | None:
+def _named(name: str) -> DefinitionEntry | None:
     # Most names begin with their family's name, so usually one file is read instead of all.
     for file, family in _families().items():
         if name.startswith(family):
@@ -186,7 +186,7 @@ def own_file(path: str) -> tuple[str, str | None]:
     return file, entry_name
 
 
-def _read_own(path: str) -> Entry:
+def _read_own(path: str) -> DefinitionEntry:
     file, entry_name = own_file(path)
     # The project's own files do not change while a command runs, and several definitions extend the same one.
     plain = os.path.normpath(file)
@@ -201,7 +201,7 @@ def _read_own(path: str) -> Entry:
     return entries[names.index(canonical(entry_name))]
 
 
-def resolve(entry: Entry, overrides: Mapping[str, Any] | None = None) -> BenchmarkSpec:
+def resolve(entry: DefinitionEntry, overrides: Mapping[str, Any] | None = None) -> BenchmarkSpec:
     """Apply the caller's settings to an entry and validate it.
 
     Args:
@@ -242,7 +242,7 @@ def _entry(
     family: str,
     numbered: tuple[int, Mapping[str, Any]],
     wrong: list[UserError],
-) -> Entry:
+) -> DefinitionEntry:
     """Build one entry, and collect its mistakes in `wrong`; `of_all` has the shared lines outside the matrix."""
     index, row = numbered
     keys = {key: value for key, value in row.items() if key != "set"}
@@ -283,7 +283,7 @@ def _entry(
     if not isinstance(name, str) or not NAME.fullmatch(name):
         line = line_of(lines, ("name",))
         wrong.append(UserError(f"'{file}', line {line}: '{name}' is not a name", hint="lower case, digits and hyphens"))
-    return Entry(str(name), body, here, file, family)
+    return DefinitionEntry(str(name), body, here, file, family)
 
 
 def _pinned(body: dict[str, Any], name: str, file: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.benchmark.definition.joined_tables import Joined, joined
+from codec_bench.benchmark.definition.joined_tables import JoinedRows, joined
 from codec_bench.benchmark.definition.schema import Data, Speaker
 from codec_bench.data.cells import SOUND_TYPE, cell_of
 from codec_bench.data.hub import MIRROR_VARIABLE
@@ -55,7 +55,7 @@ class Opened(NamedTuple):
 class _ConfigRows:
     """The rows of one of several configurations; its name prefixes the keys."""
 
-    def __init__(self, config: str, rows: Table | Joined) -> None:
+    def __init__(self, config: str, rows: Table | JoinedRows) -> None:
         self._config, self._rows = config, rows
         self.name, self.revision, self.types, self.total = rows.name, rows.revision, rows.types, rows.total
 

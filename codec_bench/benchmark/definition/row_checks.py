@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.benchmark import Benchmark
-from codec_bench.benchmark.definition.finding import Finding, line_of
+from codec_bench.benchmark.definition.finding import DefinitionFinding, line_of
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading import load_steps
 from codec_bench.benchmark.reading.base import OFFICIAL, Chain, Parsed, Unparsed
@@ -33,7 +33,7 @@ Reader = tuple[str, Chain, AnswerMetric]
 """A rule of accuracy, the steps before it, and the metric."""
 
 
-def row_findings(one: Benchmark) -> Iterator[Finding]:
+def row_findings(one: Benchmark) -> Iterator[DefinitionFinding]:
     """Mistakes in the rows of local data; none for data of a hub or special layouts.
 
     Args:
@@ -43,7 +43,7 @@ def row_findings(one: Benchmark) -> Iterator[Finding]:
     path = os.path.join(folder, data.path or "")
     if data.path is None or data.layout != "table" or not os.path.exists(path):
         return
-    findings: dict[int, list[Finding]] = defaultdict(list)
+    findings: dict[int, list[DefinitionFinding]] = defaultdict(list)
     seen, readers = set[str](), _readers(one)
     labels, file, count = labels_of(one.spec.fields.get("labels")), str(path), 0
     lines = _lines(path) if data.expand is None else []
@@ -56,23 +56,25 @@ def row_findings(one: Benchmark) -> Iterator[Finding]:
             for kind, message, hint in _of(question, labels, one, readers):
                 if line is None:
                     message = Diagnostic("at_row", number=number + 1, id=question.id, cause=message)
-                findings[kind].append(Finding(file, line, message, hint))
+                findings[kind].append(DefinitionFinding(file, line, message, hint))
             seen.update(question.references)
     except MissingExtra:
         return
     except UserError as error:
-        yield Finding(file, None, as_reason(error.message), error.hint)
+        yield DefinitionFinding(file, None, as_reason(error.message), error.hint)
         return
     for several in findings.values():
         yield from several[:SHOWN]
         if len(several) > SHOWN:
             count, example = len(several) - SHOWN, several[SHOWN].message
-            yield Finding(file, None, Diagnostic("more_rows", count=count, cause=example))
+            yield DefinitionFinding(file, None, Diagnostic("more_rows", count=count, cause=example))
     unused = [label for label in labels if label not in seen]
     if labels and seen and count >= len(labels) and unused and any(label in seen for label in labels):
         message = Diagnostic("label_never_expected", labels=unused)
         labels_line = line_of(load_yaml_with_lines(one.entry.file)[1], ("fields", "labels"))
-        yield Finding(one.entry.file, labels_line, message, "take it out of fields.labels, or correct its spelling")
+        yield DefinitionFinding(
+            one.entry.file, labels_line, message, "take it out of fields.labels, or correct its spelling"
+        )
 
 
 def _readers(one: Benchmark) -> list[Reader]:

@@ -431,7 +431,7 @@ class Failures(Strict):
     counts: Literal["left-out", "as-wrong"]
 
 
-class Submission(Strict):
+class SubmissionFile(Strict):
     """The file that a benchmark's service scores: a JSON list of all questions.
 
     Args:
@@ -506,7 +506,7 @@ class BenchmarkSpec(Strict):
     windows: WindowsSpec = WindowsSpec()
     passing: Passing = Passing()
     failures: Failures | None = None
-    submission: Submission | None = None
+    submission: SubmissionFile | None = None
     published: list[PublishedTable] = []
 
     @model_validator(mode="before")
@@ -534,7 +534,7 @@ _SCHEMAS: dict[str, type[BaseModel]] = {
     _TOP: BenchmarkSpec, "'data'": Data, "'data.expand'": Expand, "'data.kinds'": Kinds, "'data.join'": Join,
     "'data.speaker'": Speaker, "an entry of 'metrics'": MetricUse, "an entry of 'published'": PublishedTable,
     "'parameters'": Parameters, "'passing'": Passing, "'windows'": WindowsSpec, "'failures'": Failures,
-    "'submission'": Submission, "'prompt'": PromptSpec, "an entry of 'messages'": Turn,
+    "'submission'": SubmissionFile, "'prompt'": PromptSpec, "an entry of 'messages'": Turn,
     "an entry of 'content'": ContentPart,
 }  # fmt: skip
 FIELDS = {

@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import Any
 
 from codec_bench.benchmark.definition.benchmark import Benchmark
-from codec_bench.benchmark.definition.finding import Finding, Location, findings, fitted, line_of, suggest
-from codec_bench.benchmark.definition.loader import FILE, Entry, entries_of, find_entry, is_path, own_file
+from codec_bench.benchmark.definition.finding import DefinitionFinding, Location, findings, fitted, line_of, suggest
+from codec_bench.benchmark.definition.loader import FILE, DefinitionEntry, entries_of, find_entry, is_path, own_file
 from codec_bench.benchmark.definition.prompt import load_prompt, part_reads, prompt_names, variables
 from codec_bench.benchmark.definition.questions import SPEAKER, absent_columns, between_others
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse, PromptSpec, Template
@@ -46,7 +46,7 @@ The last text is the folder of the definition, where the path of a rubric begins
 
 def validate_benchmark(
     name_or_path: str, check_rating: CheckRating | None = None, *, with_rows: bool = True
-) -> list[Finding]:
+) -> list[DefinitionFinding]:
     """Find all mistakes of a benchmark's definition.
 
     Args:
@@ -63,11 +63,11 @@ def validate_benchmark(
     listed = list(_of_file(file, check_rating, with_rows))
     if not os.path.isfile(os.path.join(os.path.dirname(os.path.abspath(file)), README)):
         hint = "write what the benchmark measures and the licence of its data"
-        listed.append(Finding(file, None, Diagnostic("no_readme", name=README, file=FILE), hint))
+        listed.append(DefinitionFinding(file, None, Diagnostic("no_readme", name=README, file=FILE), hint))
     return _without_repeats(listed)
 
 
-def validate_prompt(name: str) -> list[Finding]:
+def validate_prompt(name: str) -> list[DefinitionFinding]:
     """Find all mistakes of one of the project's prompts.
 
     Raises:
@@ -81,12 +81,12 @@ def validate_prompt(name: str) -> list[Finding]:
     except UserError as error:
         return [_located(str(file), error)]
     if not isinstance(document, dict):
-        return [Finding(str(file), 1, Diagnostic("not_a_mapping"))]
+        return [DefinitionFinding(str(file), 1, Diagnostic("not_a_mapping"))]
     wrong = findings(document, PromptSpec, str(file), lines)
     return wrong or list(_templates(PromptSpec.model_validate(document), str(file), lines))
 
 
-def _of_file(file: str, check_rating: CheckRating | None, with_rows: bool) -> Iterator[Finding]:
+def _of_file(file: str, check_rating: CheckRating | None, with_rows: bool) -> Iterator[DefinitionFinding]:
     try:
         entries = list(entries_of(file))
         yield from _unused_keys(file)
@@ -104,7 +104,7 @@ def _of_file(file: str, check_rating: CheckRating | None, with_rows: bool) -> It
             yield from wrong or (_rows(entry, spec) if with_rows and not unread else ())
 
 
-def _rows(entry: Entry, spec: BenchmarkSpec) -> Iterator[Finding]:
+def _rows(entry: DefinitionEntry, spec: BenchmarkSpec) -> Iterator[DefinitionFinding]:
     """Mistakes in the rows of local data."""
     from codec_bench.benchmark.definition.row_checks import row_findings
 
@@ -123,19 +123,19 @@ def _read(document: Mapping[str, Any]) -> tuple[BenchmarkSpec | None, set[str]]:
     return spec, unread | {"prompt"}
 
 
-def _unused_keys(file: str) -> Iterator[Finding]:
+def _unused_keys(file: str) -> Iterator[DefinitionFinding]:
     """Unused keys of the matrix, mostly misspelled names."""
     document, lines = load_yaml_with_lines(file)
     placeholders = set(re.findall(r"\{([a-z][a-z0-9_]*)\}", str(document)))
     for index, row in enumerate(document.get("matrix") or []):
         for key in sorted({str(key) for key in row} - {"set"} - placeholders):
             unused = Diagnostic("unused_matrix_key", name=key)
-            yield Finding(file, line_of(lines, ("matrix", index, key)), unused, suggest(key, placeholders))
+            yield DefinitionFinding(file, line_of(lines, ("matrix", index, key)), unused, suggest(key, placeholders))
 
 
 def _of_entry(
-    entry: Entry, spec: BenchmarkSpec, unread: set[str], check_rating: CheckRating | None
-) -> Iterator[Finding]:
+    entry: DefinitionEntry, spec: BenchmarkSpec, unread: set[str], check_rating: CheckRating | None
+) -> Iterator[DefinitionFinding]:
     at = _At(entry.file, entry.lines, named=not unread & {"data", "fields"})
     if at.named:
         yield from _columns(spec, at)
@@ -151,7 +151,7 @@ def _of_entry(
             yield from at.tried(("metrics", index), partial(check_rating, name, _names(spec), folder))
 
 
-def _missing_columns(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
+def _missing_columns(entry: DefinitionEntry, spec: BenchmarkSpec, at: _At) -> Iterator[DefinitionFinding]:
     """Columns that local data lack, and unreadable data."""
     folder = os.path.dirname(os.path.abspath(at.file))
     path = os.path.join(folder, spec.data.path or "")
@@ -196,10 +196,10 @@ class _At:
     def __init__(self, file: str, lines: Lines, named: bool = True) -> None:
         self.file, self.lines, self.named = file, lines, named
 
-    def __call__(self, location: Location, message: str, hint: str | None = None) -> Finding:
-        return Finding(self.file, line_of(self.lines, location), as_reason(message), hint)
+    def __call__(self, location: Location, message: str, hint: str | None = None) -> DefinitionFinding:
+        return DefinitionFinding(self.file, line_of(self.lines, location), as_reason(message), hint)
 
-    def tried(self, location: Location, build: Callable[[], Any]) -> Iterator[Finding]:
+    def tried(self, location: Location, build: Callable[[], Any]) -> Iterator[DefinitionFinding]:
         try:
             build()
         except (MissingExtra, MissingResource):
@@ -208,7 +208,7 @@ class _At:
             yield self(location, error.message, error.hint)
 
 
-def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
+def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[DefinitionFinding]:
     names = _names(spec)
     if isinstance(spec.fields.get("labels"), str):
         yield at(("fields", "labels"), Diagnostic("labels_as_text"), "labels: [happy, sad]")
@@ -253,7 +253,7 @@ def _names(spec: BenchmarkSpec) -> set[str]:
     return names
 
 
-def _prompts(spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Finding]:
+def _prompts(spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[DefinitionFinding]:
     named: list[tuple[Location, str | Template]] = []
     if spec.prompt is not None and "prompt" not in unread:
         named.append((("prompt",), spec.prompt))
@@ -276,7 +276,7 @@ def _prompts(spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Finding
             yield from _missing_sound(template, spec, location, at)
 
 
-def _templates(template: Template, file: str, lines: Lines, above: Location = ()) -> Iterator[Finding]:
+def _templates(template: Template, file: str, lines: Lines, above: Location = ()) -> Iterator[DefinitionFinding]:
     """Wrong templates and unknown steps in a prompt and its variants."""
     at = _At(file, lines)
     for location, content_part in _parts(template, above):
@@ -295,7 +295,7 @@ def _parts(template: Template, above: Location = ()) -> Iterator[tuple[Location,
         yield (*above, "fields", name), content_part
 
 
-def _unknown_names(template: Template, spec: BenchmarkSpec, location: Location, at: _At) -> Iterator[Finding]:
+def _unknown_names(template: Template, spec: BenchmarkSpec, location: Location, at: _At) -> Iterator[DefinitionFinding]:
     names = _names(spec)
     inline = () if isinstance(template, PromptSpec) else location
     for which, variant in _with_variants(template):
@@ -315,7 +315,7 @@ def _with_variants(template: Template) -> list[tuple[str, Template]]:
     return [("", template), *getattr(template, "variants", {}).items()]
 
 
-def _missing_sound(template: Template, spec: BenchmarkSpec, location: Location, at: _At) -> Iterator[Finding]:
+def _missing_sound(template: Template, spec: BenchmarkSpec, location: Location, at: _At) -> Iterator[DefinitionFinding]:
     """A prompt that never sends the sound of the questions."""
     if spec.kind not in ("understanding", "qa") or "audio" not in spec.data.columns:
         return
@@ -325,7 +325,7 @@ def _missing_sound(template: Template, spec: BenchmarkSpec, location: Location, 
             yield at(location, Diagnostic("prompt_without_sound", variant=which), "- audio: audio")
 
 
-def _steps(steps: list[str], location: Location, at: _At) -> Iterator[Finding]:
+def _steps(steps: list[str], location: Location, at: _At) -> Iterator[DefinitionFinding]:
     from codec_bench.benchmark.reading import load_steps
 
     wrong = False
@@ -337,7 +337,7 @@ def _steps(steps: list[str], location: Location, at: _At) -> Iterator[Finding]:
         yield from at.tried(location, partial(load_steps, steps))
 
 
-def _metrics(entry: Entry, spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Finding]:
+def _metrics(entry: DefinitionEntry, spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[DefinitionFinding]:
     yield from _steps(spec.postprocess, ("postprocess",), at)
     for index, use in enumerate(spec.metrics):
         name, location = (use.name if isinstance(use, MetricUse) else use), ("metrics", index)
@@ -418,15 +418,15 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
         raise UserError(Diagnostic("metric_of_sound", metric=name), hint="wants: audio")
 
 
-def _located(file: str, error: UserError) -> Finding:
+def _located(file: str, error: UserError) -> DefinitionFinding:
     """An error as a finding, with file and line from the beginning of its message."""
     match = _LINE.match(error.message)
     if match is None:
-        return Finding(file, None, as_reason(error.message), error.hint)
-    return Finding(match["file"], int(match["line"]), as_reason(match["rest"]), error.hint)
+        return DefinitionFinding(file, None, as_reason(error.message), error.hint)
+    return DefinitionFinding(match["file"], int(match["line"]), as_reason(match["rest"]), error.hint)
 
 
-def _without_repeats(findings: list[Finding]) -> list[Finding]:
+def _without_repeats(findings: list[DefinitionFinding]) -> list[DefinitionFinding]:
     """Each finding once, in the order of the lines; all entries of a matrix repeat shared mistakes."""
-    unique: Mapping[tuple[Any, ...], Finding] = {(f.file, f.line, f.message): f for f in findings}
+    unique: Mapping[tuple[Any, ...], DefinitionFinding] = {(f.file, f.line, f.message): f for f in findings}
     return sorted(unique.values(), key=lambda f: (f.file, f.line or 0))

@@ -25,10 +25,10 @@ TABLE = {
     "accuracy": "codec_bench.benchmark.metrics.accuracy:Accuracy",
     "bleu": "codec_bench.benchmark.metrics.bleu:Bleu",
     "boundary_f1": "codec_bench.benchmark.metrics.sections:BoundaryF1",
-    "cer": "codec_bench.benchmark.metrics.error_rate:Cer",
+    "cer": "codec_bench.benchmark.metrics.error_rate:AnswerCer",
     "cider": "codec_bench.benchmark.metrics.captions:Cider",
     "coco_bleu": "codec_bench.benchmark.metrics.captions:CocoBleu",
-    "hallucinated": "codec_bench.benchmark.metrics.error_rate:Hallucinated",
+    "hallucinated": "codec_bench.benchmark.metrics.error_rate:AnswerHallucinated",
     "ifeval": "codec_bench.benchmark.metrics.ifeval:IfEval",
     "meteor": "codec_bench.benchmark.metrics.meteor:Meteor",
     "original_followed": "codec_bench.benchmark.metrics.reference_errors:OriginalFollowed",
@@ -44,7 +44,7 @@ TABLE = {
     "session_wer": "codec_bench.benchmark.metrics.session_wer:SessionWer",
     "tag_f1": "codec_bench.benchmark.metrics.tag_f1:TagF1",
     "withheld": "codec_bench.benchmark.metrics.withheld:Withheld",
-    "wer": "codec_bench.benchmark.metrics.error_rate:Wer",
+    "wer": "codec_bench.benchmark.metrics.error_rate:AnswerWer",
 }
 GROUPS = {"captions": (*(f"coco_bleu[{n}]" for n in range(1, 5)), "rouge_l[coco]", "cider")}
 REGISTRY = Registry("metric of answers", "ANSWER_METRICS", TABLE)

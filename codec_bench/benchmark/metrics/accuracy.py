@@ -61,7 +61,7 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AccuracyRule:
     """A rule and its needs.
 
     Args:
@@ -135,8 +135,8 @@ def _of_choices(answer: Answer) -> dict[str, Any]:
     return {"chance": chance, **({"flag": DOUBLED} if doubled else {})}
 
 
-def _any(matches: Callable[[str, str], bool]) -> Rule:
-    return Rule(lambda answer: Ruling(float(any(matches(answer.text, ref) for ref in answer.references))))
+def _any(matches: Callable[[str, str], bool]) -> AccuracyRule:
+    return AccuracyRule(lambda answer: Ruling(float(any(matches(answer.text, ref) for ref in answer.references))))
 
 
 def _exact(text: str, reference: str) -> bool:
@@ -257,7 +257,7 @@ def _mmsu_in_order(answers: Sequence[Answer]) -> list[Ruling]:
     return [_mmsu_ruling(one) for one in mmsu.marked_in_order(rows)]
 
 
-def _mmsu_ruling(marked_row: mmsu.Marked | None) -> Ruling:
+def _mmsu_ruling(marked_row: mmsu.MmsuDecision | None) -> Ruling:
     if marked_row is None:
         return Ruling(None, "undefined", "the published program ends in an error at an empty answer at first")
     if not marked_row.counted:
@@ -293,47 +293,47 @@ _PUBLISHED: dict[str, tuple[bool, Callable[[Answer], ultraeval.Match]]] = {
     "qa-exist-match": (False, lambda a: ultraeval.qa_exist_match(a.text, list(a.references))),
 }  # fmt: skip
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, AccuracyRule] = {
     "answer-match": _any(_answer_match),
-    "choice": Rule(_choice),
+    "choice": AccuracyRule(_choice),
     "contains": _any(_contains),
     "exact": _any(_exact),
-    "label": Rule(_label),
-    "mmau": Rule(_mmau, True, "the rule of MMAU's evaluation.py, with labels taken off"),
+    "label": AccuracyRule(_label),
+    "mmau": AccuracyRule(_mmau, True, "the rule of MMAU's evaluation.py, with labels taken off"),
     "number": _any(_number),
     "prefix": _any(_prefix),
     **{
-        f"official/ultraeval-audio/{name}": Rule(_match(decide), choices, f"{_ULTRAEVAL}, exactly")
+        f"official/ultraeval-audio/{name}": AccuracyRule(_match(decide), choices, f"{_ULTRAEVAL}, exactly")
         for name, (choices, decide) in _PUBLISHED.items()
     },
-    "official/audiobench/string-match": Rule(
+    "official/audiobench/string-match": AccuracyRule(
         lambda a: Ruling(audiobench.string_match(a.text, a.references[0], _listed(a))),
         True,
         f"{_AUDIOBENCH} eval_methods/string_match.py, exactly",
     ),
-    "official/audiobench/spoken-mqa": Rule(
+    "official/audiobench/spoken-mqa": AccuracyRule(
         partial(_spoken, "reasoning"), False, f"{_AUDIOBENCH} spoken_mqa.py (reasoning), exactly"
     ),
-    "official/audiobench/spoken-mqa-arithmetic": Rule(
+    "official/audiobench/spoken-mqa-arithmetic": AccuracyRule(
         partial(_spoken, "arithmetic"), False, f"{_AUDIOBENCH} spoken_mqa.py (arithmetic), exactly"
     ),
-    "official/mmsu": Rule(_mmsu, True, "github.com/dingdongwang/MMSU 217d1d3 mmsu_evaluation.py, exactly"),
-    "official/mmsu-2025-06": Rule(
+    "official/mmsu": AccuracyRule(_mmsu, True, "github.com/dingdongwang/MMSU 217d1d3 mmsu_evaluation.py, exactly"),
+    "official/mmsu-2025-06": AccuracyRule(
         _mmsu_in_order, True, "github.com/dingdongwang/MMSU_Bench f0ef334 mmsu_evaluation.py, exactly", whole_set=True
     ),
-    "official/rul-muchomusic": Rule(
+    "official/rul-muchomusic": AccuracyRule(
         _muchomusic,
         True,
         "github.com/yongyizang/AreYouReallyListening d3971de ExampleAudioEval/qwen_2_audio.py, exactly",
     ),
-    "official/mimo-audio/speech-mmlu": Rule(
+    "official/mimo-audio/speech-mmlu": AccuracyRule(
         _speech_mmlu, source="github.com/XiaomiMiMo/MiMo-Audio-Eval d64df78 speechmmlu_evaluator.py, exactly"
     ),
-    "official/vocalbench/knowledge": Rule(
+    "official/vocalbench/knowledge": AccuracyRule(
         lambda a: Ruling(float(spoken_rules.knows(a.text, a.references[0]))),
         source="github.com/SJTU-OmniAgent/VocalBench 5e9cce0 read_score_knowledge.py, exactly",
     ),
-    "official/air-bench/foundation": Rule(
+    "official/air-bench/foundation": AccuracyRule(
         _foundation, True, "github.com/OFA-Sys/AIR-Bench 9832476 score_foundation.py, exactly"
     ),
 }

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.errors import UserError
 from codec_bench.messages import Diagnostic
-from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, Compared, get_rule
+from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, ComparedTexts, get_rule
 from codec_bench.types import Score, Status
 
 RULE = "by-language"
@@ -66,14 +66,14 @@ class _AnswerErrorRate(AnswerMetric):
             scores.append(self._score(answer, own_counts))
         return scores
 
-    def _score(self, answer: Answer, compared: Sequence[Compared]) -> Score:
+    def _score(self, answer: Answer, compared: Sequence[ComparedTexts]) -> Score:
         if not compared:
             return Score.undefined(Diagnostic("no_expected", id=answer.id), self.protocol)
         rule = self._rule
         best = min(compared, key=lambda one: (rule.item_value(one) is None, rule.item_value(one) or 0.0))
         return self._scored(answer, best)
 
-    def _scored(self, answer: Answer, best: Compared) -> Score:
+    def _scored(self, answer: Answer, best: ComparedTexts) -> Score:
         """The score by the reference with the fewest errors."""
         value, detail = self._rule.item_value(best), best.detail
         if value is None and best.hallucinated and self._rule.fixed and self._rule.aggregate == "ratio":
@@ -95,14 +95,14 @@ class _AnswerErrorRate(AnswerMetric):
             return Score.undefined(Diagnostic("any_words_of_silence"), self.protocol)
         return score
 
-    def _status(self, answer: Answer, compared: Compared) -> Status:
+    def _status(self, answer: Answer, compared: ComparedTexts) -> Status:
         """The status of a pair without a value: unknown language, empty reference, or a failed step."""
         if self._rule.recipe(answer.language, compared.reference) is None:
             return "refused"
         return "undefined" if compared.note == EMPTY_REFERENCE else "failed"
 
 
-class Wer(_AnswerErrorRate):
+class AnswerWer(_AnswerErrorRate):
     """Word error rate of an answer's transcript. Lower is better; may exceed 1.
 
     For languages without spaces the default rule counts characters.
@@ -111,14 +111,14 @@ class Wer(_AnswerErrorRate):
     stem = "wer"
 
 
-class Cer(_AnswerErrorRate):
+class AnswerCer(_AnswerErrorRate):
     """Character error rate of an answer's transcript. Lower is better."""
 
     stem = "cer"
     unit_counted = "char"
 
 
-class Hallucinated(_AnswerErrorRate):
+class AnswerHallucinated(_AnswerErrorRate):
     """The share of answers with words where none are expected. Lower is better.
 
     It is measured if the reference is empty, or the rule leaves nothing of it. Other questions are refused.
@@ -135,7 +135,7 @@ class Hallucinated(_AnswerErrorRate):
         score = super().worst(answer)
         return Score.ok(1.0, self.protocol) if score.status == "ok" else score
 
-    def _scored(self, answer: Answer, best: Compared) -> Score:
+    def _scored(self, answer: Answer, best: ComparedTexts) -> Score:
         if best.counts.reference_length:
             reason = Diagnostic("expected_has_words")
             return Score.refused(reason, self.protocol)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from codec_bench.benchmark.metrics.ultraeval import first_or_last_but_one
 
 
-class Marked(NamedTuple):
+class MmsuDecision(NamedTuple):
     """The script's decision about one answer.
 
     Args:
@@ -26,7 +26,7 @@ class Marked(NamedTuple):
     correct: bool
 
 
-def marked(response: str, answer: str, choices: Mapping[str, str], fallback: str | None = None) -> Marked:
+def marked(response: str, answer: str, choices: Mapping[str, str], fallback: str | None = None) -> MmsuDecision:
     """Read a letter from A to D and compare its option's text with the answer.
 
     An empty answer, or `None`, counts as wrong; any other answer without such a letter is excluded.
@@ -39,11 +39,11 @@ def marked(response: str, answer: str, choices: Mapping[str, str], fallback: str
     text = response.strip().replace("\n", "")
     letter = fallback if text in ("", "None") else first_or_last_but_one(text, "ABCD")
     if letter is None and text not in ("", "None"):
-        return Marked(None, False, False)
-    return Marked(letter, True, letter is not None and choices.get(letter) == answer)
+        return MmsuDecision(None, False, False)
+    return MmsuDecision(letter, True, letter is not None and choices.get(letter) == answer)
 
 
-def marked_in_order(rows: Sequence[tuple[str, str, Mapping[str, str]]]) -> list[Marked | None]:
+def marked_in_order(rows: Sequence[tuple[str, str, Mapping[str, str]]]) -> list[MmsuDecision | None]:
     """As the script of June 2025: an empty answer takes the letter of the last one.
 
     Args:
@@ -52,7 +52,7 @@ def marked_in_order(rows: Sequence[tuple[str, str, Mapping[str, str]]]) -> list[
     Returns:
         The decision for each; None for empty answers before the first letter, where the script ends in an error.
     """
-    rows_marked: list[Marked | None] = []
+    rows_marked: list[MmsuDecision | None] = []
     fallback: str | None = None
     for response, answer, choices in rows:
         one = marked(response, answer, choices, fallback)

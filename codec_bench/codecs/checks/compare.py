@@ -19,7 +19,7 @@ _PIECES_OF = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Request(steps.CheckJob):
+class CompareJob(steps.CheckJob):
     """The job of a codec's process.
 
     Args:
@@ -48,7 +48,7 @@ def read_clips(files: Sequence[tuple[str, str]], parts: Sequence[float]) -> list
     return clips
 
 
-def compare_batches(codec: Any, request: Request) -> dict[str, Any]:
+def compare_batches(codec: Any, request: CompareJob) -> dict[str, Any]:
     """The differences of batches from one by one.
 
     Raises:

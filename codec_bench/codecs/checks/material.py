@@ -16,7 +16,7 @@ from codec_bench.types import Audio
 _LOOK_AHEAD = 64  # clips that are read before they are sorted into batches of similar lengths
 
 
-class Material:
+class ProfileClips:
     """The clips of one profile, read when needed.
 
     Args:

@@ -16,7 +16,7 @@ from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import one_by_one
 from codec_bench.codecs.checks.behaviour import probe
 from codec_bench.codecs.checks.labels import LabelChecks
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.serialised_codes import CHECK, CannotSend, Parcel, pack, unpack
 from codec_bench.codecs.checks.signals import SignalChecks
 from codec_bench.codecs.checks.streaming import check_stream
@@ -114,7 +114,7 @@ class Checking:
         self._request, self._announce = request, announce
         self._codec: Any = None
         self._device = request.device
-        self._material: Material  # set by the step `load`, which is always the first
+        self._material: ProfileClips  # set by the step `load`, which is always the first
         self._batch_s = _BATCH_S
 
     def sections(self, name: str) -> dict[str, dict[str, Any]]:
@@ -142,7 +142,7 @@ class Checking:
         if getattr(codec, "where", "device") == "cpu":  # it runs on the CPU, whatever device was requested
             self._device = "cpu"
         self._batch_s = float(getattr(codec, "batch_s", _BATCH_S))
-        self._material = Material(self._request.files, codec)
+        self._material = ProfileClips(self._request.files, codec)
         return {"info": asdict(codec.info), "load": took}
 
     def _loaded(self) -> dict[str, Any]:

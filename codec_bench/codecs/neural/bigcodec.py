@@ -71,19 +71,19 @@ def _quantiser(decoder: Any) -> Any:
 
 def _load(weights: str | None) -> tuple[Any, Any, str]:
     """Load encoder and decoder in eval mode on the CPU; also return which weights they have."""
-    from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, Shape
+    from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, BigCodecShape
     from codec_bench.networks.weight_norm import fold_weight_norm
     from codec_bench.weights import convert_cached, find, load_into, load_state, unfilled
 
     if weights in (RANDOM, RANDOM_FULL):
-        return *_random_nets(Shape(**(_SMALL if weights == RANDOM else {}))), weights
+        return *_random_nets(BigCodecShape(**(_SMALL if weights == RANDOM else {}))), weights
     checkpoint = find("bigcodec", weights)
     path = checkpoint.path
 
     def read(key: str) -> dict[str, Any]:
         return convert_cached(lambda: fold_weight_norm(load_state(path, key=key)), path, key)
 
-    encoder, decoder = (unfilled(partial(half, Shape())) for half in (BigCodecEncoder, BigCodecDecoder))
+    encoder, decoder = (unfilled(partial(half, BigCodecShape())) for half in (BigCodecEncoder, BigCodecDecoder))
     for net, key in ((encoder, "CodecEnc"), (decoder, "generator")):
         load_into(net, read(key), path=path)
     return encoder, decoder, checkpoint.used

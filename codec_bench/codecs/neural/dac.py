@@ -25,7 +25,7 @@ _REDUCED = {"encoder_hidden_size": 8, "decoder_hidden_size": 64}
 
 
 @dataclass(frozen=True, slots=True)
-class _Model:
+class _DacModel:
     """One published model; `latent` is the channels of the latents if not 1024."""
 
     rate_hz: int
@@ -44,10 +44,10 @@ class _Model:
 
 
 _MODELS = {
-    "16khz": _Model(16000, (2, 4, 5, 8), 12),
-    "24khz": _Model(24000, (2, 4, 5, 8), 32),
-    "44khz": _Model(44100, (2, 4, 8, 8), 9),
-    "44khz-16kbps": _Model(44100, (2, 4, 8, 8), 18, latent=128),
+    "16khz": _DacModel(16000, (2, 4, 5, 8), 12),
+    "24khz": _DacModel(24000, (2, 4, 5, 8), 32),
+    "44khz": _DacModel(44100, (2, 4, 8, 8), 9),
+    "44khz-16kbps": _DacModel(44100, (2, 4, 8, 8), 18, latent=128),
 }
 
 
@@ -138,7 +138,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
     return load_pretrained(DacModel, str(checkpoint.folder), facts.config), checkpoint.used
 
 
-def _empty_net(facts: _Model, **sizes: int) -> Any:
+def _empty_net(facts: _DacModel, **sizes: int) -> Any:
     from transformers import DacConfig, DacModel
 
     config = DacConfig(**{**facts.config, **sizes})
@@ -147,7 +147,7 @@ def _empty_net(facts: _Model, **sizes: int) -> Any:
     return DacModel(config)
 
 
-def _random_net(facts: _Model, *, reduced: bool) -> Any:
+def _random_net(facts: _DacModel, *, reduced: bool) -> Any:
     """A network of seeded noise whose latents follow its input and whose codewords are about as large."""
     import torch
 

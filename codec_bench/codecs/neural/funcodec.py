@@ -166,13 +166,13 @@ def _scale(samples: np.ndarray) -> np.float32:
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
     """Load the network in eval mode on the CPU; also return which weights it has."""
-    from codec_bench.networks.funcodec import FunCodecNet, Shape
+    from codec_bench.networks.funcodec import FunCodecNet, FunCodecShape
     from codec_bench.weights import find, load_into, load_state, unfilled
 
     if weights in (RANDOM, RANDOM_FULL):
-        return _random_net(Shape(_MODELS[model], **(_SMALL if weights == RANDOM else {}))), weights
+        return _random_net(FunCodecShape(_MODELS[model], **(_SMALL if weights == RANDOM else {}))), weights
     checkpoint = find(f"funcodec-{model}", weights)
-    shape = Shape(**_sizes(checkpoint.path.with_name("config.yaml"), model))
+    shape = FunCodecShape(**_sizes(checkpoint.path.with_name("config.yaml"), model))
     net = unfilled(lambda: FunCodecNet(shape))
     state = load_state(checkpoint.path)
     # Next to the codec the file holds what it was trained with: discriminators, spectra, the codebooks' running

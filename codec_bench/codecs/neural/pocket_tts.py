@@ -29,7 +29,7 @@ _REDUCED = {
 }
 
 
-class PocketTts(CausalLatents):
+class PocketTtsCodec(CausalLatents):
     """The audio tokenizer of Pocket TTS.
 
     Latents: 32 real numbers 12.5 times a second.
@@ -75,7 +75,7 @@ def _random_net(*, reduced: bool) -> Any:
         )
         fill_with_noise(net.eval())
         raise_layer_scales(net.encoder.encoder_transformer, net.decoder.decoder_transformer)
-        latents = net.encoder(0.1 * torch.randn(1, 1, 25 * PocketTts._hop)).latents
+        latents = net.encoder(0.1 * torch.randn(1, 1, 25 * PocketTtsCodec._hop)).latents
         wave = net.decoder(net.latent_proj(latents)).audio_values
         net.decoder.decoder_seanet.layers[-1].conv.weight.mul_(0.3 / wave.std())
     return net

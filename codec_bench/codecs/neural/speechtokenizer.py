@@ -68,14 +68,14 @@ class SpeechTokenizer(NeuralCodec):
 
 def _load(weights: str | None) -> tuple[Any, str]:
     """Load the network in eval mode on the CPU; also return which weights it has."""
-    from codec_bench.networks.speechtokenizer import Shape, SpeechTokenizerNet
+    from codec_bench.networks.speechtokenizer import SpeechTokenizerNet, SpeechTokenizerShape
     from codec_bench.networks.weight_norm import fold_weight_norm
     from codec_bench.weights import convert_cached, find, load_into, load_state, unfilled, without
 
     if weights in (RANDOM, RANDOM_FULL):
-        return _random_net(Shape(**(_SMALL if weights == RANDOM else {}))), weights
+        return _random_net(SpeechTokenizerShape(**(_SMALL if weights == RANDOM else {}))), weights
     checkpoint = find("speechtokenizer", weights)
-    net = unfilled(lambda: SpeechTokenizerNet(Shape()))
+    net = unfilled(lambda: SpeechTokenizerNet(SpeechTokenizerShape()))
 
     def read() -> dict[str, Any]:
         return fold_weight_norm(without(load_state(checkpoint.path), starts=_UNUSED, ends=_UNUSED_ENDS))

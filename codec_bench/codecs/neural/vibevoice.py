@@ -25,7 +25,7 @@ _FACTS: dict[str, Any] = {"channels": 1, "hidden_size": _DIMENSIONS, "downsampli
 _REDUCED: dict[str, Any] = {"num_filters": 2, "depths": [1, 1, 1, 1, 1, 1, 2]}
 
 
-class VibeVoice(CausalLatents):
+class VibeVoiceCodec(CausalLatents):
     """The acoustic tokenizer of VibeVoice.
 
     Latents: 64 real numbers 7.5 times a second, and the clip's level once.
@@ -84,6 +84,6 @@ def _random_net(*, reduced: bool) -> Any:
         for name, scale in net.named_parameters():
             if name.endswith("gamma"):  # at the published first value, 1e-6, the blocks would have no effect
                 scale.fill_(0.3)
-        latents = net.encoder(0.1 * torch.randn(1, 1, 10 * VibeVoice._hop)).latents
+        latents = net.encoder(0.1 * torch.randn(1, 1, 10 * VibeVoiceCodec._hop)).latents
         net.decoder.head.conv.weight.mul_(0.3 / net.decoder(latents.transpose(1, 2)).audio.std())
     return net

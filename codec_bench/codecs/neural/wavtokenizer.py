@@ -72,16 +72,16 @@ class WavTokenizer(NeuralCodec):
 
 def _load(frame_rate_hz: int, checkpoint: str, weights: str | None) -> tuple[Any, str]:
     """Load the network in eval mode on the CPU; also return which weights it has."""
-    from codec_bench.networks.wavtokenizer import Shape, WavTokenizerNet
+    from codec_bench.networks.wavtokenizer import WavTokenizerNet, WavTokenizerShape
     from codec_bench.networks.weight_norm import fold_weight_norm
     from codec_bench.weights import convert_cached, find, load_into, load_state, unfilled, without
 
     ratios = _RATIOS[frame_rate_hz]
     window = _WINDOW_HOPS * _RATE_HZ // frame_rate_hz
     if weights in (RANDOM, RANDOM_FULL):
-        return _random_net(Shape(ratios, window, **(_SMALL if weights == RANDOM else {}))), weights
+        return _random_net(WavTokenizerShape(ratios, window, **(_SMALL if weights == RANDOM else {}))), weights
     stored = find(checkpoint, weights)
-    net = unfilled(lambda: WavTokenizerNet(Shape(ratios, window)))
+    net = unfilled(lambda: WavTokenizerNet(WavTokenizerShape(ratios, window)))
 
     def read() -> dict[str, Any]:
         state = without(load_state(stored.path, key="state_dict"), starts=_UNUSED, ends=_UNUSED_ENDS)

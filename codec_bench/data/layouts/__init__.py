@@ -18,12 +18,12 @@ from itertools import islice
 
 from codec_bench.data.folder import read_folder
 from codec_bench.data.layouts import lists, saved, sidecars, tables
-from codec_bench.data.layouts.base import Layout, Reading, Report, Role
+from codec_bench.data.layouts.base import LayoutResult, Report, Role, TextLayout
 from codec_bench.data.layouts.tree import Absent, Tree
 from codec_bench.data.rows import Row
 from codec_bench.errors import UserError, first_of
 
-__all__ = ["FOLDER", "LAYOUTS", "Layout", "Report", "Role", "Tree", "find_layout", "read_layout_rows"]
+__all__ = ["FOLDER", "LAYOUTS", "Report", "Role", "TextLayout", "Tree", "find_layout", "read_layout_rows"]
 
 FOLDER = "folder of sounds"
 _MOST_NAMED = 3
@@ -35,11 +35,13 @@ def _layout(
     form: str,
     pattern: str,
     claims: Callable[[Tree, str], bool],
-    read: Callable[[Tree, Sequence[str]], Reading],
+    read: Callable[[Tree, Sequence[str]], LayoutResult],
     several: bool = False,
     preferred: str = "",
-) -> Layout:
-    return Layout(name, form, re.compile(rf"(?:.*/)?(?:{pattern})", re.IGNORECASE), claims, read, several, preferred)
+) -> TextLayout:
+    return TextLayout(
+        name, form, re.compile(rf"(?:.*/)?(?:{pattern})", re.IGNORECASE), claims, read, several, preferred
+    )
 
 
 LAYOUTS = (
@@ -75,7 +77,7 @@ LAYOUTS = (
 """Every layout. The first that claims a text file wins; special ones precede general ones."""
 
 
-def find_layout(tree: Tree, named: str | None = None) -> tuple[Layout, list[str]] | None:
+def find_layout(tree: Tree, named: str | None = None) -> tuple[TextLayout, list[str]] | None:
     """The layout of a folder or of a file in it, with its texts, or None.
 
     Raises:
@@ -103,7 +105,7 @@ def find_layout(tree: Tree, named: str | None = None) -> tuple[Layout, list[str]
     return layout, (files if layout.several else [_one_list(tree, layout, files)])
 
 
-def _siblings(tree: Tree, layout: Layout, named: str) -> list[str]:
+def _siblings(tree: Tree, layout: TextLayout, named: str) -> list[str]:
     """A named file, with the files that it needs: recordings of supervisions."""
     if layout.name != "Lhotse":
         return [named]
@@ -113,7 +115,7 @@ def _siblings(tree: Tree, layout: Layout, named: str) -> list[str]:
     return [named, *(name for name in candidates if tables.kind_of_lhotse(tree, name) == others.get(mine or ""))]
 
 
-def _one_list(tree: Tree, layout: Layout, files: Sequence[str]) -> str:
+def _one_list(tree: Tree, layout: TextLayout, files: Sequence[str]) -> str:
     claimed = [file for file in files if layout.claims(tree, file)]
     least = min(file.count("/") for file in claimed)
     nearest = [file for file in claimed if file.count("/") == least]
@@ -128,7 +130,7 @@ def _one_list(tree: Tree, layout: Layout, files: Sequence[str]) -> str:
 
 
 def read_layout_rows(
-    tree: Tree, layout: tuple[Layout, list[str]] | None, *, require_audio: bool
+    tree: Tree, layout: tuple[TextLayout, list[str]] | None, *, require_audio: bool
 ) -> tuple[list[Row], Report]:
     """The rows of a folder, and a report of what was recognised and ignored in it.
 
@@ -137,7 +139,7 @@ def read_layout_rows(
         require_audio: whether a row without a sound is a problem.
     """
     if layout is None:
-        reading = Reading(read_folder(tree.root, tree.sounds), lists_sounds=False)
+        reading = LayoutResult(read_folder(tree.root, tree.sounds), lists_sounds=False)
     else:
         reading = layout[0].read(tree, layout[1])
     report = Report(FOLDER if layout is None else layout[0].name, list(reading.used), role=reading.role)

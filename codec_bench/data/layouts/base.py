@@ -15,7 +15,7 @@ Role = Literal["prompt", "target", "none"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class LayoutResult:
     """The result of reading a layout.
 
     Args:
@@ -33,7 +33,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class TextLayout:
     """A common form of speech with its texts.
 
     Args:
@@ -49,7 +49,7 @@ class Layout:
     form: str
     pattern: re.Pattern[str]
     claims: Callable[[Tree, str], bool]
-    read: Callable[[Tree, Sequence[str]], Reading]
+    read: Callable[[Tree, Sequence[str]], LayoutResult]
     several: bool = False
     preferred: str = ""
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from codec_bench.data.layouts.base import Reading
+from codec_bench.data.layouts.base import LayoutResult
 from codec_bench.data.layouts.tree import Absent, Tree, Unclear, segment_of
 from codec_bench.data.rows import ALIASES, NOTHING, Row
 from codec_bench.types import SPOKEN
@@ -45,7 +45,7 @@ def claims_ljspeech(tree: Tree, file: str) -> bool:
 _HEADS = {name for names in ALIASES.values() for name in names}
 
 
-def read_ljspeech(tree: Tree, files: Sequence[str]) -> Reading:
+def read_ljspeech(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read `wavs/ID.wav` per line `ID|TEXT|NORMALISED TEXT` (numbers written out)."""
     (file,) = files
     folder = posixpath.dirname(file)
@@ -62,7 +62,7 @@ def read_ljspeech(tree: Tree, files: Sequence[str]) -> Reading:
             extra = {SPOKEN: fields[2]} if len(fields) == 3 and fields[2] else NOTHING
             yield _row(tree, number, name, fields[0], where, folder, text=fields[1], extra=extra)
 
-    return Reading(rows(), files)
+    return LayoutResult(rows(), files)
 
 
 def claims_librispeech(tree: Tree, file: str) -> bool:
@@ -70,7 +70,7 @@ def claims_librispeech(tree: Tree, file: str) -> bool:
     return re.match(r"\d+-\d+-\d+ ", tree.first_line(file)) is not None
 
 
-def read_librispeech(tree: Tree, files: Sequence[str]) -> Reading:
+def read_librispeech(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read a line `SPEAKER-CHAPTER-NUMBER WORDS` for each sound in the list's folder."""
 
     def rows() -> Iterator[Row]:
@@ -84,7 +84,7 @@ def read_librispeech(tree: Tree, files: Sequence[str]) -> Reading:
                 yield _row(tree, count, id, id, where, posixpath.dirname(file), text=text.strip(), speaker=speaker)
 
     known = [file for file in tree.texts if re.search(r"(^|/)(SPEAKERS|CHAPTERS|BOOKS)\.TXT$", file)]
-    return Reading(rows(), files, known)
+    return LayoutResult(rows(), files, known)
 
 
 ESD_SPEAKERS = {"zh": range(1, 11), "en": range(11, 21)}
@@ -104,7 +104,7 @@ def claims_esd(tree: Tree, file: str) -> bool:
     return posixpath.basename(posixpath.dirname(file)) in (name, "") and tree.first_line(file).startswith(f"{name}_")
 
 
-def read_esd(tree: Tree, files: Sequence[str]) -> Reading:
+def read_esd(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read the recordings below each speaker's folder, with their emotions."""
 
     def rows() -> Iterator[Row]:
@@ -121,7 +121,7 @@ def read_esd(tree: Tree, files: Sequence[str]) -> Reading:
                     continue
                 yield _row(tree, count, id, id, where, text=text, speaker=speaker, language=language, extra=extra)
 
-    return Reading(rows(), files)
+    return LayoutResult(rows(), files)
 
 
 SEED_TTS_FIELDS = ("name", "prompt_text", "audio", "text", "source_audio")
@@ -140,7 +140,7 @@ def claims_seed_tts(tree: Tree, file: str) -> bool:
     return seed_tts_fields(tree.first_line(file)) is not None
 
 
-def read_seed_tts(tree: Tree, files: Sequence[str]) -> Reading:
+def read_seed_tts(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read texts for synthesis, each with its voice's recording."""
     (file,) = files
     folder = posixpath.dirname(file)
@@ -157,7 +157,7 @@ def read_seed_tts(tree: Tree, files: Sequence[str]) -> Reading:
             present = {key: value for key, value in extra.items() if value}
             yield _row(tree, number, name, fields["audio"] or "", where, folder, text=fields["text"], extra=present)
 
-    return Reading(rows(), files, role="prompt")
+    return LayoutResult(rows(), files, role="prompt")
 
 
 TARGET = "target_audio"
@@ -176,7 +176,7 @@ def claims_always(tree: Tree, file: str) -> bool:
     return True
 
 
-def read_kaldi(tree: Tree, files: Sequence[str]) -> Reading:
+def read_kaldi(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read `wav.scp` with `text`, `utt2spk`, `utt2lang`, `segments`; no commands."""
     (file,) = files
     folder = posixpath.dirname(file)
@@ -205,7 +205,7 @@ def read_kaldi(tree: Tree, files: Sequence[str]) -> Reading:
         yield from (Row(at, id, problem=problem) for at, (id, problem) in enumerate(repeats, len(names) + 1))
 
     known = [path for name in _KALDI_KNOWN.split() if os.path.isfile(tree.path(path := posixpath.join(folder, name)))]
-    return Reading(rows(), [file, *there.values()], known)
+    return LayoutResult(rows(), [file, *there.values()], known)
 
 
 def _keyed(tree: Tree, file: str, repeats: list[tuple[str, str]]) -> dict[str, tuple[int, str]]:

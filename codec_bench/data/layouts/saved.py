@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from codec_bench.data.cells import declared_features, find_class_names, name_class
-from codec_bench.data.layouts.base import Reading
+from codec_bench.data.layouts.base import LayoutResult
 from codec_bench.data.layouts.tree import Tree
-from codec_bench.data.manifest import Columns, Sound, make_row
+from codec_bench.data.manifest import CellSound, Columns, make_row
 from codec_bench.data.rows import Row
 from codec_bench.decoding.table import Locator
 from codec_bench.errors import UserError, on_disk
@@ -34,7 +34,7 @@ def _state(tree: Tree, file: str) -> dict[str, Any]:
     return held if isinstance(held, dict) else {}
 
 
-def read_saved(tree: Tree, files: Sequence[str]) -> Reading:
+def read_saved(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read the rows of all splits; with several, the column `split` names each row's."""
     tables = [
         (posixpath.dirname(file), posixpath.join(posixpath.dirname(file), posixpath.basename(str(one.get("filename")))))
@@ -53,7 +53,7 @@ def read_saved(tree: Tree, files: Sequence[str]) -> Reading:
                 yield row._replace(number=count, extra=extra)
 
     known = [file for file in tree.texts if posixpath.basename(file) in ("dataset_info.json", "dataset_dict.json")]
-    return Reading(rows(), [*files, *(table for _, table in tables)], known)
+    return LayoutResult(rows(), [*files, *(table for _, table in tables)], known)
 
 
 def _rows_of(path: str, folder: str) -> Iterator[Row]:
@@ -92,7 +92,7 @@ def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:
             for name in sounds:
                 there = batch.column(name)[at].is_valid
                 cells[names.index(name)] = (
-                    Sound(str(Locator(path, name, row)), paths.get(name, {at: None})[at]) if there else None
+                    CellSound(str(Locator(path, name, row)), paths.get(name, {at: None})[at]) if there else None
                 )
             parsed = make_row(row + 1, columns, names, cells, folder, ("audio", "text"))
             problem = None if parsed.problem is None else f"row {row + 1} of {os.path.basename(path)} {parsed.problem}"

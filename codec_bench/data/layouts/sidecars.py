@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from codec_bench.data.alignments import words_of
 from codec_bench.data.folder import read_folder
-from codec_bench.data.layouts.base import Reading
+from codec_bench.data.layouts.base import LayoutResult
 from codec_bench.data.layouts.tree import Absent, Tree, decode_line
 from codec_bench.data.rows import NOTHING, Row, stem, without_suffix
 from codec_bench.errors import UserError, on_disk
@@ -52,7 +52,7 @@ def claims_libritts(tree: Tree, file: str) -> bool:
     return file.removesuffix(_ORIGINAL).removesuffix(_NORMALISED) in tree.by_base
 
 
-def read_libritts(tree: Tree, files: Sequence[str]) -> Reading:
+def read_libritts(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read `ID.original.txt`, and `ID.normalized.txt` with numbers written out."""
     there = set(files)
 
@@ -69,7 +69,7 @@ def read_libritts(tree: Tree, files: Sequence[str]) -> Reading:
 
     pattern = re.compile(r"(\.trans|\.book)\.tsv$|(^|/)(SPEAKERS|CHAPTERS|BOOKS|speakers)\.\w+$")
     known = [file for file in tree.texts if pattern.search(file)]
-    return Reading(rows(), files, known, lists_sounds=False)
+    return LayoutResult(rows(), files, known, lists_sounds=False)
 
 
 def _without_sound(count: int, tree: Tree, files: Sequence[str]) -> Iterator[Row]:
@@ -93,7 +93,7 @@ def _vctk_sounds(tree: Tree, file: str) -> list[str]:
     return [sound for sound in candidates if posixpath.dirname(sound) != posixpath.dirname(file)]
 
 
-def read_vctk(tree: Tree, files: Sequence[str]) -> Reading:
+def read_vctk(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read `txt/SPEAKER/ID.txt` for `wav*/SPEAKER/ID.wav` (or ID_mic1, ID_mic2)."""
     known = [file for file in tree.texts if re.search(r"(^|/)(speaker-info|update|log)\.txt$", file)]
     files = [file for file in files if _is_in_text_folder(file)]
@@ -110,7 +110,7 @@ def read_vctk(tree: Tree, files: Sequence[str]) -> Reading:
             yield _with_text(tree, row, text, id=None, speaker=speaker, extra=extra)
         yield from _without_sound(len(tree.sounds), tree, [file for file in files if not _vctk_sounds(tree, file)])
 
-    return Reading(rows(), files, known, lists_sounds=False)
+    return LayoutResult(rows(), files, known, lists_sounds=False)
 
 
 def claims_sidecar(tree: Tree, file: str) -> bool:
@@ -118,7 +118,7 @@ def claims_sidecar(tree: Tree, file: str) -> bool:
     return without_suffix(file) in tree.by_base and not _TIMES.match(tree.first_line(file))
 
 
-def read_sidecars(tree: Tree, files: Sequence[str]) -> Reading:
+def read_sidecars(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read `a.txt`, else `a.lab`, as the text of `a.wav`."""
     of: dict[str, str] = {}
     for file in sorted(files, reverse=True):  # .txt comes after .lab
@@ -130,7 +130,7 @@ def read_sidecars(tree: Tree, files: Sequence[str]) -> Reading:
             yield _with_text(tree, row, of.get(without_suffix(row.name or "")))
 
     used = [file for base, file in of.items() if base in tree.by_base]
-    return Reading(rows(), used, lists_sounds=False)
+    return LayoutResult(rows(), used, lists_sounds=False)
 
 
 def add_words(tree: Tree, row: Row) -> tuple[Row, str | None]:

@@ -12,7 +12,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from codec_bench.data.layouts.base import Reading
+from codec_bench.data.layouts.base import LayoutResult
 from codec_bench.data.layouts.tree import Absent, Tree, Unclear, segment_of
 from codec_bench.data.manifest import read_manifest
 from codec_bench.data.rows import ALIASES, NOTHING, Row, parse_json, without_suffix
@@ -63,7 +63,7 @@ def claims_audiofolder(tree: Tree, file: str) -> bool:
     return any(name in _columns(tree, file) for name in _FILE_NAMES)
 
 
-def read_audiofolder(tree: Tree, files: Sequence[str]) -> Reading:
+def read_audiofolder(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read tables whose column `file_name` holds paths from the table's folder."""
 
     def rows() -> Iterator[Row]:
@@ -76,7 +76,7 @@ def read_audiofolder(tree: Tree, files: Sequence[str]) -> Reading:
                 extra = {**row.extra, "split": split} if split and "split" not in row.extra else row.extra
                 yield _inside(tree, row, folder, where)._replace(number=count, extra=extra)
 
-    return Reading(rows(), files)
+    return LayoutResult(rows(), files)
 
 
 def _inside(tree: Tree, row: Row, folder: str, where: str) -> Row:
@@ -97,7 +97,7 @@ def claims_common_voice(tree: Tree, file: str) -> bool:
     return {"client_id", "path", "sentence"} <= set(_columns(tree, file))
 
 
-def read_common_voice(tree: Tree, files: Sequence[str]) -> Reading:
+def read_common_voice(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read the named file, `validated.tsv`, or train, dev, test; sounds in `clips`."""
     named = {posixpath.basename(file): file for file in files}
     chosen = [named[name] for name in _COMMON_VOICE if name in named]
@@ -116,7 +116,7 @@ def read_common_voice(tree: Tree, files: Sequence[str]) -> Reading:
                 where = f"line {row.number} of {posixpath.basename(file)}"
                 yield _inside(tree, row, clips, where)._replace(number=count, extra=extra)
 
-    return Reading(rows(), chosen)
+    return LayoutResult(rows(), chosen)
 
 
 def claims_nemo(tree: Tree, file: str) -> bool:
@@ -124,7 +124,7 @@ def claims_nemo(tree: Tree, file: str) -> bool:
     return "audio_filepath" in _first_object(tree, file)
 
 
-def read_nemo(tree: Tree, files: Sequence[str]) -> Reading:
+def read_nemo(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read JSON lines; with an `offset`, the sound is a segment of `duration` seconds."""
     (file,) = files
 
@@ -133,7 +133,7 @@ def read_nemo(tree: Tree, files: Sequence[str]) -> Reading:
             extra = {key: value for key, value in row.extra.items() if key not in ("offset", "duration")}
             yield _nemo_segment(row, f"line {row.number} of {posixpath.basename(file)}")._replace(extra=extra)
 
-    return Reading(rows(), files)
+    return LayoutResult(rows(), files)
 
 
 def _nemo_segment(row: Row, where: str) -> Row:
@@ -173,7 +173,7 @@ def claims_lhotse(tree: Tree, file: str) -> bool:
     return kind_of_lhotse(tree, file) is not None
 
 
-def read_lhotse(tree: Tree, files: Sequence[str]) -> Reading:
+def read_lhotse(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read cuts, or supervisions with recordings, each a segment of one."""
     kinds: dict[str, list[str]] = {}
     for file in files:
@@ -182,7 +182,7 @@ def read_lhotse(tree: Tree, files: Sequence[str]) -> Reading:
         raise UserError(f"'{files[0]}' holds supervisions, and no manifest of recordings is next to it")
     used = kinds["cuts"] if "cuts" in kinds else [*kinds["recordings"], *kinds.get("supervisions", [])]
     rows = _cut_rows(tree, used) if "cuts" in kinds else _supervision_rows(tree, kinds)
-    return Reading((row._replace(number=at) for at, row in enumerate(rows, 1)), used)
+    return LayoutResult((row._replace(number=at) for at, row in enumerate(rows, 1)), used)
 
 
 def _objects(tree: Tree, file: str) -> Iterator[tuple[str, Any]]:
@@ -288,7 +288,7 @@ def _lhotse_sound(tree: Tree, where: str, item: Mapping[str, Any], recording: An
     return segment_of(path, begin, end, where, alone)
 
 
-def read_tars(tree: Tree, files: Sequence[str]) -> Reading:
+def read_tars(tree: Tree, files: Sequence[str]) -> LayoutResult:
     """Read the samples of all tar files of a folder, in the order of their names."""
 
     def rows() -> Iterator[Row]:
@@ -298,4 +298,4 @@ def read_tars(tree: Tree, files: Sequence[str]) -> Reading:
                 count += 1
                 yield row._replace(number=count)
 
-    return Reading(rows(), files)
+    return LayoutResult(rows(), files)

@@ -61,7 +61,7 @@ def tables() -> Any:
     return registered
 
 
-class Recogniser:
+class FunAsrRecogniser:
     """A model of FunASR with its front end and vocabulary, on a device.
 
     Args:
@@ -141,15 +141,15 @@ class FunasrFeature(Feature):
         super().__init__(device, weights)
         require(f"the recogniser '{model}'")
         self._checkpoint = find(model, weights)
-        self._recogniser: Recogniser | None = None
+        self._recogniser: FunAsrRecogniser | None = None
 
     def load(self) -> None:
         """Build the network and load its weights."""
         self._loaded()
 
-    def _loaded(self) -> Recogniser:
+    def _loaded(self) -> FunAsrRecogniser:
         if self._recogniser is None:
-            self._recogniser = Recogniser(self._checkpoint, self.allowed, self.vocabulary, self.device)
+            self._recogniser = FunAsrRecogniser(self._checkpoint, self.allowed, self.vocabulary, self.device)
         return self._recogniser
 
 

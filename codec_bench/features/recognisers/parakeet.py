@@ -28,7 +28,7 @@ EUROPEAN = tuple("bg hr cs da nl en et fi fr de el hu it lv lt mt pl pt ro sk sl
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class ParakeetCheckpoint:
     """A published checkpoint.
 
     Args:
@@ -40,10 +40,10 @@ class Checkpoint:
 
 
 CHECKPOINTS = {
-    "parakeet-ctc-0.6b": Checkpoint("parakeet_ctc"),
-    "parakeet-ctc-1.1b": Checkpoint("parakeet_ctc"),
-    "parakeet-tdt-0.6b-v2": Checkpoint("parakeet_tdt"),
-    "parakeet-tdt-0.6b-v3": Checkpoint("parakeet_tdt", EUROPEAN),
+    "parakeet-ctc-0.6b": ParakeetCheckpoint("parakeet_ctc"),
+    "parakeet-ctc-1.1b": ParakeetCheckpoint("parakeet_ctc"),
+    "parakeet-tdt-0.6b-v2": ParakeetCheckpoint("parakeet_tdt"),
+    "parakeet-tdt-0.6b-v3": ParakeetCheckpoint("parakeet_tdt", EUROPEAN),
 }
 """The recognisers. Their weights have the same names in the catalogue."""
 CHECKED_EVERY = 16

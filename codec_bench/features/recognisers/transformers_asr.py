@@ -29,7 +29,7 @@ ON_THE_LEFT = ("input_ids", "attention_mask")
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class RecogniserFamily:
     """The inputs and outputs of the recognisers of one class.
 
     Args:
@@ -142,41 +142,41 @@ NEMOTRON = tuple(
 """Nemotron 3.5's languages by its card, which says that eight of its forty locales need more training."""
 
 FAMILIES = {
-    "cohere-transcribe-03-2026": Family(
+    "cohere-transcribe-03-2026": RecogniserFamily(
         "cohere_asr", "CohereAsrForConditionalGeneration",
         ("ar", "de", "el", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "vi", "zh"), _language_inputs, 35.0,
         takes_language=True,
     ),
-    "fun-asr-nano-2512": Family(
+    "fun-asr-nano-2512": RecogniserFamily(
         "fun_asr_nano", "FunAsrNanoForConditionalGeneration", ("zh", "en", "ja"), _requested, 30.0,
         clean=lambda processor, text: processor._strip_assistant_prefix_and_quotes(text), mended=_masked_adaptor,
     ),
-    "granite-speech-5.0-470m-turboctc": Family(
+    "granite-speech-5.0-470m-turboctc": RecogniserFamily(
         "granite_speech5_ctc", "GraniteSpeech5ForCTC", ("en",), _audio_inputs, 60.0, writes="frames",
     ),
-    "nemotron-speech-streaming-en-0.6b": Family(
+    "nemotron-speech-streaming-en-0.6b": RecogniserFamily(
         "nemotron_asr_streaming", "NemotronAsrStreamingForRNNT", ("en",), _audio_inputs, 60.0, writes="transducer",
     ),
-    "nemotron-3.5-asr-streaming-0.6b": Family(
+    "nemotron-3.5-asr-streaming-0.6b": RecogniserFamily(
         "nemotron3_5_asr", "Nemotron3_5AsrForRNNT", NEMOTRON, _prompted, 60.0, writes="transducer",
     ),
-    "moss-transcribe-diarize": Family(
+    "moss-transcribe-diarize": RecogniserFamily(
         "moss_transcribe_diarize", "MossTranscribeDiarizeForConditionalGeneration", (), _written_down, 120.0, longer=2,
         clean=_words_alone,
     ),
-    "vibevoice-asr": Family(
+    "vibevoice-asr": RecogniserFamily(
         "vibevoice_asr", "VibeVoiceAsrForConditionalGeneration", (), _without_noise, 120.0, longer=2, rate_hz=24_000,
         clean=_words_alone,
     ),
-    "kyutai-stt-2.6b-en": Family(
+    "kyutai-stt-2.6b-en": RecogniserFamily(
         "kyutai_speech_to_text", "KyutaiSpeechToTextForConditionalGeneration", ("en",), _framed, 120.0, writes="codes",
         rate_hz=24_000, mended=_precise_codec,
     ),
-    "kyutai-stt-1b-en-fr": Family(
+    "kyutai-stt-1b-en-fr": RecogniserFamily(
         "kyutai_speech_to_text", "KyutaiSpeechToTextForConditionalGeneration", ("en", "fr"), _framed, 120.0,
         writes="codes", rate_hz=24_000, mended=_precise_codec,
     ),
-    "voxtral-mini-4b-realtime-2602": Family(
+    "voxtral-mini-4b-realtime-2602": RecogniserFamily(
         "voxtral_realtime", "VoxtralRealtimeForConditionalGeneration",
         ("ar", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "nl", "pt", "ru", "zh"), _stepped, 120.0, writes="steps",
         needs=("mistral-common", "audio-llm"),

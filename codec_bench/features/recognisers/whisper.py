@@ -22,7 +22,7 @@ from codec_bench.features.recognisers.whisper_checkpoint import (
     ALIASES,
     ENGLISH,
     Backend,
-    Facts,
+    CheckpointSize,
     Tokens,
     declared_bands,
     exact_point,
@@ -455,7 +455,7 @@ class WhisperLanguage(Whisper):
         return [result or Unavailable(Diagnostic("signal_silent")) for result in out]
 
 
-def windows_that_fit(facts: Facts, compute_type: str, room_bytes: float) -> int:
+def windows_that_fit(facts: CheckpointSize, compute_type: str, room_bytes: float) -> int:
     """Return how many windows a GPU computes at once with this much free memory."""
     return min(WINDOWS_AT_ONCE["cuda"], max(1, int(FILLED * room_bytes / window_bytes(facts, compute_type))))
 

@@ -29,7 +29,7 @@ ALIASES = {"fil": "tl", "jv": "jw", "nb": "no", "iw": "he"}
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CheckpointSize:
     """The size of a checkpoint.
 
     Args:
@@ -47,19 +47,19 @@ _ALL = (*LANGUAGES, *ALIASES)
 ENGLISH = ("en",)
 _SIZES = {"medium": (1024, 24), "small": (768, 12), "base": (512, 6), "tiny": (384, 4)}
 _FACTS = {
-    "whisper-large-v3": Facts(128, True, (*_ALL, "yue"), 1280, 32),
-    "whisper-large-v3-turbo": Facts(128, True, (*_ALL, "yue"), 1280, 4),
-    "whisper-distil-large-v3": Facts(128, True, ENGLISH, 1280, 2),
-    "whisper-distil-large-v3.5": Facts(128, True, ENGLISH, 1280, 2),
-    "whisper-large-v2": Facts(80, True, _ALL, 1280, 32),
-    **{f"whisper-{size}": Facts(80, True, _ALL, *shape) for size, shape in _SIZES.items()},
-    **{f"whisper-{size}.en": Facts(80, False, ENGLISH, *shape) for size, shape in _SIZES.items()},
+    "whisper-large-v3": CheckpointSize(128, True, (*_ALL, "yue"), 1280, 32),
+    "whisper-large-v3-turbo": CheckpointSize(128, True, (*_ALL, "yue"), 1280, 4),
+    "whisper-distil-large-v3": CheckpointSize(128, True, ENGLISH, 1280, 2),
+    "whisper-distil-large-v3.5": CheckpointSize(128, True, ENGLISH, 1280, 2),
+    "whisper-large-v2": CheckpointSize(80, True, _ALL, 1280, 32),
+    **{f"whisper-{size}": CheckpointSize(80, True, _ALL, *shape) for size, shape in _SIZES.items()},
+    **{f"whisper-{size}.en": CheckpointSize(80, False, ENGLISH, *shape) for size, shape in _SIZES.items()},
 }
 MODELS = tuple(_FACTS)
 """The registered names."""
 
 
-def facts_of(model: str) -> Facts:
+def facts_of(model: str) -> CheckpointSize:
     """Return the size of a checkpoint.
 
     Raises:
@@ -76,7 +76,7 @@ _HEAD = 64
 _HALVES = ("float16", "bfloat16", "int8_float16")
 
 
-def window_bytes(facts: Facts, compute_type: str) -> int:
+def window_bytes(facts: CheckpointSize, compute_type: str) -> int:
     """Estimate the memory of one window among others.
 
     The decoder holds the keys and values of every layer, for the encoder's frames and the tokens. The encoder holds the
@@ -87,7 +87,7 @@ def window_bytes(facts: Facts, compute_type: str) -> int:
     return (2 if compute_type in _HALVES else 4) * max(caches, attention + 8 * ENCODED_FRAMES * facts.width)
 
 
-class Point(NamedTuple):
+class WhisperPoint(NamedTuple):
     """Options after a name's `@`: library, windows, number type."""
 
     backend: Backend | None
@@ -95,7 +95,7 @@ class Point(NamedTuple):
     compute_type: str
 
 
-def parse_point(model: str, point: str | None) -> Point:
+def parse_point(model: str, point: str | None) -> WhisperPoint:
     """Parse the options of a name such as `whisper-large-v3@28s+float16`.
 
     Raises:
@@ -115,7 +115,7 @@ def parse_point(model: str, point: str | None) -> Point:
             )
         kinds_seen.add(kind)
         chosen[kind] = option
-    parsed = Point(**chosen)  # type: ignore[arg-type]
+    parsed = WhisperPoint(**chosen)  # type: ignore[arg-type]
     if parsed.backend is not None and parsed.compute_type not in COMPUTE_TYPES[parsed.backend]:
         raise UserError(
             f"{model}@{parsed.backend} does not compute in {parsed.compute_type}",

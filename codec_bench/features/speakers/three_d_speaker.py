@@ -8,7 +8,7 @@ from codec_bench.features.speakers.speaker_encoder import FbankEncoder
 from codec_bench.networks.kaldi import samples_of
 
 
-class CamPlusPlus(FbankEncoder):
+class CamPlusPlusSpeaker(FbankEncoder):
     """CAM++'s speaker embedding, trained on 200,000 speakers of Mandarin.
 
     Protocol `campplus-zh-cn-common/3d-speaker`: Kaldi's filter bank of 80 bands without dither, less its mean over the
@@ -37,7 +37,7 @@ class CamPlusPlus(FbankEncoder):
         return CamPlusPlus(CamConfig())
 
 
-class ERes2Net(FbankEncoder):
+class ERes2NetSpeaker(FbankEncoder):
     """ERes2Net's speaker embedding, trained on VoxCeleb: the similarity of CV3-Eval.
 
     Protocol `eres2net-voxceleb/cv3-eval`: Kaldi's filter bank of 80 bands without dither, less its mean over the

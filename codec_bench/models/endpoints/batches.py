@@ -50,7 +50,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BatchOutcome:
     """The result of one request of a batch.
 
     Args:
@@ -153,14 +153,14 @@ class BatchInterface(ABC):
         """Download a file of answers or errors."""
 
     @abstractmethod
-    def outcome(self, line: Any) -> Outcome | None:
+    def outcome(self, line: Any) -> BatchOutcome | None:
         """Parse one line of a downloaded file; None if its layout is unknown."""
 
     @abstractmethod
     async def delete(self, file: str) -> None:
         """Delete a file at the service; a missing one is no error."""
 
-    async def response(self, request: Request, outcome: Outcome, batch: str) -> Response:
+    async def response(self, request: Request, outcome: BatchOutcome, batch: str) -> Response:
         """Return the response to a request of a batch."""
 
         async def read() -> Response:

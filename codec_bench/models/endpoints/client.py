@@ -21,7 +21,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from codec_bench.errors import MissingExtra, optional_package
 from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, parse_duration, wait_of
-from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
+from codec_bench.models.endpoints.keys import ApiKey, check_headers, check_url, clean
 from codec_bench.models.endpoints.replies import error_of, read_bytes, read_json
 from codec_bench.models.endpoints.retries import (
     Again,
@@ -68,7 +68,7 @@ class Client(Persistence):
         self,
         base_url: str,
         *,
-        key: Key | None = None,
+        key: ApiKey | None = None,
         headers: Mapping[str, str] | None = None,
         concurrency: int = 16,
         patience: Patience | None = None,
@@ -76,7 +76,7 @@ class Client(Persistence):
     ) -> None:
         super().__init__(concurrency, patience, **timing)
         self.base_url = check_url(base_url)
-        self._key, self._headers = key or Key(), check_headers(headers or {})
+        self._key, self._headers = key or ApiKey(), check_headers(headers or {})
         self._secrets: tuple[str, ...] = ()
         self._session: aiohttp.ClientSession | None = None
         self._urls: dict[str, yarl.URL] = {}

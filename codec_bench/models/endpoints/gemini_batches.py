@@ -16,7 +16,7 @@ from codec_bench.models.endpoints.batches import (
     Batch,
     BatchableModel,
     BatchInterface,
-    Outcome,
+    BatchOutcome,
     State,
     download,
     transfer_client,
@@ -94,20 +94,20 @@ class GeminiBatches(BatchInterface):
         """As `BatchInterface.fetch`."""
         await download(self._root, f"/download/{self._version}/{file}:download?alt=media", target)
 
-    def outcome(self, line: Any) -> Outcome | None:
+    def outcome(self, line: Any) -> BatchOutcome | None:
         """As `BatchInterface.outcome`."""
         key = named(line, "key")
         if key is None:
             return None
         answer = line.get("response")
         if isinstance(answer, Mapping):
-            return Outcome(key, 200, answer)
+            return BatchOutcome(key, 200, answer)
         error = line.get("error") or line.get("status")
         code = error.get("code") if isinstance(error, Mapping) else None
         if code in (CANCELLED, DEADLINE_EXCEEDED):
-            return Outcome(key, None, line)
+            return BatchOutcome(key, None, line)
         status = code if isinstance(code, int) and code >= 100 else STATUSES.get(code, 500) if code else 500
-        return Outcome(key, status, {"error": error})
+        return BatchOutcome(key, status, {"error": error})
 
     async def delete(self, file: str) -> None:
         """As `BatchInterface.delete`."""

@@ -16,7 +16,7 @@ from codec_bench.models.audio_payloads import pcm16_base64
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
 from codec_bench.models.endpoints.gemini import NAMES, ROLES
-from codec_bench.models.endpoints.openai_chat import Written
+from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.retries import Again
 from codec_bench.models.endpoints.sockets import SocketModel, Step
 from codec_bench.types import Message, Request
@@ -84,7 +84,7 @@ class GeminiLive(SocketModel):
             out += [{"realtimeInput": item} for item in ({"activityStart": {}}, *audio, {"activityEnd": {}})]
         return out
 
-    def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
+    def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
         """As `SocketModel.enter`."""
         if "setupComplete" in event:
             return "ready"

@@ -21,7 +21,7 @@ _TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]{0,500}>", re.DOTALL | re.
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ApiKey:
     """The source and the header of a service's key.
 
     Args:

@@ -16,7 +16,7 @@ from codec_bench.models.endpoints.batches import (
     Batch,
     BatchableModel,
     BatchInterface,
-    Outcome,
+    BatchOutcome,
     State,
     download,
 )
@@ -79,7 +79,7 @@ class OpenAiBatches(BatchInterface):
         """As `BatchInterface.fetch`."""
         await download(self.client, f"/files/{file}/content", target)
 
-    def outcome(self, line: Any) -> Outcome | None:
+    def outcome(self, line: Any) -> BatchOutcome | None:
         """As `BatchInterface.outcome`."""
         key = named(line, "custom_id")
         if key is None:
@@ -87,12 +87,12 @@ class OpenAiBatches(BatchInterface):
         reply, error = line.get("response"), line.get("error")
         if isinstance(reply, Mapping):
             status = reply.get("status_code")
-            return Outcome(
+            return BatchOutcome(
                 key, status if isinstance(status, int) else 500, reply.get("body"), named(reply, "request_id")
             )
         if isinstance(error, Mapping) and error.get("code") in NOT_RUN:
-            return Outcome(key, None, line)
-        return Outcome(key, 500, {"error": error})
+            return BatchOutcome(key, None, line)
+        return BatchOutcome(key, 500, {"error": error})
 
     async def delete(self, file: str) -> None:
         """As `BatchInterface.delete`."""

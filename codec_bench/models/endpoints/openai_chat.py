@@ -34,7 +34,7 @@ SENT_AS = ("input_audio", "input_audio_uri", "audio_url")
 
 
 @dataclass(slots=True)
-class Written:
+class ChatReply:
     """An answer collected from a complete reply or from the pieces of a stream.
 
     Args:
@@ -175,7 +175,7 @@ class OpenAiChat(BatchableModel):
 
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
         """As `BatchableModel.read_body`."""
-        written = Written()
+        written = ChatReply()
         understood(lambda body: written.add(_check_complete(body), 0.0), body)
         written.first_s = None
         return self._response(written, **served_by(about, model=written.model, revision=written.revision))
@@ -205,8 +205,8 @@ class OpenAiChat(BatchableModel):
         data = data_uri(item) if self.audio_as == "input_audio_uri" else wav_base64(item)
         return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
 
-    async def _read(self, response: aiohttp.ClientResponse, began: float) -> Written:
-        written = Written()
+    async def _read(self, response: aiohttp.ClientResponse, began: float) -> ChatReply:
+        written = ChatReply()
         async for body in self._pieces(response):
             understood(lambda body: written.add(body, began), body)
         if self.stream and written.finish is None:
@@ -222,7 +222,7 @@ class OpenAiChat(BatchableModel):
             return
         yield _check_complete(await read_json(response))
 
-    def _response(self, written: Written, **about: Any) -> Response:
+    def _response(self, written: ChatReply, **about: Any) -> Response:
         about |= {"usage": written.usage, "finish": written.finish, "first_s": written.first_s}
         if written.refusal:
             return Response.refused(

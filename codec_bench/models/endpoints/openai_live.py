@@ -21,7 +21,7 @@ from codec_bench.errors import AudioError
 from codec_bench.models.audio_payloads import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.bodies import named
-from codec_bench.models.endpoints.openai_chat import Written
+from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.openai_realtime import trouble_of
 from codec_bench.models.endpoints.retries import Again
 from codec_bench.models.endpoints.sockets import UNSUPPORTED, SocketModel, Step
@@ -88,7 +88,7 @@ class OpenAiLive(SocketModel):
             session["input"] = history
         return json.dumps({"type": "session.start", "session": session})
 
-    def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
+    def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
         """As `SocketModel.enter`."""
         kind = event["type"]
         if kind == "error":
@@ -108,9 +108,9 @@ class OpenAiLive(SocketModel):
         written.usage = {"session_s": float(event["usage"]["seconds"])}
         return "done"
 
-    async def talk(self, socket: ClientConnection, events: list[str], began: float) -> Written:
+    async def talk(self, socket: ClientConnection, events: list[str], began: float) -> ChatReply:
         """As `SocketModel.talk`. Receives while the question is sent."""
-        written, started, spoke = Written(), asyncio.Event(), _Spoke()
+        written, started, spoke = ChatReply(), asyncio.Event(), _Spoke()
 
         async def listen() -> None:
             async for message in socket:

@@ -24,7 +24,7 @@ from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.error_texts import is_daily, wait_of
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.openai_chat import Written
+from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.remote import check_choice
 from codec_bench.models.endpoints.retries import Again, Denied, RequestFailed
 from codec_bench.models.endpoints.sockets import UNSUPPORTED, SocketModel, Step
@@ -133,7 +133,7 @@ class OpenAiRealtime(SocketModel):
         ]
         return {"type": "message", "role": message.role, "content": parts}
 
-    def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
+    def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
         """As `SocketModel.enter`."""
         kind = event["type"]
         if kind == "error":
@@ -155,7 +155,7 @@ class OpenAiRealtime(SocketModel):
                 written.audio.append(event["delta"])
         return ""
 
-    def finish(self, response: Mapping[str, Any], written: Written) -> None:
+    def finish(self, response: Mapping[str, Any], written: ChatReply) -> None:
         """Add the usage and finish reason of a complete response.
 
         Raises:
@@ -235,7 +235,7 @@ class OpenAiLiveTranscription(SocketModel):
         events = [{"type": "session.update", "session": session}, *appends, {"type": "input_audio_buffer.commit"}]
         return [json.dumps(event) for event in events]
 
-    def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
+    def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
         """As `SocketModel.enter`."""
         kind = event["type"]
         if kind in ("error", f"{_EVENT}failed"):

@@ -23,7 +23,7 @@ from codec_bench.models.endpoints.bodies import UNEXPECTED, json_bytes, put
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.describe import describe, is_dated, is_vendor
 from codec_bench.models.endpoints.error_texts import lesson_of, mistake_of
-from codec_bench.models.endpoints.keys import Key, clean, masked
+from codec_bench.models.endpoints.keys import ApiKey, clean, masked
 from codec_bench.models.endpoints.retries import (
     MOST_REQUESTS,
     REPEATS,
@@ -114,7 +114,7 @@ class RemoteModel(Model):
         self._alone, self._settled = asyncio.Lock(), False
         self._unusable: UserError | None = None
         self.patience = Patience(attempts=int(attempts), timeout_s=float(timeout_s))
-        self.key, self.headers, self.base_url = Key(key_env, key_header), dict(headers or {}), str(base_url)
+        self.key, self.headers, self.base_url = ApiKey(key_env, key_header), dict(headers or {}), str(base_url)
         self.connect()
 
     @abstractmethod

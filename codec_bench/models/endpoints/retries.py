@@ -27,7 +27,7 @@ START = 64
 CUT = 0.5
 
 
-class Gate:
+class RequestGate:
     """Admits requests in order of arrival, at most `limit` at once.
 
     Args:
@@ -137,15 +137,15 @@ class Places:
     """The gate slots of a question until its answer is stored; a kill loses no more."""
 
     def __init__(self) -> None:
-        self._at: list[Gate] = []
-        self._waiting: list[tuple[Gate, asyncio.Future[None]]] = []
+        self._at: list[RequestGate] = []
+        self._waiting: list[tuple[RequestGate, asyncio.Future[None]]] = []
         self._over = False
 
-    def wait(self, gate: Gate, slot: asyncio.Future[None]) -> None:
+    def wait(self, gate: RequestGate, slot: asyncio.Future[None]) -> None:
         """Register a further request of the question for the next slot held at the gate."""
         self._waiting.append((gate, slot))
 
-    def hold(self, gate: Gate) -> None:
+    def hold(self, gate: RequestGate) -> None:
         """Hold one more slot, unless the question is over."""
         if self._over:
             return
@@ -156,7 +156,7 @@ class Places:
         if slot is not None:  # nobody else gives this question a place while it holds them all
             slot.set_result(None)
 
-    def take(self, gate: Gate) -> bool:
+    def take(self, gate: RequestGate) -> bool:
         """Reuse a held slot for the question's next request; return whether it had one."""
         if gate not in self._at:
             return False
@@ -336,7 +336,7 @@ class Persistence:
         rng: random.Random | None = None,
     ) -> None:
         self.patience = patience or Patience()
-        self.gate = Gate(concurrency, clock=clock, sleep=sleep)
+        self.gate = RequestGate(concurrency, clock=clock, sleep=sleep)
         self.answered = 0
         self._clock, self._sleep, self._rng = clock, sleep, rng or random.Random()
         self._failures = 0

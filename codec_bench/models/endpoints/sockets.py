@@ -21,7 +21,7 @@ from codec_bench.models.endpoints.bodies import understood
 from codec_bench.models.endpoints.error_texts import is_daily, wait_of
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import check_headers, check_url, clean
-from codec_bench.models.endpoints.openai_chat import Written
+from codec_bench.models.endpoints.openai_chat import ChatReply
 from codec_bench.models.endpoints.remote import RemoteModel
 from codec_bench.models.endpoints.replies import MAX_BYTES, error_of
 from codec_bench.models.endpoints.retries import Again, Denied, Persistence, RequestFailed, is_crowded, is_temporary
@@ -100,7 +100,7 @@ class SocketModel(RemoteModel):
         """Return the messages of a request as JSON."""
 
     @abstractmethod
-    def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
+    def enter(self, event: Mapping[str, Any], written: ChatReply, began: float) -> Step:
         """Add a message to the answer; return whether the session is ready or done.
 
         Raises:
@@ -110,7 +110,7 @@ class SocketModel(RemoteModel):
     async def answer(self, request: Request, body: list[str]) -> Response:
         """Return one answer."""
         reply = await self.client.insist(lambda: self._attempt(body))
-        written: Written = reply.value
+        written: ChatReply = reply.value
         about = reply.about(model=written.model, revision=written.revision)
         about |= {"usage": written.usage, "finish": written.finish, "first_s": written.first_s}
         text = "".join(written.text)
@@ -123,7 +123,7 @@ class SocketModel(RemoteModel):
         sound = audio_of(from_pieces(written.audio), "pcm", self.output_rate_hz)
         return Response(text=spoken or None, audio=sound, notes=note, **about)
 
-    async def talk(self, socket: ClientConnection, events: list[str], began: float) -> Written:
+    async def talk(self, socket: ClientConnection, events: list[str], began: float) -> ChatReply:
         """Return the answer over an open connection.
 
         Args:
@@ -132,7 +132,7 @@ class SocketModel(RemoteModel):
         Raises:
             Again, RequestFailed, Denied: there is no answer.
         """
-        written = Written()
+        written = ChatReply()
         for event in events[: self.opening]:
             await socket.send(event)
         rest = events[len(events) if self.opening is None else self.opening :]
@@ -179,12 +179,12 @@ class SocketModel(RemoteModel):
             trouble.reason = clean(trouble.reason, self._secrets)
             raise
 
-    async def _attempt(self, events: list[str]) -> Written:
+    async def _attempt(self, events: list[str]) -> ChatReply:
         began = time.monotonic()
         async with self.connected() as socket:
             return await self.talk(socket, events, began)
 
-    def step(self, message: str | bytes, written: Written, began: float) -> Step:
+    def step(self, message: str | bytes, written: ChatReply, began: float) -> Step:
         """Read one message, as `enter`."""
         return read_event(message, lambda event: self.enter(event, written, began))
 

@@ -19,7 +19,7 @@ _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class BreakdownCell:
     """One system's result over the samples of one value."""
 
     value: str
@@ -31,19 +31,19 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BreakdownRow:
     """The results over the samples of one value; a system without results has no cell."""
 
     name: str
     samples: int
-    cells: Sequence[Cell | None]
+    cells: Sequence[BreakdownCell | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
     """The results of one metric by the values of one column, `MOST_ROWS` at most."""
 
-    rows: Sequence[Row]
+    rows: Sequence[BreakdownRow]
     hidden_rows: int
     notes: Sequence[str]
 
@@ -77,7 +77,7 @@ def break_down(column: str, entries: Sequence[MetricSummary | None], factor: flo
     for name in names[:MOST_ROWS]:
         cells = [None if name not in of_system else _cell(of_system[name], places, factor) for of_system in of_systems]
         samples = max(cell.n + cell.failed for cell in cells if cell is not None)
-        rows.append(Row(shown_name(name), samples, cells))
+        rows.append(BreakdownRow(shown_name(name), samples, cells))
     return Breakdown(rows, len(names) - len(rows), _notes(rows))
 
 
@@ -86,13 +86,15 @@ def shown_name(name: str) -> str:
     return numbers.plain(name) if name else WITHOUT
 
 
-def _cell(entry: Subset, places: int, factor: float) -> Cell:
+def _cell(entry: Subset, places: int, factor: float) -> BreakdownCell:
     value = None if entry.value is None else factor * entry.value
     spread = numbers.spread(entry, places, factor) if value is not None else ""
-    return Cell(numbers.number(value, places), spread, entry.n, entry.failed, entry.note or "", chance_text(entry))
+    return BreakdownCell(
+        numbers.number(value, places), spread, entry.n, entry.failed, entry.note or "", chance_text(entry)
+    )
 
 
-def _notes(rows: Sequence[Row]) -> list[str]:
+def _notes(rows: Sequence[BreakdownRow]) -> list[str]:
     names_by_note: dict[tuple[bool, str], dict[str, None]] = {}
     for row in rows:
         for cell in row.cells:
@@ -153,7 +155,7 @@ def terminal_tables(summary: Summary) -> Iterator[TextTable]:
             )
 
 
-def _written(cell: Cell | None) -> str:
+def _written(cell: BreakdownCell | None) -> str:
     if cell is None or not cell.n:
         return "–"
     about = (cell.chance and f"({cell.chance})", f"(n = {cell.n:,})" if cell.failed else "")

@@ -28,7 +28,7 @@ HEADS = (
 """The heads of the columns of `control_rows`."""
 
 
-class Row(NamedTuple):
+class ControlRow(NamedTuple):
     """One control and metric, as texts in the order of `HEADS`.
 
     `shows` says whether the audio or question makes a difference.
@@ -46,7 +46,7 @@ class Row(NamedTuple):
     shows: bool
 
 
-def control_rows(controls: Sequence[Controlled]) -> list[Row]:
+def control_rows(controls: Sequence[Controlled]) -> list[ControlRow]:
     """Return the rows of a table of controls; incomparable ones have only a note."""
     rows = []
     for one in controls:
@@ -56,7 +56,7 @@ def control_rows(controls: Sequence[Controlled]) -> list[Row]:
         places = _places(one)
         ends = "" if one.ci95 is None else " to ".join(number(end, places, factor) for end in _ends(one))
         right, both = (f"{count:,}" if isinstance(count, int) else "" for count in (one.right, one.right_in_both))
-        rows.append(Row(
+        rows.append(ControlRow(
             one.control, " ".join(filter(None, (one.metric, unit))), number(one.given, places, factor),
             number(one.value, places, factor) + (f" (chance {number(one.chance, 2)})" if one.chance else ""),
             number(_signed(one), places, factor, sign=True), ends, f"{one.n:,}", right, both, bool(one.shows),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.errors import MissingExtra, UserError, first_of
 from codec_bench.report.figures.labels import name_points, shortened
-from codec_bench.report.figures.plots import Plot, Point
+from codec_bench.report.figures.plots import Plot, PlotPoint
 from codec_bench.store.export import write_csv
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _draw_rates(axes: Axes, plot: Plot) -> None:
         if point.ends is not None:
             axes.axhspan(*point.ends, color=SOFT, alpha=0.1, linewidth=0)
         axes.axhline(point.value, color=SOFT, linewidth=0.9, linestyle=(0, (5, 3)))
-    by_family: dict[tuple[str, int], list[Point]] = {
+    by_family: dict[tuple[str, int], list[PlotPoint]] = {
         family: [] for family in sorted({point.family for point in rated}, key=lambda family: family[1])
     }
     for point in sorted(rated, key=lambda point: point.at_kbps):
@@ -215,7 +215,9 @@ def log_axis(axes: Axes, rates: Sequence[float]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def mark(axes: Axes, point: Point, at: tuple[float, float], *, sideways: bool = False, hollow: bool = False) -> None:
+def mark(
+    axes: Axes, point: PlotPoint, at: tuple[float, float], *, sideways: bool = False, hollow: bool = False
+) -> None:
     """Draw a point's marker and interval; hollow also without a family."""
     colour = colour_of(point.family[1])
     if point.ends is not None:
@@ -273,7 +275,7 @@ def _footnotes(plot: Plot) -> Iterator[str]:
         yield f"{plot.excluded:,} more rows are in {plot.stem}.csv."
 
 
-def _legend(axes: Axes, by_family: dict[tuple[str, int], list[Point]], unnamed: Sequence[Point]) -> None:
+def _legend(axes: Axes, by_family: dict[tuple[str, int], list[PlotPoint]], unnamed: Sequence[PlotPoint]) -> None:
     from matplotlib.lines import Line2D
 
     handles = []

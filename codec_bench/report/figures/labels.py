@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.report.figures.plots import Point
+from codec_bench.report.figures.plots import PlotPoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ def shortened(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[-half:]}"
 
 
-def name_points(axes: Axes, rated: Sequence[Point], level: Sequence[Point]) -> list[Point]:
+def name_points(axes: Axes, rated: Sequence[PlotPoint], level: Sequence[PlotPoint]) -> list[PlotPoint]:
     """Write names next to points and dashed lines; return points without room."""
     from matplotlib.transforms import Bbox
 
@@ -54,7 +54,7 @@ def name_points(axes: Axes, rated: Sequence[Point], level: Sequence[Point]) -> l
     return [point for point, labels in candidates if not any(map(has_room, labels))]
 
 
-def _label_positions(axes: Axes, point: Point) -> Iterator[Any]:
+def _label_positions(axes: Axes, point: PlotPoint) -> Iterator[Any]:
     for x, y in _OFFSETS:
         yield axes.annotate(
             shortened(point.label), (point.at_kbps, point.value), xytext=(5 * x, 5 * y), textcoords="offset points",
@@ -62,7 +62,7 @@ def _label_positions(axes: Axes, point: Point) -> Iterator[Any]:
         )  # fmt: skip
 
 
-def _along(axes: Axes, point: Point) -> Iterator[Any]:
+def _along(axes: Axes, point: PlotPoint) -> Iterator[Any]:
     for share, y in _ALONG:
         yield axes.annotate(
             shortened(point.label), (share, point.value), xycoords=axes.get_yaxis_transform(), xytext=(0, 2 * y),

@@ -11,7 +11,7 @@ from codec_bench.messages import together
 from codec_bench.report import numbers
 from codec_bench.report.breakdown.rows import columns_of as broken_down_by
 from codec_bench.report.breakdown.rows import shown_name, subsets_of
-from codec_bench.report.page.columns import Column, System, metrics_of, side_by_side
+from codec_bench.report.page.columns import PageColumn, PageSystem, metrics_of, side_by_side
 from codec_bench.stats.summary_types import BITRATE, MetricSummary, Subset, Summary, SystemSummary
 from codec_bench.store.record import Run
 
@@ -27,7 +27,7 @@ Ends = tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PlotPoint:
     """One value of one system.
 
     Args:
@@ -69,7 +69,7 @@ class Plot:
     kind: Literal["rate", "systems", "groups", "time"]
     stem: str
     measure: str
-    points: Sequence[Point]
+    points: Sequence[PlotPoint]
     heads: Sequence[str]
     rows: Sequence[Sequence[Any]]
     column: str = ""
@@ -80,7 +80,7 @@ class Plot:
 def plots_of(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[Plot]:
     """Return all plots of some runs: by metric, and then the time."""
     tables = _SideBySide(runs, summaries)
-    stems = Stems()
+    stems = FileStems()
     plots = []
     for column, facts in tables.columns.items():
         metric = _Metric(column, facts)
@@ -99,7 +99,7 @@ def plots_of(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[Plot]:
 
 
 def _plot(
-    kind: Any, stem: str, metric: _Metric, points: Sequence[Point], rows: Iterable[Sequence[Any]], by: str = ""
+    kind: Any, stem: str, metric: _Metric, points: Sequence[PlotPoint], rows: Iterable[Sequence[Any]], by: str = ""
 ) -> Plot:
     heads = (numbers.plain(by), *_POINT_HEADS) if by else _POINT_HEADS
     # Only complete groups are drawn, at least one.
@@ -113,7 +113,7 @@ def _plot(
 class _Metric:
     """A column of the runs' tables, and the format of its numbers."""
 
-    column: Column
+    column: PageColumn
     facts: Mapping[str, Any]
     factor: float = field(init=False)
     unit: str = field(init=False)
@@ -153,7 +153,7 @@ class _SideBySide:
         self._families = tables.families()
         self._places = {column: index for index, column in enumerate(tables.columns)}
 
-    def _measured(self, column: Column) -> list[tuple[int, System, MetricSummary]]:
+    def _measured(self, column: PageColumn) -> list[tuple[int, PageSystem, MetricSummary]]:
         measured = (
             (s, system, row[self._places[column]]) for s, (system, row) in enumerate(zip(self._systems, self._entries))
         )
@@ -164,16 +164,16 @@ class _SideBySide:
         by_system = ((numbers.plain(s.label), numbers.doubts_text(held)) for s, held in zip(self._systems, self._held))
         return [f"{label}: {text}" for label, text in by_system if text and label in labels]
 
-    def broken_down_by(self, column: Column) -> list[str]:
+    def broken_down_by(self, column: PageColumn) -> list[str]:
         return broken_down_by([entry for _, _, entry in self._measured(column)])
 
-    def _rate_kbps(self, column: int, system: System) -> tuple[float | None, Ends]:
+    def _rate_kbps(self, column: int, system: PageSystem) -> tuple[float | None, Ends]:
         entry = self._rates[column]
         if entry is None or system.name == numbers.UNPROCESSED or not entry.value or entry.value <= 0:
             return None, None
         return _scaled(entry, 1e-3)
 
-    def _results(self, metric: _Metric, by: str) -> Iterator[tuple[str, int, System, MetricSummary | Subset]]:
+    def _results(self, metric: _Metric, by: str) -> Iterator[tuple[str, int, PageSystem, MetricSummary | Subset]]:
         """Yield (column value or "", position, system, entry)."""
         entries = self._measured(metric.column)
         if not by:
@@ -187,7 +187,7 @@ class _SideBySide:
                     judged = entry.judging.tested if entry.judging else None
                     yield name, column, system, replace(held, note=together(held.note, judged))
 
-    def points(self, metric: _Metric, by: str = "") -> Iterator[Point]:
+    def points(self, metric: _Metric, by: str = "") -> Iterator[PlotPoint]:
         """Yield the existing values."""
         for group, column, system, entry in self._results(metric, by):
             value, ends = metric.scaled(entry)
@@ -195,7 +195,7 @@ class _SideBySide:
                 rate, _ = self._rate_kbps(column, system)
                 label, note = numbers.plain(system.label), entry.note or ""
                 name = shown_name(group) if by else ""
-                yield Point(label, self._families[column], rate, value, ends, note, entry.n, name)
+                yield PlotPoint(label, self._families[column], rate, value, ends, note, entry.n, name)
 
     def rows(self, metric: _Metric, by: str = "") -> Iterator[list[Any]]:
         """Yield the rows of the CSV, also of systems without a value."""
@@ -223,12 +223,12 @@ def _time(run: Run, stem: str) -> Plot | None:
     rows = [[str(s["stage"]), 100 * s["share"], s.get("busy_s"), s.get("items"), s.get("audio_s")] for s in stages]
     if timings.get("worker_use") is not None:
         rows.append(["idle workers", 100 * max(0.0, 1 - timings["worker_use"]), None, None, None])
-    points = [Point(numbers.plain(row[0]), ("", -1), None, row[1], None, "", 0) for row in rows]
+    points = [PlotPoint(numbers.plain(row[0]), ("", -1), None, row[1], None, "", 0) for row in rows]
     heads = ("stage", "share_percent", "busy_s", "items", "audio_s")
     return Plot("time", stem, "share of the workers' time (%)", points, heads, rows)
 
 
-class Stems:
+class FileStems:
     """File names: short, safe everywhere, and unique."""
 
     def __init__(self) -> None:

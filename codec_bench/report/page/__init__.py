@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codec_bench.report.page.collect import collect
-from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.report.page.sections import SECTIONS
 from codec_bench.stats.summary_types import Summary
 from codec_bench.store.files import write_text
@@ -39,7 +39,7 @@ _SCRIPTS = (
     "data elements words core marks frames summary labels breakdown scales plane plots spectrogram player samples "
     "exchange detail main"
 ).split()
-_LAYOUT = Layout(
+_LAYOUT = PageFiles(
     (SHARED, "page.html.j2"),
     _STYLES,
     tuple((_BREAKDOWN if name == "breakdown" else SHARED, f"{name}.js") for name in _SCRIPTS),

@@ -11,11 +11,11 @@ import numpy as np
 from codec_bench.store.statuses import NOT_APPLICABLE
 
 if TYPE_CHECKING:
-    from codec_bench.report.page.columns import Column, System
+    from codec_bench.report.page.columns import PageColumn, PageSystem
     from codec_bench.stats.summary_types import Summary
 
 
-def _worst_first(values: np.ndarray, columns: Mapping[Column, Mapping[str, Any]]) -> Iterator[int]:
+def _worst_first(values: np.ndarray, columns: Mapping[PageColumn, Mapping[str, Any]]) -> Iterator[int]:
     """Yield samples: the worst of every system and metric, the second, ..."""
     orders = []
     for c, (column, facts) in enumerate(columns.items()):
@@ -31,7 +31,7 @@ def _worst_first(values: np.ndarray, columns: Mapping[Column, Mapping[str, Any]]
                 yield int(order[rank])
 
 
-def select_examples(values: np.ndarray, columns: Mapping[Column, Any], count: int) -> Iterator[int]:
+def select_examples(values: np.ndarray, columns: Mapping[PageColumn, Any], count: int) -> Iterator[int]:
     """Yield samples for audio: worst and random ones in turn, each once."""
     spread = list(range(count))
     random.Random(0).shuffle(spread)
@@ -46,9 +46,9 @@ def select_examples(values: np.ndarray, columns: Mapping[Column, Any], count: in
 
 def choose_rows(
     values: np.ndarray,
-    columns: Mapping[Column, Mapping[str, Any]],
+    columns: Mapping[PageColumn, Mapping[str, Any]],
     summaries: Sequence[Summary],
-    systems: Sequence[System],
+    systems: Sequence[PageSystem],
     played: Mapping[int, None],
     item_trouble: Iterable[tuple[int, int, str, str | None, Sequence[str]]],
     count: int,

@@ -20,7 +20,7 @@ from codec_bench.messages import Diagnostic
 from codec_bench.report import numbers
 from codec_bench.report.page.chosen_samples import choose_rows, select_examples
 from codec_bench.report.page.column_heads import column_heads, stand_together
-from codec_bench.report.page.columns import Column, System, Tables, side_by_side
+from codec_bench.report.page.columns import PageColumn, PageSystem, Tables, side_by_side
 from codec_bench.report.page.exchanges import collect_exchanges, spoken_questions
 from codec_bench.report.page.sound import choose_clips
 from codec_bench.report.page.template_values import reason, reasons, written
@@ -37,7 +37,7 @@ _HEAD = ("name", "base", "variant", "unit", "factor", "higher", "arrow", "protoc
 
 
 @dataclass(slots=True)
-class Collected:
+class PageContent:
     """The contents of a page: template variables, script data, and sound files."""
 
     page: dict[str, Any]
@@ -50,15 +50,15 @@ class _Grid:
     """The positions of the runs' scores on the page."""
 
     runs: Sequence[Run]
-    systems: Sequence[System]
-    column_of: Mapping[Column, int]
+    systems: Sequence[PageSystem]
+    column_of: Mapping[PageColumn, int]
     sets: Sequence[str]
     protocols: Sequence[Mapping[str, str]]
     places: Sequence[Mapping[str, int]]
 
-    def column(self, system: System, metric: str) -> int:
+    def column(self, system: PageSystem, metric: str) -> int:
         """Return the position of a metric's column."""
-        return self.column_of[Column(metric, self.protocols[system.run][metric], self.sets[system.run])]
+        return self.column_of[PageColumn(metric, self.protocols[system.run][metric], self.sets[system.run])]
 
     def values(self, count: int) -> np.ndarray:
         """Return all values `(systems, columns, samples)` over `count` samples."""
@@ -100,7 +100,7 @@ class _Grid:
 
 def collect(
     runs: Sequence[Run], summaries: Sequence[Summary] | None, *, audio_bytes: int, max_rows: int, folder: Path
-) -> Collected:
+) -> PageContent:
     """Collect the contents of a page from the runs' records.
 
     Args:
@@ -156,7 +156,7 @@ def collect(
         reason(row, systems, heads, position.get(places[row["run"]].get(row["example"])))
         for row in reasons(runs, systems, sets, summaries)
     ]
-    return Collected(page, data, list(files))
+    return PageContent(page, data, list(files))
 
 
 def _trouble(
@@ -208,7 +208,7 @@ def _samples(
 
 
 def _items(
-    runs: Sequence[Run], systems: Sequence[System], places: Sequence[Mapping[str, int]]
+    runs: Sequence[Run], systems: Sequence[PageSystem], places: Sequence[Mapping[str, int]]
 ) -> tuple[
     list[set[int]],
     list[tuple[int, int, str, Diagnostic | None, Sequence[Diagnostic]]],
@@ -233,7 +233,7 @@ def _items(
 
 
 def _estimates(
-    runs: Sequence[Run], systems: Sequence[System], places: Sequence[Mapping[str, int]]
+    runs: Sequence[Run], systems: Sequence[PageSystem], places: Sequence[Mapping[str, int]]
 ) -> dict[int, list[tuple[int, Path]]]:
     estimates: dict[int, list[tuple[int, Path]]] = {}
     for s, system in enumerate(systems):

@@ -9,7 +9,7 @@ from typing import Any
 
 from codec_bench.report import numbers
 from codec_bench.report.numbers import Valued
-from codec_bench.report.page.columns import Column, System, Tables
+from codec_bench.report.page.columns import PageColumn, PageSystem, Tables
 from codec_bench.stats.breakdown import MetricParts, parts_of
 from codec_bench.stats.recorded import RecordedRun
 from codec_bench.stats.summary_types import BITRATE, MetricSummary
@@ -17,7 +17,7 @@ from codec_bench.stats.verdict import verdict
 
 
 def column_heads(
-    columns: Mapping[Column, Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
+    columns: Mapping[PageColumn, Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
 ) -> list[dict[str, Any]]:
     """Return the heads: each column's identity and number format."""
     heads = []
@@ -42,7 +42,7 @@ def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[
     entries = [list(row) for row in tables.entries]
     recorded: dict[int, tuple[RecordedRun, dict[int, int]]] = {}
 
-    def parts(system: System, metric: str) -> MetricParts:
+    def parts(system: PageSystem, metric: str) -> MetricParts:
         if system.run not in recorded:
             run = tables.runs[system.run]
             numbers_of = run.query("SELECT number, id FROM samples")

@@ -17,7 +17,7 @@ from codec_bench.store.record import Run
 
 
 @dataclass(slots=True)
-class System:
+class PageSystem:
     """A system of a run: one row of the page's tables."""
 
     run: int
@@ -26,7 +26,7 @@ class System:
     facts: Mapping[str, Any]
 
 
-class Column(NamedTuple):
+class PageColumn(NamedTuple):
     """The identity of a column: metric, protocol, and data if the runs have several.
 
     The protocol of a judge's metric includes the judge's state, where there are several.
@@ -53,8 +53,8 @@ class Tables:
     summaries: Sequence[Summary]
     sets: Sequence[str]
     protocols: Sequence[Mapping[str, str]]
-    systems: Sequence[System]
-    columns: Mapping[Column, Mapping[str, Any]]
+    systems: Sequence[PageSystem]
+    columns: Mapping[PageColumn, Mapping[str, Any]]
     entries: Sequence[Sequence[MetricSummary | None]]
     heads: Sequence[Mapping[str, Any]] = ()
 
@@ -75,7 +75,7 @@ def side_by_side(runs: Sequence[Run], summaries: Sequence[Summary]) -> Tables:
         system.label = numbers.marked(system.label, summaries[system.run].systems.get(system.name, SystemSummary()))
         held = metrics_of(summaries, system)
         run = system.run
-        known = {Column(name, protocols[run][name], sets[run]): entry for name, entry in held.items()}
+        known = {PageColumn(name, protocols[run][name], sets[run]): entry for name, entry in held.items()}
         entries.append([known.get(column) for column in columns])
     return Tables(runs, names, summaries, sets, protocols, systems, columns, entries)
 
@@ -109,7 +109,7 @@ def states_of(run: Run, summary: Summary) -> dict[str, str]:
     return names
 
 
-def metrics_of(summaries: Sequence[Summary], system: System) -> Mapping[str, MetricSummary]:
+def metrics_of(summaries: Sequence[Summary], system: PageSystem) -> Mapping[str, MetricSummary]:
     """Return a system's entries in its run's summary, by metric."""
     return summaries[system.run].systems.get(system.name, SystemSummary()).metrics
 
@@ -128,9 +128,9 @@ def run_names(runs: Sequence[Run]) -> list[str]:
     return [f"{name} ({n})" for n, name in enumerate(names, 1)]
 
 
-def systems_of(runs: Sequence[Run], names: Sequence[str]) -> list[System]:
+def systems_of(runs: Sequence[Run], names: Sequence[str]) -> list[PageSystem]:
     """Return the systems of all runs; ambiguous names get their run's name."""
-    systems = [System(n, name, name, facts) for n, run in enumerate(runs) for name, facts in run.systems.items()]
+    systems = [PageSystem(n, name, name, facts) for n, run in enumerate(runs) for name, facts in run.systems.items()]
     count: dict[str, int] = {}
     for system in systems:
         count[system.name] = count.get(system.name, 0) + 1
@@ -196,17 +196,17 @@ def _named(data: Mapping[str, Any]) -> str:
 
 def columns_of(
     runs: Sequence[Run], sets: Sequence[str], protocols: Sequence[Mapping[str, str]]
-) -> dict[Column, dict[str, Any]]:
+) -> dict[PageColumn, dict[str, Any]]:
     """Return the columns of all runs with the facts of their metrics."""
-    columns: dict[Column, dict[str, Any]] = {}
+    columns: dict[PageColumn, dict[str, Any]] = {}
     for run, data, names in zip(runs, sets, protocols):
         for name, facts in run.metrics.items():
-            columns.setdefault(Column(name, names[name], data), facts)
+            columns.setdefault(PageColumn(name, names[name], data), facts)
     # The bitrate first, since all other numbers depend on it.
     return dict(sorted(columns.items(), key=lambda entry: entry[0].metric != "bitrate"))
 
 
-def families(systems: Sequence[System], names: Sequence[str]) -> list[str | None]:
+def families(systems: Sequence[PageSystem], names: Sequence[str]) -> list[str | None]:
     """Return each system's family, never across runs; None for unprocessed audio."""
     of = [None if system.name == numbers.UNPROCESSED else numbers.family(system.name) for system in systems]
     runs: dict[str | None, set[int]] = {}

@@ -33,7 +33,7 @@ _PIECES = re.compile(r"[^\s/_-]*[\s/_-]+|[^\s/_-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PageFiles:
     """The files of a page, each as (package, file).
 
     `sections` are included templates from other folders.
@@ -45,7 +45,7 @@ class Layout:
     sections: tuple[tuple[str, str], ...] = ()
 
 
-def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any], sounds: Sequence[Path]) -> str:
+def render(layout: PageFiles, variables: Mapping[str, Any], data: Mapping[str, Any], sounds: Sequence[Path]) -> str:
     """Render the page as text."""
     from markupsafe import Markup
 
@@ -69,7 +69,7 @@ def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any]
 
 
 @cache
-def _environment(layout: Layout) -> SandboxedEnvironment:
+def _environment(layout: PageFiles) -> SandboxedEnvironment:
     from jinja2 import FunctionLoader, StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 

@@ -16,7 +16,7 @@ from codec_bench.store.statuses import NO_FAILURE
 _NAMED_SYSTEMS = 3
 
 
-class Fact(NamedTuple):
+class RunFact(NamedTuple):
     """One fact of a run: text, remark, and the linked section."""
 
     text: str
@@ -102,14 +102,14 @@ def run_facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     rows = [
         {
             "name": run["name"],
-            "cells": [*(facts[head] for head in heads), Fact(first_of(list(run["systems"]), _NAMED_SYSTEMS))],
+            "cells": [*(facts[head] for head in heads), RunFact(first_of(list(run["systems"]), _NAMED_SYSTEMS))],
         }
         for run, facts in zip(runs, facts_of_runs)
     ]
     return {"facts": shared, "run_heads": [*heads, "Systems"], "run_rows": rows if len(runs) > 1 else []}
 
 
-def _facts(run: Mapping[str, Any]) -> dict[str, Fact]:
+def _facts(run: Mapping[str, Any]) -> dict[str, RunFact]:
     samples = [_count(run["counts"]["samples"], "sample")]
     if run["audio_s"] is not None:
         samples.append(numbers.duration(run["audio_s"]) + (" of questions" if run["has_answers"] else ""))
@@ -119,19 +119,21 @@ def _facts(run: Mapping[str, Any]) -> dict[str, Fact]:
     took = f"took {numbers.duration(run['wall_s'])}" if run["wall_s"] is not None else ""
     started = f"started {moment(run['started'])}" if run["started"] else ""
     if run["finished"]:
-        when = Fact(moment(run["finished"]), took or started)
+        when = RunFact(moment(run["finished"]), took or started)
     else:
-        when = Fact("not finished" if run["state"] != "finished" else "unknown", started)
-    failed = Fact("nothing")
+        when = RunFact("not finished" if run["state"] != "finished" else "unknown", started)
+    failed = RunFact("nothing")
     if run["failed_items"] or run["failed_scores"]:
-        failed = Fact(f"{_count(run['failed_items'], 'item')}, {_count(run['failed_scores'], 'score')}", "", "failures")
+        failed = RunFact(
+            f"{_count(run['failed_items'], 'item')}, {_count(run['failed_scores'], 'score')}", "", "failures"
+        )
     undefined = run["undefined_scores"]
     machine = run["machine_line"] if run["machine"] else ["not recorded"]
     return {
-        "Data": Fact(run["data"], ", ".join(samples)),
-        "Measured": Fact(_count(len(run["systems"]), "system"), ", ".join(by)),
+        "Data": RunFact(run["data"], ", ".join(samples)),
+        "Measured": RunFact(_count(len(run["systems"]), "system"), ", ".join(by)),
         "Finished": when,
-        "Machine": Fact(machine[0], ", ".join(machine[1:])),
+        "Machine": RunFact(machine[0], ", ".join(machine[1:])),
         "Failed": failed._replace(
             remark=f"{undefined:,} undefined or refused" if undefined else "no score undefined or refused"
         ),

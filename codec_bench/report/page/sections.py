@@ -13,7 +13,7 @@ from codec_bench.report.robustness.rows import choice_notes, place_rows, robustn
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """A section of the page.
 
     Args:
@@ -58,12 +58,12 @@ def _breakdowns(tables: Tables) -> dict[str, Any]:
 
 
 SECTIONS = (
-    Section("codec_bench.report.controls", "controls", _controls, lambda held: "Controls" if held["controls"] else ""),
-    Section(
+    PageSection("codec_bench.report.controls", "controls", _controls, lambda held: "Controls" if held["controls"] else ""),
+    PageSection(
         "codec_bench.report.robustness", "wordings", _robustness,
         lambda held: "Wordings" if held["wordings"] else "Options" if held["choices"] else "",
     ),
-    Section(
+    PageSection(
         "codec_bench.report.breakdown", "breakdown", _breakdowns,
         lambda held: "Breakdown" if held["breakdowns"] else "",
     ),

@@ -22,7 +22,7 @@ from codec_bench.store.rows import SampleRow
 from codec_bench.store.statuses import NO_FAILURE, NOT_APPLICABLE
 
 if TYPE_CHECKING:
-    from codec_bench.report.page.columns import System, Tables
+    from codec_bench.report.page.columns import PageSystem, Tables
 
 _NAMED = 3  # runs that the title names
 
@@ -96,7 +96,9 @@ def _of_questions(tables: Tables) -> list[str]:
     ]
 
 
-def _groups(systems: Sequence[System], heads: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> list[dict[str, Any]]:
+def _groups(
+    systems: Sequence[PageSystem], heads: Sequence[Mapping[str, Any]], sets: Sequence[str]
+) -> list[dict[str, Any]]:
     return [
         {
             "data": data,
@@ -108,7 +110,7 @@ def _groups(systems: Sequence[System], heads: Sequence[Mapping[str, Any]], sets:
 
 
 def reasons(
-    runs: Sequence[Run], systems: Sequence[System], sets: Sequence[str], summaries: Sequence[Summary]
+    runs: Sequence[Run], systems: Sequence[PageSystem], sets: Sequence[str], summaries: Sequence[Summary]
 ) -> list[dict[str, Any]]:
     """Return the reasons of missing values over all runs, with labels and protocols."""
     labels = {(system.run, system.name): system.label for system in systems}
@@ -123,7 +125,7 @@ def reasons(
 
 
 def reason(
-    row: Mapping[str, Any], systems: Sequence[System], heads: Sequence[Mapping[str, Any]], example: int | None
+    row: Mapping[str, Any], systems: Sequence[PageSystem], heads: Sequence[Mapping[str, Any]], example: int | None
 ) -> dict[str, Any]:
     """Return a row of the failures, with the filter for its samples.
 

@@ -41,7 +41,7 @@ _TEXT = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class RobustnessCell:
     """The value of one metric in one wording, failures counted as wrong.
 
     Args:
@@ -58,7 +58,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RobustnessRow:
     """One wording: number, text, answers, cells by metric, and missing answers.
 
     `none` is their share in words, or empty; `is_notable` whether they are many.
@@ -67,7 +67,7 @@ class Row:
     name: str
     text: str
     n: int
-    cells: Sequence[Cell | None]
+    cells: Sequence[RobustnessCell | None]
     none: str
     is_notable: bool
 
@@ -78,16 +78,16 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Wordings:
+class RobustnessTable:
     """The wordings of one model."""
 
     metrics: Sequence[str]
-    rows: Sequence[Row]
+    rows: Sequence[RobustnessRow]
     sentences: Sequence[str]
     same: bool
 
 
-def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wordings | None:
+def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> RobustnessTable | None:
     """Return the wordings of one model; None if it has a single one."""
     measured = {name: entry for name, entry in metrics.items() if entry.robustness}
     wordings = (answers and answers.wordings) or {}
@@ -99,7 +99,7 @@ def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wor
         share = about.no_answer / about.n if about.n else 0.0
         text = numbers.plain(about.text or "", 300)
         cells = [column.get(name) for column in columns.values()]
-        rows.append(Row(name, text, about.n, cells, _none(about), share >= _NOTABLE))
+        rows.append(RobustnessRow(name, text, about.n, cells, _none(about), share >= _NOTABLE))
     phrases = [_sentence(name, entry.robustness, entry.unit) for name, entry in measured.items() if entry.robustness]
     notable = sorted((row for row in rows if row.is_notable), key=lambda row: -wordings[row.name].no_answer)
     if notable:
@@ -111,7 +111,7 @@ def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wor
         " ".join(filter(None, (name, numbers.shown_unit(e.unit)[1], numbers.ARROWS[e.higher_is_better])))
         for name, e in measured.items()
     ]
-    return Wordings([numbers.plain(head) for head in heads], rows, [numbers.plain(one) for one in phrases], same)
+    return RobustnessTable([numbers.plain(head) for head in heads], rows, [numbers.plain(one) for one in phrases], same)
 
 
 def choice_notes(choices: Mapping[str, Any] | None, *, places: bool = True) -> list[str]:
@@ -177,7 +177,7 @@ def place_rows(choices: Mapping[str, Any]) -> list[dict[str, str]]:
     return rows
 
 
-def _cells(entry: MetricSummary) -> dict[str, Cell]:
+def _cells(entry: MetricSummary) -> dict[str, RobustnessCell]:
     held = entry.robustness.wordings if entry.robustness else {}
     factor, higher = numbers.shown_unit(entry.unit)[0], entry.higher_is_better
     places = numbers.decimals(held.values(), factor)
@@ -186,7 +186,7 @@ def _cells(entry: MetricSummary) -> dict[str, Cell]:
     cells = {}
     for name, one in held.items():
         value = one.value
-        cells[name] = Cell(
+        cells[name] = RobustnessCell(
             numbers.number(value, places, factor),
             numbers.spread(one, places, factor),
             one.n,
@@ -233,12 +233,12 @@ def _sentence(name: str, over: RobustnessSummary, unit: str) -> str:
     return f"{name} over {over.n} wordings{same_questions}{wrong}: {'; '.join(phrases)}"
 
 
-def wording_heads(table: Wordings) -> list[str]:
+def wording_heads(table: RobustnessTable) -> list[str]:
     """Return the heads of the table in the terminal."""
     return ["wording", "", *table.metrics, "no answers", "text"]
 
 
-def wording_rows(table: Wordings) -> list[list[str]]:
+def wording_rows(table: RobustnessTable) -> list[list[str]]:
     """Return a row of texts per wording, with an exclamation mark where it stands out."""
     return [
         [row.name, "!" if row.stands_out else "", *map(_written, row.cells), row.none or "–", _shortened(row.text)]
@@ -246,7 +246,7 @@ def wording_rows(table: Wordings) -> list[list[str]]:
     ]
 
 
-def _written(cell: Cell | None) -> str:
+def _written(cell: RobustnessCell | None) -> str:
     if cell is None:
         return "–"
     return " ".join(filter(None, (cell.value, cell.spread, f"({cell.failed:,} failed)" if cell.failed else "")))

@@ -10,7 +10,7 @@ import pytest
 from codec_bench.apps.profiling.api import profile
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.data import open_source
 from codec_bench.engine.pool import PoolWorker
 
@@ -36,7 +36,7 @@ def measured(files):
     def run(measure, name, **settings):
         codec = load_codec(f"{ODD}:{name}")
         small = {"clip_s": 1.0, "latency_s": 2.0, "stream_s": 1.0, "robust_clips": 2, "robust_s": 1.5, **settings}
-        return measure(codec, Material(files, codec), Settings(**small))
+        return measure(codec, ProfileClips(files, codec), Settings(**small))
 
     return run
 

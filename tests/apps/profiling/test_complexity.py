@@ -8,7 +8,7 @@ import pytest
 from codec_bench import Audio, CodecInfo, Codes, CodeStream
 from codec_bench.apps.profiling import speed
 from codec_bench.apps.profiling.settings import Settings
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
 
 
@@ -51,7 +51,7 @@ def network():
 
 def test_every_side_has_its_own(files):
     codec = network()
-    measured = speed.measure_complexity(codec, Material(files, codec), Settings(clip_s=1.0))
+    measured = speed.measure_complexity(codec, ProfileClips(files, codec), Settings(clip_s=1.0))
     frames = 100
     convolution, lstm, search = 160 * 8, 2 * 4 * 8 * 8, 8 * 64
     assert measured["encoder"]["macs_per_s"] == pytest.approx(frames * (convolution + lstm + search))
@@ -70,7 +70,7 @@ def test_what_is_not_torch_is_not_counted(files, odd):
 
     codec = load_codec(odd("Pcm"))
     with pytest.raises(NotApplicable, match="no torch module"):
-        speed.measure_complexity(codec, Material(files, codec), Settings(clip_s=0.5))
+        speed.measure_complexity(codec, ProfileClips(files, codec), Settings(clip_s=0.5))
 
 
 def test_attention_counts_its_two_products(files):
@@ -92,7 +92,7 @@ def test_attention_counts_its_two_products(files):
             return [Audio(np.zeros((1, c.num_samples)), 16000) for c in codes]
 
     codec = Attending()
-    measured = speed.measure_complexity(codec, Material(files, codec), Settings(clip_s=1.0))
+    measured = speed.measure_complexity(codec, ProfileClips(files, codec), Settings(clip_s=1.0))
     assert measured["encoder"]["macs_per_s"] == pytest.approx(100 * 16 + 2 * 2 * 50 * 50 * 4)
     assert measured["decoder"]["macs_per_s"] == 0 and measured["decoder"]["parameters"] == 0
 
@@ -102,7 +102,7 @@ def test_encodec_has_the_published_networks_size(files):
 
     pytest.importorskip("transformers")
     codec = load_codec("encodec-24khz@6", weights="random-full")
-    measured = speed.measure_complexity(codec, Material(files, codec), Settings(clip_s=0.4))
+    measured = speed.measure_complexity(codec, ProfileClips(files, codec), Settings(clip_s=0.4))
     # SEANet with 32 filters and two LSTMs of 512 on each side. The LSTM runs as one fused operator.
     assert measured["parameters"] == 14851810
     lstm = 75 * 2 * 2 * 4 * 512 * 512

@@ -11,7 +11,7 @@ from codec_bench import Audio
 from codec_bench.apps.profiling import changed_codes
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.codecs.neural.mimi import Mimi
 from codec_bench.errors import UserError
@@ -24,7 +24,7 @@ def test_fewer_codebooks_have_the_quality_of_fewer_bits(measured, files):
     assert [point["bps"] for point in result["points"]] == [128000.0, 256000.0]
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
     ratios = []
-    for clip in Material(files, codec).first_clips[:2]:
+    for clip in ProfileClips(files, codec).first_clips[:2]:
         sample = clip.samples[0].astype(float)
         held = np.floor((np.round(sample * 32767) + 32768) / 256)
         error = (held * 256 + 128 - 32768) / 32767 - sample
@@ -67,7 +67,7 @@ def test_speech_in_the_clips_reaches_the_metrics(measured, files, monkeypatch):
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
     texts = {files[0][0]: "good morning"}
     result = changed_codes.measure_first_codebooks(
-        codec, Material(files, codec), Settings(robust_metrics=("snr",)), ("wer[pocketsphinx]",), texts
+        codec, ProfileClips(files, codec), Settings(robust_metrics=("snr",)), ("wer[pocketsphinx]",), texts
     )
     assert seen == [["good morning", None]] * 2 and list(result["metrics"]) == ["snr", "wer[pocketsphinx]"]
 
@@ -91,7 +91,7 @@ def test_first_codebooks_of_a_network_are_those_of_the_smaller_operating_point()
 @pytest.mark.parametrize("name", ["Voice", "VoiceWithExtra"])
 def test_an_exchanged_level_is_that_of_the_other_clip(files, name):
     codec = load_codec(f"tests/apps/profiling/assets/odd_codecs.py:{name}")
-    material = Material(files, codec)
+    material = ProfileClips(files, codec)
     loud, soft = material.first_clips[0], Audio(0.05 * material.first_clips[1].samples, 16000)
     (a, b) = codec.encode([loud, soft])
     out = codec.decode([changed_codes.exchange_voice(a, b, codec.info.global_side)])[0]
@@ -105,7 +105,7 @@ def test_similarity_is_to_the_clip_whose_sound_it_is(files, name):
     codec = load_codec(f"tests/apps/profiling/assets/odd_codecs.py:{name}")
     speakers = {name: ("ann", "bob")[k % 2] for k, (name, _) in enumerate(files)}
     measured = changed_codes.measure_speaker_swap(
-        codec, Material(files, codec), Settings(voice_metric="si_sdr", swap_pairs=3), speakers
+        codec, ProfileClips(files, codec), Settings(voice_metric="si_sdr", swap_pairs=3), speakers
     )
     assert measured["pairs"] == 3 and measured["speakers_known"]
     assert measured["to_content"]["value"] > 20 > 0 > measured["to_voice"]["value"]
@@ -114,7 +114,7 @@ def test_similarity_is_to_the_clip_whose_sound_it_is(files, name):
 
 def test_the_voice_of_bicodec_is_exchanged(files):
     codec = load_codec("spark-bicodec", weights="random")
-    material = Material(files, codec)
+    material = ProfileClips(files, codec)
     one, other = material.first_clips[:2]
     a, b = codec.encode([one, other])
     text, speaker = b.streams  # made-up weights hear the same speaker in every clip
@@ -137,8 +137,8 @@ def test_an_exchange_needs_two_speakers_and_a_global_part(files, measured):
     codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Voice")
     with pytest.raises(NotApplicable, match="all of one speaker"):
         changed_codes.measure_speaker_swap(
-            codec, Material(files, codec), Settings(), {name: "ann" for name, _ in files}
+            codec, ProfileClips(files, codec), Settings(), {name: "ann" for name, _ in files}
         )
     pcm = load_codec("tests/apps/profiling/assets/odd_codecs.py:Pcm")
     with pytest.raises(NotApplicable, match="once per utterance"):
-        changed_codes.measure_speaker_swap(pcm, Material(files, pcm), Settings(), {})
+        changed_codes.measure_speaker_swap(pcm, ProfileClips(files, pcm), Settings(), {})

@@ -9,7 +9,7 @@ from codec_bench import Audio
 from codec_bench.apps.profiling import latency
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
 
 
@@ -44,7 +44,7 @@ def test_what_cannot_be_traced_has_no_number(files, odd):
             return [Audio(rng.standard_normal((1, c.num_samples)), 16000) for c in codes]
 
     with pytest.raises(NotApplicable, match="the same input"):
-        latency.measure(Noisy(), Material(files, codec), Settings(latency_s=1.0))
+        latency.measure(Noisy(), ProfileClips(files, codec), Settings(latency_s=1.0))
     with pytest.raises(NotApplicable, match="no change of the input"):
         silent = load_codec(odd("Silent"))
-        latency.measure(silent, Material(files, silent), Settings(latency_s=1.0))
+        latency.measure(silent, ProfileClips(files, silent), Settings(latency_s=1.0))

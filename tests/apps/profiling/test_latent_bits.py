@@ -12,7 +12,7 @@ from codec_bench.apps.profiling.robust_rows import rounded_figures
 from codec_bench.apps.profiling.rows import reasons, sections
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.codecs.quantised import RANGE_CLIPS
 from codec_bench.data import open_source
@@ -50,16 +50,16 @@ class FourLevels:
 
 def measured(codec, files, **settings):
     small = {"robust_clips": 2, "latent_bits": (2, 4, 8), "robust_metrics": ("snr",), **settings}
-    return changed_codes.measure_latent_bits(codec, Material(files, codec), Settings(**small))
+    return changed_codes.measure_latent_bits(codec, ProfileClips(files, codec), Settings(**small))
 
 
 def test_the_curve_is_that_of_a_plain_loop(files):
     files = files[2:]  # not those of the range
     codec, result = blocks(), measured(blocks(), files)
     held = {sample.id: sample.audio for sample in open_source("embedded")}
-    ranges = [Material([(name, held[name])], codec).first_clips[0] for name in RANGE_CLIPS]
+    ranges = [ProfileClips([(name, held[name])], codec).first_clips[0] for name in RANGE_CLIPS]
     seen = np.concatenate([item.values for item in codec.encode(ranges)], axis=1)
-    clips = Material(files, codec).first_clips[:2]
+    clips = ProfileClips(files, codec).first_clips[:2]
     for point in result["points"]:
         ratios = []
         for clip, item in zip(clips, codec.encode(clips)):

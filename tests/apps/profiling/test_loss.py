@@ -20,7 +20,7 @@ from codec_bench.apps.profiling.frame_loss import (
 )
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
 
 SMALL = {"robust_metrics": ("si_sdr", "stoi"), "loss_rates": (0.05, 0.2), "loss_burst_rates": (0.2,)}
@@ -119,7 +119,7 @@ def test_the_time_to_recover_is_that_of_the_predictor(measured):
     from codec_bench.data import open_source
 
     files = [(s.id, s.audio) for s in list(open_source("embedded"))[:4]]
-    link = loss.LossyLink(codec, Material(files, codec).cut(2, 2.0))
+    link = loss.LossyLink(codec, ProfileClips(files, codec).cut(2, 2.0))
     times = []
     for clip, frame in loss.loud_frames(link, 4):
         dropped = np.arange(link.counts[clip]) == frame
@@ -140,7 +140,7 @@ def opus():
     from codec_bench.data import open_source
 
     codec = load_codec("opus-12k")
-    return codec, Material([(s.id, s.audio) for s in list(open_source("embedded"))[:2]], codec)
+    return codec, ProfileClips([(s.id, s.audio) for s in list(open_source("embedded"))[:2]], codec)
 
 
 def test_opus_conceals_and_is_better_than_silence(opus):

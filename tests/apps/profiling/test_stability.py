@@ -44,10 +44,10 @@ def test_only_the_codebook_that_carries_the_level_changes_with_it(measured):
 
 def test_a_codec_of_packets_has_waves_to_compare_and_no_codes(files):
     from codec_bench.codecs import load_codec
-    from codec_bench.codecs.checks.material import Material
+    from codec_bench.codecs.checks.material import ProfileClips
 
     codec = load_codec("opus-12k")
-    measured = stability.measure(codec, Material(files, codec), Settings(robust_clips=1, robust_s=1.0))
+    measured = stability.measure(codec, ProfileClips(files, codec), Settings(robust_clips=1, robust_s=1.0))
     assert measured["reencoding"] == [] and "packets" in measured["tokens_reason"]
     later = next(entry for entry in measured["changes"] if entry["change"] == "1 sample later")
     assert later["agreement"] is None and later["wave_snr_db"] == pytest.approx(15, abs=10)

@@ -8,7 +8,7 @@ import pytest
 from codec_bench.apps.profiling import latency
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
-from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.types import Audio
 
@@ -54,7 +54,7 @@ SMALL = "examples/small_codec.py:Small16"
 
 
 def streamed(codec, files):
-    return latency.measure_streaming(codec, Material(files, codec), Settings(stream_s=0.8))
+    return latency.measure_streaming(codec, ProfileClips(files, codec), Settings(stream_s=0.8))
 
 
 def test_a_late_decoder_equals_offline_once_silence_has_brought_out_the_rest(files):

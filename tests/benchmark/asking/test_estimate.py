@@ -2,7 +2,7 @@
 
 import pytest
 
-from codec_bench.benchmark.asking.estimate import Estimate
+from codec_bench.benchmark.asking.estimate import CostEstimate
 
 SOUND = "how many tokens a second of sound is"
 
@@ -20,4 +20,4 @@ SOUND = "how many tokens a second of sound is"
     ],
 )  # fmt: skip
 def test_an_estimate_is_one_sentence(options, words):
-    assert Estimate(*options).words == words
+    assert CostEstimate(*options).words == words

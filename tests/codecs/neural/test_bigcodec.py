@@ -51,9 +51,9 @@ def stand_in(name, shape, custom_file):
 @pytest.fixture(scope="module")
 def published(tmp_path_factory):
     """The codec at the small size of the golden file, from a file in the published layout."""
-    from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, Shape
+    from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, BigCodecShape
 
-    small = Shape(filters=4, latent_dim=32)
+    small = BigCodecShape(filters=4, latent_dim=32)
     path = tmp_path_factory.mktemp("bigcodec") / "bigcodec.pt"
     parts = {
         item: {name: stand_in(name, value.shape, value) for name, value in split_names(net.state_dict()).items()}
@@ -61,16 +61,16 @@ def published(tmp_path_factory):
     }
     torch.save({**parts, "discriminator": {"x": torch.zeros(1)}}, path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codec_bench.networks.bigcodec.Shape", lambda: small)
+        patch.setattr("codec_bench.networks.bigcodec.BigCodecShape", lambda: small)
         return load_codec("bigcodec", weights=str(path))
 
 
 def test_tensors_have_the_names_and_shapes_of_the_published_file():
-    from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, Shape
+    from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, BigCodecShape
 
     for item, kind in (("CodecEnc", BigCodecEncoder), ("generator", BigCodecDecoder)):
         with torch.device("meta"):
-            ours = split_names(kind(Shape()).state_dict())
+            ours = split_names(kind(BigCodecShape()).state_dict())
         assert {name: list(value.shape) for name, value in ours.items()} == golden("bigcodec_keys")[item]
 
 

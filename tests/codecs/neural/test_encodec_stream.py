@@ -140,11 +140,11 @@ def test_the_profile_streams_it(tmp_path):
 
     from codec_bench.apps.profiling.latency import measure
     from codec_bench.apps.profiling.settings import Settings
-    from codec_bench.codecs.checks.material import Material
+    from codec_bench.codecs.checks.material import ProfileClips
 
     codec, path = built(), tmp_path / "a.wav"
     soundfile.write(path, sound(48000).samples[0], 24000)
-    measured = measure(codec, Material([("a", str(path))], codec), Settings(stream_s=1.0))
+    measured = measure(codec, ProfileClips([("a", str(path))], codec), Settings(stream_s=1.0))
     assert measured["equals_offline"] and measured["missing_samples"] == 0
     assert measured["step_samples"] == HOP and measured["wave_difference"] < 1e-4
 

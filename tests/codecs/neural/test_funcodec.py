@@ -42,11 +42,11 @@ def built(hop=640, kbps=8):
 
 def write_checkpoint(folder, model, settings=SETTINGS):
     """A model of the golden file in the published layout, with 32 codebooks, and its settings."""
-    from codec_bench.networks.funcodec import FunCodecNet, Shape
+    from codec_bench.networks.funcodec import FunCodecNet, FunCodecShape
 
     facts = golden("funcodec_small")["models"][model]
     sizes = {"residual_layers": facts["more"].get("n_residual_layers", 1), "true_skip": "true_skip" in facts["more"]}
-    net = FunCodecNet(Shape(tuple(facts["ratios"]), filters=4, dimension=32, **sizes))
+    net = FunCodecNet(FunCodecShape(tuple(facts["ratios"]), filters=4, dimension=32, **sizes))
     state = {}
     for name, value in net.state_dict().items():
         values = deterministic_weights.values_for(name, tuple(value.shape))
@@ -76,10 +76,10 @@ def published(request, tmp_path_factory):
 
 @pytest.mark.parametrize("hop", [320, 640])
 def test_tensors_have_the_names_and_shapes_of_the_toolkits(hop):
-    from codec_bench.networks.funcodec import FunCodecNet, Shape
+    from codec_bench.networks.funcodec import FunCodecNet, FunCodecShape
 
     with torch.device("meta"):
-        net = FunCodecNet(Shape(RATIOS[hop]))
+        net = FunCodecNet(FunCodecShape(RATIOS[hop]))
     expected = {name: tuple(shape) for name, shape in golden("funcodec_keys")[str(hop)].items()}
     extra = {f"quantizer.rq.model.{name}" for name in ("inited", "cluster_size", "embed_avg")}
     assert extra < set(expected)

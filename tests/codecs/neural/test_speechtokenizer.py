@@ -40,9 +40,9 @@ def split_names(state):
 @pytest.fixture(scope="module")
 def published(tmp_path_factory):
     """The codec at the small size of the golden file, from a file in the published layout."""
-    from codec_bench.networks.speechtokenizer import Shape, SpeechTokenizerNet
+    from codec_bench.networks.speechtokenizer import SpeechTokenizerNet, SpeechTokenizerShape
 
-    small = Shape(filters=4, dimension=32)
+    small = SpeechTokenizerShape(filters=4, dimension=32)
     state = {}
     for name, shape in split_names(SpeechTokenizerNet(small).state_dict()).items():
         values = deterministic_weights.values_for(name, shape)
@@ -52,16 +52,16 @@ def published(tmp_path_factory):
     path = tmp_path_factory.mktemp("speechtokenizer") / "SpeechTokenizer.pt"
     torch.save(state, path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("codec_bench.networks.speechtokenizer.Shape", lambda: small)
+        patch.setattr("codec_bench.networks.speechtokenizer.SpeechTokenizerShape", lambda: small)
         return load_codec("speechtokenizer-4k", weights=str(path))
 
 
 def test_tensors_have_the_names_and_shapes_of_the_published_file():
-    from codec_bench.networks.speechtokenizer import Shape, SpeechTokenizerNet
+    from codec_bench.networks.speechtokenizer import SpeechTokenizerNet, SpeechTokenizerShape
     from codec_bench.networks.weight_norm import fold_weight_norm
 
     with torch.device("meta"):
-        net = SpeechTokenizerNet(Shape())
+        net = SpeechTokenizerNet(SpeechTokenizerShape())
         folded = fold_weight_norm({k: torch.zeros(shape) for k, shape in golden("speechtokenizer_keys").items()})
     extra = {k for k in folded if k.startswith("transform") or k.endswith(("inited", "cluster_size", "embed_avg"))}
     assert len(extra) == 2 + 3 * 8

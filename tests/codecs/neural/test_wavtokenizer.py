@@ -49,12 +49,12 @@ def flips(a, b):
 
 @pytest.mark.parametrize(("name", "rate"), [(FULL, 75), ("wavtokenizer_large_unify_40token", 40)])
 def test_tensors_have_the_names_and_shapes_of_the_published_file(name, rate):
-    from codec_bench.networks.wavtokenizer import Shape, WavTokenizerNet
+    from codec_bench.networks.wavtokenizer import WavTokenizerNet, WavTokenizerShape
     from codec_bench.networks.weight_norm import fold_weight_norm
 
     keys = golden(f"{name}_keys")
     with torch.device("meta"):
-        net = WavTokenizerNet(Shape({75: (8, 5, 4, 2), 40: (6, 5, 5, 4)}[rate], {75: 1280, 40: 2400}[rate]))
+        net = WavTokenizerNet(WavTokenizerShape({75: (8, 5, 4, 2), 40: (6, 5, 5, 4)}[rate], {75: 1280, 40: 2400}[rate]))
         folded = fold_weight_norm({key: torch.zeros(shape) for key, shape in keys.items()})
     extra = {k for k in folded if ".decoder." in k or k.endswith(("inited", "cluster_size", "embed_avg"))}
     expected = {key: tuple(value.shape) for key, value in folded.items() if key not in extra}
@@ -152,11 +152,12 @@ def test_another_frame_rate_is_refused():
 
 def test_weights_of_the_other_variant_are_recognised_by_their_shapes(tmp_path, monkeypatch):
     from codec_bench.codecs.neural import wavtokenizer
-    from codec_bench.networks.wavtokenizer import Shape
+    from codec_bench.networks.wavtokenizer import WavTokenizerShape
 
     # At the small size, so that the files are small: only the strides and the window tell the variants apart.
     monkeypatch.setattr(
-        "codec_bench.networks.wavtokenizer.Shape", lambda ratios, window: Shape(ratios, window, **wavtokenizer._SMALL)
+        "codec_bench.networks.wavtokenizer.WavTokenizerShape",
+        lambda ratios, window: WavTokenizerShape(ratios, window, **wavtokenizer._SMALL),
     )
     state = built(NAMES[75])._net.state_dict()
     torch.save({"state_dict": state}, tmp_path / "a.ckpt")

@@ -19,7 +19,7 @@ from codec_bench.audio.resample import prepare  # noqa: E402
 from codec_bench.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.features import Unavailable, load_feature  # noqa: E402
 from codec_bench.features import padded as padded_batches  # noqa: E402
-from codec_bench.features.speakers.three_d_speaker import CamPlusPlus, ERes2Net  # noqa: E402
+from codec_bench.features.speakers.three_d_speaker import CamPlusPlusSpeaker, ERes2NetSpeaker  # noqa: E402
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34  # noqa: E402
 from codec_bench.metrics.sim import Sim  # noqa: E402
 
@@ -80,8 +80,8 @@ def voices(lengths):
 @pytest.mark.parametrize(
     ("published", "golden"),
     [
-        (CamPlusPlus, "three_d_speaker"),
-        (ERes2Net, "three_d_speaker"),
+        (CamPlusPlusSpeaker, "three_d_speaker"),
+        (ERes2NetSpeaker, "three_d_speaker"),
         (WespeakerResnet34, "wespeaker"),
         (SmallReDimNet, "redimnet_small"),
     ],

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from codec_bench.models import load_model
-from codec_bench.models.endpoints.batches import Outcome
+from codec_bench.models.endpoints.batches import BatchOutcome
 from codec_bench.models.endpoints.gemini import LongBody
 from codec_bench.models.endpoints.openai_batches import OpenAiBatches
 from codec_bench.models.endpoints.retries import Again
@@ -192,7 +192,7 @@ def test_batches_fit_openais_types(kit, tmp_path):
 @pytest.mark.parametrize(
     "line, outcome",
     [
-        ({"custom_id": "k", "response": {"status_code": 200, "request_id": "r", "body": {}}, "error": None}, Outcome("k", 200, {}, "r")),
+        ({"custom_id": "k", "response": {"status_code": 200, "request_id": "r", "body": {}}, "error": None}, BatchOutcome("k", 200, {}, "r")),
         ({"custom_id": "k", "response": None, "error": {"code": "batch_expired"}}, None),
         ({"custom_id": "k", "response": None, "error": {"code": "server_error"}}, 500),
         ({"custom_id": "k", "response": {"status_code": "x"}}, 500),
@@ -203,7 +203,7 @@ def test_batches_fit_openais_types(kit, tmp_path):
 def test_lines_of_any_shape(line, outcome):
     interface = OpenAiBatches(load_model("gpt-audio-1.5"), "/chat/completions")
     result = interface.outcome(line)
-    if isinstance(outcome, Outcome):
+    if isinstance(outcome, BatchOutcome):
         assert result == outcome
     else:
         assert (result.status if result is not None else "nothing") == outcome

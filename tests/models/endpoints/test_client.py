@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 from codec_bench.errors import UserError
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.error_texts import parse_duration, wait_of
-from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
+from codec_bench.models.endpoints.keys import ApiKey, check_headers, check_url, clean
 from codec_bench.models.endpoints.replies import error_of, read_json
 from codec_bench.models.endpoints.retries import Patience, RequestFailed
 
@@ -117,9 +117,9 @@ def test_a_refused_request_is_not_sent_again(kit, status):
 def test_a_wrong_key_or_name_ends_everything_at_first_and_one_request_later(kit, status, monkeypatch):
     monkeypatch.setenv("SOME_KEY", "abc-very-secret-value")
     denied = kit.reply({"error": {"message": "no"}}, status)
-    (first,), _, _ = send(kit, replies(kit, denied), key=Key("SOME_KEY"))
+    (first,), _, _ = send(kit, replies(kit, denied), key=ApiKey("SOME_KEY"))
     assert isinstance(first, UserError) and ("base_url" if status == 404 else "SOME_KEY") in first.hint
-    (_, *later), _, _ = send(kit, replies(kit, kit.reply({}), denied), times=9, key=Key("SOME_KEY"))
+    (_, *later), _, _ = send(kit, replies(kit, kit.reply({}), denied), times=9, key=ApiKey("SOME_KEY"))
     if status in (401, 402):  # the key has expired, or the credit is used up
         assert isinstance(later[0], UserError) and "the same command continues" in later[0].hint
     else:
@@ -130,7 +130,7 @@ def test_a_wrong_key_or_name_ends_everything_at_first_and_one_request_later(kit,
 def test_a_missing_key_is_named_before_anything_is_sent(kit, monkeypatch):
     monkeypatch.delenv("ABSENT_KEY", raising=False)
     with pytest.raises(UserError, match="ABSENT_KEY"):
-        send(kit, replies(kit, kit.reply({})), key=Key("ABSENT_KEY"))
+        send(kit, replies(kit, kit.reply({})), key=ApiKey("ABSENT_KEY"))
 
 
 def test_spent_credit_is_not_waited_for(kit):
@@ -366,7 +366,7 @@ def test_the_key_is_sent_and_never_shown(kit, monkeypatch, caplog):
         echo.update(seen.headers)
         return kit.reply({"error": {"message": f"Incorrect key {seen.headers['authorization']} given"}}, 500)
 
-    (end,), _, _ = send(kit, handle, key=Key("MY_KEY"), patience=Patience(attempts=2))
+    (end,), _, _ = send(kit, handle, key=ApiKey("MY_KEY"), patience=Patience(attempts=2))
     assert echo["authorization"] == f"Bearer {key}"
     assert "***" in end.reason
     assert key not in end.reason + caplog.text + repr(end.__cause__) + repr(end.__context__)
@@ -374,7 +374,7 @@ def test_the_key_is_sent_and_never_shown(kit, monkeypatch, caplog):
 
 def test_keys_where_none_may_be():
     key = "sk-abcdefghijklmnop1234"
-    for make in (lambda: Key(key), lambda: Key("my key"), lambda: check_url(f"https://me:{key}@host/v1"),
+    for make in (lambda: ApiKey(key), lambda: ApiKey("my key"), lambda: check_url(f"https://me:{key}@host/v1"),
                  lambda: check_url(f"https://host/v1?api_key={key}"), lambda: check_headers({"X-Api-Key": key})):  # fmt: skip
         with pytest.raises(UserError) as caught:
             make()

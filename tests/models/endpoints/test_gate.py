@@ -2,14 +2,14 @@ import asyncio
 
 import pytest
 
-from codec_bench.models.endpoints.retries import PLACES, Gate, Persistence, Places
+from codec_bench.models.endpoints.retries import PLACES, Persistence, Places, RequestGate
 
 
 def run_gate(slots, ceiling, requests=4000, start=64):
     """A service with so many slots, in rounds: everything sent in one round is answered before the next."""
 
     async def main():
-        gate = Gate(ceiling, start=start)
+        gate = RequestGate(ceiling, start=start)
         served = rounds = 0
         while served < requests:
             tickets = []
@@ -33,7 +33,7 @@ def test_the_gate_finds_how_many_fit(slots):
 
 def test_the_limit_becomes_what_the_service_took():
     async def main():
-        gate = Gate(128, start=128)
+        gate = RequestGate(128, start=128)
         tickets = [await gate.enter() for _ in range(100)]
         for ticket in tickets[:60]:
             gate.leave(ticket, "crowded")
@@ -44,7 +44,7 @@ def test_the_limit_becomes_what_the_service_took():
 
 def test_many_that_are_too_slow_halve_it_once():
     async def main():
-        gate = Gate(64, start=64)
+        gate = RequestGate(64, start=64)
         tickets = [await gate.enter() for _ in range(64)]
         for ticket in tickets:
             gate.leave(ticket, "slow")
@@ -56,7 +56,7 @@ def test_many_that_are_too_slow_halve_it_once():
 
 def test_it_never_closes_altogether_and_never_passes_its_ceiling():
     async def main():
-        gate, limits = Gate(8, start=8), []
+        gate, limits = RequestGate(8, start=8), []
         for outcome in ["crowded"] * 20 + ["good"] * 200:
             tickets = [await gate.enter() for _ in range(int(gate.limit))]
             for ticket in tickets:
@@ -69,7 +69,7 @@ def test_it_never_closes_altogether_and_never_passes_its_ceiling():
 
 def test_a_cancelled_wait_loses_no_place():
     async def main():
-        gate = Gate(1)
+        gate = RequestGate(1)
         ticket = await gate.enter()
         first, second = asyncio.create_task(gate.enter()), asyncio.create_task(gate.enter())
         await asyncio.sleep(0)

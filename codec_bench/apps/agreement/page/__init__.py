@@ -29,13 +29,13 @@ from codec_bench.apps.agreement.words import (
     subset_rows,
 )
 from codec_bench.errors import beginning
-from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.report.page.sound import is_sound
 from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.files import write_text
 from codec_bench.store.record import Run
 
-_LAYOUT = Layout(
+_LAYOUT = PageFiles(
     (__package__, "agreement.html.j2"),
     ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "agreement.css")),
     (),

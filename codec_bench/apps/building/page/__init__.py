@@ -21,7 +21,7 @@ from codec_bench.apps.building.item import BuildItem, Funnel, Maker, reason_of
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.apps.building.review import Reviewed
 from codec_bench.errors import beginning
-from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.store.files import write_text
 
 MOST_SHOWN = 10
@@ -32,7 +32,7 @@ _UNITS = {"s": "s", "db": "dB", "hz": "Hz", "lufs": "LUFS"}
 
 
 PAGE = "build.html"
-_LAYOUT = Layout(
+_LAYOUT = PageFiles(
     (__package__, "build.html.j2"),
     ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "build.css")),
     ((SHARED, "elements.js"), (SHARED, "frames.js"), (__package__, "build.js")),

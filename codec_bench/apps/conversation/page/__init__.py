@@ -21,7 +21,7 @@ from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.session_files import folder_of
 from codec_bench.audio.resample import resample
 from codec_bench.errors import beginning
-from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.store.files import write_text
 
 RATE_HZ = 16_000
@@ -31,7 +31,7 @@ USER_Y, MODEL_Y = 62, 148
 WORD_LINES, LETTER = 3, 6.5
 """Lines of words below the model's track, and the width of a letter."""
 _COLUMNS = 500
-_LAYOUT = Layout(
+_LAYOUT = PageFiles(
     (__package__, "conversation.html.j2"),
     ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "conversation.css")),
     ((SHARED, "data.js"), (SHARED, "elements.js"), (SHARED, "frames.js"), (SHARED, "player.js"), (SHARED, "players.js"),

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from codec_bench.apps.gating import words
 from codec_bench.apps.gating.verdicts import GateResult, MetricVerdict, MovedItem
-from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.report.page.sound import is_sound
 from codec_bench.store.files import write_text
 from codec_bench.store.record import Run
 
-_LAYOUT = Layout(
+_LAYOUT = PageFiles(
     (__package__, "gate.html.j2"), ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "gate.css")), ()
 )
 BUDGET_BYTES = 20_000_000

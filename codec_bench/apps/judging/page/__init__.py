@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codec_bench.apps.judging import words
-from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.store.files import write_text
 from codec_bench.store.judge_successions import Succession
 from codec_bench.store.judge_tests import Figure, JudgeTest
 
-_LAYOUT = Layout(
+_LAYOUT = PageFiles(
     (__package__, "judging.html.j2"), ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "judging.css")), ()
 )
 Cells = Sequence[str | Figure]

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.listening.sound import scrambled
-from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.report.page.markup import SHARED, PageFiles, render
 from codec_bench.store.files import write_text
 
-_LAYOUT = Layout(
+_LAYOUT = PageFiles(
     (__package__, "sheet.html.j2"),
     ((SHARED, "style.css"), (__package__, "sheet.css")),
     (

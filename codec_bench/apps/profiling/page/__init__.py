@@ -25,7 +25,7 @@ from codec_bench.apps.profiling.robust_rows import codebook_figures, loss_figure
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
 from codec_bench.errors import first_of
 from codec_bench.report import numbers
-from codec_bench.report.page.markup import SHARED, Layout, moment, render
+from codec_bench.report.page.markup import SHARED, PageFiles, moment, render
 from codec_bench.report.page.sound import is_sound
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.files import write_text
@@ -268,7 +268,7 @@ def _not_counted(profile: Mapping[str, Any], labels: Sequence[str]) -> list[tupl
 
 _SHARED_SCRIPTS = "data elements words core marks frames labels scales plane plots player players".split()
 _SCRIPTS = ("codebooks", "figures", "language", "probes", "listen", "profile")
-_LAYOUT = Layout(
+_LAYOUT = PageFiles(
     (__package__, "profile.html.j2"),
     ((SHARED, "style.css"), (SHARED, "tables.css"), (SHARED, "sample.css"), (__package__, "profile.css")),
     (*((SHARED, f"{name}.js") for name in _SHARED_SCRIPTS), *((__package__, f"{name}.js") for name in _SCRIPTS)),

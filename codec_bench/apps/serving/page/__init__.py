@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from codec_bench.report.numbers import duration
-from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.report.page.markup import SHARED, PageFiles, render
 
-_LAYOUT = Layout((__package__, "serving.html.j2"), ((SHARED, "style.css"), (SHARED, "tables.css")), ())
+_LAYOUT = PageFiles((__package__, "serving.html.j2"), ((SHARED, "style.css"), (SHARED, "tables.css")), ())
 
 
 RECENT_S = 60.0

@@ -33,7 +33,7 @@ FAMILIES = {
     "vibevoice": "codec_bench.models.in_process.families.voices:VibeVoice",
     "vits": "codec_bench.models.in_process.families.speech:Vits",
     "voxtral": "codec_bench.models.in_process.families.chat:Voxtral",
-    "whisper": "codec_bench.models.in_process.families.speech:Whisper",
+    "whisper": "codec_bench.models.in_process.families.speech:WhisperModel",
 }
 
 

@@ -17,7 +17,7 @@ from codec_bench.text.language import base_language
 from codec_bench.types import Audio, Request, Response
 
 
-class Whisper(Family):
+class WhisperModel(Family):
     """Transcribes audio of up to 30 s without timestamps; longer audio in windows.
 
     The language is the request's field `language`, or detected per recording. The recogniser of the same name
