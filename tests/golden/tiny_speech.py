@@ -511,18 +511,18 @@ class SmallCamPlusPlus(CamPlusPlusSpeaker):
     """The feature with a network small enough for every test."""
 
     def _architecture(self):
-        from codec_bench.networks.campplus import CamConfig, CamPlusPlusSpeaker
+        from codec_bench.networks.campplus import CamConfig, CamPlusPlus
 
-        return CamPlusPlusSpeaker(CamConfig(16, 4, 16, 8, 2, (2, 3, 2), embedding=12))
+        return CamPlusPlus(CamConfig(16, 4, 16, 8, 2, (2, 3, 2), embedding=12))
 
 
 class SmallERes2Net(ERes2NetSpeaker):
     """The feature with a network small enough for every test."""
 
     def _architecture(self):
-        from codec_bench.networks.eres2net import ERes2NetConfig, ERes2NetSpeaker
+        from codec_bench.networks.eres2net import ERes2Net, ERes2NetConfig
 
-        return ERes2NetSpeaker(ERes2NetConfig(16, 8, (1, 1, 2, 1), embedding=12))
+        return ERes2Net(ERes2NetConfig(16, 8, (1, 1, 2, 1), embedding=12))
 
 
 class SmallWespeaker(WespeakerResnet34):
@@ -668,13 +668,13 @@ class SmallUtmosV2(UtmosV2):
     """The feature with a small network."""
 
     def _architecture(self):
-        from codec_bench.networks.efficientnet_v2 import ReDimNetStage
+        from codec_bench.networks.efficientnet_v2 import EfficientNetStage
         from codec_bench.networks.utmosv2 import UtmosV2Net
 
         stages = (
-            ReDimNetStage("plain", 1, 1, 1, 8),
-            ReDimNetStage("fused", 2, 2, 2, 8),
-            ReDimNetStage("separable", 2, 2, 2, 12),
+            EfficientNetStage("plain", 1, 1, 1, 8),
+            EfficientNetStage("fused", 2, 2, 2, 8),
+            EfficientNetStage("separable", 2, 2, 2, 12),
         )
         return UtmosV2Net(
             EncoderConfig("group_norm", 48, 3, 4, 96, False, SMALL_CONVS, conv_pos=16, conv_pos_groups=3), stages, 8

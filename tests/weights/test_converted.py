@@ -62,9 +62,9 @@ def bigcodec(folder, patch):
 
 def speechtokenizer(folder, patch):
     from codec_bench.codecs.neural import speechtokenizer as adapter
-    from codec_bench.networks.speechtokenizer import BigCodecShape, SpeechTokenizerNet
+    from codec_bench.networks.speechtokenizer import SpeechTokenizerNet, SpeechTokenizerShape
 
-    small = BigCodecShape(filters=4, dimension=32)
+    small = SpeechTokenizerShape(filters=4, dimension=32)
     patch.setattr("codec_bench.networks.speechtokenizer.SpeechTokenizerShape", lambda: small)
     torch.save(stand_in(SpeechTokenizerNet(small)), folder / "SpeechTokenizer.pt")
     return lambda: adapter._load(str(folder / "SpeechTokenizer.pt"))[:1]
@@ -72,9 +72,9 @@ def speechtokenizer(folder, patch):
 
 def wavtokenizer(folder, patch):
     from codec_bench.codecs.neural import wavtokenizer as adapter
-    from codec_bench.networks.wavtokenizer import BigCodecShape, WavTokenizerNet
+    from codec_bench.networks.wavtokenizer import WavTokenizerNet, WavTokenizerShape
 
-    patch.setattr("codec_bench.networks.wavtokenizer.WavTokenizerShape", partial(BigCodecShape, **adapter._SMALL))
+    patch.setattr("codec_bench.networks.wavtokenizer.WavTokenizerShape", partial(WavTokenizerShape, **adapter._SMALL))
     net, _ = adapter._load(75, "wavtokenizer-large-speech-75token", RANDOM)
     assert isinstance(net, WavTokenizerNet)
     torch.save({"state_dict": stand_in(net)}, folder / "a.ckpt")
