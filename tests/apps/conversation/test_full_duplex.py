@@ -93,7 +93,7 @@ def test_it_runs(layout, service, tmp_path):
     """
     options, _ = service({"": Plan(answer_s=1.0)})
     requests = {"model": MODEL, "scripts": layout, "out": tmp_path / "run", "options": {MODEL: options}, "at_once": 12}
-    built = converse(**requests, words="pocketsphinx")
+    built = converse(**requests, words="pocketsphinx", page=False)
     held = {one.id: one for one in built.sessions[MODEL]}
     assert {one.status for one in held.values()} == {"ok"} and len(held) == 12
     assert {one.user.size for one in held.values()} == {6 * 24_000}

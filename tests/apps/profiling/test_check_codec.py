@@ -21,14 +21,14 @@ ENDS = {
     "RaisesWhenBuilt": ("load", "OSError: no such checkpoint"),
     "ExitsWhenBuilt": ("load", "its process ended (exit code 0); the last that it wrote: this machine has no licence for me"),
     "Aborts": ("contract", "its process ended (killed by signal 6); the last that it wrote: Assertion failed: frames > 0"),
-    "Grows": ("contract", "it took more than 2 GiB of memory and was ended"),
+    "Grows": ("contract", "it took more than 1.5 GiB of memory and was ended"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ENDS)
 def test_however_a_process_ends_it_is_one_sentence(name):
     check, sentence = ENDS[name]
-    (result,) = check_codec(codec=f"{WRONG}:{name}", settings=Limits(memory_gib=2.0))
+    (result,) = check_codec(codec=f"{WRONG}:{name}", settings=Limits(memory_gib=1.5))
     assert (result["check"], result["state"], result["found"]) == (check, "failed", sentence)
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from codec_bench.apps.profiling.api import METRICS
+from codec_bench.apps.profiling.steps import OPTIONAL
 
 SMALL = (
     "--metrics",
@@ -22,8 +23,8 @@ SMALL = (
     "--threads",
     "1",
 )
-SMALLER = (*SMALL, "--skip", "loss,bit_errors,transformer")
-"""For what does not depend on the measurements: without those that take longest."""
+SMALLER = (*SMALL, "--skip", ",".join(OPTIONAL))
+"""For what does not depend on the measurements."""
 
 
 def test_tables_a_page_and_a_record(cli, tmp_path):
