@@ -410,6 +410,8 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None):
     if isinstance(item, pytest.Function) and (nextitem is None or nextitem.path != item.path):
         note_peak(item)
         let_go(item.module)
+        if hasattr(item.config, "workerinput"):  # the reports, 3 KB for each phase of a test, have been sent
+            item.config.pluginmanager.get_plugin("terminalreporter").stats.clear()
         give_back(item.config, growth=0)
     else:
         give_back(item.config, AND_AFTER)
