@@ -20,7 +20,8 @@ class UserError(Exception):
     """An error that the caller can correct.
 
     Args:
-        message: one sentence that names the item, the value found and the expected one.
+        message: one sentence that names the item, the value found and the expected one; a diagnostic of
+            `codec_bench.messages` gives the error its code.
         hint: what to do about it, as a sentence or a command.
     """
 
@@ -28,9 +29,10 @@ class UserError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.code: str | None = getattr(message, "code", None)
 
     def __str__(self) -> str:
-        return self.message if self.hint is None else f"{self.message} (hint: {self.hint})"
+        return str(self.message) if self.hint is None else f"{self.message} (hint: {self.hint})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Workers send errors to the main process, and subclasses have constructors with other arguments.

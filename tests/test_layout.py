@@ -34,7 +34,7 @@ LAYERS = (
 # Rooms that see less than their layer allows.
 ONLY = {
     "types": {"decoding", "messages"},
-    "decoding": {"errors", "config"},
+    "decoding": {"errors", "messages", "config"},
     "kernels": set(),
     "networks": {"kernels", "messages", "errors", "machine", "types"},
     "stats": {"kernels", "store", "types", "messages", "errors"},

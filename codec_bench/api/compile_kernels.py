@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from codec_bench.api.finding import Finding
-from codec_bench.errors import describe
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.types import Audio
 
 COMPILED_METRICS = ("stoi", "estoi", "f0_rmse", "visqol", "warpq", "dnsmos")
@@ -24,11 +24,11 @@ def compile_kernels(clip: Audio, report_progress: Callable[[str], None]) -> Find
         try:
             run()
         except Exception as error:  # a metric whose extra is not installed
-            failed.append(f"{name}: {describe(error)}")
-    seconds = f"{perf_counter() - start:.0f} s"
+            failed.append(Diagnostic("part_failed", name=name, cause=of_error(error)))
+    seconds = perf_counter() - start
     if failed:
-        return Finding("kernels are compiled", "note", f"{seconds}; without {'; '.join(failed)}")
-    return Finding("kernels are compiled", "ok", seconds)
+        return Finding("kernels are compiled", "note", Diagnostic("kernels_failed", seconds=seconds, failed=failed))
+    return Finding("kernels are compiled", "ok", Diagnostic("kernels_compiled", seconds=seconds))
 
 
 def _calls(clip: Audio) -> Iterator[tuple[str, Callable[[], object]]]:

@@ -14,6 +14,7 @@ from codec_bench.api.finding import Finding
 from codec_bench.api.gpus import check_gpus
 from codec_bench.errors import UserError
 from codec_bench.machine.environment import ONNXRUNTIMES, machine, package_version, versions
+from codec_bench.messages import Diagnostic, of_error
 from codec_bench.types import Audio
 
 _NOT_FOR_USERS = ("dev", "docs", "all")
@@ -65,18 +66,20 @@ def _requirements() -> list[str]:
 
 def _packages() -> list[Finding]:
     installed = versions()
-    out = [Finding("python", "ok", installed["python"])]
+    out = [Finding("python", "ok", Diagnostic("version", version=installed["python"]))]
     torch, torchaudio = installed.get("torch"), installed.get("torchaudio")
     same = torch and torchaudio and torch.split("+")[0] == torchaudio.split("+")[0]
     both = [repr(line) for line in _requirements() if re.match(r"torch(audio)?\b(?!.*extra)", line)]
     do = "" if same else f"pip install {' '.join(both or ('torch', 'torchaudio'))}"
-    out.append(Finding("torch and torchaudio match", "ok" if same else "wrong", f"{torch} and {torchaudio}", do))
+    both_versions = Diagnostic("two_versions", torch=torch, torchaudio=torchaudio)
+    out.append(Finding("torch and torchaudio match", "ok" if same else "wrong", both_versions, do))
     for extra, packages in read_extras().items():
         missing = [p for p in packages if package_version(p) is None]
-        result = Finding(f"extra '{extra}'", "ok", "installed")
+        result = Finding(f"extra '{extra}'", "ok", Diagnostic("installed"))
         if missing:
             do = f"pip install 'codec-bench[{extra}]'"
-            result = Finding(f"extra '{extra}'", "note", f"without {', '.join(missing)}", do)
+            lacking = Diagnostic("lacks_packages", names=", ".join(missing))
+            result = Finding(f"extra '{extra}'", "note", lacking, do)
         out.append(result)
     return out
 
@@ -89,30 +92,30 @@ def _onnxruntime() -> Finding:
         return Finding(
             subject,
             "wrong",
-            f"{packages} are both installed and overwrite each other's files, so it is undefined which of them runs",
+            Diagnostic("onnxruntimes_clash", packages=packages),
             f"pip uninstall -y {' '.join(installed)}, then install the one you want; speechmos and faster-whisper need "
             "'onnxruntime' and run with the others too (install them with --no-deps)",
         )
     if not installed:
-        return Finding(subject, "ok", "none is installed; only some features need one")
+        return Finding(subject, "ok", Diagnostic("no_onnxruntime"))
     spec = importlib.util.find_spec("onnxruntime")
     if spec is None or spec.origin is None:  # uninstalling one of two leaves a folder without a module
         (name,) = installed
         return Finding(
             subject,
             "wrong",
-            f"the files of {packages} are missing; this happens when another onnxruntime is uninstalled",
+            Diagnostic("onnxruntime_files_missing", packages=packages),
             f"pip install --force-reinstall --no-deps {name}",
         )
-    return Finding(subject, "ok", packages)
+    return Finding(subject, "ok", Diagnostic("version", version=packages))
 
 
 def _folders() -> Finding:
     missing = [n for n in ("kernels", "configs", "benchmarks") if not (files("codec_bench") / n).is_dir()]
     if not missing:
-        return Finding("kernels, configs, benchmarks", "ok", "found")
+        return Finding("kernels, configs, benchmarks", "ok", Diagnostic("folders_found"))
     do = "check the repository out with symbolic links (git config core.symlinks true)"
-    return Finding("kernels, configs, benchmarks", "wrong", f"without {', '.join(missing)}", do)
+    return Finding("kernels, configs, benchmarks", "wrong", Diagnostic("lacks_packages", names=", ".join(missing)), do)
 
 
 def _embedded_speech() -> Finding:
@@ -121,19 +124,19 @@ def _embedded_speech() -> Finding:
     try:
         source = open_source("embedded")
     except UserError as error:
-        return Finding("embedded speech", "wrong", error.message, "install codec-bench again")
+        return Finding("embedded speech", "wrong", of_error(error, with_type=False), "install codec-bench again")
     missing = [s.id for s in source if s.audio is None or not os.path.isfile(s.audio)]
     do = "install codec-bench again" if missing else ""
-    counted = f"{len(source) - len(missing)} of {len(source)} utterances"
+    counted = Diagnostic("utterances", readable=len(source) - len(missing), utterances=len(source))
     return Finding("embedded speech", "wrong" if missing else "ok", counted, do)
 
 
 def _numba_cache() -> Finding:
     folder = os.environ.get("NUMBA_CACHE_DIR") or str(files("codec_bench") / "kernels")
     if os.access(folder, os.W_OK):
-        return Finding("kernel cache", "ok", folder)
+        return Finding("kernel cache", "ok", Diagnostic("cache_folder", folder=folder))
     do = "numba keeps them in your cache folder; set NUMBA_CACHE_DIR to choose"
-    return Finding("kernel cache", "note", f"'{folder}' cannot be written", do)
+    return Finding("kernel cache", "note", Diagnostic("not_writable", folder=folder), do)
 
 
 def _machine() -> list[Finding]:
@@ -145,9 +148,13 @@ def _machine() -> list[Finding]:
     free = shutil.disk_usage(existing).free / 2**30
     do = "" if free > 5 else "set CODEC_BENCH_CACHE to a folder with room"
     return [
-        Finding("machine", "ok", f"{facts['cpu']}, {facts['cores']} cores, {facts.get('memory_gib', '?')} GiB"),
-        Finding("GPU", "ok" if facts["gpu"] != "none" else "note", str(facts["gpu"])),
-        Finding("feature cache", "note" if do else "ok", f"{folder}, {free:.0f} GiB free", do),
+        Finding(
+            "machine",
+            "ok",
+            Diagnostic("machine", cpu=facts["cpu"], cores=facts["cores"], memory_gib=facts.get("memory_gib", "?")),
+        ),
+        Finding("GPU", "ok" if facts["gpu"] != "none" else "note", Diagnostic("gpu", name=facts["gpu"])),
+        Finding("feature cache", "note" if do else "ok", Diagnostic("cache_space", folder=folder, free_gib=free), do),
     ]
 
 

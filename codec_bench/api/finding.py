@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from codec_bench.messages import to_json
+from codec_bench.messages import Diagnostic, to_json
 
 State = Literal["ok", "note", "suspect", "wrong"]
 
@@ -21,7 +21,7 @@ class Finding:
 
     what: str
     state: State
-    found: str
+    found: Diagnostic
     do: str = ""
 
     def as_dict(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.api.finding import Finding
+from codec_bench.messages import Diagnostic, as_reason, of_error
 
 if TYPE_CHECKING:
     from codec_bench.types import Audio
@@ -27,7 +28,7 @@ def check_gpus(clip: Callable[[], Audio], listed: str) -> list[Finding]:
             return []
         return [
             Finding(
-                "GPU driver", "wrong", f"nvidia-smi lists {listed}, and CUDA gives this process none",
+                "GPU driver", "wrong", Diagnostic("no_cuda", listed=listed),
                 "look at CUDA_VISIBLE_DEVICES, and whether the container may use the GPU",
             )
         ]  # fmt: skip
@@ -50,12 +51,16 @@ def _check_torch(count: int) -> Finding:
             for index in range(visible):
                 ones = torch.ones(64, 64, device=f"cuda:{index}")
                 if (ones @ ones).sum().item() != 64**3:
-                    return Finding(subject, "wrong", f"a product of matrices is wrong on 'cuda:{index}'")
-        reason = " ".join(str(warned[0].message).split()) if warned else f"it sees {visible} of {count}"
+                    return Finding(subject, "wrong", Diagnostic("wrong_product", device=f"cuda:{index}"))
+        reason = (
+            as_reason(" ".join(str(warned[0].message).split()))
+            if warned
+            else Diagnostic("gpus_not_visible", visible=visible, gpus=count)
+        )
     except RuntimeError as error:
-        visible, reason = 0, " ".join(str(error).split())
+        visible, reason = 0, of_error(error, with_type=False)
     if visible == count:
-        return Finding(subject, "ok", f"{count} GPU{'s' if count > 1 else ''}, torch {torch.__version__}")
+        return Finding(subject, "ok", Diagnostic("gpus_of_torch", gpus=count, version=torch.__version__))
     return Finding(subject, "wrong", reason, "update the driver, or install a torch for the driver's CUDA")
 
 
@@ -67,9 +72,9 @@ def _check_triton(device: str) -> Finding:
         fault = triton_fault(device)
     subject = f"Triton on {device}"
     if fault is None:
-        return Finding(subject, "ok", "a first launch gave the right numbers")
+        return Finding(subject, "ok", Diagnostic("first_launch"))
     do = "pip install 'codec-bench[gpu]'; a first launch needs a C compiler and Python's headers"
-    return Finding(subject, "note", f"{fault}; torch computes in its place, more slowly", do)
+    return Finding(subject, "note", Diagnostic("triton_fault", cause=fault), do)
 
 
 def _check_transcript(device: str, clip: Callable[[], Audio]) -> Finding:
@@ -81,17 +86,19 @@ def _check_transcript(device: str, clip: Callable[[], Audio]) -> Finding:
     name = next((one for one in sizes if lookup(one) or lookup(f"{one}-transformers")), None)
     if name is None:
         do = "codec-bench weights fetch whisper-tiny-transformers"
-        return Finding(subject, "note", "not compared: no Whisper is on this machine", do)
+        return Finding(subject, "note", Diagnostic("no_whisper"), do)
     try:
         there, here = (_transcribe(name, device_name, clip()) for device_name in (device, "cpu"))
     except Exception as error:  # a library that fails on the device raises anything; that is a finding
         hint = getattr(error, "hint", None) or ""
-        return Finding(subject, "wrong", f"{name}: {getattr(error, 'message', error)}", hint)
+        return Finding(
+            subject, "wrong", Diagnostic("part_failed", name=name, cause=of_error(error, with_type=False)), hint
+        )
     if there == here:
-        return Finding(subject, "ok", f"{name} writes the same text: '{here}'")
+        return Finding(subject, "ok", Diagnostic("same_transcript", model=name, text=here))
     alike = SequenceMatcher(None, there, here, autojunk=False).ratio()
     do = "" if alike >= _SAME else "update the driver, or install a torch or ctranslate2 that is not newer than it"
-    difference = f"{name} writes '{there}' there and '{here}' on the CPU"
+    difference = Diagnostic("other_transcript", model=name, gpu=there, cpu=here)
     return Finding(subject, "note" if alike >= _SAME else "wrong", difference, do)
 
 

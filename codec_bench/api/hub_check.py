@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.api.finding import Finding
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic, of_error
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.definition.benchmark import Benchmark
@@ -30,45 +31,58 @@ def check_hub_data(name: str) -> tuple[list[Finding], dict[str, Seen]]:
     try:
         one = load_benchmark(name)
         if one.data.repository is None:
-            return [Finding(name, "note", "its data are a file next to the definition, not on the hub")], {}
+            return [Finding(name, "note", Diagnostic("data_are_local"))], {}
         if one.data.obtain is not None:
-            return [Finding(name, "note", f"its data are on no hub: {one.data.obtain}")], {}
+            return [Finding(name, "note", Diagnostic("data_on_no_hub", obtain=one.data.obtain))], {}
         seen = look(one)
     except UserError as error:
-        return [Finding(name, "wrong", error.message, error.hint or "")], {}
+        return [Finding(name, "wrong", of_error(error, with_type=False), error.hint or "")], {}
     return list(_compare_with_hub(name, one, seen)), {one.name: seen}
 
 
 def _compare_with_hub(name: str, one: Benchmark, seen: Seen) -> Iterator[Finding]:
     data = one.data
-    yield Finding(name, "ok", _words(seen))
+    yield Finding(name, "ok", _state(seen))
     if data.size is not None and seen.size is not None and data.size != seen.size:
-        difference = f"the data give {seen.size:,} questions; the definition says {data.size:,}"
+        difference = Diagnostic("size_differs", hub=seen.size, definition=data.size)
         yield Finding(f"{name}: size", "wrong", difference, f"size: {seen.size}, if the data are the published ones")
     if data.rows_digest is not None and data.rows_digest != seen.rows_digest:
-        difference = f"the questions are not those that the definition pins: {seen.rows_digest}, not {data.rows_digest}"
+        difference = Diagnostic("digest_differs", hub=seen.rows_digest, definition=data.rows_digest)
         do = f"revision: the commit that was pinned, if it is not {seen.revision}"
         yield Finding(f"{name}: rows_digest", "wrong", difference, do)
     if changed := list(_other_types(data.types or {}, seen.columns)):
-        yield Finding(f"{name}: types", "wrong", "; ".join(changed), "read whether the definition still fits the data")
+        yield Finding(
+            f"{name}: types",
+            "wrong",
+            Diagnostic("types_differ", changed=changed),
+            "read whether the definition still fits the data",
+        )
     if (one.licence or "").lower() != (seen.licence or "").lower():
-        difference = f"the card states {seen.licence or 'none'}; the definition says {one.licence or 'unknown'}"
+        difference = Diagnostic("licence_differs", hub=seen.licence or "none", definition=one.licence or "unknown")
         yield Finding(f"{name}: licence", "note", difference, "read the publisher's own words")
     open_pins = [key for key in ("revision", "size", "rows_digest") if getattr(data, key) is None]
     if open_pins:
-        yield Finding(f"{name}: pins", "note", f"not pinned: {', '.join(open_pins)}", "--pins FILE writes them")
+        yield Finding(
+            f"{name}: pins", "note", Diagnostic("not_pinned", names=", ".join(open_pins)), "--pins FILE writes them"
+        )
 
 
-def _other_types(pinned: Mapping[str, str], there: Mapping[str, str]) -> Iterator[str]:
+def _other_types(pinned: Mapping[str, str], there: Mapping[str, str]) -> Iterator[Diagnostic]:
     for column, type_ in pinned.items():
         if there.get(column) != type_:
-            yield f"the column '{column}' was {type_} and is {there.get(column, 'gone')}"
+            yield Diagnostic("type_differs", column=column, definition=type_, hub=there.get(column))
 
 
-def _words(seen: Seen) -> str:
-    size = "an unknown number of" if seen.size is None else f"{seen.size:,}"
-    sound = "" if seen.sound is None else f"; a sound of {seen.sound['duration_s']:g} s at {seen.sound['rate_hz']:,} Hz"
-    return f"{size} questions at {seen.revision[:10]}, {len(seen.columns)} columns{sound}"
+def _state(seen: Seen) -> Diagnostic:
+    sound = seen.sound or {"duration_s": None, "rate_hz": None}
+    return Diagnostic(
+        "hub_state",
+        size=seen.size,
+        revision=seen.revision,
+        columns=len(seen.columns),
+        duration_s=sound["duration_s"],
+        rate_hz=sound["rate_hz"],
+    )
 
 
 def write_pins(path: str | os.PathLike[str], seen: Mapping[str, Seen]) -> None:

@@ -16,7 +16,7 @@ from codec_bench.config.limits import Limits
 from codec_bench.config.option import names as listed
 from codec_bench.config.registry import declared_methods, is_own_code
 from codec_bench.errors import Note, UnknownName, UserError
-from codec_bench.messages import Diagnostic, as_reason
+from codec_bench.messages import Diagnostic, as_reason, as_remark, of_error
 from codec_bench.types import Audio
 
 
@@ -78,7 +78,7 @@ def _check(
         # A codec is known without the definitions of all benchmarks.
         return (_check_codec if _is_codec(name) else _check_any)(name, limits, options)
     except UserError as error:
-        return [Finding(name, "wrong", error.message, error.hint or "")]
+        return [Finding(name, "wrong", of_error(error, with_type=False), error.hint or "")]
 
 
 def _is_codec(name: str) -> bool:
@@ -129,7 +129,7 @@ def _check_any(name: str, limits: Limits | None, options: Mapping[str, Mapping[s
         run = open_run(name)
         counts = run.counts()
         state: State = "ok" if counts["finished"] == counts["items"] else "note"
-        return [Finding(name, state, f"{counts['finished']} of {counts['items']} items finished")]
+        return [Finding(name, state, Diagnostic("items_finished", finished=counts["finished"], items=counts["items"]))]
     if canonical(name) in benchmark_names():
         return _check_benchmark(name)
     if is_benchmark_path(name):
@@ -180,9 +180,9 @@ def _check_model(name: str, options: Mapping[str, Any]) -> list[Finding]:
     from codec_bench.models import load_model, served_words
 
     info = load_model(name, options).info
-    facts = f"takes {' and '.join(info.inputs)}, gives {' and '.join(info.outputs)}; it was not started"
+    facts = Diagnostic("model_facts", inputs=" and ".join(info.inputs), outputs=" and ".join(info.outputs))
     ends = served_words(name)
-    notes = [Finding(f"model {name}", "note", f"its service: {ends}", "see list models")] if ends else []
+    notes = [Finding(f"model {name}", "note", Diagnostic("service_ends", when=ends), "see list models")] if ends else []
     return [Finding(f"model {name}", "ok", facts), *notes]
 
 
@@ -219,11 +219,11 @@ def _check_data(name: str) -> list[Finding]:
     )
     out.append(Finding(name, "ok" if is_complete else "wrong", facts))
     ignored = {} if report is None else ignored_lines(report)
-    out += [Finding(f"{name}: {kind}", "note", line, IGNORED[kind]) for kind, line in ignored.items()]
+    out += [Finding(f"{name}: {kind}", "note", as_remark(line), IGNORED[kind]) for kind, line in ignored.items()]
     for number, sample in enumerate(source.samples[:_FIRST], 1):
         shown = {"speaker": sample.speaker, "language": sample.language, "text": sample.text}
         row = "; ".join(f"{key}: {value}" for key, value in shown.items() if value is not None)
-        out.append(Finding(f"{name}: row {number}", "note", f"{sample.id}{f'; {row}' if row else ''}"))
+        out.append(Finding(f"{name}: row {number}", "note", as_remark("; ".join(filter(None, (sample.id, row))))))
     return out
 
 
@@ -239,7 +239,11 @@ def _check_metric(name: str, options: Mapping[str, Any]) -> list[Finding]:
     clip = embedded_clip()
     quiet = Audio(clip.samples * 0.5, clip.sample_rate_hz)
     scores = metric(reference=[clip], estimate=[quiet], text=["a sentence"], language="en")[0]
-    result = lambda s: f"{s.value:.4g}" if s.status == "ok" else f"{s.status}: {s.reason}"  # noqa: E731
+    result = lambda s: (  # noqa: E731
+        Diagnostic("score_value", value=s.value)
+        if s.status == "ok"
+        else Diagnostic("score_without_value", status=s.status, cause=s.reason)
+    )
     return [Finding(f"metric {n}", "wrong" if s.status == "failed" else "ok", result(s)) for n, s in scores.items()]
 
 

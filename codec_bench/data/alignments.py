@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 _TIERS = ("phones", "phone")
 _WORD_TIERS = ("words", "word")
@@ -78,16 +79,16 @@ def read_alignments(path: Path) -> dict[str, Alignment]:
         files = sorted(path.rglob("*.TextGrid"))
         alignments = {file.relative_to(path).with_suffix("").as_posix(): _text_grid(file) for file in files}
     elif not path.is_file():
-        raise UserError(f"there are no alignments '{path}'", hint=f"name {_FORMATS}")
+        raise UserError(Diagnostic("no_file_of_alignments", path=path), hint=f"name {_FORMATS}")
     elif path.suffix == ".TextGrid":
         alignments = {path.stem: _text_grid(path)}
     elif path.suffix in (".ctm", ".json"):
         listed = (_ctm if path.suffix == ".ctm" else _json)(path)
         alignments = {name: _alignment(path, rows, name) for name, rows in listed.items()}
     else:
-        raise UserError(f"the alignments '{path}' are of an unknown format", hint=f"name {_FORMATS}")
+        raise UserError(Diagnostic("alignments_format", path=path), hint=f"name {_FORMATS}")
     if not any(alignment.phones for alignment in alignments.values()):
-        raise UserError(f"there is no phone in the alignments '{path}'", hint=f"name {_FORMATS}")
+        raise UserError(Diagnostic("alignments_without_phones", path=path), hint=f"name {_FORMATS}")
     return alignments
 
 
@@ -114,7 +115,7 @@ def _read(path: Path) -> str:
         data = path.read_bytes()
         return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except (OSError, UnicodeError) as error:
-        raise UserError(f"the alignments '{path}' cannot be read: {error}") from error
+        raise UserError(Diagnostic("alignments_unreadable", path=path, cause=error)) from error
 
 
 def _ctm(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
@@ -128,7 +129,7 @@ def _ctm(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
             rows_by_name.setdefault(name, []).append((float(start), float(start) + float(duration), phone))
         except ValueError as error:
             where = f"line {number} of the alignments '{path}'"
-            raise UserError(f"{where} is {line.strip()[:80]!r}; expected ID CHANNEL START DURATION PHONE") from error
+            raise UserError(Diagnostic("alignment_line", place=where, line=line.strip()[:80])) from error
     return rows_by_name
 
 
@@ -139,9 +140,7 @@ def _json(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
             name: [(float(start), float(end), str(phone)) for start, end, phone in rows] for name, rows in held.items()
         }
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(
-            f"the alignments '{path}' are no mapping of ids to lists of [start, end, phone]: {error}"
-        ) from error
+        raise UserError(Diagnostic("alignments_no_mapping", path=path, cause=error)) from error
 
 
 def _text_grid(path: Path) -> Alignment:
@@ -152,7 +151,7 @@ def _text_grid(path: Path) -> Alignment:
         named = [tiers[0][1]]
     if not named:
         names = ", ".join(f"'{name}'" for name, _ in tiers) or "none"
-        raise UserError(f"the alignments '{path}' have no tier 'phones'; its tiers with intervals are: {names}")
+        raise UserError(Diagnostic("no_phone_tier", path=path, known=names))
     return _alignment(path, (row for rows in named for row in rows))
 
 
@@ -177,7 +176,7 @@ def _all_tiers(path: Path) -> list[tuple[str, list[tuple[float, float, str]]]]:
     try:
         return list(_tiers(path))
     except (ValueError, OverflowError) as error:
-        raise UserError(f"the alignments '{path}' are no whole TextGrid of Praat's text formats") from error
+        raise UserError(Diagnostic("alignments_not_whole", path=path)) from error
 
 
 def _tiers(path: Path) -> Iterator[tuple[str, list[tuple[float, float, str]]]]:

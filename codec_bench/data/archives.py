@@ -23,6 +23,7 @@ from typing import IO, Any
 from codec_bench.config.file_content import file_hash
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic
 
 LIMIT_VARIABLE = "CODEC_BENCH_MOST_UNPACKED_GIB"
 _MOST_RATIO, _LEAST_LIMIT_BYTES = 100, 1 << 30
@@ -62,11 +63,13 @@ def unpacked(archive: str) -> Path:
                     left -= _write(complete, name, file, left)
                 if left < 0:
                     raise UserError(
-                        f"'{archive}' unpacks to more than {_most_bytes(size) / 2**30:.3g} GiB from {size:,} bytes",
+                        Diagnostic(
+                            "archive_too_large", archive=archive, most_gib=_most_bytes(size) / 2**30, size_bytes=size
+                        ),
                         hint=f"if that is right, set {LIMIT_VARIABLE} to the GiB that it may take",
                     )
             if file_hash(archive) != content:
-                raise UserError(f"'{archive}' was changed while it was unpacked", hint="run the same command again")
+                raise UserError(Diagnostic("archive_changed", archive=archive), hint="run the same command again")
             try:
                 complete.rename(folder)
             except OSError:
@@ -76,7 +79,7 @@ def unpacked(archive: str) -> Path:
         raise
     except (OSError, EOFError, *_DAMAGE, NotImplementedError, RuntimeError, ValueError) as error:
         hint = f"its files go to {folder.parent}; another place is set with CODEC_BENCH_CACHE"
-        raise UserError(f"'{archive}' cannot be unpacked: {error}", hint=hint) from error
+        raise UserError(Diagnostic("archive_damaged", archive=archive, cause=error), hint=hint) from error
     return folder
 
 
@@ -116,7 +119,7 @@ def _most_bytes(packed: int) -> float:
     except ValueError:
         limit = 0.0
     if not limit > 0:  # also "nan"
-        raise UserError(f"{LIMIT_VARIABLE} is '{limit_gib}'; expected a number of GiB above 0")
+        raise UserError(Diagnostic("limit_not_a_number", variable=LIMIT_VARIABLE, value=limit_gib))
     return limit
 
 

@@ -28,6 +28,7 @@ from codec_bench.config.option import names
 from codec_bench.data.rows import ALIASES, PROBLEM
 from codec_bench.decoding.remote import shown
 from codec_bench.errors import UserError, first_of
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Sample
 
 FACTS = ("speaker", "language", "duration", "sample_rate")
@@ -129,7 +130,7 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
             _groups_of(column, rows)
         if column not in recorded:
             raise UserError(
-                f"the column '{column}' has a text of more than {LONGEST} characters; expected short texts or numbers",
+                Diagnostic("column_text_too_long", column=column, most=LONGEST),
                 hint="name a column that forms groups, such as speaker",
             )
     return {"by": resolved}
@@ -170,8 +171,7 @@ def _resolve(requested: Sequence[str], rows: Rows, data_name: str, hint: str) ->
             known = [*(fact for fact in FACTS if fact in there), *sorted(there.keys() - set(FACTS))]
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
             raise UserError(
-                f"{data_name} has no column '{name}' to break results down by; "
-                f"its columns are {first_of(known, _MOST_NAMED)}",
+                Diagnostic("no_column_to_group_by", data=data_name, name=name, known=first_of(known, _MOST_NAMED)),
                 hint=f"did you mean {near[0]}?" if near else hint,
             )
         resolved.append(at)

@@ -12,6 +12,7 @@ from codec_bench.data.rows import PROBLEM
 from codec_bench.data.source import Source, open_source
 from codec_bench.decoding.remote import is_url
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Sample
 
 KINDS = (".jsonl", ".parquet")
@@ -41,9 +42,9 @@ def convert_data(data: str | os.PathLike[str], to: str | os.PathLike[str]) -> Co
     """
     path = Path(to)
     if path.suffix.lower() not in KINDS:
-        raise UserError(f"'{to}' ends in '{path.suffix}'; expected {' or '.join(KINDS)}")
+        raise UserError(Diagnostic("manifest_suffix", path=to, suffix=path.suffix, known=" or ".join(KINDS)))
     if path.exists():
-        raise UserError(f"'{to}' exists already", hint="name another file, or remove it")
+        raise UserError(Diagnostic("file_exists", path=to), hint="name another file, or remove it")
     source = open_source(data, require_audio=False)
     with on_disk(f"'{to}' cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)

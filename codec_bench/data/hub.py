@@ -18,6 +18,7 @@ from typing import Any
 from codec_bench.config.network import TIMEOUT_S, offline
 from codec_bench.data.archives import is_archive, unpacked
 from codec_bench.errors import UserError, hub_fault, server_status
+from codec_bench.messages import Diagnostic
 
 PREFIX = "hf:"
 MIRROR_VARIABLE = "CODEC_BENCH_DATA"
@@ -115,7 +116,9 @@ class Repository:
             with self.remote(path) as file:
                 return pq.read_metadata(file)
         except pa.ArrowException as error:
-            raise UserError(f"'{path}' of {self.name} is not Parquet: {str(error).splitlines()[0]}") from error
+            raise UserError(
+                Diagnostic("hub_file_not_parquet", path=path, name=self.name, cause=str(error).splitlines()[0])
+            ) from error
         except UserError:
             raise
         except Exception as error:
@@ -168,7 +171,7 @@ def parse_hub_name(where: str) -> tuple[str, str | None, list[str]]:
     repo, _, revision = repo.partition("@")
     parts = repo.split("/")
     if len(parts) > 2 or len(names) > 2 or not all(parts) or not all(names) or {".", ".."} & set(parts):
-        raise UserError(f"'{where}' is not the name of a data set", hint="write hf:OWNER/NAME[:CONFIG][:SPLIT]")
+        raise UserError(Diagnostic("not_a_data_set_name", name=where), hint="write hf:OWNER/NAME[:CONFIG][:SPLIT]")
     return repo, revision or None, names
 
 
@@ -192,7 +195,7 @@ def find_repository(repo: str, revision: str | None, mirror: str | os.PathLike[s
             return folder_repository(folder, repo, revision)
         if mirror is not None:
             raise UserError(
-                f"the mirror has no data set '{repo}': there is no folder '{folder}'",
+                Diagnostic("mirror_without_data_set", name=repo, folder=folder),
                 hint=f"hf download {repo} --repo-type dataset --local-dir {folder}",
             )
     if (forbidden := offline()) is not None:
@@ -217,7 +220,7 @@ def folder_repository(folder: str, name: str, revision: str | None) -> Repositor
     commit = card.read_text("utf-8").split("\n")[0].strip() if card.is_file() else os.path.basename(root)
     known = commit if _COMMIT.fullmatch(commit) else None
     if known is not None and revision is not None and _COMMIT.fullmatch(revision) and revision != known:
-        raise UserError(f"'{folder}' holds commit {known} of '{name}'; expected {revision}")
+        raise UserError(Diagnostic("other_commit", folder=folder, commit=known, name=name, revision=revision))
     converted = not os.path.isfile(os.path.join(root, _CARD)) and _is_converted(_files_in(root))
     return Repository(name, root, revision=known, converted=converted)
 
@@ -346,7 +349,7 @@ def hub_trouble(error: Exception, repo: str, revision: str | None, subject: str 
             message = f"the data set '{repo}' is gated: its owners want their terms accepted first"
             return UserError(message, hint=f"accept them at {page}, then {token}; or {mirror}")
         case "revision":
-            return UserError(f"the data set '{repo}' has no revision '{revision}'", hint=f"see {page}")
+            return UserError(Diagnostic("data_set_revision", name=repo, revision=revision), hint=f"see {page}")
         case "missing":
             return UserError(
                 f"{subject}'{page}' does not exist, or you may not see it: the server answered {answer}",

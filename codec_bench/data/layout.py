@@ -15,6 +15,7 @@ from typing import Any
 
 from codec_bench.data.hub import CONVERTED, Repository, hub_trouble
 from codec_bench.errors import MissingExtra, UserError, server_status
+from codec_bench.messages import Diagnostic
 
 _SHARD = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<of>\d{5})(?P<rest>.*)")
 _CARDS = ("README.md", ".huggingface.yaml")
@@ -51,7 +52,7 @@ def read_layout(repository: Repository, config: str | None, data_dir: str | None
     if repository.converted:
         if data_dir is not None:
             raise UserError(
-                f"the hub's conversion of '{repository.name}' does not keep the folder '{data_dir}'",
+                Diagnostic("conversion_without_folder", name=repository.name, folder=data_dir),
                 hint="leave out the revision, so that the repository itself is read",
             )
         return _converted_layout(repository, config)
@@ -141,7 +142,7 @@ def _layout_error(
         return hub_trouble(error, str(repository.repo), repository.revision)
     if isinstance(error, RuntimeError) and "scripts" in str(error):
         return UserError(
-            f"the data set '{repository.name}' is a loading script, and codec-bench runs no loading scripts",
+            Diagnostic("data_set_is_script", name=repository.name),
             hint=f"use the hub's conversion to Parquet (revision {CONVERTED}), or a folder of Parquet files",
         )
     names: list[str] = []
@@ -152,14 +153,14 @@ def _layout_error(
             names = []
     if names and config is None and len(names) > 1:
         return UserError(
-            f"the data set '{repository.name}' has several configurations", hint=f"name one: {', '.join(names)}"
+            Diagnostic("several_configurations", name=repository.name), hint=f"name one: {', '.join(names)}"
         )
     if names and config is not None and config not in names:
         return UserError(
-            f"the data set '{repository.name}' has no configuration '{config}'", hint=f"there are: {', '.join(names)}"
+            Diagnostic("no_configuration", name=repository.name, config=config), hint=f"there are: {', '.join(names)}"
         )
     reason = (str(error) or type(error).__name__).splitlines()[0]
-    return UserError(f"the splits and files of the data set '{repository.name}' cannot be determined: {reason}")
+    return UserError(Diagnostic("splits_unknown", name=repository.name, reason=reason))
 
 
 def _converted_layout(repository: Repository, config: str | None) -> Layout:
@@ -177,12 +178,12 @@ def _converted_layout(repository: Repository, config: str | None) -> Layout:
             splits_of.setdefault(parts[0], {}).setdefault(parts[1], []).append(path)
     if config is None and len(splits_of) > 1 and "default" not in splits_of:
         raise UserError(
-            f"the data set '{repository.name}' has several configurations", hint=f"name one: {', '.join(splits_of)}"
+            Diagnostic("several_configurations", name=repository.name), hint=f"name one: {', '.join(splits_of)}"
         )
     chosen = config or ("default" if "default" in splits_of else next(iter(splits_of), None))
     if chosen not in splits_of:
         raise UserError(
-            f"the data set '{repository.name}' has no configuration '{chosen}'",
+            Diagnostic("no_configuration", name=repository.name, config=chosen),
             hint=f"there are: {', '.join(splits_of)}",
         )
     return Layout({split: tuple(paths) for split, paths in splits_of[chosen].items()})

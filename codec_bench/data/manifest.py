@@ -22,6 +22,7 @@ from codec_bench.data.remote import joined
 from codec_bench.data.rows import ALIASES, NOTHING, PROBLEM, DoubleKey, Row, parse_json
 from codec_bench.decoding.table import Locator
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic
 
 Cells = tuple[int, tuple[str, ...], Sequence[Any], str | None]  # number, column names, values, problem
 _ROWS_AT_ONCE = 16_384
@@ -149,7 +150,7 @@ def read_manifest(
     kind = kind or os.path.splitext(path)[1].lower()
     if kind not in READERS:
         raise UserError(
-            f"'{path}' is neither a folder, a sound file nor a manifest ({', '.join(READERS)})",
+            Diagnostic("not_a_manifest", path=path, known=", ".join(READERS)),
             hint=f"own code is named by its file and its class: {path}:CLASS" if kind == ".py" else None,
         )
     table_name, folder = os.path.basename(path), folder or os.path.dirname(path)
@@ -178,10 +179,10 @@ def unit_of(path: str) -> str:
 
 def _check_header(path: str, names: Sequence[str], needed: Sequence[str]) -> None:
     if len(names) > MOST_COLUMNS:
-        raise UserError(f"'{path}' has {len(names)} columns; expected up to {MOST_COLUMNS}")
+        raise UserError(Diagnostic("too_many_columns", path=path, count=len(names), most=MOST_COLUMNS))
     plain = [name.strip().lower() for name in names]
     if (twice := Columns(names).twice) is not None:
-        raise UserError(f"'{path}' has two columns called '{twice}'")
+        raise UserError(Diagnostic("two_columns_alike", path=path, column=twice))
     if needed and not any(alias in plain for field in needed for alias in ALIASES[field]):
         expected = ", ".join(alias for field in needed for alias in ALIASES[field])
         raise UserError(
@@ -258,7 +259,7 @@ def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
             return
         except csv.Error as error:
             if names is None:
-                raise UserError(f"the header of '{path}' cannot be read: {error}") from error
+                raise UserError(Diagnostic("header_unreadable", path=path, cause=error)) from error
             span = f" (up to line {lines.line_num})" if lines.line_num > number else ""
             yield number, (), (), f"is not CSV{span}: {error}"
             continue
@@ -325,7 +326,7 @@ def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
                     number += 1
                     yield number, names, values, None
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
-        raise UserError(f"'{path}' cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+        raise UserError(Diagnostic("table_not_parquet", path=path, cause=str(error).splitlines()[0])) from error
 
 
 READERS: Mapping[str, Callable[[str, Sequence[str]], Iterator[Cells]]] = {

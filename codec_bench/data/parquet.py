@@ -21,6 +21,7 @@ from codec_bench.data.cells import (
 from codec_bench.data.hub import Repository
 from codec_bench.decoding.table import RATES, Locator
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -219,10 +220,15 @@ class ParquetRows:
                     first += rows
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise UserError(
-                f"'{path}' of {self._repository.name} cannot be read as Parquet: {str(error).splitlines()[0]}"
+                Diagnostic(
+                    "hub_table_not_parquet",
+                    path=path,
+                    name=self._repository.name,
+                    cause=str(error).splitlines()[0],
+                )
             ) from error
         except OSError as error:
-            raise UserError(f"'{local}' cannot be read: {str(error).splitlines()[0]}") from error
+            raise UserError(Diagnostic("table_unreadable", local=local, cause=str(error).splitlines()[0])) from error
 
     def _plan(self, file: pq.ParquetFile, path: str, columns: Sequence[str]) -> list[_Column]:
         schema = file.schema_arrow

@@ -12,6 +12,7 @@ from codec_bench.data.rows import Row, distinct_ids, without_suffix
 from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.remote import filesystem, is_url, read_remote, shown, tried
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic
 
 _WEB = ("http://", "https://")
 
@@ -56,7 +57,7 @@ def read_listing(url: str) -> Iterator[Row]:
     """
     if url.startswith(_WEB):
         raise UserError(
-            f"'{shown(url)}' names no manifest and no sound file, and a web server does not list its files",
+            Diagnostic("url_lists_no_files", url=shown(url)),
             hint="name a manifest, which ends in .jsonl, .csv, .tsv or .parquet, or tar files",
         )
     system = filesystem(url)

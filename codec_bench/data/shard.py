@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 _WRITTEN = re.compile(r"([0-9]+)/([0-9]+)")
 MOST_SHARDS = 100_000
@@ -36,7 +37,7 @@ class Shard:
     def __post_init__(self) -> None:
         if not (1 <= self.number <= self.of <= MOST_SHARDS):
             raise UserError(
-                f"the shard is {self}; expected K/N with K from 1 to N, and N from 1 to {MOST_SHARDS}",
+                Diagnostic("shard_range", shard=self, most=MOST_SHARDS),
                 hint="such as 1/8 for the first of eight",
             )
 
@@ -84,5 +85,5 @@ def read_shard(requested: str | tuple[int, int] | Shard | None) -> Shard | None:
     else:
         pair = tuple(requested) if isinstance(requested, (tuple, list)) else None
     if pair is None or len(pair) != 2 or not all(isinstance(one, int) and not isinstance(one, bool) for one in pair):
-        raise UserError(f"the shard is {requested!r}; expected K/N, such as 3/8 for the third of eight")
+        raise UserError(Diagnostic("shard_form", shard=requested))
     return Shard(*pair)

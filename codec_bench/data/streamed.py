@@ -14,6 +14,7 @@ from codec_bench.data.hub import Repository
 from codec_bench.data.layout import Layout
 from codec_bench.data.manifest import READERS, unit_of
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic
 
 _LINES_FOR_COLUMNS = 100
 
@@ -83,8 +84,13 @@ class StreamedRows:
         missing = [path for path in every if not repository.has(path)]
         if missing:
             raise UserError(
-                f"the hub's cache lacks {len(missing)} files of '{repository.name}' (commit {repository.revision}), "
-                f"such as '{missing[0]}'",
+                Diagnostic(
+                    "cache_lacks_files",
+                    count=len(missing),
+                    name=repository.name,
+                    revision=repository.revision,
+                    example=missing[0],
+                ),
                 hint="unset HF_HUB_OFFLINE, or fetch them: hf download --repo-type dataset " + repository.name,
             )
         first = next(iter(layout.splits))
@@ -113,7 +119,7 @@ class StreamedRows:
         except Exception as error:  # a dozen formats' readers raise exceptions of any class over a broken file
             reason = (str(error) or type(error).__name__).splitlines()[0]
             raise UserError(
-                f"the split '{split}' of '{self._repository.name}' cannot be read after its first {read} rows: {reason}"
+                Diagnostic("split_unreadable", split=split, name=self._repository.name, read=read, reason=reason)
             ) from error
 
     def count(self, split: str) -> int:

@@ -26,6 +26,7 @@ from codec_bench.data.parquet import ParquetRows
 from codec_bench.data.rows import ALIASES, Row, rank
 from codec_bench.data.streamed import ManifestRows, StreamedRows, row_problem
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 __all__ = ["SPLIT", "Table", "open_table", "row_problem"]
 
@@ -211,14 +212,14 @@ def open_table(
         MissingExtra: the `datasets` library is needed and not installed.
     """
     if limit is not None and limit < 1:
-        raise UserError(f"the limit is {limit}; expected at least 1")
+        raise UserError(Diagnostic("limit_too_low", limit=limit))
     selection = RowSelection(columns, limit, seed)
     where = os.fspath(where)
     if where.startswith(PREFIX):
         repo, pinned, names = parse_hub_name(where)
         if pinned is not None and revision not in (None, pinned):
             raise UserError(
-                f"'{where}' names the revision '{pinned}', and '{revision}' was requested as well",
+                Diagnostic("two_revisions", path=where, pinned=pinned, revision=revision),
                 hint="name one of them",
             )
         repository = replace(find_repository(repo, revision or pinned, mirror), sounds=sounds, in_place=in_place)
@@ -228,11 +229,11 @@ def open_table(
         repository = replace(folder_repository(path, os.path.basename(path) or "root", revision), sounds=sounds)
         return _open_repository(repository, (config, data_dir), split, [], selection)
     if not os.path.exists(path):
-        raise UserError(
-            f"there is no data set, folder or file '{where}'", hint="a data set on the hub is hf:OWNER/NAME"
-        )
+        raise UserError(Diagnostic("no_table", path=where), hint="a data set on the hub is hf:OWNER/NAME")
     if data_dir is not None:
-        raise UserError(f"'{path}' is one file; it has no folder '{data_dir}'", hint="name the folder that it lies in")
+        raise UserError(
+            Diagnostic("file_without_folder", path=path, data_dir=data_dir), hint="name the folder that it lies in"
+        )
     return _open_file(path, config, split, selection)
 
 
@@ -240,12 +241,13 @@ def _open_file(path: str, config: str | None, split: str | None, selection: RowS
     base = os.path.basename(path)
     stem, kind = os.path.splitext(base)
     if kind.lower() not in READERS:
-        raise UserError(f"'{path}' is not a table that can be read; expected {', '.join(READERS)} or a folder")
+        raise UserError(Diagnostic("not_a_table", path=path, known=", ".join(READERS)))
     name = _SHARD_OF.sub("", stem)
     for option, requested in (("configuration", config), ("split", split)):
         if requested not in (None, name):
             raise UserError(
-                f"'{path}' is one file; it has no {option} '{requested}'", hint="name the folder that it lies in"
+                Diagnostic("file_without_option", path=path, option=option, value=requested),
+                hint="name the folder that it lies in",
             )
     if kind.lower() == ".parquet":
         rows: Rows = ParquetRows(Repository(base, os.path.dirname(path)), {name: (base,)})
@@ -283,10 +285,10 @@ def _open_repository(
     splits = {name: paths for name, paths in layout.splits.items() if paths}
     if split is not None and split not in splits:
         raise UserError(
-            f"the data set '{repository.name}' has no split '{split}'", hint=f"there are: {', '.join(splits) or 'none'}"
+            Diagnostic("no_split", name=repository.name, split=split), hint=f"there are: {', '.join(splits) or 'none'}"
         )
     if not splits:
-        raise UserError(f"the data set '{repository.name}' has no data files")
+        raise UserError(Diagnostic("no_data_files", name=repository.name))
     chosen = {name: paths for name, paths in splits.items() if split in (None, name)}
     if all(path.endswith(".parquet") for paths in chosen.values() for path in paths):
         rows: Rows = ParquetRows(repository, chosen, layout.features, layout.sizes)
@@ -310,7 +312,7 @@ def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
     expected = [alias for field in needed for alias in ALIASES[field]]
     if not any(name.strip().lower() in expected for name in table.columns):
         raise UserError(
-            f"the data set '{table.name}' has no column for {' or '.join(needed)}; it has {', '.join(table.columns)}",
+            Diagnostic("no_column_for", data=table.name, needed=" or ".join(needed), columns=", ".join(table.columns)),
             hint=f"expected one of {', '.join(expected)}",
         )
     layouts: dict[tuple[str, ...], Columns] = {}

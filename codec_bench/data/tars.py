@@ -35,6 +35,7 @@ from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.read import TarMember
 from codec_bench.decoding.remote import filesystem, is_url, shown, tried
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic
 
 SUFFIX = ".tar"
 MOST_FILES = 100_000
@@ -73,7 +74,7 @@ def names_tars(data: str) -> bool:
     """
     if data.lower().endswith(_PACKED):
         raise UserError(
-            f"'{shown(data)}' is compressed, so that no member can be read by itself",
+            Diagnostic("tar_compressed", path=shown(data)),
             hint="unpack it to .tar; sound is compressed already",
         )
     return data.lower().endswith(SUFFIX)
@@ -90,9 +91,7 @@ def expanded(data: str) -> list[str]:
         return [data]
     first, last = match.groups()
     if int(last) < int(first) or int(last) - int(first) >= MOST_FILES:
-        raise UserError(
-            f"'{shown(data)}' names files from {first} to {last}; expected up to {MOST_FILES} in rising order"
-        )
+        raise UserError(Diagnostic("tar_numbers", path=shown(data), first=first, last=last, most=MOST_FILES))
     width = len(first) if first.startswith("0") else 0
     head, tail = data[: match.start()], data[match.end() :]
     return [one for number in range(int(first), int(last) + 1) for one in expanded(f"{head}{number:0{width}d}{tail}")]
@@ -182,7 +181,7 @@ def _scan(file: str) -> list[_TarEntry]:
     except OSError as error:
         # EINVAL: a size in the file is wrong.
         hint = "copy it again" if error.errno == errno.EINVAL else None
-        raise UserError(f"the tar file '{file}' cannot be read: {error.strerror or error}", hint=hint) from error
+        raise UserError(Diagnostic("tar_unreadable", file=file, cause=error.strerror or error), hint=hint) from error
 
 
 def _with_message(file: str, look: Any) -> Any:

@@ -14,6 +14,7 @@ from pathlib import Path
 from codec_bench.data.source import Source
 from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.errors import Note, UserError, on_disk
+from codec_bench.messages import Diagnostic
 from codec_bench.types import TRIALS
 
 _SAME: Mapping[str, int] = {"1": 1, "0": 0, "target": 1, "nontarget": 0}
@@ -36,7 +37,7 @@ def with_trials(source: Source, path: Path) -> Source:
         if one is None or other is None:
             dropped.append(f"line {line}: {enrolment if one is None else test}")
         elif held.setdefault(other, {}).setdefault(one, same) != same:
-            raise UserError(f"line {line} of the trials '{path}' says of {one} and {other} what another line does not")
+            raise UserError(Diagnostic("trials_disagree", line=line, path=path, one=one, other=other))
     if not held:
         raise UserError(
             f"no trial of '{path}' is about two samples of the data ({dropped[0] if dropped else 'it is empty'})",
@@ -74,4 +75,4 @@ def _read(path: Path) -> Iterator[tuple[int, int, str, str]]:
             yield number, _SAME[parts[2]], parts[0], parts[1]
         else:
             where = f"line {number} of the trials '{path}'"
-            raise UserError(f"{where} is '{line[:80]}'; expected '1 ENROLMENT TEST' or '0 ENROLMENT TEST'")
+            raise UserError(Diagnostic("trial_line", place=where, line=line[:80]))

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from codec_bench.errors import AudioError
+from codec_bench.messages import Diagnostic
 
 Content = bytes | mmap.mmap
 Order = Literal["little", "big"]
@@ -99,14 +100,11 @@ def behind_tag(content: Content) -> int:
 
 
 def _truncated(name: str, declared: int, held: int) -> AudioError:
-    return AudioError(f"'{name}' is truncated: it declares {declared} bytes of sound and holds {held}")
+    return AudioError(Diagnostic("bytes_missing", name=name, declared=declared, held=held))
 
 
 def _left_over(name: str, declared: int, held: int) -> AudioError:
-    return AudioError(
-        f"'{name}' declares {declared} bytes of sound and holds {held}, so that the rest would not be read: "
-        "write it again with a header that is right"
-    )
+    return AudioError(Diagnostic("bytes_not_declared", name=name, declared=declared, held=held))
 
 
 # ---------------------------------------------------------------------------------------------------- files of chunks
@@ -143,7 +141,7 @@ def _check_rest(
         if chunk == expected:
             rest = len(content) - begin
             if rest <= _BEFORE_SOUND[expected]:
-                raise AudioError(f"'{name}' holds no samples")
+                raise AudioError(Diagnostic("sound_without_samples", name=name))
             if size > rest and not _is_streamed(size, rest):
                 raise _truncated(name, size, rest)
             if size and end < len(content) and not _ends_in_chunks(content, end, size_bytes, order, align):  # 0: a pipe
@@ -390,7 +388,7 @@ def _mp3(content: Content, start: int, name: str) -> SizePlan:
             count -= header is not None
         elif frame.rate_hz != first.rate_hz:
             raise AudioError(
-                f"'{name}' is several sound files joined: {first.rate_hz} Hz, and {frame.rate_hz} Hz from byte {at} on"
+                Diagnostic("joined_rates", name=name, rate_hz=first.rate_hz, other_rate_hz=frame.rate_hz, at=at)
             )
         at, count = at + frame.size, count + 1
     if first is None:
@@ -402,10 +400,11 @@ def _mp3(content: Content, start: int, name: str) -> SizePlan:
     is_counted_twice = header is not None and declared == count + 1 and start + (header.bytes or 0) <= at
     ends_early = count < declared and rest < 4 and not is_counted_twice and not _is_streamed(declared, count)
     if ends_early or (ends_in_frame and declared != count):
-        held = f"it declares {declared} frames of sound and holds {count}" if declared else "its last frame is cut"
-        raise AudioError(f"'{name}' is truncated: {held}")
+        if not declared:
+            raise AudioError(Diagnostic("last_frame_cut", name=name))
+        raise AudioError(Diagnostic("frames_missing", name=name, declared=declared, held=count))
     if content[at : at + 3] == b"ID3" and _mp3_frame(content[at + behind_tag(content[at : at + 10]) :][:4]):
-        raise AudioError(f"'{name}' is several sound files joined: cut it at byte {at}")
+        raise AudioError(Diagnostic("joined_sounds", name=name, at=at))
     if header is None:
         return SizePlan(least=max(0, (count - 1) * first.samples - _DECODER_DELAY))
     least = max(0, (count - 1) * first.samples - header.delay - header.padding - _DECODER_DELAY)

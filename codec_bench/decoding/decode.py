@@ -22,7 +22,8 @@ import numpy as np
 
 from codec_bench.decoding.concatenated_files import missing_bytes, second_file
 from codec_bench.decoding.declared_sizes import SizePlan, plan
-from codec_bench.errors import AudioError
+from codec_bench.errors import AudioError, describe
+from codec_bench.messages import Diagnostic
 
 if TYPE_CHECKING:
     import soundfile
@@ -107,18 +108,18 @@ def read_file(path: str, most_s: float = math.inf) -> Decoded:
     try:
         about = os.stat(path)
     except (OSError, ValueError):
-        raise AudioError(f"there is no file '{path}'") from None
+        raise AudioError(Diagnostic("no_file", path=path)) from None
     if stat.S_ISDIR(about.st_mode):
-        raise AudioError(f"'{path}' is a folder; expected a sound file")
+        raise AudioError(Diagnostic("folder_for_sound", path=path))
     if about.st_size == 0:
-        raise AudioError(f"'{path}' is empty (0 bytes)")
+        raise AudioError(Diagnostic("sound_empty", name=path))
     return _decode(path, path, most_s)
 
 
 def decode_bytes(data: bytes, name: str, most_s: float = math.inf) -> Decoded:
     """Decode the bytes of a sound file as `read_file`; `name` is for messages."""
     if not data:
-        raise AudioError(f"'{name}' is empty (0 bytes)")
+        raise AudioError(Diagnostic("sound_empty", name=name))
     return _decode(data, name, most_s)
 
 
@@ -141,21 +142,17 @@ def _read_whole(source: str | bytes, name: str, most_s: float) -> Decoded:
         audio = _read_ffmpeg(source, name, most_s)
     held = audio.samples.shape[1]
     if checked.ends is not None and held not in checked.ends:
-        raise AudioError(f"'{name}' is damaged: {held} samples were decoded, and its last frame ends elsewhere")
+        raise AudioError(Diagnostic("last_frame_elsewhere", name=name, held=held))
     if held < checked.least:
-        raise AudioError(
-            f"'{name}' is several sound files joined: {held} of at least {checked.least} samples were decoded"
-        )
+        raise AudioError(Diagnostic("joined_sounds_short", name=name, held=held, least=checked.least))
     return audio
 
 
 def _checked(content: bytes | mmap.mmap, name: str) -> SizePlan:
     if (offset := second_file(content)) is not None:
-        raise AudioError(
-            f"'{name}' is several sound files joined, of which only the first would be read: cut it at byte {offset}"
-        )
+        raise AudioError(Diagnostic("joined_sounds_first", name=name, offset=offset))
     if missing := missing_bytes(content):
-        raise AudioError(f"'{name}' is truncated: {missing:,} bytes are missing at its end")
+        raise AudioError(Diagnostic("end_missing", name=name, missing=missing))
     return plan(content, name)
 
 
@@ -166,12 +163,9 @@ def guarded(name: str, decode: Callable[[], _Result]) -> _Result:
     except AudioError:
         raise
     except MemoryError as error:
-        raise AudioError(f"'{name}' cannot be decoded: it asks for more memory than there is") from error
+        raise AudioError(Diagnostic("decoding_out_of_memory", name=name)) from error
     except Exception as error:  # decoders raise anything on damaged bytes
-        message = " ".join(str(error).split())
-        raise AudioError(
-            f"'{name}' cannot be decoded: {type(error).__name__}{f': {message}' if message else ''}"
-        ) from error
+        raise AudioError(Diagnostic("not_decoded", name=name, message=describe(error))) from error
 
 
 def check_audio(audio: SampledSound, name: str) -> None:
@@ -184,17 +178,17 @@ def check_audio(audio: SampledSound, name: str) -> None:
     _check_rate(rate, name)
     samples = audio.samples
     if samples.size == 0:
-        raise AudioError(f"'{name}' holds no samples")
+        raise AudioError(Diagnostic("sound_without_samples", name=name))
     # NaN fails the comparison. Two passes over the samples, and no copy of them.
     if samples.min() >= -LOUDEST and samples.max() <= LOUDEST:
         return
     finite = np.isfinite(samples)
-    problem = f"beyond {LOUDEST:g} times full scale" if finite.all() else "that are not finite"
     bad = np.argwhere(~finite if not finite.all() else np.abs(samples) > LOUDEST)
     channel, first = bad[np.argmin(bad[:, 1])]
-    raise AudioError(
-        f"'{name}' has {len(bad)} samples {problem}, the first ({samples[channel, first]:g}) at {first / rate:.3f} s"
-    )
+    facts = {"name": name, "samples": len(bad), "value": f"{samples[channel, first]:g}", "at_s": first / rate}
+    if finite.all():
+        raise AudioError(Diagnostic("samples_too_loud", most=LOUDEST, **facts))
+    raise AudioError(Diagnostic("samples_not_finite", **facts))
 
 
 def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded | None:
@@ -209,15 +203,15 @@ def _read_libsndfile(source: str | bytes, name: str, most_s: float) -> Decoded |
     except soundfile.LibsndfileError as error:
         message = error.error_string.lower()  # without the file's name
         if "flac" in message or "psf" in message:
-            raise AudioError(f"'{name}' cannot be decoded: {error.error_string.strip()}") from error
+            raise AudioError(Diagnostic("not_decoded", name=name, message=error.error_string.strip())) from error
         return None
     # A compressed stream may declare no length (2**63 - 1); a shorter file was cut off. libsndfile corrects wrong sizes
     # of WAV, AIFF, AU and W64, which only its log shows; piped files (0 or 2**32 - 1) are complete.
     if held < expected < 2**62 and kind in _DECLARES_LENGTH:
-        raise AudioError(f"'{name}' is truncated: it declares {expected} samples and holds {held}")
+        raise AudioError(Diagnostic("samples_missing", name=name, declared=expected, held=held))
     mended = _MENDED_SIZE.search(log)
     if mended and int(mended[2]) < int(mended[1]) < 2**32 - 256:
-        raise AudioError(f"'{name}' is truncated: it declares {mended[1]} bytes of sound and holds {mended[2]}")
+        raise AudioError(Diagnostic("bytes_missing", name=name, declared=mended[1], held=mended[2]))
     return decoded(samples, rate)
 
 
@@ -249,10 +243,10 @@ def _gathered(pieces: Iterable[np.ndarray], name: str, rate: int, most_s: float)
     for chunk in pieces:
         length += chunk.shape[1]
         if length > most_s * rate:
-            raise AudioError(f"'{name}' is longer than {most_s:,.0f} s; cut it into parts")
+            raise AudioError(Diagnostic("file_too_long", name=name, most_s=most_s))
         size, waits = size + chunk.nbytes, waits + chunk.size
         if size > MOST_BYTES:
-            raise AudioError(f"'{name}' holds more than {MOST_BYTES / 2**30:g} GiB of samples; cut it into parts")
+            raise AudioError(Diagnostic("file_too_large", name=name, most_gib=MOST_BYTES / 2**30))
         waiting.append(chunk)
         if waits >= _AT_ONCE:
             blocks.append(_together(waiting))
@@ -275,7 +269,7 @@ def _together(pieces: list[np.ndarray]) -> np.ndarray:
 
 def _check_rate(rate: int, name: str) -> None:
     if not LOWEST_HZ <= rate <= HIGHEST_HZ:
-        raise AudioError(f"'{name}' has a sample rate of {rate} Hz; expected {LOWEST_HZ} to {HIGHEST_HZ}")
+        raise AudioError(Diagnostic("sound_rate", name=name, rate_hz=rate, lowest_hz=LOWEST_HZ, highest_hz=HIGHEST_HZ))
 
 
 def _read_ffmpeg(source: str | bytes, name: str, most_s: float) -> Decoded:
@@ -284,10 +278,10 @@ def _read_ffmpeg(source: str | bytes, name: str, most_s: float) -> Decoded:
     try:
         with opened_sound(source) as container:
             if not container.streams.audio:
-                raise AudioError(f"'{name}' holds no audio stream")
+                raise AudioError(Diagnostic("no_audio_stream", name=name))
             stream = container.streams.audio[0]
             if stream.codec_context is None:
-                raise AudioError(f"'{name}' is coded in a way that FFmpeg does not know")
+                raise AudioError(Diagnostic("coding_unknown", name=name))
             rate = stream.codec_context.sample_rate
             _check_rate(rate, name)
             # Not planar: with more than eight planes PyAV reads out of bounds.
@@ -298,7 +292,7 @@ def _read_ffmpeg(source: str | bytes, name: str, most_s: float) -> Decoded:
             samples = _gathered(arrays, name, rate, most_s)
     except (av.error.FFmpegError, ValueError, IndexError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise AudioError(f"'{name}' is not a sound file that libsndfile or FFmpeg can read ({reason})") from error
+        raise AudioError(Diagnostic("not_a_sound", name=name, reason=reason)) from error
     return decoded(samples, rate)
 
 

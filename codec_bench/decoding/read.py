@@ -15,6 +15,7 @@ from codec_bench.decoding.remote import is_url, read_remote, shown
 from codec_bench.decoding.span import find_span, read_span
 from codec_bench.decoding.table import find_locator, read_located
 from codec_bench.errors import AudioError, UserError
+from codec_bench.messages import Diagnostic
 
 _LOCATOR = re.compile(r"(?P<file>.+?)::(?P<begin>\d+)\+(?P<size>\d+)::(?P<name>.+)", re.DOTALL)
 
@@ -80,9 +81,9 @@ def member_bytes(member: TarMember) -> bytes:
             file.seek(member.begin)
             data = file.read(member.size)
     except OSError as error:
-        raise AudioError(f"'{member.file}' cannot be read: {error.strerror or error}") from error
+        raise AudioError(Diagnostic("file_unreadable", path=member.file, cause=error.strerror or error)) from error
     if len(data) != member.size:
-        raise AudioError(f"'{member.words}' is cut: the file ends after {len(data)} of its {member.size} bytes")
+        raise AudioError(Diagnostic("member_cut", member=member.words, held=len(data), size=member.size))
     return data
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from codec_bench.errors import AudioError, MissingExtra, UserError, describe
+from codec_bench.messages import Diagnostic
 
 TRIES = 4
 PAUSES_S = (0.5, 2.0, 5.0)
@@ -64,12 +65,12 @@ def filesystem(url: str) -> Any:
     protocol = url.split("://", 1)[0]
     if "@" in url.split("://", 1)[1].partition("/")[0]:
         raise UserError(
-            f"the URL '{shown(url)}' holds a user's name or password, which would be recorded",
+            Diagnostic("url_with_password", url=shown(url)),
             hint="leave it out; fsspec takes credentials from the environment",
         )
     if protocol not in STORES and protocol in fsspec.available_protocols():
         raise UserError(
-            f"'{shown(url)}' has the protocol '{protocol}', from which nothing is read",
+            Diagnostic("url_protocol", url=shown(url), protocol=protocol),
             hint="s3, gs, http and https are known; fetch other files first and name them by their path",
         )
     try:
@@ -91,7 +92,7 @@ def filesystem(url: str) -> Any:
         raise MissingExtra(f"'{shown(url)}'", package, EXTRA) from error
     except ValueError as error:
         raise UserError(
-            f"'{shown(url)}' has the protocol '{protocol}', which fsspec does not know",
+            Diagnostic("url_protocol_unknown", url=shown(url), protocol=protocol),
             hint="s3, gs, http and https are known",
         ) from error
 
@@ -142,29 +143,29 @@ def tried(url: str, act: Callable[[], _Got]) -> _Got:
         except Exception as error:  # the packages behind fsspec raise errors of their own
             why, passes = _reason(error)
             if not passes:
-                raise RemoteError(f"'{shown(url)}' {why}") from error
+                raise RemoteError(Diagnostic("url_refused", url=shown(url), cause=why)) from error
             if turn == TRIES - 1:
-                raise RemoteError(f"'{shown(url)}' could not be read in {TRIES} tries: {why}") from error
+                raise RemoteError(Diagnostic("url_unreadable", url=shown(url), tries=TRIES, cause=why)) from error
             _pause(PAUSES_S[turn])
     raise AssertionError("the last try returns or raises")
 
 
-def _reason(error: Exception) -> tuple[str, bool]:
-    """Return an error's meaning, to end a sentence, and whether it is temporary."""
+def _reason(error: Exception) -> tuple[Diagnostic, bool]:
+    """Return an error's meaning, and whether it is temporary."""
     status = _status(error)
     if isinstance(error, FileNotFoundError) or status in _GONE:
-        return "is not there", False
+        return Diagnostic("remote_missing"), False
     if isinstance(error, PermissionError) or status in _REFUSED:
-        return "may not be read: access was refused", False
+        return Diagnostic("remote_forbidden"), False
     if "Credentials" in type(error).__name__:
-        return "may not be read: the environment holds no credentials for it", False
+        return Diagnostic("remote_credentials"), False
     if status is not None:
-        return f"the server answered {status}", status >= 500 or status in _PASSES
+        return Diagnostic("remote_status", status=status), status >= 500 or status in _PASSES
     if isinstance(error, TimeoutError) or "Timeout" in type(error).__name__:
-        return "the connection stalled", True
+        return Diagnostic("remote_stalled"), True
     if isinstance(error, IsADirectoryError):
-        return "is a folder", False
-    return f"the connection broke off ({_without_urls(describe(error))})", True
+        return Diagnostic("remote_folder"), False
+    return Diagnostic("remote_broken", message=_without_urls(describe(error))), True
 
 
 def _status(error: Exception) -> int | None:

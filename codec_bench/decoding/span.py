@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from codec_bench.config.file_content import file_state
 from codec_bench.decoding.decode import Decoded
 from codec_bench.errors import AudioError
+from codec_bench.messages import Diagnostic
 
 MARK = "#t="
 SLACK_S = 0.02
@@ -69,13 +70,14 @@ def cut_span(span: Span, sound: Decoded) -> Decoded:
     length = samples.shape[1]
     begin, end = round(span.begin_s * rate_hz), length if span.end_s is None else round(span.end_s * rate_hz)
     if end > length + SLACK_S * rate_hz or begin >= length:
-        extent = f"to {_seconds(span.end_s)} s" if span.end_s is not None else f"from {_seconds(span.begin_s)} s"
-        raise AudioError(f"'{span}': the segment goes {extent}, and the sound ends at {length / rate_hz:.3f} s")
+        raise AudioError(
+            Diagnostic("segment_beyond", span=span, begin_s=span.begin_s, end_s=span.end_s, length_s=length / rate_hz)
+        )
     if end <= begin:
-        raise AudioError(f"'{span}': the segment is empty")
+        raise AudioError(Diagnostic("segment_empty", span=span))
     if span.channel is not None:
         if span.channel >= len(samples):
-            raise AudioError(f"'{span}': the sound has {len(samples)} channels; there is no channel {span.channel}")
+            raise AudioError(Diagnostic("segment_channel", span=span, channels=len(samples), channel=span.channel))
         samples = samples[span.channel : span.channel + 1]
     return Decoded(samples[:, begin : min(end, length)].copy(), rate_hz)
 

@@ -24,7 +24,7 @@ from codec_bench.decoding.remote import shown
 from codec_bench.engine.arena import Arena, Region, Segments, round_up
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
 from codec_bench.errors import UserError
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.types import Audio
 
 READING = "decode and resample"
@@ -66,7 +66,10 @@ class FileRequest:
 
     def words(self, message: str) -> str:
         """A message with the name in place of the path."""
-        return message.replace(self.path, shown(self.name)) if self.name else message
+        if not self.name:
+            return message
+        rename = message.rename if isinstance(message, Diagnostic) else message.replace
+        return rename(self.path, shown(self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +257,7 @@ def _read_signal(
         if request.keep is not None:
             keep_audio(request.keep, audio)
     except UserError as error:
-        return Diagnostic("unreadable_audio", message=request.words(error.message))
+        return as_reason(request.words(error.message), "unreadable_audio")
     except Exception as error:  # a decoder may raise anything for a broken file; only this sample fails
         message = request.words(" ".join(str(error).split()))
         cause = Diagnostic("error", type=type(error).__name__, message=message)

@@ -6,7 +6,8 @@ Which file to open
     `benchmark.py` questions, answers and verdicts; `definitions.py` definitions of benchmarks and checked data;
     `judges.py` tests of judges; `building.py` items of new data sets;
     `models.py` answers of models; `store.py` files of other programs; `stats.py` values, intervals, tests and marks;
-    `general.py` for several rooms.
+    `data.py` data sets and tables; `decoding.py` files of sounds;
+    `installation.py` findings of `doctor` and `validate`; `general.py` for several rooms.
 
 Every module of this package is the catalogue of one room, its codes by severity. Code decides by `Diagnostic.code` and
 its parameters, never by sentences. A sentence is a format string over the parameters, or a function of them.
@@ -115,6 +116,11 @@ class Diagnostic(str):
     def __str__(self) -> str:
         return str.__str__(self)
 
+    def rename(self, old: str, new: str) -> Diagnostic:
+        """The diagnostic with `new` in place of `old` in its texts."""
+        changed = {n: v.replace(old, new) if isinstance(v, str) else v for n, v in self.as_dict().items()}
+        return read({**changed, "code": self.code})
+
     @property
     def severity(self) -> Severity:
         """Of its code; `warning` if no catalogue of this process has it."""
@@ -136,7 +142,7 @@ def _json(value: Any) -> Any:
         return value
     if isinstance(value, list | tuple):
         return [_json(one) for one in value]
-    return value.item() if hasattr(value, "item") else str(value)
+    return value.item() if callable(getattr(value, "item", None)) else str(value)
 
 
 def _plain(value: Any) -> Any:

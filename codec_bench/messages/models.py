@@ -14,6 +14,12 @@ SENTENCES = {
     },
     "warning": {},
     "error": {
+        "audio_not_base64": "the answer's audio is {type}; expected base64",
+        "audio_not_hexadecimal": "the answer's audio is {type}; expected hexadecimal digits",
+        "answer_audio_empty": "the answer's audio is empty (0 bytes)",
+        "base64_damaged": "the answer's audio is not base64: {cause}",
+        "hexadecimal_damaged": "the answer's audio is not hexadecimal: {cause}",
+        "odd_bytes": "the answer's audio has {bytes} bytes; expected 16-bit samples, 2 bytes each",
         "model_closed": "the model was closed before it answered",
         "model_out_of_memory": "out of memory with this request alone",
         "needs_conversation": "the model '{model}' takes a conversation, and the prompt has no messages",

@@ -12,6 +12,7 @@ import numpy as np
 from codec_bench.audio.clip import Clip, wav_bytes
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import AudioError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Request, Sound
 
 
@@ -60,23 +61,23 @@ def pcm16_pieces(clip: Sound, piece_s: float) -> list[str]:
 def from_base64(text: Any) -> bytes:
     """Decode base64, with or without the head of a `data:` URL, or raise AudioError."""
     if not isinstance(text, str):
-        raise AudioError(f"the answer's audio is {type(text).__name__}; expected base64")
+        raise AudioError(Diagnostic("audio_not_base64", type=type(text).__name__))
     if text.startswith("data:"):
         text = text.partition(",")[2]
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise AudioError(f"the answer's audio is not base64: {error}") from None
+        raise AudioError(Diagnostic("base64_damaged", cause=error)) from None
 
 
 def from_hex(text: Any) -> bytes:
     """Decode hexadecimal digits, or raise AudioError."""
     if not isinstance(text, str):
-        raise AudioError(f"the answer's audio is {type(text).__name__}; expected hexadecimal digits")
+        raise AudioError(Diagnostic("audio_not_hexadecimal", type=type(text).__name__))
     try:
         return bytes.fromhex(text)
     except ValueError as error:
-        raise AudioError(f"the answer's audio is not hexadecimal: {error}") from None
+        raise AudioError(Diagnostic("hexadecimal_damaged", cause=error)) from None
 
 
 def from_pieces(parts: Sequence[Any]) -> bytes:
@@ -98,16 +99,13 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
         AudioError: the data is not audio of this kind, or empty.
     """
     if not data:
-        raise AudioError("the answer's audio is empty (0 bytes)")
+        raise AudioError(Diagnostic("answer_audio_empty"))
     # Some services send a WAV file when `pcm` was requested.
     if kind.startswith("pcm") and data[:4] != b"RIFF":
         if len(data) % 2:
-            raise AudioError(f"the answer's audio has {len(data)} bytes; expected 16-bit samples, 2 bytes each")
+            raise AudioError(Diagnostic("odd_bytes", bytes=len(data)))
         return Audio(np.frombuffer(data, "<i2").astype(np.float32) / 32768.0, rate_hz)
-    try:
-        return Audio(*decode_bytes(data, "the answer's audio"))
-    except AudioError as error:
-        raise AudioError(error.message.replace("'the answer's audio'", "the answer's audio")) from None
+    return Audio(*decode_bytes(data, "audio of the answer"))
 
 
 def joined(parts: list[Audio]) -> Audio:

@@ -9,6 +9,7 @@ from codec_bench.api import gpus
 from codec_bench.api.doctor import doctor
 from codec_bench.engine import device
 from codec_bench.kernels import first_launch
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 torch = pytest.importorskip("torch")
@@ -50,7 +51,8 @@ def result(rng_seconds=1.0, listed="two"):
 def test_a_machine_on_which_everything_works(machine):
     findings = result()
     assert [f.state for f in findings.values()] == ["ok"] * 5
-    assert "whisper-base writes the same text" in findings["Whisper on cuda:1 and on the CPU"].found
+    found = findings["Whisper on cuda:1 and on the CPU"].found
+    assert (found.code, found.parameters["model"]) == ("same_transcript", "whisper-base")
 
 
 def test_empty_transcripts_of_one_gpu_are_wrong(machine):
@@ -80,19 +82,23 @@ def test_without_a_checkpoint_nothing_is_compared(machine, monkeypatch):
 def test_triton_without_a_compiler_is_a_note(machine, monkeypatch):
     monkeypatch.setattr(first_launch, "triton_fault", lambda position: "its first launch failed: no C compiler")
     finding = result()["Triton on cuda:0"]
-    assert finding.state == "note" and "no C compiler" in finding.found and "compiler" in finding.do
+    assert finding.state == "note" and finding.found.code == "triton_fault" and "compiler" in finding.do
 
 
 def test_a_driver_that_torch_does_not_take_is_wrong(machine, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     (finding,) = result().values()
-    assert finding.state == "wrong" and "0 of 2" in finding.found and "driver" in finding.do
+    assert (
+        finding.state == "wrong"
+        and finding.found == Diagnostic("gpus_not_visible", visible=0, gpus=2)
+        and "driver" in finding.do
+    )
 
 
 def test_a_gpu_that_the_process_may_not_use_is_wrong(monkeypatch):
     monkeypatch.setattr(device, "cuda_count", lambda: 0)
     (finding,) = result(listed="NVIDIA H200").values()
-    assert finding.state == "wrong" and "NVIDIA H200" in finding.found
+    assert finding.state == "wrong" and finding.found == Diagnostic("no_cuda", listed="NVIDIA H200")
     assert not gpus.check_gpus(lambda: None, "none")
 
 

@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from codec_bench import doctor, evaluate, export, list_names, open_run, report, show, validate
 from codec_bench.api.doctor import read_extras
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.messages import Diagnostic
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,10 @@ def test_doctor_knows_the_extras_of_the_package_and_what_is_missing_of_them(monk
     module = __import__("codec_bench.api.doctor", fromlist=["doctor"])
     monkeypatch.setattr(module, "package_version", lambda name: None if name == "swift-f0" else "1")
     by_name = {one.what: one for one in doctor()}
-    assert by_name["extra 'pitch'"].found == "without swift-f0" and by_name["extra 'pitch'"].state == "note"
+    assert (
+        by_name["extra 'pitch'"].found == Diagnostic("lacks_packages", names="swift-f0")
+        and by_name["extra 'pitch'"].state == "note"
+    )
 
 
 @pytest.mark.parametrize("kind", ["codecs", "metrics", "benchmarks", "steps", "rules", "presets"])

@@ -257,7 +257,7 @@ def test_two_onnxruntimes_are_detected(monkeypatch):
 
     monkeypatch.setattr(doctor, "package_version", lambda name: "1.2" if "onnxruntime" in name else "1")
     finding = doctor._onnxruntime()
-    assert finding.state == "wrong" and "overwrite each other" in finding.found and "uninstall" in finding.do
+    assert finding.state == "wrong" and finding.found.code == "onnxruntimes_clash" and "uninstall" in finding.do
 
 
 def test_help_loads_little():

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 from codec_bench.data import open_source, problem_of
 from codec_bench.errors import UserError
@@ -132,7 +133,7 @@ def test_a_key_that_stands_twice_is_a_problem_of_its_line(tmp_path, row):
     assert good.text == "fine" and problem_of(good) is None
     assert "line 2" in problem_of(bad) and "'text' twice" in problem_of(bad) and bad.audio is None
     (tmp_path / "set.csv").write_text("audio,text,Text \na.wav,no,yes\n")
-    with pytest.raises(UserError, match="two columns"):
+    with refuses("two_columns_alike"):
         open_source(tmp_path / "set.csv")
 
 
@@ -174,14 +175,14 @@ def test_no_audio_column_names_the_columns_there_are(tmp_path, kind):
 
 def test_no_audio_key_in_any_line_names_the_columns_there_are(tmp_path):
     path = write(tmp_path / "set.jsonl", [{"name": "a", "file": "a.wav"}, {"name": "b", "file": "b.wav"}])
-    with pytest.raises(UserError, match=r"none of the 2 samples .* has no audio \(its columns are name, file\)"):
+    with refuses("no_usable_sample", count=2):
         open_source(path)
 
 
 def test_a_column_twice_is_refused(tmp_path):
     path = tmp_path / "set.csv"
     path.write_text("audio,text,Text\na.wav,x,y\n")
-    with pytest.raises(UserError, match="two columns called 'text'"):
+    with refuses("two_columns_alike", column="text"):
         open_source(path)
 
 
@@ -212,7 +213,7 @@ def test_a_column_that_is_neither_text_nor_sound_is_refused_with_its_type(tmp_pa
 
 def test_a_file_that_is_not_parquet_is_refused(tmp_path):
     (tmp_path / "x.parquet").write_text("audio\na.wav\n")
-    with pytest.raises(UserError, match="cannot be read as Parquet"):
+    with refuses("table_not_parquet"):
         open_source(tmp_path / "x.parquet")
 
 
@@ -242,7 +243,7 @@ def test_a_table_of_too_many_columns_is_refused_at_once(tmp_path, kind, between)
     names = ["audio", *(f"c{n}" for n in range(300_000))]
     (tmp_path / f"wide.{kind}").write_text(between.join(names) + "\n" + between.join(names) + "\n")
     start = time.process_time()
-    with pytest.raises(UserError, match="has 300001 columns; expected up to 10000"):
+    with refuses("too_many_columns", count=300001, most=10000):
         open_source(str(tmp_path / f"wide.{kind}"))
     assert time.process_time() - start < 5
 

@@ -12,6 +12,7 @@ import tracemalloc
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import refuses
 
 from codec_bench.audio.clip import Clip
 from codec_bench.data import open_source, problem_of
@@ -147,7 +148,7 @@ def test_a_text_that_the_file_does_not_hold_is_one_sentence(tmp_path):
     numbers = b"\x02\x03\x24"
     assert path.read_bytes().count(numbers) == 1
     path.write_bytes(path.read_bytes().replace(numbers, b"\x02\x03\x34"))
-    with pytest.raises(UserError, match=r"cannot be read as Parquet: a row names text 3 of a list of 3 texts"):
+    with refuses("hub_table_not_parquet", cause="a row names text 3 of a list of 3 texts"):
         list(open_table(path))
 
 
@@ -158,12 +159,12 @@ def test_a_limit_never_touches_later_files(layout):
     assert [key for key, _ in open_table(layout, split="test", limit=10)] == [f"test/{at}" for at in range(10)]
     table = open_table(layout, split="test", limit=10)
     assert table.total == 10
-    with pytest.raises(UserError, match=r"test-00001-of-00003\.parquet' .* is not Parquet"):
+    with refuses("hub_file_not_parquet", path="test-00001-of-00003.parquet"):
         list(open_table(layout, split="test", limit=11, seed=1))
     read = iter(open_table(layout, split="test", limit=11))
     for _ in range(10):
         next(read)
-    with pytest.raises(UserError, match=r"test-00001-of-00003\.parquet' .* cannot be read as Parquet"):
+    with refuses("hub_table_not_parquet"):
         next(read)
 
 
@@ -215,7 +216,7 @@ def test_text_that_names_sound_files(tmp_path):
             800
         ] * 2 + [801] * 2
         assert results[0]["file"] == "0.wav" and results[0]["text"] == "x.wav is a file"
-        with pytest.raises(AudioError, match=r"no file '.*wavs/2\.wav'"):
+        with refuses("no_file", path="2.wav"):
             results[2]["audio"].read()
 
 
@@ -267,7 +268,7 @@ def test_a_folder_whose_file_breaks_in_the_middle_says_where(tmp_path):
     pytest.importorskip("datasets")
     with gzip.open(tmp_path / "test.jsonl.gz", "wt") as file:
         file.write('{"q": "a"}\n{"q": "b"}\nno json\n')
-    with pytest.raises(UserError, match=r"the split 'test' of .* cannot be read after its first [0-2] rows: "):
+    with refuses("split_unreadable", split="test"):
         list(open_table(tmp_path, split="test"))
 
 
@@ -322,7 +323,7 @@ def test_sound_in_archives_is_decoded_when_requested(tmp_path):
     results = [row for _, row in open_table(tmp_path, split="test")]
     assert [row["json"]["text"] for row in results] == ["t0", "t1", "t2", "t3"]
     assert [results[at]["flac"].read().num_samples for at in (0, 1, 3)] == [800, 801, 803]
-    with pytest.raises(AudioError, match=r"002.*not a sound file|002.*cannot be decoded"):
+    with refuses("not_a_sound|not_decoded"):
         results[2]["flac"].read()
 
 
@@ -331,7 +332,7 @@ def test_a_loading_script_is_not_run(tmp_path):
     root = tmp_path / "OWNER" / "NAME"
     root.mkdir(parents=True)
     (root / "NAME.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
-    with pytest.raises(UserError, match="loading script"):
+    with refuses("data_set_is_script"):
         open_table("hf:OWNER/NAME", mirror=tmp_path)
     assert not (tmp_path / "ran").exists()
 
@@ -421,7 +422,7 @@ def test_a_row_of_the_hub_without_sound_is_a_problem(tmp_path):
 def test_a_table_without_a_column_of_sound_is_refused_with_the_columns_there_are(tmp_path):
     pytest.importorskip("datasets")
     shards(tmp_path / "N", "test", [{"question": "q", "answer": "a"}], [1])
-    with pytest.raises(UserError, match="no column for audio; it has question, answer, split"):
+    with refuses("no_column_for", needed="audio", columns="question, answer, split"):
         open_source(tmp_path / "N")
 
 
@@ -447,9 +448,9 @@ def test_a_folder_of_a_repository_read_alone(tmp_path):
     ]
     assert results == ["u003", "u004", "u005"]
     assert [row["id"] for _, row in open_table(path, data_dir="ASR-PART1-Test")] == ["u000", "u001", "u002"]
-    with pytest.raises(UserError, match="ASR-PART3-Test"):
+    with refuses("splits_unknown"):
         open_table(path, data_dir="ASR-PART3-Test")
-    with pytest.raises(UserError, match="is one file; it has no folder 'x'"):
+    with refuses("file_without_folder", data_dir="x"):
         open_table(path / "ASR-PART1-Test" / "train-00000-of-00001.parquet", data_dir="x")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import fsspec
 import numpy as np
 import pytest
+from refusals import refuses
 
 from codec_bench.config import file_content
 from codec_bench.data import open_source, tars
@@ -88,7 +89,7 @@ def test_behind_a_url(folder):
     here, there = (open_source(f"{where}/t-{{00..01}}.tar") for where in (folder, "memory://tars"))
     assert [one.id for one in here] == [one.id for one in there] and here.fingerprint == there.fingerprint
     assert np.array_equal(Audio.read(there.samples[3].audio).samples, Audio.read(CLIPS[3]).samples)
-    with pytest.raises(UserError, match=r"'memory://tars/none.tar' is not there"):
+    with refuses("url_refused", url="memory://tars/none.tar", cause="remote_missing"):
         open_source("memory://tars/none.tar")
 
 
@@ -123,7 +124,7 @@ def test_other_files_are_refused_in_a_sentence(tmp_path):
         open_source(str(tmp_path / "x.tar"))
     with pytest.raises(UserError, match="cannot be read: No such file"):
         open_source(str(tmp_path / "y.tar"))
-    with pytest.raises(UserError, match="is compressed"):
+    with refuses("tar_compressed"):
         open_source("s3://b/x.tar.gz")
 
 
@@ -131,7 +132,7 @@ def test_braces():
     assert expanded("a-{08..10}-{1..2}.tar") == [f"a-{n}-{k}.tar" for n in ("08", "09", "10") for k in (1, 2)]
     assert expanded("a-{8..10}.tar") == ["a-8.tar", "a-9.tar", "a-10.tar"] and expanded("a.tar") == ["a.tar"]
     for wrong in ("a-{3..1}.tar", "a-{0..100000}.tar"):
-        with pytest.raises(UserError, match="in rising order"):
+        with refuses("tar_numbers"):
             expanded(wrong)
 
 
@@ -161,7 +162,7 @@ def test_a_size_that_no_file_has_is_one_sentence_at_once(tmp_path):
             info.size, info.pax_headers = 400, {"size": size}
             tar.addfile(info, io.BytesIO(bytes(400)))
     start = time.process_time()
-    with pytest.raises(UserError, match=r"the tar file '.*x\.tar' cannot be read") as caught:
+    with refuses("tar_unreadable", file="x.tar") as caught:
         open_source(str(tmp_path / "x.tar"))
     assert caught.value.hint == "copy it again" and time.process_time() - start < 3
 

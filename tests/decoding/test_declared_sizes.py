@@ -8,6 +8,7 @@ import av
 import numpy as np
 import pytest
 import soundfile
+from refusals import refuses
 
 from codec_bench import evaluate
 from codec_bench.decoding.decode import decode_bytes
@@ -82,7 +83,7 @@ def test_silence_behind_the_declared_end_is_no_padding_if_sound_follows(tone, ki
     mark, order, before = (b"data", "little", 0) if kind == "WAV" else (b"SSND", "big", 8)
     at = data.index(mark) + 4
     data[at : at + 4] = (2 * tone.size + before).to_bytes(4, order)
-    with pytest.raises(AudioError, match=r"short\.x"):
+    with refuses("bytes_not_declared", name="short.x"):
         decode_bytes(bytes(data), "short.x")
 
 
@@ -91,7 +92,7 @@ def test_a_wav_that_lacks_bytes_is_truncated(tone, change):
     data = bytearray(written(tone, "WAV"))
     at = data.index(b"data") + 4
     data[at : at + 4] = (2 * tone.size + change).to_bytes(4, "little")
-    with pytest.raises(AudioError, match=r"cut\.wav.*truncated"):
+    with refuses("bytes_missing", name="cut.wav"):
         decode_bytes(bytes(data), "cut.wav")
 
 
@@ -106,7 +107,7 @@ def test_audio_behind_the_declared_end_is_not_dropped(tone, kind):
     at = data.index(mark) + skip
     size = half + int.from_bytes(data[at : at + size_bytes], order) - 2 * tone.size
     data[at : at + size_bytes] = size.to_bytes(size_bytes, order)
-    with pytest.raises(AudioError, match=r"short\.x"):
+    with refuses("bytes_not_declared", name="short.x"):
         decode_bytes(bytes(data), "short.x")
 
 
@@ -116,7 +117,7 @@ def test_chunks_and_tags_behind_a_wav_are_no_audio(tone, tail):
 
 
 def test_an_empty_wav_with_a_chunk_behind_it_holds_nothing(tone):
-    with pytest.raises(AudioError, match="no samples"):
+    with refuses("sound_without_samples"):
         decode_bytes(written(tone[:0], "WAV") + b"LIST\x04\0\0\0INFO", "empty.wav")
 
 
@@ -134,7 +135,7 @@ def test_a_flac_that_declares_too_little_is_whole(tone, declared):
 def test_a_flac_of_a_pipe_with_a_damaged_frame_is_refused(tone):
     data = bytearray(with_flac_length(written(tone, "FLAC"), 0))
     data[len(data) // 2] ^= 0x55
-    with pytest.raises(AudioError, match="damaged"):
+    with refuses("last_frame_elsewhere"):
         decode_bytes(bytes(data), "damaged.flac")
 
 
@@ -165,7 +166,7 @@ def test_mp3_is_whole_whatever_its_header_counts(tone):
     bare = without_xing(one)
     assert decode_bytes(bare + bare, "bare.mp3").samples.shape[1] >= 2 * tone.size - 2000
     faster = without_xing(written(tone, "MP3", "MPEG_LAYER_III", 22_050))
-    with pytest.raises(AudioError, match=r"mixed\.mp3.*joined"):
+    with refuses("joined_rates", name="mixed.mp3"):
         decode_bytes(bare + faster, "mixed.mp3")
 
 
@@ -259,7 +260,7 @@ def test_a_coded_file_that_is_cut_is_refused(tone, tmp_path, container, codec, i
 
 @pytest.mark.parametrize("kind,dropped", [("CAF", 2), ("NIST", 2), ("NIST", 30_000), ("W64", 2)])
 def test_pcm_that_is_cut_is_truncated(tone, kind, dropped):
-    with pytest.raises(AudioError, match=r"'cut'.*truncated"):
+    with refuses("bytes_missing", name="cut"):
         decode_bytes(written(tone, kind)[:-dropped], "cut")
 
 
@@ -267,7 +268,7 @@ def test_a_w64_whose_riff_has_another_size_is_truncated_all_the_same(tone):
     data = bytearray(written(tone, "W64"))
     data[16:24] = bytes(8)
     assert decode_bytes(bytes(data), "a.w64").samples.shape == (1, tone.size)
-    with pytest.raises(AudioError, match=r"'cut'.*truncated"):
+    with refuses("bytes_missing", name="cut"):
         decode_bytes(bytes(data[:-5000]), "cut")
 
 
@@ -277,7 +278,7 @@ def test_a_stream_without_a_declared_size_that_ends_inside_a_frame_is_truncated(
     sound = decode_bytes(data, "whole")
     assert sound.samples.shape[1] / sound.sample_rate_hz == pytest.approx(2, abs=0.15)
     for dropped in (1, 5, len(data) // 2 + 1):
-        with pytest.raises(AudioError, match="'cut'"):
+        with refuses("bytes_missing", name="cut"):
             decode_bytes(data[:-dropped], "cut")
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from refusals import refuses
 
 import codec_bench
 from codec_bench.decoding.concatenated_files import second_file
@@ -71,41 +72,51 @@ def _with_bits(path, tone, bits):
 
 
 @pytest.mark.parametrize(
-    "name, make, says",
+    "name, make, code, shown",
     [
-        ("none.wav", lambda p, t: None, "there is no file"),
-        ("empty.wav", lambda p, t: p.write_bytes(b""), "is empty"),
-        ("text.wav", lambda p, t: p.write_text("this is not sound\n" * 50), "not a sound file"),
-        ("cut.flac", _truncated, "truncated|cannot be decoded"),
-        ("cut.wav", _truncated, "truncated|holds"),
-        *((f"cut.{kind}", _truncated, "truncated") for kind in ("mp3", "ogg", "aiff", "au", "w64")),
-        ("nothing.wav", lambda p, t: soundfile.write(p, t[:0], 16000), "no samples"),
-        ("folder.wav", lambda p, t: p.mkdir(), "is a folder"),
+        ("none.wav", lambda p, t: None, "no_file", {}),
+        ("empty.wav", lambda p, t: p.write_bytes(b""), "sound_empty", {}),
+        ("text.wav", lambda p, t: p.write_text("this is not sound\n" * 50), "not_a_sound", {}),
+        ("cut.flac", _truncated, "samples_missing|not_decoded", {}),
+        ("cut.wav", _truncated, "bytes_missing", {}),
+        *((f"cut.{kind}", _truncated, "bytes_missing", {}) for kind in ("aiff", "au", "w64")),
+        ("cut.mp3", _truncated, "end_missing|frames_missing", {}),
+        ("cut.ogg", _truncated, "end_missing", {}),
+        ("nothing.wav", lambda p, t: soundfile.write(p, t[:0], 16000), "sound_without_samples", {}),
+        ("folder.wav", lambda p, t: p.mkdir(), "folder_for_sound", {}),
         (
             "nan.wav",
             lambda p, t: soundfile.write(p, np.r_[t[:100], np.nan], 16000, subtype="FLOAT"),
-            "not finite.*0.006 s",
+            "samples_not_finite",
+            {"samples": 1, "at_s": 100 / 16000},
         ),
         (
             "beyond.wav",
             lambda p, t: soundfile.write(p, np.r_[t[:99], 1e34], 16000, subtype="FLOAT"),
-            r"1e\+34.*0.006 s",
+            "samples_too_loud",
+            {"value": "1e+34", "at_s": 99 / 16000},
         ),
-        ("negative.wav", lambda p, t: soundfile.write(p, np.r_[t, -20000], 16000, subtype="FLOAT"), "1 samples beyond"),
-        ("slow.wav", lambda p, t: soundfile.write(p, t, 999), "sample rate of 999 Hz"),
-        ("fast.wav", lambda p, t: soundfile.write(p, t, 8_600_000), "sample rate of 8600000 Hz"),
-        ("bits.wav", lambda p, t: _with_bits(p, t, 201), "bits.wav"),
+        (
+            "negative.wav",
+            lambda p, t: soundfile.write(p, np.r_[t, -20000], 16000, subtype="FLOAT"),
+            "samples_too_loud",
+            {"samples": 1},
+        ),
+        ("slow.wav", lambda p, t: soundfile.write(p, t, 999), "sound_rate", {"rate_hz": 999}),
+        ("fast.wav", lambda p, t: soundfile.write(p, t, 8_600_000), "sound_rate", {"rate_hz": 8_600_000}),
+        ("bits.wav", lambda p, t: _with_bits(p, t, 201), "coding_unknown|not_a_sound", {}),
         (
             "inf.wav",
             lambda p, t: soundfile.write(p, np.r_[np.inf, t[:100], -np.inf], 16000, subtype="FLOAT"),
-            "2 samples",
+            "samples_not_finite",
+            {"samples": 2},
         ),
     ],
 )
-def test_bad_files_are_refused_by_name(tmp_path, tone, name, make, says):
+def test_bad_files_are_refused_by_name(tmp_path, tone, name, make, code, shown):
     path = tmp_path / name
     make(path, tone)
-    with pytest.raises(AudioError, match=says) as caught:
+    with refuses(code, **shown) as caught:
         Audio.read(path)
     assert name in str(caught.value)
 
@@ -171,7 +182,7 @@ def test_memory_is_allocated_for_what_a_file_contains(tmp_path, tone, monkeypatc
     data[21] |= 0x0F
     data[22:26] = b"\xff" * 4
     path.write_bytes(data)
-    with pytest.raises(AudioError, match=r"it declares 68719476735 samples and holds|cannot be decoded"):
+    with refuses("samples_missing|not_decoded"):
         Audio.read(path)
     path = tmp_path / "declares.mp3"
     soundfile.write(path, tone, 16000)
@@ -183,7 +194,7 @@ def test_memory_is_allocated_for_what_a_file_contains(tmp_path, tone, monkeypatc
     monkeypatch.setattr("codec_bench.decoding.decode.MOST_BYTES", 50_000)
     monkeypatch.setattr("codec_bench.decoding.decode._AT_ONCE", 1000)
     soundfile.write(path := tmp_path / "long.wav", tone, 16000)
-    with pytest.raises(AudioError, match=r"long\.wav.*cut it into parts"):
+    with refuses("file_too_large", name="long.wav"):
         Audio.read(path)
 
 
@@ -216,9 +227,9 @@ def test_text_that_names_other_files_or_hosts_is_no_sound(tmp_path, tone, monkey
     monkeypatch.setattr(socket, "socket", lambda *_a, **_k: pytest.fail("a socket was opened"))
     (tmp_path / f"a{suffix}").write_text(PLAYLISTS[kind])
     start = time.monotonic()
-    with pytest.raises(AudioError, match="is not a sound file"):
+    with refuses("not_a_sound"):
         Audio.read(tmp_path / f"a{suffix}")
-    with pytest.raises(AudioError, match="is not a sound file"):
+    with refuses("not_a_sound"):
         decode_bytes(PLAYLISTS[kind].encode(), "a")
     assert time.monotonic() - start < 10  # FFmpeg waits 20 s at a socket
 
@@ -262,7 +273,7 @@ def test_joined_files_and_chained_streams_are_refused_and_not_cut(tmp_path, tone
     path = tmp_path / "two.wav"
     path.write_bytes(one + one)
     for read in (lambda: decode_bytes(one + one, "two"), lambda: Audio.read(path)):
-        with pytest.raises(AudioError, match=r"two.* is several sound files joined.* cut it at byte \d+"):
+        with refuses("joined_sounds|joined_sounds_first"):
             read()
 
 
@@ -276,7 +287,7 @@ def test_a_file_of_another_kind_behind_the_first_is_seen(tone, kind):
     assert second_file(one) is None
     for other, behind in files.items():
         assert second_file(one + behind) in range(len(one), len(one) + 100), other
-        with pytest.raises(AudioError, match="several sound files joined"):
+        with refuses("joined_sounds_first"):
             decode_bytes(one + behind, "two")
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from codec_bench.api import doctor
 from codec_bench.machine.environment import ONNXRUNTIMES, own_threads
+from codec_bench.messages import Diagnostic
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_two_are_a_clash_and_the_way_out_names_both(only, other):
     with_module(only("onnxruntime", other))
     finding = doctor._onnxruntime()
     assert finding.state == "wrong"
-    assert f"onnxruntime 1.30.0 and {other} 1.30.0 are both installed and overwrite each other's files" in finding.found
+    assert finding.found == Diagnostic("onnxruntimes_clash", packages=f"onnxruntime 1.30.0 and {other} 1.30.0")
     assert f"pip uninstall -y onnxruntime {other}" in finding.do
 
 
@@ -53,7 +54,7 @@ def test_one_is_right(only, name):
 def test_none_is_right(only):
     only("numpy")
     finding = doctor._onnxruntime()
-    assert finding.state == "ok" and "none" in finding.found
+    assert finding.state == "ok" and finding.found.code == "no_onnxruntime"
 
 
 @pytest.mark.parametrize("remains", [False, True])
@@ -63,7 +64,7 @@ def test_one_whose_files_went_with_the_other_is_wrong(only, remains):
         (folder / "onnxruntime" / "capi").mkdir(parents=True)
         (folder / "onnxruntime" / "capi" / "libonnxruntime_providers_cuda.so").write_bytes(b"")
     finding = doctor._onnxruntime()
-    assert finding.state == "wrong" and "are missing" in finding.found
+    assert finding.state == "wrong" and finding.found.code == "onnxruntime_files_missing"
     assert finding.do == "pip install --force-reinstall --no-deps onnxruntime-gpu"
 
 
@@ -79,7 +80,7 @@ def test_doctor_says_so_and_fails(tmp_path):
         text=True,
     )
     (finding,) = (row for row in json.loads(done.stdout) if row["what"] == "one onnxruntime")
-    assert finding["state"] == "wrong" and "onnxruntime-gpu 1.30.0 are both installed" in finding["found"]
+    assert finding["state"] == "wrong" and finding["found_code"]["code"] == "onnxruntimes_clash"
     assert done.returncode == 2
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import reworded_runs
 
 import codec_bench
+from codec_bench import messages
 from codec_bench.errors import UserError
 from codec_bench.messages import (
     VARIES,
@@ -70,6 +72,17 @@ def test_every_code_that_is_used_is_in_a_catalogue_with_its_parameters():
     assert not wrong
 
 
+def test_every_module_is_a_catalogue_and_the_reworded_runs_change_each(monkeypatch):
+    """Of sentences that `test_reworded` changes none is forgotten, of a new module neither."""
+    rooms = {path.stem for path in (PACKAGE / "messages").glob("*.py")} - {"__init__"}
+    before = catalogue()
+    assert {entry.room for entry in before.values()} == rooms
+    monkeypatch.setattr(messages, "_ENTRIES", dict(before))
+    exec(reworded_runs.REWORDED, {})
+    unchanged = {code for code, entry in catalogue().items() if entry.sentence is before[code].sentence}
+    assert unchanged == {"error", "remark"}, "these two hold the messages of others"
+
+
 def test_a_code_is_in_one_catalogue():
     with pytest.raises(ValueError, match="'clipped'"):
         register("elsewhere", {"info": {"clipped": "x"}})
@@ -93,6 +106,20 @@ def test_parameters_are_json_values():
     held = Diagnostic("empty_channels", heard=np.int64(1), channels=np.float32(2)).as_dict()
     assert json.loads(json.dumps(held)) == {"code": "empty_channels", "heard": 1, "channels": 2.0}
     assert Diagnostic("error", type="", message=Path("/x")).parameters["message"] == "/x"
+
+
+def test_an_error_has_the_code_of_its_message():
+    error = UserError(Diagnostic("clipped", samples=3), hint="x")
+    assert (error.code, pickle.loads(pickle.dumps(error)).code, UserError("a text").code) == (
+        "clipped",
+        "clipped",
+        None,
+    )
+
+
+def test_names_are_replaced_in_texts_alone():
+    renamed = Diagnostic("unreadable_file", path="/tmp/a", cause=Diagnostic("clipped", samples=3)).rename("/tmp/a", "b")
+    assert renamed.as_dict() == {"code": "unreadable_file", "path": "b", "cause": {"code": "clipped", "samples": 3}}
 
 
 def test_codes_and_parameters_are_compared_and_not_sentences():

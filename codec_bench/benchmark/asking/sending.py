@@ -274,10 +274,9 @@ def checked(response: Response) -> Response:
             )
     if response.audio is not None:
         try:
-            response.audio.check("audio")
+            response.audio.check("audio of the answer")
         except AudioError as error:
-            reason = error.message.replace("'audio'", "the answer's audio", 1)
-            return replace(response, status="failed", reason=reason, audio=None)
+            return replace(response, status="failed", reason=error.message, audio=None)
     strange = {name: value for name, value in response.usage.items() if not _is_count(value)}
     if not strange:
         return response

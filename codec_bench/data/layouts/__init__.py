@@ -22,6 +22,7 @@ from codec_bench.data.layouts.base import LayoutResult, Report, Role, TextLayout
 from codec_bench.data.layouts.tree import Absent, Tree
 from codec_bench.data.rows import Row
 from codec_bench.errors import UserError, first_of
+from codec_bench.messages import Diagnostic
 
 __all__ = ["FOLDER", "LAYOUTS", "Report", "Role", "TextLayout", "Tree", "find_layout", "read_layout_rows"]
 
@@ -98,7 +99,7 @@ def find_layout(tree: Tree, named: str | None = None) -> tuple[TextLayout, list[
         there.pop("sound with text files", None)
     if len(there) > 1:
         both = " and ".join(f"{name} ({claimed})" for name, (_, claimed, _) in list(there.items())[:2])
-        raise UserError(f"the folder '{tree.root}' has files of two layouts: {both}", hint="name the file to be read")
+        raise UserError(Diagnostic("two_layouts", folder=tree.root, layouts=both), hint="name the file to be read")
     if not there:
         return None
     ((layout, _, files),) = there.values()
@@ -122,8 +123,13 @@ def _one_list(tree: Tree, layout: TextLayout, files: Sequence[str]) -> str:
     preferred = [file for file in nearest if posixpath.basename(file) == layout.preferred]
     if len(nearest) > 1 and len(preferred) != 1:
         raise UserError(
-            f"the folder '{tree.root}' has {len(nearest)} lists of the layout {layout.name}: "
-            f"{first_of(nearest, _MOST_NAMED)}",
+            Diagnostic(
+                "several_lists",
+                folder=tree.root,
+                count=len(nearest),
+                layout=layout.name,
+                lists=first_of(nearest, _MOST_NAMED),
+            ),
             hint=f"name one, such as {tree.path(nearest[0])}",
         )
     return (preferred or nearest)[0]

@@ -44,6 +44,7 @@ from codec_bench.data.layouts.lists import SEED_TTS_FIELDS, seed_tts_fields
 from codec_bench.data.rows import parse_json, random_part
 from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic
 
 _SPOKEN = "speaker/prompt_text.txt"
 COLUMNS = ("text", "audio", "prompt_text", "speaker", "language")
@@ -204,7 +205,7 @@ def open_tagged(
     columns = tuple(lines[0]) if lines else ()
     absent = [name for name in sounds if name not in columns]
     if len(columns) < 2 or absent:
-        raise UserError(f"'{listed}' of '{repository.name}' is no table between tabs with {' and '.join(sounds)}")
+        raise UserError(Diagnostic("not_a_tab_table", listed=listed, name=repository.name, known=" and ".join(sounds)))
     stem = posixpath.splitext(listed)[0]
     rows = [
         (f"{stem}/{at}", _tagged_row(columns, cells, sounds, f"line {at} of {listed}"))
@@ -232,7 +233,7 @@ def open_transcribed(repository: Repository, *, listed: str, folder: str | None)
         UserError: the list cannot be found or read, or holds nothing, or the data are no folder.
     """
     if repository.root is None:
-        raise UserError(f"'{repository.name}' is no folder, in which the sounds could be looked for")
+        raise UserError(Diagnostic("not_a_folder_of_sounds", name=repository.name))
     stem, texts = posixpath.splitext(listed)[0], Path(repository.root, listed)
     if texts.is_dir():
         lines = [(f"{listed}/{file.stem}", _read_words(file)) for file in sorted(texts.glob("*.txt"))]
@@ -326,10 +327,10 @@ def _sound(repository: Repository, named: str, listed: str) -> str:
 def _matching_files(repository: Repository, pattern: str) -> list[str]:
     """The paths that match a path with a `*`, in order."""
     if repository.root is None:
-        raise UserError(f"'{repository.name}' is no folder, in which files named '{pattern}' could be looked for")
+        raise UserError(Diagnostic("not_a_folder_of_files", name=repository.name, pattern=pattern))
     files = sorted(file.relative_to(repository.root).as_posix() for file in Path(repository.root).glob(pattern))
     if not files:
-        raise UserError(f"'{repository.name}' has no files named '{pattern}'")
+        raise UserError(Diagnostic("no_files_of_pattern", name=repository.name, pattern=pattern))
     return files
 
 
@@ -342,11 +343,11 @@ def _records(repository: Repository, listed: str) -> list[Any]:
         )
         records = list(_json_lines(text)) if listed.endswith(".jsonl") else parse_json(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"'{listed}' of '{repository.name}' cannot be read: {error}") from error
+        raise UserError(Diagnostic("questions_unreadable", listed=listed, name=repository.name, cause=error)) from error
     if isinstance(records, dict) and records and all(isinstance(one, dict) for one in records.values()):
         return [{"id": key, "sound": key, **one} for key, one in records.items()]
     if not isinstance(records, list):
-        raise UserError(f"'{listed}' of '{repository.name}' holds no list of questions, and no questions by their ids")
+        raise UserError(Diagnostic("no_list_of_questions", listed=listed, name=repository.name))
     return records
 
 
@@ -412,7 +413,7 @@ def repository_of(where: str, revision: str | None, mirror: str | os.PathLike[st
         return find_repository(where.removeprefix(PREFIX), revision, mirror)
     path = os.path.abspath(os.path.expanduser(where))
     if not os.path.isdir(path):
-        raise UserError(f"there is no folder '{path}'")
+        raise UserError(Diagnostic("no_folder", path=path))
     return folder_repository(path, os.path.basename(path), revision)
 
 

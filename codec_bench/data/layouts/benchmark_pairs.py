@@ -26,6 +26,7 @@ from codec_bench.data.hub import Repository
 from codec_bench.data.layouts.benchmark_files import FileRows, text_of
 from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 _PAIR = ("audio", "other_audio")
 _REQUIRED_COLUMNS = ("filename", "id", "voice", "correct")
@@ -54,7 +55,7 @@ def open_zerospeech(repository: Repository, *, subset: str) -> FileRows:
     try:
         rows = list(csv.DictReader(io.StringIO(text), strict=True))
     except csv.Error as error:
-        raise UserError(f"'{table}' of '{repository.name}' cannot be read: {error}") from error
+        raise UserError(Diagnostic("questions_unreadable", listed=table, name=repository.name, cause=error)) from error
     columns = list(rows[0]) if rows else []
     lacking = [name for name in _REQUIRED_COLUMNS if name not in columns]
     if lacking:
@@ -83,7 +84,7 @@ def open_story_cloze(repository: Repository, *, subset: str) -> FileRows:
         if (match := _STORY.fullmatch(name)) is not None:
             sides_of_story[match["story"]][match["side"]] = (int(match["number"]), f"{subset}/{name}")
     if not sides_of_story:
-        raise UserError(f"'{repository.name}' has no sounds {subset}/NUMBER_STORY_correct.wav")
+        raise UserError(Diagnostic("no_story_sounds", name=repository.name, subset=subset))
     stories = sorted(sides_of_story, key=lambda story: min(sides_of_story[story].values()))
     pairs = [(f"{subset}/{story}", _story(repository, story, sides_of_story[story])) for story in stories]
     return FileRows(repository, (*_PAIR, "story"), pairs)
@@ -129,7 +130,7 @@ def _names(repository: Repository, subset: str) -> list[str]:
         return [os.path.basename(file) for file in repository.files if os.path.dirname(file) == subset]
     folder = Path(repository.root, subset)
     if not folder.is_dir():
-        raise UserError(f"'{repository.name}' has no folder '{subset}'")
+        raise UserError(Diagnostic("no_subset_folder", name=repository.name, subset=subset))
     return [file.name for file in folder.iterdir()]
 
 

@@ -26,6 +26,7 @@ from codec_bench.data.hub import Repository
 from codec_bench.data.layouts.benchmark_files import FileRows, text_of
 from codec_bench.data.layouts.lists import ESD_SPEAKERS, esd_words
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.text.tags import without_tags
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def open_esd(repository: Repository, *, language: str, voice: str) -> FileRows:
     speakers = [name for name in (f"{number:04d}" for number in ESD_SPEAKERS[language]) if (root / name).is_dir()]
     if repository.root is None or not speakers:
         first, last = ESD_SPEAKERS[language][0], ESD_SPEAKERS[language][-1]
-        raise UserError(f"'{repository.name}' has no folder of a speaker from {first:04d} to {last:04d}")
+        raise UserError(Diagnostic("no_speaker_folder", name=repository.name, first=first, last=last))
     rows = [row for speaker in speakers for row in _of_esd(repository, root, speaker).rows(_BEFORE, TEST, voice)]
     if not rows:
         raise UserError(
@@ -173,7 +174,7 @@ def open_expresso(
     rows = [row for speaker in speakers for row in speaker.rows(_EXPRESSO, EXPRESSO_TEST, voice, VOICE_WORDS)]
     if not rows:
         expected = f"expected ids such as ex01_sad_{EXPRESSO_TEST[0]:05d}"
-        raise UserError(f"'{repository.name}' has no recording of a test sentence; {expected}")
+        raise UserError(Diagnostic("no_test_recording", name=repository.name, expected=expected))
     return FileRows(repository, COLUMNS, [(key, row) for key, row in rows if keep(row)])
 
 

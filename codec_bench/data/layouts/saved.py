@@ -18,6 +18,7 @@ from codec_bench.data.manifest import CellSound, Columns, make_row
 from codec_bench.data.rows import Row
 from codec_bench.decoding.table import Locator
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic
 
 
 def claims_saved(tree: Tree, file: str) -> bool:
@@ -64,7 +65,7 @@ def _rows_of(path: str, folder: str) -> Iterator[Row]:
             with pa.memory_map(path) as file, pa.ipc.open_stream(file) as stream:
                 yield from _rows_in(stream, path, folder)
         except pa.ArrowException as error:
-            raise UserError(f"'{path}' cannot be read as Arrow: {str(error).splitlines()[0]}") from error
+            raise UserError(Diagnostic("arrow_unreadable", path=path, cause=str(error).splitlines()[0])) from error
 
 
 def _rows_in(stream: Any, path: str, folder: str) -> Iterator[Row]:

@@ -19,6 +19,7 @@ from codec_bench.data.rows import ALIASES, NOTHING, Row, parse_json, without_suf
 from codec_bench.data.tars import tar_rows
 from codec_bench.decoding.span import SLACK_S
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 _FILE_NAMES = ("file_name", "audio_file_name")
 _COMMON_VOICE = ("validated.tsv", "train.tsv", "dev.tsv", "test.tsv")
@@ -179,7 +180,7 @@ def read_lhotse(tree: Tree, files: Sequence[str]) -> LayoutResult:
     for file in files:
         kinds.setdefault(kind_of_lhotse(tree, file) or "", []).append(file)
     if "cuts" not in kinds and "recordings" not in kinds:
-        raise UserError(f"'{files[0]}' holds supervisions, and no manifest of recordings is next to it")
+        raise UserError(Diagnostic("supervisions_without_recordings", path=files[0]))
     used = kinds["cuts"] if "cuts" in kinds else [*kinds["recordings"], *kinds.get("supervisions", [])]
     rows = _cut_rows(tree, used) if "cuts" in kinds else _supervision_rows(tree, kinds)
     return LayoutResult((row._replace(number=at) for at, row in enumerate(rows, 1)), used)

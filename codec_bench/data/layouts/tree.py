@@ -15,6 +15,7 @@ from codec_bench.data.folder import all_files, is_sound
 from codec_bench.data.rows import stem, without_suffix
 from codec_bench.decoding.span import SLACK_S, Span
 from codec_bench.errors import UserError, on_disk
+from codec_bench.messages import Diagnostic
 
 TEXT_SUFFIXES = frozenset(
     ".txt .csv .tsv .json .jsonl .gz .lst .lab .scp .ctm .stm .textgrid .srt .vtt .xml .eaf .parquet .arrow".split()
@@ -135,7 +136,7 @@ def _whole_gzip(path: str) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error) as error:
-        raise UserError(f"'{path}' is no whole gzip file: {error}", hint="copy it again") from error
+        raise UserError(Diagnostic("gzip_damaged", path=path, cause=error), hint="copy it again") from error
 
 
 def segment_of(path: str, begin_s: float, end_s: float | None, where: str, channel: int | None = None) -> str:
@@ -173,11 +174,11 @@ def decode_line(raw: bytes, number: int, path: str) -> str:
     if number == 1:
         raw = raw.removeprefix(codecs.BOM_UTF8)
         if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise UserError(f"line 1 of '{name}' is UTF-16; expected UTF-8", hint=hint)
+            raise UserError(Diagnostic("line_is_utf16", name=name), hint=hint)
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise UserError(f"line {number} of '{name}' is not UTF-8 (byte {error.start + 1})", hint=hint) from None
+        raise UserError(Diagnostic("line_not_utf8", line=number, name=name, byte=error.start + 1), hint=hint) from None
 
 
 def _may_hold_texts(file: str) -> bool:

@@ -19,6 +19,7 @@ from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.benchmark.asking.variants import check_drawn
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.endpoints.retries import Persistence
 from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerWriter, exchanges
@@ -244,6 +245,7 @@ def test_a_synchronous_ask_is_reported(tmp_path):
     assert reason == "the model's ask gave Response at once; expected `async def ask(self, request)`"
 
 
+ANSWER = "audio of the answer"
 NAN = Audio(np.asarray([0.1, np.nan, 0.2], np.float32), 16000)
 INF = Audio(np.asarray([0.1, np.inf, 0.2], np.float32), 16000)
 
@@ -254,18 +256,22 @@ INF = Audio(np.asarray([0.1, np.inf, 0.2], np.float32), 16000)
         (Response(audio=SPEECH), "ok", None),
         (Response(audio=SPEECH, text="and words"), "ok", None),
         (Response(audio=Audio(np.zeros(1600, np.float32), 16000)), "ok", None),
-        (Response(text="only words"), "failed", "the model gave no audio, and the benchmark needs it"),
+        (Response(text="only words"), "failed", Diagnostic("no_audio_answer")),
         (
             Response(audio=NAN),
             "failed",
-            "the answer's audio has 1 samples that are not finite, the first (nan) at 0.000 s",
+            Diagnostic("samples_not_finite", name=ANSWER, samples=1, value="nan", at_s=0.0),
         ),
         (
             Response(audio=INF),
             "failed",
-            "the answer's audio has 1 samples that are not finite, the first (inf) at 0.000 s",
+            Diagnostic("samples_not_finite", name=ANSWER, samples=1, value="inf", at_s=0.0),
         ),
-        (Response(audio=Audio(np.zeros(0, np.float32), 16000)), "failed", "the answer's audio holds no samples"),
+        (
+            Response(audio=Audio(np.zeros(0, np.float32), 16000)),
+            "failed",
+            Diagnostic("sound_without_samples", name=ANSWER),
+        ),
     ],
 )
 def test_spoken_answers_are_stored_or_state_why_not(tmp_path, message, status, reason):

@@ -171,7 +171,7 @@ def test_what_a_service_cannot_do_is_refused(kit):
     "answer, message",
     [
         (b"", "empty"),
-        (b"RIFFxxxx", "answer's audio"),
+        (b"RIFFxxxx", "audio of the answer"),
         ({"error": "x"}, "got application/json"),
         (b"<p>no</p>", "got text/html: no"),
     ],
