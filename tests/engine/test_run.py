@@ -16,6 +16,7 @@ from codec_bench.api.evaluate import evaluate
 from codec_bench.data import Source, open_source
 from codec_bench.engine.pool import Pool, PoolWorker, WorkerBatch
 from codec_bench.errors import RunLocked, RunMismatch, UnknownName, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample
 
@@ -155,7 +156,7 @@ def test_a_batch_too_large_for_memory_is_halved_until_it_fits(run_it, custom_fil
     tight = run_it(out="tight", codec=custom_file("OutOfMemory"), data="embedded", metrics="si_sdr", batch_s=1000)
     assert [s.value for s in roomy.scores()] == [s.value for s in tight.scores()]
     none = run_it(out="none", codec=custom_file("Narrow"), data="embedded", metrics="si_sdr", batch_s=1000)
-    assert {(s.status, s.reason) for s in none.scores()} == {("failed", "out of memory with a batch of one")}
+    assert {(s.status, s.reason) for s in none.scores()} == {("failed", Diagnostic("out_of_memory"))}
 
 
 @pytest.mark.parametrize(

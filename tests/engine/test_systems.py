@@ -16,6 +16,7 @@ from codec_bench.config.registry import code_hash, source_hash
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.systems import check_name, name_systems, read_generated, read_systems, split_name
 from codec_bench.errors import RunMismatch, UserError
+from codec_bench.messages import Diagnostic
 
 CUSTOM_CODE = Path(__file__).parent / "assets" / "own_code.py"
 
@@ -235,7 +236,7 @@ def test_a_class_an_object_and_a_path_give_the_same_numbers(run_it, mine, same):
     [
         ("WrongLength", "output must be as long as input"),
         ("LosesItems", "expected a list of 1 Codes"),
-        ("Narrow", "out of memory with a batch of one"),
+        ("Narrow", Diagnostic("out_of_memory")),
         ("Leaves", "SystemExit: 7"),
     ],
 )

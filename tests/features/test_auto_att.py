@@ -16,6 +16,7 @@ from glides import glide
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.auto_att import QUESTION, SYSTEM
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 
@@ -90,7 +91,7 @@ def test_unusable_audio_is_unavailable_and_harms_nobody(feature):
     fine = noisy(4000)
     short, broken, usable = feature.compute([fine[:960], np.full(4000, np.nan, np.float32), fine])
     assert isinstance(short, Unavailable) and isinstance(broken, Unavailable)
-    assert str(short) == "the signal has 960 samples; Auto-ATT needs at least 961"
+    assert str(short) == Diagnostic("signal_short", samples=960, model="Auto-ATT", needed=961)
     assert usable["score"] == pytest.approx(feature.compute([fine])[0]["score"], abs=1e-6)
 
 

@@ -14,6 +14,7 @@ from glides import glide
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature, padded
 from codec_bench.features import scoreq as module
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import Inputs, build_metric
 from codec_bench.weights import load_state
 
@@ -110,7 +111,7 @@ def test_too_short_is_unavailable_and_harms_nobody(paths, signals):
     feature = tiny_speech.SmallScoreq(weights=paths[True])
     none, short, usable = feature.compute([signals[0][:0], signals[0][:320], signals[0]])
     assert isinstance(none, Unavailable) and isinstance(short, Unavailable)
-    assert str(short) == "the signal has fewer than 321 samples, which SCOREQ needs"
+    assert str(short) == Diagnostic("signal_short_scoreq", needed=321)
     assert usable["scoreq"] == pytest.approx(feature.compute([signals[0]])[0]["scoreq"], abs=1e-5)
 
 

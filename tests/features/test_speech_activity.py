@@ -9,6 +9,7 @@ from codec_bench.audio.resample import prepare
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features import speech_activity as module
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 
@@ -92,7 +93,7 @@ def test_lengths_may_differ_by_a_last_frame_only():
 def test_without_speech_there_is_no_value():
     silent, speech = result(1000), result(1000, (0, 1000))
     assert score("speech_share", silent).value == 0
-    assert score("speech_kept", speech, silent).reason == "the reference has no speech"
-    assert score("silence_kept", speech, speech).reason == "the reference has no silence"
-    assert score("leading_silence_error", silent, speech).reason == "the estimate has no speech"
-    assert score("leading_silence_error", silent, silent).reason == "neither side has speech"
+    assert score("speech_kept", speech, silent).reason == Diagnostic("reference_without_speech")
+    assert score("silence_kept", speech, speech).reason == Diagnostic("reference_without_silence")
+    assert score("leading_silence_error", silent, speech).reason == Diagnostic("sides_without_speech", sides="estimate")
+    assert score("leading_silence_error", silent, silent).reason == Diagnostic("no_speech_at_all")

@@ -15,6 +15,7 @@ from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features import ttsds2_activations as activations
 from codec_bench.features.ttsds2 import SET_RATE_HZ, prepare_signals
+from codec_bench.messages import Diagnostic
 
 LENGTHS = (14_001, 30_000, 640, 22_017, 14_001)
 
@@ -127,7 +128,7 @@ def test_what_has_no_result_harms_nobody(network, signals):
     broken = signals[0].copy()
     broken[7] = np.nan
     none, first, bad = make("noise").compute([signals[0][:0], signals[0], broken])
-    assert (str(none), str(bad)) == ("the signal has no samples", "the signal is not finite")
+    assert (str(none), str(bad)) == (Diagnostic("no_samples_heard"), Diagnostic("signal_not_finite"))
     assert isinstance(none, Unavailable) and first["embedding"].shape[0] == 4
 
 

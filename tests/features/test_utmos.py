@@ -14,6 +14,7 @@ from hostile import Hostile
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, encoder_feature, load_feature, padded, utmos
+from codec_bench.messages import Diagnostic
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EXPECTED = json.loads((GOLDEN / "utmos22_strong.json").read_text("utf-8"))
@@ -84,7 +85,7 @@ def test_too_short_is_unavailable_and_harms_nobody(feature):
     )
     for result in (none, short):
         assert isinstance(result, Unavailable)
-    assert str(short) == "the signal has 399 samples; UTMOS needs at least 400"
+    assert str(short) == Diagnostic("signal_short", samples=399, model="UTMOS", needed=400)
     assert usable["utmos"] == pytest.approx(feature.compute([fine])[0]["utmos"], rel=1e-5)
     assert shortest["frames"] == 1
     assert feature.compute([]) == []
@@ -93,7 +94,7 @@ def test_too_short_is_unavailable_and_harms_nobody(feature):
 def test_a_score_that_is_no_number_is_none_and_harms_nobody(feature):
     fine = glide(8_000).samples[0]
     none, usable = feature.compute([np.full(8_000, np.nan, np.float32), fine])
-    assert isinstance(none, Unavailable) and str(none) == "the network's output is not a finite number"
+    assert isinstance(none, Unavailable) and str(none) == Diagnostic("not_finite")
     assert usable["utmos"] == pytest.approx(feature.compute([fine])[0]["utmos"], rel=1e-5)
 
 

@@ -11,6 +11,7 @@ from transformers import Wav2Vec2FeatureExtractor
 
 from codec_bench.errors import WeightsError
 from codec_bench.features import Unavailable
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 
@@ -50,7 +51,7 @@ def test_unusable_audio_is_unavailable_and_harms_nobody(feature):
     fine = noisy(4000)
     short, broken, usable = feature.compute([fine[:399], np.full(4000, np.nan, np.float32), fine])
     assert isinstance(short, Unavailable) and isinstance(broken, Unavailable)
-    assert str(short) == "the signal has 399 samples; WV-MOS needs at least 400"
+    assert str(short) == Diagnostic("signal_short", samples=399, model="WV-MOS", needed=400)
     assert usable["mos"] == pytest.approx(feature.compute([fine])[0]["mos"], abs=2e-6)
 
 

@@ -14,6 +14,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from codec_bench import Audio, load_metric
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.clap import TextEncoder
+from codec_bench.messages import Diagnostic
 
 TEXTS = ["a dog barks", "rain on a roof and wind", "a", "a dog barks and barks and barks and barks"]
 
@@ -75,7 +76,7 @@ def test_scores_are_transformers_one_by_one(weights, sounds):
 def test_an_item_without_a_text_has_no_value(weights, sounds):
     metric = load_metric("clap_score")
     (empty,) = metric(estimate=sounds[:1], text=[" "])
-    assert (empty["clap_score"].status, empty["clap_score"].reason) == ("undefined", "the text is empty")
+    assert (empty["clap_score"].status, empty["clap_score"].reason) == ("undefined", Diagnostic("empty_text"))
     (none,) = metric(estimate=sounds[:1], text=[None])
     assert none["clap_score"].status == "refused"
 

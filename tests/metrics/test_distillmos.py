@@ -12,6 +12,7 @@ from codec_bench import features
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import WeightsError
 from codec_bench.features import Unavailable, load_feature
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 from codec_bench.networks import distillmos
@@ -95,8 +96,8 @@ def test_unusable_audio_is_unavailable_and_harms_nobody(small):
     )
     for result in (none, short, silent, broken):
         assert isinstance(result, Unavailable)
-    assert str(short) == "the signal has 319 samples; DistillMOS needs at least 320"
-    assert str(silent) == "the signal is silent"
+    assert str(short) == Diagnostic("signal_short", samples=319, model="DistillMOS", needed=320)
+    assert str(silent) == Diagnostic("signal_silent")
     assert usable == pytest.approx(small.compute([fine])[0], rel=1e-5)
     assert small.compute([]) == []
 

@@ -20,6 +20,7 @@ from codec_bench.codecs import load_codec
 from codec_bench.codecs.adapt import reconstruct
 from codec_bench.errors import UserError
 from codec_bench.features.clap import TextEncoder
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import Inputs, build_metric, event_accuracy
 from codec_bench.metrics.event_accuracy import ESC_50, PROMPT
 
@@ -104,7 +105,10 @@ def test_the_transcript_is_that_of_transformers(weights, sounds, theirs):
 
 def test_what_is_no_label_has_no_value(weights, sounds):
     (score,) = load_metric(NAME)(estimate=sounds[:1], text=["a barking dog"])
-    assert (score[NAME].status, score[NAME].reason) == ("undefined", "the text 'a barking dog' is no label of the set")
+    assert (score[NAME].status, score[NAME].reason) == (
+        "undefined",
+        Diagnostic("no_label_of_set", text="a barking dog"),
+    )
     (none,) = load_metric(NAME)(estimate=sounds[:1], text=[None])
     assert none[NAME].status == "refused"
     with pytest.raises(UserError, match="event_accuracy has no set of labels 'x'"):

@@ -9,6 +9,7 @@ import pytest
 
 from codec_bench.errors import UserError
 from codec_bench.features.level import Level
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import Inputs, build_metric
 from codec_bench.metrics.base import inputs_or_score
 
@@ -50,7 +51,7 @@ def test_durations():
 def test_no_speech_has_no_length():
     silence = np.zeros(RATE, np.float32)
     result = score("duration_error[speech]", tone(1.0), silence)
-    assert result.status == "undefined" and "the estimate is digital silence" in result.reason
+    assert result.status == "undefined" and Diagnostic("digital_silence") in result.reason
     assert score("duration_error", tone(1.0), silence).value == 0
     with pytest.raises(UserError, match="no variant 'words'"):
         build_metric("duration_error[words]")

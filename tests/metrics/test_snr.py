@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import Inputs, build_metric
 
 RATE = 16_000
@@ -103,9 +104,8 @@ def test_segmental_snr_has_limits():
     assert score("snr_seg", noise(1), noise(1)).value == 35.0
     assert score("snr_seg", noise(1), 100 * noise(2)).value == -10.0
     assert score("snr_seg", np.zeros(RATE, np.float32), noise(1)).status == "undefined"
-    assert (
-        score("snr_seg", noise(1, 599), noise(2, 599)).reason
-        == "599 samples at 16000 Hz are too few: two frames need 600"
+    assert score("snr_seg", noise(1, 599), noise(2, 599)).reason == Diagnostic(
+        "few_samples_for_frames", samples=599, rate_hz=16000, needed=600
     )
     assert score("snr_seg", noise(1, 600), noise(2, 600)).detail == {"frames": 1}
 

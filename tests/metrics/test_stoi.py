@@ -11,6 +11,7 @@ from pystoi import stoi as pystoi
 from codec_bench import Audio, load_metric
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import Inputs, build_metric
 
 MEASURES = pytest.mark.parametrize(("name", "tolerance"), [("stoi", 1e-6), ("estoi", 1e-4)])
@@ -158,7 +159,7 @@ def test_signals_without_a_value_state_why(name, tolerance):
             Inputs("tiny", 16_000, sound[:1], sound[:1]),
         ]
     )
-    assert (silent.status, silent.reason) == ("undefined", "the reference is silent")
+    assert (silent.status, silent.reason) == ("undefined", Diagnostic("reference_silent"))
     assert short.status == tiny.status == "undefined" and "30 frames" in short.reason
     assert {silent.protocol, short.protocol} == {metric.protocol}
 

@@ -11,6 +11,7 @@ from glides import glide
 
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature, utmosv2
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs
 
@@ -230,8 +231,8 @@ def test_unusable_audio_is_unavailable_and_harms_nobody(feature):
     )
     for result in (none, short, silent, broken):
         assert isinstance(result, Unavailable)
-    assert str(short) == "the signal has 399 samples; UTMOSv2 needs at least 400"
-    assert str(silent) == "the signal is silent"
+    assert str(short) == Diagnostic("signal_short", samples=399, model="UTMOSv2", needed=400)
+    assert str(silent) == Diagnostic("signal_silent")
     assert usable == feature.compute([fine])[0]
     assert feature.compute([]) == []
 

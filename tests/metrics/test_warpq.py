@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import Inputs, build_metric
 
 
@@ -39,7 +40,10 @@ def test_noise_costs_more_and_a_copy_is_not_free(embedded):
 def test_signals_shorter_than_a_piece():
     short = (0.1 * np.random.default_rng(1).standard_normal(5_800)).astype(np.float32)
     result = score("warpq", short, short)
-    assert result.status == "undefined" and "91 frames are too few: a piece has 92 of 4 ms" in result.reason
+    assert (
+        result.status == "undefined"
+        and Diagnostic("few_frames_for_piece", frames=91, patch=92, hop_ms=4) in result.reason
+    )
     assert score("warpq", short[:0], short[:0]).status == "undefined"
     silence = np.zeros(16_000, np.float32)
     assert score("warpq", silence, silence).status == "undefined"

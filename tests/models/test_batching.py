@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.clip import Clip
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.batching import REQUEST_S, TEXT_S, BatchModel, Waiting, length_s, refusal
 from codec_bench.types import Audio, Message, Request, Response
@@ -137,7 +138,7 @@ def test_one_request_that_is_too_large_for_memory_fails_alone():
     model = Counting(room_s=7.0)
     answers = send_requests(model, [request("small", 1.0), request("large", 9.0), request("other", 2.0)])
     assert [a.status for a in answers] == ["ok", "failed", "ok"]
-    assert answers[1].reason == "out of memory with this request alone"
+    assert answers[1].reason == Diagnostic("model_out_of_memory")
 
 
 def test_a_budget_grows_where_batches_fit_and_rests_after_one_did_not():

@@ -13,6 +13,7 @@ from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.cascade import TEMPLATE, Cascade
 from codec_bench.types import Audio, Message, Request
@@ -130,7 +131,7 @@ def test_silence_is_sent_and_unusable_audio_is_not(cascade):
     answers = ask(cascade, [silent, nothing, text])
     assert answers[0].status == "ok" and "<transcript 1>\n\n</transcript 1>\nWhat?" in answers[0].text
     assert answers[1].status == "refused" and answers[1].text is None
-    assert answers[1].reason == "recording 2 was not transcribed: nothing to hear"
+    assert answers[1].reason == Diagnostic("recording_not_transcribed", number=2, cause="nothing to hear")
     assert answers[2].text == "user: Only text" and answers[2].latency_s == 1.0
 
 

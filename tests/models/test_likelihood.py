@@ -14,6 +14,7 @@ import soundfile
 from codec_bench import run_benchmark
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.models.likelihood import LikelihoodBatchModel, LikelihoodModel, facts_of, weighed
@@ -103,7 +104,7 @@ def test_one_call_at_a_time():
         return await asyncio.gather(*(weighed(model, request) for _ in range(20)))
 
     assert {response.status for response in asyncio.run(many())} == {"ok"}
-    assert ask(model, sounds=("a",)).reason == "the request has no sound 'other' to weigh"
+    assert ask(model, sounds=("a",)).reason == Diagnostic("no_sound_to_weigh", name="other")
 
 
 def test_a_model_that_answers_may_weigh_too():

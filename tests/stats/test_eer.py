@@ -10,6 +10,7 @@ from scipy.interpolate import interp1d
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.eer import equal_error_rate, equal_error_rates, listed_error_rates
 
 
@@ -81,7 +82,7 @@ def test_the_interval_holds_the_true_rate():
 def test_a_set_without_trials_says_why():
     pairs, names, units = voices(np.random.default_rng(1), speakers=2, each=2)
     small = equal_error_rates(pairs, names, units)
-    assert small.value is not None and small.note == "it rests on 4 trials of one speaker"
+    assert small.value is not None and small.note == Diagnostic("few_trials", trials=4)
     assert "no speaker has 2 items" in equal_error_rates(pairs, names, names).note
     assert "all items are of one speaker" in equal_error_rates(pairs, names, ["a"] * 4).note
     assert equal_error_rates(pairs[:1], names[:1], units[:1]).value is None
@@ -108,9 +109,9 @@ def test_the_rate_over_listed_trials_is_scikit_learns():
 
 def test_listed_trials_that_state_nothing_state_so():
     pairs, names, units = voices(np.random.default_rng(1), speakers=2, each=2)
-    assert listed_error_rates(pairs, names, units).note == "no trials were listed (--trials)"
+    assert listed_error_rates(pairs, names, units).note == Diagnostic("no_listed_trial")
     dropped = listed_error_rates(pairs, names, units, trials=[("x", names[0], True)])
-    assert dropped.value is None and dropped.note == "none of 1 listed trials is about two items with a value"
+    assert dropped.value is None and dropped.note == Diagnostic("no_known_trial", trials=1)
     alike = listed_error_rates(pairs, names, units, trials=[(names[0], names[1], True)])
     assert alike.value is None and "all listed trials are of one speaker" in alike.note
     some = [(names[0], names[1], True), (names[0], names[2], False), ("x", names[1], False)]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import codec_bench
+from codec_bench.messages import Diagnostic
 from codec_bench.report.numbers import interval_notes
 from codec_bench.stats.notes import Note
 from codec_bench.stats.summary import MAX_REASONS, summarise
@@ -324,7 +325,7 @@ def test_what_is_worse_and_more_frequent_stands_first(tmp_path):
     order = [(r["status"], r["reason"]) for r in result["failures"]["reasons"] if r["metric"] in (None, "stoi")]
     assert order == [
         ("failed", "gave up"), ("failed", "was failed"), ("failed", "rarely"), ("unparsed", "was unparsed"),
-        ("not_scored", "the record holds no score"), ("undefined", "was undefined"), ("refused", "was refused"),
+        ("not_scored", Diagnostic("no_score")), ("undefined", "was undefined"), ("refused", "was refused"),
         ("flagged", "was flagged"),
     ]  # fmt: skip
     missing = result["systems"]["codec"]["metrics"]["stoi"]["missing"]

@@ -25,7 +25,7 @@ from codec_bench.apps.listening.kinds import Kind, kind_of
 from codec_bench.apps.listening.ratings import USED, Rating, answer_slots, counted
 from codec_bench.apps.listening.screening import Screening, apart, unapplied
 from codec_bench.errors import UserError
-from codec_bench.messages import Diagnostic
+from codec_bench.messages import Diagnostic, to_json
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
 from codec_bench.stats.paired import PairedTest, holm
 from codec_bench.stats.pairwise_preferences import Duel, Strengths, strengths
@@ -95,8 +95,8 @@ class RaterFacts:
     minutes: float
     repeats: int
     repeat_difference: float | None
-    left_out: tuple[str, ...]
-    marked: tuple[str, ...] = ()
+    left_out: tuple[Diagnostic, ...]
+    marked: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class ListeningOutcome:
         held = {**asdict(replace(self, ratings=(), csv=None)), "csv": str(self.csv) if self.csv else None}
         held["statuses"] = dict(Counter(row.status for row in self.ratings))
         del held["ratings"]
-        return held
+        return dict(to_json(held))
 
 
 def outcome_of(
@@ -293,10 +293,10 @@ def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemPair]:
 
 def _raters(key: Key, rows: Sequence[Rating], findings: Sequence[Screening], rules: Sequence[str]) -> list[RaterFacts]:
     count = sum(len(answer_slots(trial, key)) for trial in key.counted)
-    reasons: dict[tuple[str, bool], list[str]] = defaultdict(list)
+    reasons: dict[tuple[str, bool], list[Diagnostic]] = defaultdict(list)
     for one in findings:
         if one.marked:
-            reasons[one.rater, one.rule in rules].append(f"{one.rule}: {one.told}")
+            reasons[one.rater, one.rule in rules].append(Diagnostic("rule_finding", rule=one.rule, cause=one.told))
     facts = []
     for rater in dict.fromkeys(row.rater for row in rows):
         of_rater = [row for row in rows if row.rater == rater]

@@ -20,6 +20,7 @@ from codec_bench.apps.listening.key import REFERENCE, Key, anchor_name
 from codec_bench.apps.listening.kinds import TIE, Kind, kind_of
 from codec_bench.apps.listening.ratings import CHECK, REPEAT, USED, Rating, is_question
 from codec_bench.errors import UnknownName
+from codec_bench.messages import Diagnostic, together
 
 HIGH, MOST, TOO_GOOD = 90, 0.15, 0.25
 FEWEST, FEWEST_REPEATS = 6, 2
@@ -30,12 +31,12 @@ NOBODY = "none"
 
 @dataclass(frozen=True, slots=True)
 class Screening:
-    """A rule's finding on a rater (None: not applicable), with a sentence."""
+    """A rule's finding on a rater (None: not applicable)."""
 
     rater: str
     rule: str
     marked: bool | None
-    told: str
+    told: Diagnostic | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +53,20 @@ class _Test:
         return [row for row in self.rows[rater] if row.status in (USED, "reference")]
 
 
-_Verdicts = Iterable[tuple[bool | None, str]]
+_Verdicts = Iterable[tuple[bool | None, Diagnostic | None]]
 
 
 def _constant(test: _Test, rater: str) -> _Verdicts:
     answer_counts = Counter(row.given for row in test.answers(rater))
     if test.kind.answer in ("number", "comparison", "choice"):
         if answer_counts.total() < FEWEST:
-            yield None, f"there are {answer_counts.total()} answers; the rule needs {FEWEST}"
+            yield None, Diagnostic("few_answers", answers=answer_counts.total(), needed=FEWEST)
         else:
             yield (
                 len(answer_counts) == 1,
-                f"all {answer_counts.total()} answers are {next(iter(answer_counts))}"
+                Diagnostic("constant_answers", answers=answer_counts.total(), answer=next(iter(answer_counts)))
                 if len(answer_counts) == 1
-                else "",
+                else None,
             )
 
 
@@ -74,10 +75,10 @@ def _hasty(test: _Test, rater: str) -> _Verdicts:
     took = {row.trial: row.seconds for row in test.rows[rater] if row.seconds is not None and row.trial in lasts}
     if not took:
         if lasts:
-            yield None, "no file says how long the trials took"
+            yield None, Diagnostic("no_trial_times")
         return
     short = sum(seconds < lasts[trial] for trial, seconds in took.items())
-    yield short > MOST * len(took), f"{short} of {len(took)} trials took less time than their sound lasts"
+    yield short > MOST * len(took), Diagnostic("hasty_trials", hasty=short, trials=len(took))
 
 
 def apart(key: Key, rows: Sequence[Rating]) -> list[float]:
@@ -97,11 +98,11 @@ def _repeats(test: _Test, rater: str) -> _Verdicts:
         return
     differences = apart(test.key, test.rows[rater])
     if len(differences) < FEWEST_REPEATS:
-        yield None, f"{len(differences)} answers are repeated; the rule needs {FEWEST_REPEATS}"
+        yield None, Diagnostic("few_repeats", repeats=len(differences), needed=FEWEST_REPEATS)
         return
     limit = APART_SHARE if test.kind.is_share else APART * (test.key.scale[1] - test.key.scale[0])
     mean = fmean(differences)
-    yield mean > limit, f"what was answered twice differs by {mean:.3g} on average; the limit is {limit:.3g}"
+    yield mean > limit, Diagnostic("repeats_differ", mean=mean, limit=limit)
 
 
 def _always_first(test: _Test, rater: str) -> _Verdicts:
@@ -113,12 +114,12 @@ def _always_first(test: _Test, rater: str) -> _Verdicts:
         decided = [row for row in test.answers(rater) if row.is_first is not None and row.choice != TIE]
         sides = [(row.choice == row.system) == row.is_first for row in decided]
     if len(sides) < FEWEST:
-        yield None, f"there are {len(sides)} choices of a side; the rule needs {FEWEST}"
+        yield None, Diagnostic("few_choices_of_side", choices=len(sides), needed=FEWEST)
     else:
         which = "first" if sides[0] else "second"
         yield (
             len(set(sides)) == 1,
-            f"the {which} was chosen in all of {len(sides)} choices" if len(set(sides)) == 1 else "",
+            Diagnostic("one_side_chosen", side=which, choices=len(sides)) if len(set(sides)) == 1 else None,
         )
 
 
@@ -137,10 +138,10 @@ def _hidden(check: str) -> Callable[[_Test, str], _Verdicts]:
             return
         right = _right(test, rater, check)
         if not right:
-            yield None, "none was answered"
+            yield None, Diagnostic("checks_unanswered")
         else:
             wrong = len(right) - sum(right)
-            yield wrong > MOST * len(right), f"{wrong:g} of {len(right)} answers are wrong"
+            yield wrong > MOST * len(right), Diagnostic("checks_wrong", wrong=wrong, answers=len(right))
 
     return rule
 
@@ -150,9 +151,9 @@ def _before(check: str) -> Callable[[_Test, str], _Verdicts]:
         count = _asks(test, check)
         right, fewest = _right(test, rater, check), CHECKS[check].fewest
         if count and not right:
-            yield None, "none was answered"
+            yield None, Diagnostic("checks_unanswered")
         elif count:
-            yield sum(right) < fewest, f"{sum(right):g} of {count} answers are right; {fewest} must be"
+            yield sum(right) < fewest, Diagnostic("checks_right", right=sum(right), answers=count, needed=fewest)
 
     return rule
 
@@ -165,7 +166,7 @@ def _bs1534(test: _Test, rater: str) -> _Verdicts:
     if references:
         yield (
             low > MOST * len(references),
-            f"the hidden reference was below {HIGH} in {low} of {len(references)} trials",
+            Diagnostic("reference_low", limit=HIGH, low=low, trials=len(references)),
         )
     anchors: dict[str, dict[str, float]] = defaultdict(dict)
     for name in test.rows:
@@ -173,7 +174,7 @@ def _bs1534(test: _Test, rater: str) -> _Verdicts:
             if row.system == MID_ANCHOR and row.value is not None:
                 anchors[row.trial][name] = row.value
     if not anchors:
-        yield None, "the test has no anchor of 7 kHz, or nobody rated it"
+        yield None, Diagnostic("no_anchor_rated")
         return
     informative = {}
     for trial, held in anchors.items():
@@ -181,17 +182,14 @@ def _bs1534(test: _Test, rater: str) -> _Verdicts:
         if judged and sum(value > HIGH for value in judged) <= TOO_GOOD * len(judged):
             informative[trial] = held
     void = len(anchors) - len(informative)
-    lacks = (
-        f"{void} of {len(anchors)} items do not count, because more than a quarter of the raters put the 7 kHz anchor "
-        f"above {HIGH} there"
-    )
+    lacks = Diagnostic("uninformative_items", void=void, items=len(anchors), limit=HIGH) if void else None
     grades = [held[rater] for held in informative.values() if rater in held]
     if not grades:
-        yield None, lacks if void else "the 7 kHz anchor was not rated"
+        yield None, lacks or Diagnostic("anchor_unrated")
         return
     high = sum(value > HIGH for value in grades)
-    reason = f"the 7 kHz anchor was above {HIGH} in {high} of {len(grades)} trials"
-    yield high > MOST * len(grades), f"{reason}; {lacks}" if void else reason
+    reason = Diagnostic("anchor_high", limit=HIGH, high=high, trials=len(grades))
+    yield high > MOST * len(grades), together(reason, lacks)
 
 
 def _bs1116(test: _Test, rater: str) -> _Verdicts:
@@ -201,11 +199,11 @@ def _bs1116(test: _Test, rater: str) -> _Verdicts:
         return
     grades = [row.value for row in test.answers(rater) if row.system != REFERENCE and row.value is not None]
     if len(grades) < 3:
-        yield None, f"there are {len(grades)} difference grades; the rule needs 3"
+        yield None, Diagnostic("few_difference_grades", grades=len(grades), needed=3)
         return
     mean, spread = fmean(grades), stdev(grades)
     p = float(stdtr(len(grades) - 1, mean / (spread / len(grades) ** 0.5))) if spread else float(mean >= 0)
-    yield p >= 0.05, f"the mean difference grade is {mean:.2f} (p = {p:.3f} that it is not below 0)"
+    yield p >= 0.05, Diagnostic("difference_grade", mean=mean, p=p)
 
 
 RULES: Mapping[str, Callable[[_Test, str], _Verdicts]] = {
@@ -234,18 +232,18 @@ def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Sc
     for name, rule in RULES.items():
         of_rule = [Screening(rater, name, marked, reason) for rater in by_rater for marked, reason in rule(test, rater)]
         if not of_rule and name in removing:
-            of_rule = [Screening(rater, name, None, f"this test has nothing for the rule {name}") for rater in by_rater]
+            of_rule = [Screening(rater, name, None, Diagnostic("rule_without_trials", rule=name)) for rater in by_rater]
         findings += of_rule
         if name in removing:
             test.out.update(one.rater for one in of_rule if one.marked)
     return findings
 
 
-def unapplied(findings: Sequence[Screening]) -> list[str]:
+def unapplied(findings: Sequence[Screening]) -> list[Diagnostic]:
     """Describe each rule that could not be applied to everybody."""
-    lacking: dict[tuple[str, str], int] = Counter((one.rule, one.told) for one in findings if one.marked is None)
+    lacking = Counter((one.rule, one.told) for one in findings if one.marked is None)
     raters = len({one.rater for one in findings})
     return [
-        f"the rule {rule} could not be applied to {count} of {raters} raters: {why}"
+        Diagnostic("rule_not_applied", rule=rule, count=count, raters=raters, cause=why)
         for (rule, why), count in lacking.items()
     ]

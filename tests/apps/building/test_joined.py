@@ -20,6 +20,7 @@ from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 from .conftest import HERE, RATE_HZ, noise, rows_of
@@ -91,7 +92,7 @@ def test_the_sheet_lists_every_line_with_its_file_and_reader(exam):
 
 def test_lines_that_cannot_be_read_are_not_on_the_sheet(exam):
     _, (count, excluded) = sheet_of(exam(2, line="{{ letter }} = {{ choice }}"))
-    assert count == 0 and excluded == {"a sign cannot be read out": 2}
+    assert count == 0 and excluded == {Diagnostic("sign_unreadable"): 2}
     with pytest.raises(UserError, match="line reads subject"):
         sheet_of(exam(2, line="{{ subject }}"))
 
@@ -228,7 +229,7 @@ def test_items_that_stand_twice_are_read_and_joined_once(exam, tmp_path):
     table.write_text("\n".join([header, first, second, first, second.replace("1.flac", "copy.flac")]) + "\n")
     (tmp_path / "stems" / "copy.flac").write_bytes((tmp_path / "stems" / "1.flac").read_bytes())
     lines, (count, excluded) = sheet_of(recipe)
-    assert excluded == {"another row has the same text": 1} and count == len(lines) == 4 + 3 + 3
+    assert excluded == {Diagnostic("same_text"): 1} and count == len(lines) == 4 + 3 + 3
     # The copy's options are read as those of the second row are.
     record(recipe)
     for line in lines[7:]:

@@ -243,5 +243,10 @@ def test_digits_behind_noise_are_written_with_the_keyboard(keyboard, codec_run, 
     until(lambda: keyboard.run("document.activeElement.id") == "save")
     outcome = codec_bench.import_listening(keyboard.saved(), key=built.key)
     (hearing,) = [one for one in outcome.screened if one.rule == "hearing"]
-    assert hearing.marked is False and hearing.told == "5 of 5 answers are right; 3 must be"
+    assert hearing.marked is False and hearing.told.as_dict() == {
+        "code": "checks_right",
+        "right": 5,
+        "answers": 5,
+        "needed": 3,
+    }
     assert complaints(keyboard.browser) == []

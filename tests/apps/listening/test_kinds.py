@@ -22,6 +22,7 @@ from codec_bench.apps.listening.sound import alike
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio
 
 RATERS = [f"Rater {n}" for n in range(6)]
@@ -243,7 +244,9 @@ def test_gold_traps_and_checks_are_marked_and_count_nowhere(codec_run, tmp_path,
     rules = {name: {one.rule for one in outcome.screened if one.rater == name and one.marked} for name in planted}
     assert rules == {name: set(wrong) for name, wrong in planted.items()}
     assert {one.rater for one in outcome.raters if one.left_out} == {"Trapped", "Speaker"}
-    assert next(one for one in outcome.raters if one.rater == "Golden").marked == ("gold: 2 of 2 answers are wrong",)
+    assert next(one for one in outcome.raters if one.rater == "Golden").marked == (
+        Diagnostic("rule_finding", rule="gold", cause=Diagnostic("checks_wrong", wrong=2, answers=2)),
+    )
     assert {row.rater for row in outcome.ratings if row.status == "used"} == planted.keys() - {"Trapped", "Speaker"}
     assert {one.system for one in outcome.systems} == set(PAIR.split(",")) and outcome.raters[0].asked == 30
     assert not outcome.problems
@@ -319,9 +322,9 @@ def test_recorded_digits_take_the_place_of_those_of_the_package(codec_run, tmp_p
     files.append(save("short.json", key, "Short", lambda t, _: "12" if t.check else 4))
     outcome = codec_bench.import_listening(files, key=built.key)
     hearing = {one.rater: (one.marked, one.told) for one in outcome.screened if one.rule == "hearing"}
-    assert hearing["2 wrong"] == (False, "3 of 5 answers are right; 3 must be")
-    assert hearing["3 wrong"] == (True, "2 of 5 answers are right; 3 must be")
-    assert hearing["Short"] == (None, "none was answered")
+    assert hearing["2 wrong"] == (False, Diagnostic("checks_right", right=3, answers=5, needed=3))
+    assert hearing["3 wrong"] == (True, Diagnostic("checks_right", right=2, answers=5, needed=3))
+    assert hearing["Short"] == (None, Diagnostic("checks_unanswered"))
     assert [one.what for one in outcome.problems] == ["value out of range"] and outcome.problems[0].count == 5
 
 

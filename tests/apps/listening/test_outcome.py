@@ -15,6 +15,7 @@ import codec_bench
 from codec_bench.apps.agreement.ratings import read_ratings
 from codec_bench.apps.listening.key import REFERENCE, read_key
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.stats.pairwise_preferences import Duel, strengths
 
 RATERS = [f"Rater {n}" for n in range(8)]
@@ -167,7 +168,7 @@ def test_a_rater_who_does_not_recognise_the_reference_is_listed_and_excluded(tes
     outcome = codec_bench.import_listening(files, key=built.key)
     (out,) = [one for one in outcome.raters if one.left_out]
     assert out.rater == "Deaf" and out.left_out == (
-        "constant: all 25 answers are 60", "bs1534-3: the hidden reference was below 90 in 5 of 5 trials",
+        Diagnostic("rule_finding", rule="constant", cause=Diagnostic("constant_answers", answers=25, answer=60)), Diagnostic("rule_finding", rule="bs1534-3", cause=Diagnostic("reference_low", limit=90, low=5, trials=5)),
     )  # fmt: skip
     assert {row.status for row in outcome.ratings if row.rater == "Deaf"} == {"screened", "training", "repeat"}
     zebra = next(one for one in outcome.systems if one.system == "zebra-codec")

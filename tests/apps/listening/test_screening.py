@@ -7,6 +7,7 @@ from scipy import stats
 from codec_bench.apps.listening.key import REFERENCE, Key, Stimulus, Trial
 from codec_bench.apps.listening.ratings import Rating
 from codec_bench.apps.listening.screening import MID_ANCHOR, screen, unapplied
+from codec_bench.messages import Diagnostic
 
 KEY = Key("t", "mushra", (0, 100), True, False, ("x",), (), 0, ())
 
@@ -41,13 +42,15 @@ def test_more_than_fifteen_percent_below_90_leaves_out_and_fifteen_percent_does_
     at_limit = [(89, 30)] * 3 + [(90, 30)] * 17
     beyond = [(89, 30)] * 4 + [(90, 30)] * 16
     result = reasons(ratings(a=at_limit, b=beyond))
-    assert result["a"] == () and result["b"] == ("the hidden reference was below 90 in 4 of 20 trials",)
+    assert result["a"] == () and result["b"] == (Diagnostic("reference_low", limit=90, low=4, trials=20),)
 
 
 def test_an_anchor_that_sounds_excellent_leaves_out():
     others = {f"r{n}": [(100, 40)] * 10 for n in range(4)}
     result = reasons(ratings(**others, x=[(100, 91)] * 2 + [(100, 40)] * 8))
-    assert result["x"] == ("the 7 kHz anchor was above 90 in 2 of 10 trials",) and not any(result[r] for r in others)
+    assert result["x"] == (Diagnostic("anchor_high", limit=90, high=2, trials=10),) and not any(
+        result[r] for r in others
+    )
 
 
 def test_an_item_whose_anchor_many_find_excellent_does_not_count():
@@ -66,10 +69,8 @@ def test_that_the_rule_of_the_anchor_does_not_apply_is_reported():
     rows = five_of_sixteen()
     assert not any(reasons(rows, "bs1534-3").values())
     (text,) = unapplied([one for one in screen(rows, KEY, ["bs1534-3"]) if one.rule == "bs1534-3"])
-    assert text == (
-        "the rule bs1534-3 could not be applied to 16 of 16 raters: 6 of 6 items do not count, because more than a quarter of the raters "
-        "put the 7 kHz anchor above 90 there"
-    )
+    assert (text.code, text.parameters["count"], text.parameters["raters"]) == ("rule_not_applied", 16, 16)
+    assert text.parameters["cause"] == Diagnostic("uninformative_items", void=6, items=6, limit=90)
 
 
 def test_raters_whom_a_rule_before_leaves_out_do_not_void_the_rule_of_the_anchor():
@@ -82,7 +83,7 @@ def test_raters_whom_a_rule_before_leaves_out_do_not_void_the_rule_of_the_anchor
 def test_a_rule_that_the_test_has_nothing_for_says_so_where_it_was_named():
     result = screen(ratings(a=[(100, 40)] * 6), KEY, ["gold"])
     assert [(one.marked, one.told) for one in result if one.rule == "gold"] == [
-        (None, "this test has nothing for the rule gold")
+        (None, Diagnostic("rule_without_trials", rule="gold"))
     ]
     assert "gold" not in {one.rule for one in screen(ratings(a=[(100, 40)] * 6), KEY, [])}
 
@@ -108,11 +109,11 @@ def test_trials_shorter_than_their_sound_are_counted():
     ]
     result = marked(rows, key_of("rating", *trials), "hasty")
     assert result == {
-        "a": (False, "3 of 20 trials took less time than their sound lasts"), "b": (True, "4 of 20 trials took less time than their sound lasts"),
+        "a": (False, Diagnostic("hasty_trials", hasty=3, trials=20)), "b": (True, Diagnostic("hasty_trials", hasty=4, trials=20)),
     }  # fmt: skip
     assert marked([row("c", "t1", "x", 3)], key_of("rating", *trials), "hasty")["c"] == (
         None,
-        "no file says how long the trials took",
+        Diagnostic("no_trial_times"),
     )
 
 
@@ -144,7 +145,7 @@ def test_whoever_always_takes_one_side_is_marked():
     ]
     result = marked(rows, key_of("preference", *[trial(f"t{n}") for n in range(6)]), "always-first")
     assert [result[who][0] for who in "abcd"] == [True, True, False, None]
-    assert result["b"][1] == "the second was chosen in all of 6 choices"
+    assert result["b"][1] == Diagnostic("one_side_chosen", side="second", choices=6)
 
 
 def test_who_does_not_distinguish_the_hidden_reference_is_marked_by_bs1116():

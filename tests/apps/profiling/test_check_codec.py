@@ -14,6 +14,7 @@ from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks import wrong
 from codec_bench.config.limits import Limits
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 
 WRONG = Path(__file__).parents[2] / "codecs" / "checks" / "assets" / "wrong_codecs.py"
 
@@ -34,7 +35,7 @@ def test_however_a_process_ends_it_is_one_sentence(name):
 
 def test_a_codec_that_hangs_is_ended(odd, hanging):
     (result,) = check_codec(codec=odd("Hangs"), settings=Limits(time_limit_s=4.0))
-    assert result["found"] == "it did not answer for 4 s and was ended"
+    assert result["found"] == Diagnostic("call_timed_out", limit_s=4)
     assert set(hanging) == {4.0}
 
 

@@ -22,6 +22,7 @@ from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks.material import ProfileClips
 from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.messages import Diagnostic
 
 SMALL = {"robust_metrics": ("si_sdr", "stoi"), "loss_rates": (0.05, 0.2), "loss_burst_rates": (0.2,)}
 
@@ -109,7 +110,7 @@ def test_quality_falls_with_loss_and_bursts_have_their_parameters(measured):
     assert result["points"][2]["parameters"] == pytest.approx(
         {"to_bad": 1 / 12, "to_good": 1 / 3, "in_bad": 1.0, "in_good": 0.0}
     )
-    assert result["repair"] == "repeat" and result["repairs"]["own"] == "blocks has no concealment of its own"
+    assert result["repair"] == "repeat" and result["repairs"]["own"] == Diagnostic("no_concealment", codec="blocks")
 
 
 def test_the_time_to_recover_is_that_of_the_predictor(measured):

@@ -218,11 +218,11 @@ def test_a_benchmark_in_which_nothing_can_be_sent(tmp_path):
         ("", "ok", None),
         ("x" * 100_000, "ok", None),
         ("cut \ud83d", "ok", None),
-        (Response(text=None), "failed", "the model gave neither text nor audio"),
+        (Response(text=None), "failed", Diagnostic("no_answer")),
         (Response.failed("429 for an hour", attempts=9), "failed", "429 for an hour"),
         (Response.refused("no such audio"), "refused", "no such audio"),
-        (ValueError("my bug"), "failed", "the model raised ValueError: my bug"),
-        (SystemExit("no GPU"), "failed", "the model raised SystemExit: no GPU"),
+        (ValueError("my bug"), "failed", Diagnostic("model_raised", type="ValueError", message="my bug")),
+        (SystemExit("no GPU"), "failed", Diagnostic("model_raised", type="SystemExit", message="no GPU")),
     ],
 )
 def test_what_a_model_says_is_recorded_as_it_is(tmp_path, message, status, reason):
@@ -242,7 +242,7 @@ def test_a_synchronous_ask_is_reported(tmp_path):
 
     ask_everything(tmp_path, Plain(None), questions(1))
     reason = held(tmp_path)["q0"].answer.reason
-    assert reason == "the model's ask gave Response at once; expected `async def ask(self, request)`"
+    assert reason == Diagnostic("ask_is_not_async", kind="Response")
 
 
 ANSWER = "audio of the answer"

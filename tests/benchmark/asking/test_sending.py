@@ -6,6 +6,7 @@ import pytest
 
 from codec_bench.benchmark.asking.sending import send_requests
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.cache import ResponseCache
 from codec_bench.types import Request, Response
@@ -101,7 +102,7 @@ def test_one_that_raises_fails_alone():
 
     out = dict(collect(Echo(answer=answer), requests(8)))
     failed = [(r.id, a.reason) for r, a in out.items() if a.status == "failed"]
-    assert failed == [("q3", "the model raised KeyError: 'Bearer *** secret'")]
+    assert failed == [("q3", Diagnostic("model_raised", type="KeyError", message="'Bearer *** secret'"))]
 
 
 def test_what_no_request_survives_ends_it_after_what_was_answered():
@@ -226,6 +227,4 @@ def test_a_model_that_reads_undeclared_fields_is_reported():
 
     messages = asyncio.run(run())
     assert messages["spoken"].text == "Hello"
-    assert messages["worded"].reason == (
-        "the model raised KeyError: 'text'; it got messages; ModelInfo(reads='fields') asks for fields"
-    )
+    assert messages["worded"].reason == (Diagnostic("model_raised_on_messages", type="KeyError", message="'text'"))

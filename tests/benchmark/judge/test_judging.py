@@ -19,6 +19,7 @@ from codec_bench.benchmark.judging import judge_all
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_all
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models.cache import ResponseCache
 from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary import summarise
@@ -134,7 +135,7 @@ def test_rubrics_that_differ_in_how_verdicts_are_combined_share_the_replies(tmp_
         ("[[4/5]]", "out of 5, not of 10"),
         ("x" * 100_000, "there is no rating"),
         ("cut \ud83d", "there is no rating"),
-        (Response(text=None), "the judge gave no text"),
+        (Response(text=None), Diagnostic("judge_without_text")),
         (Response.failed("429 for an hour"), "the judge: 429 for an hour"),
         (Response.refused("not about this"), "the judge: not about this"),
         (ValueError("bug"), "the judge: the model raised ValueError: bug"),
@@ -206,14 +207,17 @@ def test_a_question_that_lacks_what_the_rubric_needs_is_refused(tmp_path, rubric
     rubric(**PLAIN)
     judge = Recording(lambda r: "7")
     result = judge_answers(tmp_path, judge, ["a"], fields={"other": 1})["q#0"]
-    assert (result.status, result.reason) == ("refused", "the question has no question") and judge.requests == []
+    assert (result.status, result.reason) == (
+        "refused",
+        Diagnostic("no_fields", fields="question"),
+    ) and judge.requests == []
     assert "wrong" not in result.detail, "nobody answered it wrongly"
 
 
 def test_a_comparison_without_a_reference_is_refused(tmp_path, rubric):
     rubric(**PAIR)
     result = judge_answers(tmp_path, Recording(lambda r: "7 3"), ["a"], expected=())["q#0"]
-    assert (result.status, result.reason) == ("refused", "the question has no reference")
+    assert (result.status, result.reason) == ("refused", Diagnostic("no_fields", fields="reference"))
 
 
 def test_both_orders_are_sent_and_each_reply_is_read_in_its_own(tmp_path, rubric):
@@ -394,7 +398,7 @@ def test_a_judge_with_audio_gets_the_sound(tmp_path, rubric):
     refused = built.requests(answer, None, 0)
     assert isinstance(refused, Score) and (refused.status, refused.reason) == (
         "failed",
-        "there is no sound for the judge to hear",
+        Diagnostic("no_sound_to_judge"),
     )
 
 

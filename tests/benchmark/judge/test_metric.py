@@ -18,6 +18,7 @@ from codec_bench.benchmark.judge.replies import read_official
 from codec_bench.benchmark.judge.rubric import Rubric, load_rubric, own_rubric, rubric_names
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.errors import MissingExtra, UnknownName, UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Audio, Response
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
@@ -168,7 +169,7 @@ def test_each_criterion_is_judged_by_itself(replies, share, every):
         assert score.value == (None if value is None else pytest.approx(value))
         assert score.status == ("unparsed" if value is None else "ok")
     refused = built.requests(answer(criteria=[]), None, 0)
-    assert (refused.status, refused.reason) == ("refused", "the question has no criterion in 'criteria'")
+    assert (refused.status, refused.reason) == ("refused", Diagnostic("no_fields", fields="criterion in 'criteria'"))
 
 
 def test_a_question_without_what_is_needed_is_refused(build):
@@ -327,7 +328,7 @@ def test_a_reply_that_was_cut_is_no_verdict(name):
     replies = {request.id: Response(text="Rating: 1", finish="length") for request in requests}
     score = metric.score(answer(**options), len(requests), replies)
     assert score.status == "unparsed" and score.value is None
-    assert score.reason == "the judge's reply was cut at 9 characters, at the limit of its length"
+    assert score.reason == Diagnostic("judge_reply_cut", characters=9)
 
 
 EMERGENT_FILE = "emergent_tts_replies"

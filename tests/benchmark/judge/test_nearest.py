@@ -14,6 +14,7 @@ import pytest
 from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.benchmark.judge.rubric import Rubric
 from codec_bench.benchmark.metrics.base import Answer
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Response
 
 FILE = "mmau_pro_nearest"
@@ -58,7 +59,7 @@ def test_a_question_needs_two_options_and_an_answer_needs_words():
     unknown = Answer("q1", "a dog", (), {"choices": ["a dog", "a cat"]}, "en", "a dog")
     assert BUILT.requests(unknown, None, 0).status == "undefined"
     empty = BUILT.requests(answer(" \n"), None, 0)
-    assert (empty.value, empty.status, empty.detail["flag"]) == (0, "ok", "an empty answer is like no option")
+    assert (empty.value, empty.status, empty.detail["flag"]) == (0, "ok", Diagnostic("empty_answer_no_option"))
     assert BUILT.reads_raw and BUILT.range == (0, 1)
 
 

@@ -16,6 +16,7 @@ from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.benchmark.judge.rubric import with_own_rubrics
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Response
 
 FILE = "uro_rounds"
@@ -85,10 +86,8 @@ def test_a_judge_of_a_role_gets_the_answers_of_all_rounds_in_order_and_each_resp
     score = metric.score(options, len(requests), replies)
     assert score.value == 7 and score.detail["verdicts"] == [10, 4, 7]
     silent = metric.requests(options, last, 0, earlier=[first, None])
-    assert silent.reason == "there is no sound of round 2 for the judge to hear"
-    assert (
-        metric.requests(options, None, 0, earlier=[first, second]).reason == "there is no sound for the judge to hear"
-    )
+    assert silent.reason == Diagnostic("no_sound_of_round", round=2)
+    assert metric.requests(options, None, 0, earlier=[first, second]).reason == Diagnostic("no_sound_to_judge")
 
 
 def test_a_judge_of_one_answer_gets_that_of_the_last_round_alone():

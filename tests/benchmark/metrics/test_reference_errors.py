@@ -11,6 +11,7 @@ import pytest
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
 from codec_bench.errors import UnknownName
+from codec_bench.messages import Diagnostic
 from codec_bench.text.disagreement import followed
 from codec_bench.text.rendering import rendered
 from codec_bench.text.rules import get_rule
@@ -51,7 +52,7 @@ def test_an_answer_follows_the_one_or_the_other_by_place(message, original, elig
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"text": "we thank the council", "original": CORRECTED}, "the references agree"),
+        ({"text": "we thank the council", "original": CORRECTED}, Diagnostic("references_agree")),
         ({"text": "nothing of the kind was heard"}, "the words of neither reference"),
         ({"text": ""}, "the words of neither reference"),
         ({"text": "wir danken", "language": "ja"}, "knows de and en and es and fr and it and pt only"),

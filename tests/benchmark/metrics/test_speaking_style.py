@@ -11,6 +11,7 @@ from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.errors import UnknownName
 from codec_bench.features.emotion2vec import EMOTIONS
+from codec_bench.messages import Diagnostic
 from codec_bench.types import Score
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
@@ -119,11 +120,11 @@ def test_what_was_not_transcribed_fails_and_counts_as_wrong():
     for name, lowest in (("said_with_emotion", 0.0), ("said_as_told", 0.0), ("said_fittingly", 1.0)):
         metric = load_answer_metric(name)
         (score,) = metric.compute([Answer("a", "red", ("red",), options, "en")])
-        assert (score.status, score.reason) == ("failed", "there is no sound to detect emotion in")
+        assert (score.status, score.reason) == ("failed", Diagnostic("no_sound_for_emotion"))
         assert metric.worst(Answer("a", "")).value == lowest
         with pytest.raises(UnknownName):
             load_answer_metric(f"{name}[official/other]")
     speed = Answer(
         "a", "Where did the red fox run?", (), {**options, "kind": "With speed"}, "en", sound_scores=sure_of("sad")
     )
-    assert value("said_as_told", speed).reason == "the length of the question or of the answer is not known"
+    assert value("said_as_told", speed).reason == Diagnostic("length_unknown")

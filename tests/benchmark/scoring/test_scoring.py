@@ -13,6 +13,7 @@ from codec_bench.benchmark.reading import Chain, Parsed, Unparsed
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import AnswerScorer, score_all, score_answers, score_sets
 from codec_bench.errors import UnknownName
+from codec_bench.messages import Diagnostic
 from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, Exchange, QuestionRecord, Reading, exchanges
 from codec_bench.store.rows import ItemRecord
@@ -86,7 +87,7 @@ def test_what_cannot_be_read_is_unparsed_and_what_failed_is_failed():
     items, readings = AnswerScorer("m", scheme([Length()], chain=SHOUT)).score(requests, {})
     scores = [item.scores["length"] for _, item in items]
     assert [s.status for s in scores] == ["unparsed", "failed", "refused", "unparsed"]
-    assert [s.reason for s in scores][1:] == ["down", "too long", "the model gave no text"]
+    assert [s.reason for s in scores][1:] == ["down", "too long", Diagnostic("no_text")]
     assert scores[0].reason.startswith("'a?' is a question") and len(scores[0].reason) == 300
     assert all(s.value is None and s.detail["wrong"] == [0.0, 1.0] for s in scores)
     assert [item.status for _, item in items] == ["ok", "failed", "refused", "ok"]
@@ -100,7 +101,7 @@ def test_every_answer_has_every_score():
     assert [n for n, _ in items] == list(range(8))
     assert all(set(item.scores) == {"length", "chosen"} for _, item in items)
     assert [item.scores["length"].value for _, item in items] == [0, 100_000, 4, 3, 1, 1, None, None]
-    assert all(i.scores["chosen"].reason == "the question has no choices and no hint" for _, i in items)
+    assert all(i.scores["chosen"].reason == Diagnostic("no_fields", fields="choices and no hint") for _, i in items)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,7 @@ def test_spoken_answers_are_read_through_their_transcript():
     assert [item.scores["length"].value for _, item in items] == [9, 0, None, None, None, None]
     assert [item.scores["length"].status for _, item in items][2:] == ["unparsed", "unparsed", "failed", "unparsed"]
     assert readings[0] == Reading("hello you", "HELLO YOU") and readings[1] == Reading("", "")
-    assert readings[2].reason == "no ears" and readings[3].reason == "there is no sound to transcribe"
+    assert readings[2].reason == "no ears" and readings[3].reason == Diagnostic("no_sound_to_transcribe")
     assert readings[4].reason == "down"
     assert readings[5].transcript == "what?" and readings[5].parsed is None
 
@@ -212,7 +213,7 @@ def test_sound_that_is_missing_or_failed_says_what_it_would_add():
         (None, "failed"),
         (None, "failed"),
     ]
-    assert [s.reason for s in scores] == [None, "too short", "down", "there is no audio to score"]
+    assert [s.reason for s in scores] == [None, "too short", "down", Diagnostic("no_audio_to_score")]
     assert [s.detail.get("wrong") for s in scores] == [None, [1.0, 1.0], [1.0, 1.0], None]
 
 
@@ -241,7 +242,11 @@ def test_missing_fields_are_refused_and_not_counted_as_wrong():
     readings = {0: Reading(None, "yes"), 1: Reading(None, None, "unread")}
     scores = score_answers(Chosen(), requests, readings)
     assert scores[0].value == 3
-    assert (scores[1].status, scores[1].reason, scores[1].detail) == ("refused", "the question has no hint", {})
+    assert (scores[1].status, scores[1].reason, scores[1].detail) == (
+        "refused",
+        Diagnostic("no_fields", fields="hint"),
+        {},
+    )
 
 
 NOBODY_KNOWS = [

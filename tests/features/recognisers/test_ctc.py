@@ -12,6 +12,7 @@ from codec_bench.errors import UnknownName, UserError, WeightsError
 from codec_bench.features import Unavailable
 from codec_bench.features.recognisers import ctc, pieces
 from codec_bench.features.recognisers.pocketsphinx import windows
+from codec_bench.messages import Diagnostic
 
 RATE = ctc.RATE_HZ
 FIELD = 400
@@ -177,7 +178,7 @@ def test_too_short_is_unavailable_and_harms_nobody(folders):
     none, short, usable = feature.compute([np.zeros(0, np.float32), np.ones(FIELD - 1, np.float32), fine])
     for result in (none, short):
         assert isinstance(result, Unavailable)
-    assert str(short) == "the signal has 399 samples; the recogniser needs at least 400"
+    assert str(short) == Diagnostic("signal_short", samples=399, model="the recogniser", needed=400)
     assert usable == feature.compute([fine])[0]
     assert feature.compute([]) == []
 

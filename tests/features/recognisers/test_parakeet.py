@@ -12,6 +12,7 @@ from tiny_recognisers import write_parakeet
 from codec_bench.errors import UnknownName, UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import parakeet, pieces
+from codec_bench.messages import Diagnostic
 
 RATE = pieces.RATE_HZ
 MODELS = {"ctc": "parakeet-ctc-0.6b", "tdt": "parakeet-tdt-0.6b-v2"}
@@ -150,7 +151,7 @@ def test_unusable_audio_is_unavailable_and_harms_nobody(folders, signals):
     none, short, not_finite, usable = feature.compute([signals[3][:0], signals[3][:319], broken, signals[3]])
     for result in (none, short, not_finite):
         assert isinstance(result, Unavailable)
-    assert str(short) == "the signal has 319 samples; the recogniser needs at least 320"
+    assert str(short) == Diagnostic("signal_short", samples=319, model="the recogniser", needed=320)
     assert usable == feature.compute([signals[3]])[0]
 
 

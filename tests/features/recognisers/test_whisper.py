@@ -19,6 +19,7 @@ from codec_bench.features.recognisers import cublas, whisper, whisper_checkpoint
 from codec_bench.features.recognisers.whisper import WINDOW_S, Whisper, _Together, windows_that_fit
 from codec_bench.machine.environment import cpu_count
 from codec_bench.machine.memory import out_of_memory
+from codec_bench.messages import Diagnostic
 from codec_bench.metrics import Inputs, build_metric
 
 RATE = 16_000
@@ -305,11 +306,11 @@ def test_unusable_audio_harms_nobody(feature, speech):
 def test_english_models_transcribe_english_only(features, whispers, speech):
     result, refused = features["whisper-tiny.en"].compute(speech[:2], [None, "de"])
     assert (result["language"], result["language_detected"]) == ("en", False)
-    assert str(refused) == "whisper-tiny.en knows English only, not 'de'"
+    assert str(refused) == Diagnostic("english_only", model="whisper-tiny.en", language="de")
     distil = Whisper(model="whisper-distil-large-v3", weights=str(whispers["whisper-large-v3"]))
     result, refused = distil.compute(speech[:2], [None, "de"])
     assert (result["language"], result["language_detected"]) == ("en", False)
-    assert str(refused) == "whisper-distil-large-v3 knows English only, not 'de'"
+    assert str(refused) == Diagnostic("english_only", model="whisper-distil-large-v3", language="de")
 
 
 def test_other_codes_of_a_language_are_known(feature, speech):

@@ -16,6 +16,7 @@ from codec_bench.errors import MissingExtra, UnknownName, UserError, WeightsErro
 from codec_bench.features import Unavailable  # noqa: E402
 from codec_bench.features.speakers import s3prl  # noqa: E402
 from codec_bench.features.speakers.s3prl import S3prl, mended  # noqa: E402
+from codec_bench.messages import Diagnostic  # noqa: E402
 
 HERE = importlib.util.find_spec("s3prl") is not None
 needs_s3prl = pytest.mark.skipif(not HERE, reason="s3prl is not installed")
@@ -50,7 +51,7 @@ def test_an_upstream_without_a_checkpoint(rng):
     feature = S3prl("fbank_no_cmvn")
     items = [rng.normal(0, 0.1, n).astype(np.float32) for n in (8000, 9000)]
     results = feature.compute([items[0], np.zeros(8000, np.float32), np.zeros(0, np.float32), items[1]])
-    assert [str(r) for r in results if isinstance(r, Unavailable)] == ["the signal is silent"] * 2
+    assert [str(r) for r in results if isinstance(r, Unavailable)] == [Diagnostic("signal_silent")] * 2
     for item, result in zip(items, (results[0], results[3]), strict=True):
         alone = feature.compute([item])[0]["embedding"]
         assert np.abs(result["embedding"] - alone).max() < 1e-5 * np.abs(alone).max()

@@ -21,6 +21,7 @@ from codec_bench.features import Unavailable, load_feature  # noqa: E402
 from codec_bench.features import padded as padded_batches  # noqa: E402
 from codec_bench.features.speakers.three_d_speaker import CamPlusPlusSpeaker, ERes2NetSpeaker  # noqa: E402
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34  # noqa: E402
+from codec_bench.messages import Diagnostic  # noqa: E402
 from codec_bench.metrics.sim import Sim  # noqa: E402
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -131,8 +132,8 @@ def test_what_has_no_embedding_says_why_and_harms_nobody(small, name):
         "model": "the encoder",
         "needed": least,
     }
-    assert str(silent) == "the signal is silent"
-    assert str(wild) == "the encoder's output is not a finite number"
+    assert str(silent) == Diagnostic("signal_silent")
+    assert str(wild) == Diagnostic("encoder_not_finite")
     assert all(isinstance(one, Unavailable) for one in (short, silent, wild))
     alone = small.compute([fine])[0]["embedding"]
     assert np.abs(result["embedding"] - alone).max() < 1e-5 * np.abs(alone).max()

@@ -16,6 +16,7 @@ from codec_bench.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.features import Unavailable  # noqa: E402
 from codec_bench.features import padded as padded_batches  # noqa: E402
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv  # noqa: E402
+from codec_bench.messages import Diagnostic  # noqa: E402
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 LENGTHS = (9001, 5200, 16_000, 5201, 24_017, 5519)
@@ -83,7 +84,7 @@ def test_what_has_no_embedding_says_why(tmp_path, rng):
         "model": "the encoder",
         "needed": 5200,
     }
-    assert str(results[2]) == "the signal is silent"
+    assert str(results[2]) == Diagnostic("signal_silent")
 
 
 def test_precisions_are_protocols_of_their_own(tmp_path, rng):

@@ -9,6 +9,7 @@ import soundfile
 
 from codec_bench.audio.clip import wav_bytes
 from codec_bench.errors import UserError
+from codec_bench.messages import Diagnostic
 from codec_bench.models import load_model
 from codec_bench.types import Message, Request
 
@@ -178,7 +179,7 @@ def test_a_very_long_answer(kit):
 @pytest.mark.parametrize("content", ["", None, []])
 def test_an_empty_answer_is_an_answer(kit, content):
     response, _, _ = answered(kit, always(kit.reply(kit.chat(content))), kit.question())
-    assert response.status == "ok" and response.text == "" and response.notes == ("the answer is empty",)
+    assert response.status == "ok" and response.text == "" and response.notes == (Diagnostic("answer_empty"),)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.clip import Clip
+from codec_bench.messages import Diagnostic
 from codec_bench.models.endpoints import openai_live
 from codec_bench.types import Message, Request
 
@@ -98,7 +99,7 @@ def test_a_written_answer_is_the_transcript(kit, monkeypatch):
 
 def test_a_model_that_says_nothing(kit, monkeypatch):
     response, _ = talked(kit, monkeypatch, conversation(kit, "text"), [])
-    assert (response.status, response.text) == ("ok", "") and response.notes == ("the answer is empty",)
+    assert (response.status, response.text) == ("ok", "") and response.notes == (Diagnostic("answer_empty"),)
 
 
 def test_a_filter(kit, monkeypatch):
