@@ -14,7 +14,7 @@ from codec_bench.api.finding import Finding
 from codec_bench.api.gpus import check_gpus
 from codec_bench.errors import UserError
 from codec_bench.machine.environment import ONNXRUNTIMES, machine, package_version, versions
-from codec_bench.messages import Diagnostic, of_error
+from codec_bench.messages import Diagnostic, as_reason
 from codec_bench.types import Audio
 
 _NOT_FOR_USERS = ("dev", "docs", "all")
@@ -124,7 +124,7 @@ def _embedded_speech() -> Finding:
     try:
         source = open_source("embedded")
     except UserError as error:
-        return Finding("embedded speech", "wrong", of_error(error, with_type=False), "install codec-bench again")
+        return Finding("embedded speech", "wrong", as_reason(error.message), "install codec-bench again")
     missing = [s.id for s in source if s.audio is None or not os.path.isfile(s.audio)]
     do = "install codec-bench again" if missing else ""
     counted = Diagnostic("utterances", readable=len(source) - len(missing), utterances=len(source))

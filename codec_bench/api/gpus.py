@@ -92,7 +92,10 @@ def _check_transcript(device: str, clip: Callable[[], Audio]) -> Finding:
     except Exception as error:  # a library that fails on the device raises anything; that is a finding
         hint = getattr(error, "hint", None) or ""
         return Finding(
-            subject, "wrong", Diagnostic("part_failed", name=name, cause=of_error(error, with_type=False)), hint
+            subject,
+            "wrong",
+            Diagnostic("part_failed", name=name, cause=as_reason(getattr(error, "message", str(error)))),
+            hint,
         )
     if there == here:
         return Finding(subject, "ok", Diagnostic("same_transcript", model=name, text=here))

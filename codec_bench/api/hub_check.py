@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.api.finding import Finding
 from codec_bench.errors import UserError, on_disk
-from codec_bench.messages import Diagnostic, of_error
+from codec_bench.messages import Diagnostic, as_reason
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.definition.benchmark import Benchmark
@@ -36,7 +36,7 @@ def check_hub_data(name: str) -> tuple[list[Finding], dict[str, Seen]]:
             return [Finding(name, "note", Diagnostic("data_on_no_hub", obtain=one.data.obtain))], {}
         seen = look(one)
     except UserError as error:
-        return [Finding(name, "wrong", of_error(error, with_type=False), error.hint or "")], {}
+        return [Finding(name, "wrong", as_reason(error.message), error.hint or "")], {}
     return list(_compare_with_hub(name, one, seen)), {one.name: seen}
 
 

@@ -16,7 +16,7 @@ from codec_bench.config.limits import Limits
 from codec_bench.config.option import names as listed
 from codec_bench.config.registry import declared_methods, is_own_code
 from codec_bench.errors import Note, UnknownName, UserError
-from codec_bench.messages import Diagnostic, as_reason, as_remark, of_error
+from codec_bench.messages import Diagnostic, as_reason, as_remark
 from codec_bench.types import Audio
 
 
@@ -78,7 +78,7 @@ def _check(
         # A codec is known without the definitions of all benchmarks.
         return (_check_codec if _is_codec(name) else _check_any)(name, limits, options)
     except UserError as error:
-        return [Finding(name, "wrong", of_error(error, with_type=False), error.hint or "")]
+        return [Finding(name, "wrong", as_reason(error.message), error.hint or "")]
 
 
 def _is_codec(name: str) -> bool:

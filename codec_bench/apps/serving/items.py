@@ -27,6 +27,8 @@ AudioInput = Audio | bytes | str | Path | np.ndarray
 class BadItem(UserError):
     """An item that cannot be scored, with a code for programs."""
 
+    code: str
+
     def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.code = code

@@ -260,12 +260,12 @@ INF = Audio(np.asarray([0.1, np.inf, 0.2], np.float32), 16000)
         (
             Response(audio=NAN),
             "failed",
-            Diagnostic("samples_not_finite", name=ANSWER, samples=1, value="nan", at_s=0.0),
+            Diagnostic("samples_not_finite", name=ANSWER, samples=1, value="nan", at_s=1 / 16000),
         ),
         (
             Response(audio=INF),
             "failed",
-            Diagnostic("samples_not_finite", name=ANSWER, samples=1, value="inf", at_s=0.0),
+            Diagnostic("samples_not_finite", name=ANSWER, samples=1, value="inf", at_s=1 / 16000),
         ),
         (
             Response(audio=Audio(np.zeros(0, np.float32), 16000)),
