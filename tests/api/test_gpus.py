@@ -51,8 +51,8 @@ def result(rng_seconds=1.0, listed="two"):
 def test_a_machine_on_which_everything_works(machine):
     findings = result()
     assert [f.state for f in findings.values()] == ["ok"] * 5
-    found = findings["Whisper on cuda:1 and on the CPU"].found
-    assert (found.code, found.parameters["model"]) == ("same_transcript", "whisper-base")
+    same = findings["Whisper on cuda:1 and on the CPU"].found
+    assert (same.code, same.parameters["model"]) == ("same_transcript", "whisper-base")
 
 
 def test_empty_transcripts_of_one_gpu_are_wrong(machine):
