@@ -118,7 +118,9 @@ def test_an_error_has_the_code_of_its_message():
 
 
 def test_names_are_replaced_in_texts_alone():
-    renamed = Diagnostic("unreadable_file", path="/tmp/a", cause=Diagnostic("clipped", samples=3)).rename("/tmp/a", "b")
+    renamed = Diagnostic("unreadable_file", path="folder/a", cause=Diagnostic("clipped", samples=3)).rename(
+        "folder/a", "b"
+    )
     assert renamed.as_dict() == {"code": "unreadable_file", "path": "b", "cause": {"code": "clipped", "samples": 3}}
 
 
