@@ -14,6 +14,7 @@ import pytest
 
 from codec_bench.api.evaluate import evaluate
 from codec_bench.data import Source, open_source
+from codec_bench.engine import run as engine_run
 from codec_bench.engine.pool import Pool, PoolWorker, WorkerBatch
 from codec_bench.errors import RunLocked, RunMismatch, UnknownName, UserError
 from codec_bench.messages import Diagnostic
@@ -320,6 +321,17 @@ def test_a_long_batch_has_a_longer_limit():
     assert Dispatcher(None, None, None, "", None)._limit_s(works) == 60 * 2 * 30
     assert Dispatcher(None, None, None, "", None)._limit_s(works[:1]) == 600
     assert Dispatcher(None, None, 2.5, "", None)._limit_s(works) == 2.5
+
+
+@pytest.mark.parametrize("codec, first_s, count", [("unprocessed", 99, 1), ("unprocessed", 0, 3), ("g711-ulaw", 99, 3)])
+def test_a_cheap_run_starts_its_other_workers_only_when_it_is_slow(run_it, monkeypatch, codec, first_s, count):
+    monkeypatch.setattr(engine_run, "FIRST_S", first_s)
+    monkeypatch.setattr(engine_run, "SHORT_S", 99)
+    starts = []
+    monkeypatch.setattr(Pool, "_start", lambda *a, start=Pool._start, **k: starts.append(1) or start(*a, **k))
+    run = run_it(codec=codec, data="embedded", metrics="si_sdr", limit=3, workers=3)
+    assert run.counts()["items"] == 3
+    assert len(starts) == count
 
 
 def test_rows_that_fail_at_once_wait_for_no_worker(run_it, monkeypatch):
