@@ -70,14 +70,18 @@ def one(state, item):
 """
 
 
+def prepare_folder(folder, patch):
+    """A folder with an environment's file and worker code; the environment is this one."""
+    (folder / "own.yaml").write_text("version: 1\nsummary: x\nrequirements: [a==1]\ncode: code.py\n")
+    (folder / "code.py").write_text(CODE)
+    here = Environment(Path(sys.prefix), Path(sys.executable))
+    patch.setattr("codec_bench.models.isolated.make_environment", lambda spec, notify: here)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with an environment's file and worker code; the environment is this one."""
-    (tmp_path / "own.yaml").write_text("version: 1\nsummary: x\nrequirements: [a==1]\ncode: code.py\n")
-    (tmp_path / "code.py").write_text(CODE)
-    here = Environment(Path(sys.prefix), Path(sys.executable))
-    monkeypatch.setattr("codec_bench.models.isolated.make_environment", lambda spec, notify: here)
-    return tmp_path
+    return prepare_folder(tmp_path, monkeypatch)
 
 
 def answers(model, *requests):
@@ -98,14 +102,31 @@ def asks(do, **more):
     return Request(do, fields={"do": do, **more}, wants="audio" if do == "sound" else "text")
 
 
-def test_a_request_arrives_as_it_is(folder):
-    request = Request(
-        "Ünïcode/1",
-        messages=(Message("system", ("Be brief.",)), Message("user", ("What is it?", tone(0.5, 8_000, 2), "\n"))),
-        fields={"language": "de", "n": 3, "prompt_audio": tone(0.25)},
-        parameters={"temperature": 0.0, "stop": ["\n"]},
-    )
-    (got,) = answers(custom(folder), request)
+@pytest.fixture(scope="module")
+def responses(tmp_path_factory):
+    """The responses of one worker to requests of all kinds, sent at once, by a name of each."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = prepare_folder(tmp_path_factory.mktemp("isolated"), patch)
+        (folder / "broken.wav").write_bytes(b"RIFF")
+        complete = Request(
+            "Ünïcode/1",
+            messages=(Message("system", ("Be brief.",)), Message("user", ("What is it?", tone(0.5, 8_000, 2), "\n"))),
+            fields={"language": "de", "n": 3, "prompt_audio": tone(0.25)},
+            parameters={"temperature": 0.0, "stop": ["\n"]},
+        )
+        requests = {
+            "complete": complete,
+            "sound": asks("sound", audio=tone(1.0)),
+            "first": asks("usage"),
+            "object": asks("usage", x=object()),
+            "broken": asks("shape", audio=Clip(str(folder / "broken.wav"))),
+            **{do: asks(do) for do in ("usage", "half a character", "long text", "empty text")},
+        }
+        return dict(zip(requests, answers(custom(folder), *requests.values()), strict=True))
+
+
+def test_a_request_arrives_as_it_is(responses):
+    got = responses["complete"]
     assert got.status == "ok"
     assert json.loads(got.text) == {
         "id": "Ünïcode/1",
@@ -119,12 +140,11 @@ def test_a_request_arrives_as_it_is(folder):
     }  # fmt: skip
 
 
-def test_sound_comes_back(folder):
-    clip = tone(1.0)
-    (got,) = answers(custom(folder), asks("sound", audio=clip))
+def test_sound_comes_back(responses):
+    got = responses["sound"]
     assert got.status == "ok" and got.text is None
     assert got.audio.sample_rate_hz == 24_000
-    np.testing.assert_array_equal(got.audio.samples, clip.source.samples / np.float32(2))
+    np.testing.assert_array_equal(got.audio.samples, tone(1.0).source.samples / np.float32(2))
 
 
 def test_what_goes_wrong_is_this_items_status(folder):
@@ -147,10 +167,8 @@ def test_what_goes_wrong_is_this_items_status(folder):
         assert re.search(says, response.reason)
 
 
-def test_what_else_an_answer_says(folder):
-    usage, half, long, empty = answers(
-        custom(folder), *map(asks, ("usage", "half a character", "long text", "empty text"))
-    )
+def test_what_else_an_answer_says(responses):
+    usage, half, long, empty = map(responses.get, ("usage", "half a character", "long text", "empty text"))
     assert (dict(usage.usage), usage.finish, usage.notes) == ({"output_tokens": 3.0}, "stop", ("one", "two"))
     assert half.text == "a?b" and "replaced" in half.notes[0]
     assert len(long.text) == 100_000
@@ -158,15 +176,8 @@ def test_what_else_an_answer_says(folder):
     assert usage.latency_s > 0 and usage.attempts == 1
 
 
-def test_a_request_that_cannot_be_sent_fails_alone(folder, tmp_path):
-    (tmp_path / "broken.wav").write_bytes(b"RIFF")
-    requests = [
-        asks("usage"),
-        asks("usage", x=object()),
-        asks("shape", audio=Clip(str(tmp_path / "broken.wav"))),
-        asks("usage"),
-    ]
-    got = answers(custom(folder), *requests)
+def test_a_request_that_cannot_be_sent_fails_alone(responses):
+    got = [responses[name] for name in ("first", "object", "broken", "usage")]
     assert [r.status for r in got] == ["ok", "failed", "failed", "ok"]
     assert "cannot be sent" in got[1].reason and "broken.wav" in got[2].reason
 
