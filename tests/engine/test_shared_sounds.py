@@ -61,7 +61,7 @@ def test_copies_of_a_sound_make_no_interval_shorter(run_it, tmp_path, sounds, en
     one, five = entry(once), entry(often)
     assert (one.units, five.units, five.n) == (6, 6, 30)
     assert five.value == pytest.approx(one.value) and five.ci95 == pytest.approx(one.ci95)
-    details = "all 30 items have the sound of another item, sample by sample (different sounds: 6)"
+    details = "all 30 items have the audio of another item (6 different recordings)"
     assert any(details in note for note in reported_of(often))
     assert not any("of another item" in note for note in reported_of(once))
 
@@ -70,7 +70,7 @@ def test_known_speakers_stay_the_units(run_it, tmp_path, sounds):
     data = written(tmp_path / "often", [*sounds, sounds[0]], speakers=[*"aabbccd"])
     run = run_it(codec="g711-ulaw", data=str(data), metrics="snr")
     assert entry(run).units == 4
-    assert any("2 of 7 items have the sound of another item" in note for note in reported_of(run))
+    assert any("2 of 7 items have the audio of another item" in note for note in reported_of(run))
 
 
 def test_a_copy_is_seen_across_shards(run_it, tmp_path, sounds):

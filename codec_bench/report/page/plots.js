@@ -59,7 +59,7 @@ function startPlots() {
   if (!withBitrates) {
     byId("plots-title").textContent = "Systems side by side";
     document.querySelector('.contents [href="#plots"]').textContent = "Side by side";
-    byId("plots-lead").textContent = `The bars are 95 % intervals.${data.has_answers ? "" : " The run has no measured bitrates to plot against."}`;
+    byId("plots-lead").textContent = `The bars are 95 % intervals.${data.has_answers ? "" : " Add bitrate to --metrics to plot quality against bitrate."}`;
   } else {
     byId("plots-lead").textContent =
       "The bars are 95 % intervals. Points of one codec are joined. A dashed line is a system without a bitrate, such as the unprocessed audio.";
