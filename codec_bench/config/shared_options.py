@@ -61,7 +61,7 @@ class RunningOptions:
         python="seconds that a batch may take without loading. Then its worker is ended, and its items run again one "
         "by one. None for 600, or 60 per padded second of the batch if that is more.",
     )
-    cache: Flag = option(True, "Keep computed features for other runs.", of="running")
+    cache: Flag = option(True, "Keep computed features and scores of signals for other runs.", of="running")
     save_audio: Retention | None = option(
         None,
         "all, none, or the number of samples whose audio is saved. Without a value: all.",
