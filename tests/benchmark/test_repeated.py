@@ -63,7 +63,7 @@ def send(command, tmp_path):
 def test_five_questions_under_forty_ids_are_five_units(send):
     out, entry = send([(str(n % 5), "1") for n in range(40)])
     assert (entry.n, entry.value, entry.units) == (40, 0.4, 5)
-    assert "all 40 items ask what another one asks" in out and "(different questions: 5)" in out
+    assert "all 40 items repeat a question" in out and "(5 different questions)" in out
 
 
 def test_the_same_question_with_another_answer_is_another_one(send):
@@ -116,7 +116,7 @@ def test_questions_with_the_same_first_sound_of_two_repeat_none(output):
 
 def test_questions_without_their_sound_repeat_none(output):
     out, entry = output([(n % 2, 0) for n in range(4)] + [(None, 0)] * 36, ["audio"])
-    assert "4 of 40 items ask what another one asks" in out and "(different questions: 2)" in out
+    assert "4 of 40 items repeat a question" in out and "(2 different questions)" in out
     assert (entry.n, entry.units) == (4, 2)
 
 
