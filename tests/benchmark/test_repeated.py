@@ -68,7 +68,7 @@ def test_five_questions_under_forty_ids_are_five_units(send):
 
 def test_the_same_question_with_another_answer_is_another_one(send):
     out, entry = send([(str(n), "1") for n in range(20)] + [(str(n), "0") for n in range(20)])
-    assert (entry.n, entry.units) == (40, 40) and "another one asks" not in out
+    assert (entry.n, entry.units) == (40, 40) and "repeat a question" not in out
 
 
 OUTPUT = """
@@ -105,13 +105,13 @@ def output(send, tmp_path, monkeypatch):
 
 def test_a_question_about_the_same_sound_is_one_unit(output):
     out, entry = output([(n % 2, n % 2) for n in range(40)], ["audio"])
-    assert (entry.n, entry.units) == (40, 2) and "(different questions: 2)" in out
+    assert (entry.n, entry.units) == (40, 2) and "(2 different questions)" in out
 
 
 def test_questions_with_the_same_first_sound_of_two_repeat_none(output):
     # They differ by the second sound, which the record does not name.
     out, entry = output([(0, n % 3) for n in range(40)], ["audio", "other_audio"])
-    assert (entry.n, entry.units) == (40, 40) and "another one asks" not in out
+    assert (entry.n, entry.units) == (40, 40) and "repeat a question" not in out
 
 
 def test_questions_without_their_sound_repeat_none(output):
@@ -123,4 +123,4 @@ def test_questions_without_their_sound_repeat_none(output):
 def test_questions_that_lack_a_second_sound_repeat_none(output):
     # Without the second sound they were not asked, and the record names their first.
     out, entry = output([(0, n) for n in range(3)] + [(0, None)] * 37, ["audio", "other_audio"])
-    assert "another one asks" not in out and entry.units == 3
+    assert "repeat a question" not in out and entry.units == 3
